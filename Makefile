@@ -1,0 +1,75 @@
+# `make` says what there is to do. All of it happens in an environment of our own, .venv.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+# What is left over from another project's shell must not reach into our environment.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+bin := .venv/bin
+ready := .venv/.ready
+
+.PHONY: help venv test lint types format docs demo bench soak browser clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(ready)  ## make the environment (.venv)
+
+# The last line asks the finder that Spark will use; where it finds no Java, one comes from PyPI.
+$(ready): pyproject.toml
+	@python= ; \
+	for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
+	  if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    python=$$candidate; break; \
+	  fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "Foretell needs Python 3.11 or later; there is none on the PATH (looked for python3, python3.11 ... python3.14)." >&2; \
+	  exit 1; \
+	fi; \
+	$$python -m venv .venv
+	$(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(bin)/python -c 'from foretell.spark.java import java_home; java_home()' 2>/dev/null \
+	  || $(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
+	@touch $@
+
+# pytest comes last, also with -j, so that the output ends with its summary.
+test: lint types  ## everything that must pass: lint, types, all quick tests
+	$(bin)/python -m pytest
+
+lint: $(ready)  ## ruff and the directions of imports
+	$(bin)/ruff check
+	$(bin)/ruff format --check
+	$(bin)/lint-imports
+
+types: $(ready)  ## mypy
+	$(bin)/mypy
+
+format: $(ready)  ## let ruff put the code in order
+	$(bin)/ruff check --fix
+	$(bin)/ruff format
+
+docs: $(ready)  ## the documentation, in docs/_build/html
+	$(bin)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+demo: $(ready)  ## the main job on a small example
+	$(bin)/foretell demo
+
+bench: $(ready)  ## measure
+	$(bin)/foretell bench
+
+# pytest ends with 5 where it finds no tests of a kind; that is no failure.
+soak: $(ready)  ## the long tests, also Spark on the Java from PyPI
+	$(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
+	@$(bin)/python -m pytest -m soak || { status=$$?; [ $$status -eq 5 ] && echo "there are no soak tests yet" || exit $$status; }
+
+browser: $(ready)  ## the tests that need a browser
+	@$(bin)/python -m pytest -m browser || { status=$$?; [ $$status -eq 5 ] && echo "there are no browser tests yet" || exit $$status; }
+
+clean:  ## remove the environment and all that was built
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist docs/_build
+	rm -rf spark-warehouse metastore_db derby.log artifacts
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

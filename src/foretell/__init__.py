@@ -1,0 +1,19 @@
+"""Foretell: subscribe to patterns of events, and be told that they happened, may have, or are about to."""
+
+from foretell.errors import ForetellError, InputError, LanguageError
+from foretell.events.notification import Notification
+from foretell.language.subscriptions import Subscriptions, load, parse
+from foretell.notify.notifications import Notifications
+from foretell.run import run
+
+__all__ = [
+    "ForetellError",
+    "InputError",
+    "LanguageError",
+    "Notification",
+    "Notifications",
+    "Subscriptions",
+    "load",
+    "parse",
+    "run",
+]

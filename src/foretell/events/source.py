@@ -1,0 +1,126 @@
+"""Which source is read how: files and folders by their ending, frames through Arrow, anything else row by row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from foretell.errors import InputError, suggestion
+from foretell.events.columns import Sheet, gather_sheets, read_parquet
+from foretell.events.delimited import gather_delimited
+from foretell.events.gathered import Gathered
+from foretell.events.jsonlines import gather_json_lines, gather_rows
+
+#: Endings of file names, each with its format.
+FORMATS: Mapping[str, str] = {
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".json": "JSON lines",
+    ".csv": "CSV",
+    ".parquet": "Parquet",
+}
+
+
+def gather(source: object, label: str, wanted: frozenset[str] | None = None) -> Gathered:
+    """All rows of `source`; only the columns `wanted` where they are known. `label` is what to call one without a path.
+
+    Frames of pandas and polars (and of whoever else speaks Arrow's PyCapsule interface) are taken without a copy.
+    """
+    if isinstance(source, str | os.PathLike):
+        return _gather_files(Path(source), wanted)
+    if isinstance(source, pa.RecordBatchReader):
+        source = source.read_all()
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+        return _gather_frame(source, label, wanted)
+    if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes | bytearray):
+        return gather_rows(source, label, wanted)
+    raise InputError(
+        "unknown-source",
+        f"{label}: cannot read events from a value of type {type(source).__name__}",
+        hint="give a path, an Arrow table, a pandas or polars frame, or an iterable of dicts",
+    )
+
+
+def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> Gathered:
+    try:
+        table = pa.table(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        # A pandas column of objects of several types is no Arrow column, but its rows are still dicts.
+        to_dict = getattr(frame, "to_dict", None)
+        if to_dict is None:
+            raise
+        return gather_rows(to_dict("records"), label, wanted)
+    taken = [index for index, name in enumerate(table.column_names) if wanted is None or name in wanted]
+    return gather_sheets([Sheet(label, table.select(taken), table.column_names)])
+
+
+def _gather_files(path: Path, wanted: frozenset[str] | None) -> Gathered:
+    files = _files(path)
+    kind = FORMATS[files[0].suffix.lower()]
+    if kind == "Parquet":
+        return gather_sheets([_sheet(file, wanted) for file in files])
+    if kind == "CSV":
+        return gather_delimited(_contents(files))
+    return gather_json_lines(_contents(files), wanted)
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if path.is_dir():
+            return _files_within(path)
+        if not path.exists():
+            raise InputError("no-file", f"no such file or folder: {path}", hint=_nearby(path))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if path.suffix.lower() not in FORMATS:
+        raise InputError("unknown-format", f"{path}: cannot tell the format by the ending", hint=_known_endings())
+    return [path]
+
+
+def _files_within(folder: Path) -> list[Path]:
+    """The folder's files by name; those whose name begins with '.' or '_' are other programs' bookkeeping."""
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.name[0] not in "._")
+    files = [folder / name for name in names if Path(name).suffix.lower() in FORMATS]
+    if not files:
+        raise InputError("empty-folder", f"{folder}: no events in this folder", hint=_known_endings())
+    kinds = sorted({FORMATS[file.suffix.lower()] for file in files})
+    if len(kinds) > 1:
+        raise InputError("mixed-folder", f"{folder}: files of several formats: {', '.join(kinds)}")
+    return files
+
+
+def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    for file in files:
+        try:
+            yield str(file), file.read_bytes()
+        except OSError as error:
+            raise _unreadable(file, error) from None
+
+
+def _sheet(file: Path, wanted: frozenset[str] | None) -> Sheet:
+    try:
+        return read_parquet(str(file), wanted)
+    except OSError as error:
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    # Arrow's own text for it names the path once more.
+    return InputError("cannot-read", f"cannot read {path}: {os.strerror(error.errno) if error.errno else error}")
+
+
+def _known_endings() -> str:
+    return f"known endings: {', '.join(FORMATS)}"
+
+
+def _nearby(path: Path) -> str:
+    """A file of the same folder whose name is like the one that is not there."""
+    try:
+        hint = suggestion(path.name, (entry.name for entry in path.absolute().parent.iterdir()))
+    except OSError:
+        return ""
+    return hint if hint.startswith("did you mean") else ""

@@ -1,0 +1,120 @@
+"""Columns of text, as CSV gives them: what type all of a column's texts have, and its values in that type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from foretell.events.gathered import ARROW_TYPES, ArrowArray, Fitted
+from foretell.events.scalars import (
+    BOOL_TEXT,
+    FLOAT_TEXT,
+    INT_TEXT,
+    LAST_MICROS,
+    LEAST_MICROS,
+    convert,
+    convert_text,
+    fit_each,
+    is_timestamp,
+)
+from foretell.events.types import Type
+
+_PLAIN_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
+_PLAIN_INT = re.compile(rf"\s*{INT_TEXT}\s*")
+_DATE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
+# What Arrow reads whole and exactly as parse_timestamp does; every other spelling is read one by one.
+_NAIVE = rf"{_DATE_TIME}:[0-9]{{2}}(?:\.[0-9]{{1,6}})?"
+_HEAD = 64
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A column of texts; an empty field is NULL."""
+
+    name: str
+    texts: ArrowArray
+
+    def guess(self) -> Type:
+        """The most specific type that fits every text."""
+        texts = self.texts
+        if texts.null_count == len(texts):
+            return Type.NULL
+        if _all_match(texts, rf"\s*{INT_TEXT}\s*"):
+            # Longer numbers are most likely identifiers; as FLOAT, different ones would become equal.
+            return Type.STRING if self.fit(Type.INT).misfits else Type.INT
+        if _all_match(texts, rf"\s*(?:{FLOAT_TEXT})\s*"):
+            return Type.FLOAT
+        if _all_match(texts, rf"\s*{BOOL_TEXT}\s*"):
+            return Type.BOOL
+        if _all_match(texts, rf"\s*{_DATE_TIME}.*") and not timestamps(texts, self.name).misfits:
+            return Type.TIMESTAMP
+        return Type.STRING
+
+    def guess_time(self) -> Type:
+        """As the first text that can be a time says: a number or an ISO date. Rubbish before it does not decide."""
+        present = (text for text in _strings(self.texts) if text is not None)
+        deciding = next((text for text in present if _PLAIN_NUMBER.fullmatch(text) or is_timestamp(text)), None)
+        if deciding is None:
+            return Type.NULL if self.texts.null_count == len(self.texts) else Type.TIMESTAMP
+        return self._number_type() if _PLAIN_NUMBER.fullmatch(deciding) else Type.TIMESTAMP
+
+    def _number_type(self) -> Type:
+        numbers = (text for text in _strings(self.texts) if text and _PLAIN_NUMBER.fullmatch(text))
+        return Type.INT if all(map(_PLAIN_INT.fullmatch, numbers)) else Type.FLOAT
+
+    def fit(self, wanted: Type) -> Fitted:
+        if wanted is Type.STRING:
+            return Fitted(self.texts, {})
+        if wanted is Type.TIMESTAMP:
+            return timestamps(self.texts, self.name)
+        pattern = {Type.INT: INT_TEXT, Type.FLOAT: FLOAT_TEXT, Type.BOOL: BOOL_TEXT}[wanted]
+        # Arrow would also take '0x1f' for a number and '1' for true, hence the pattern first.
+        if _all_match(self.texts, pattern):
+            try:
+                return Fitted(_without_nan(pc.cast(self.texts, ARROW_TYPES[wanted])), {})
+            except pa.ArrowInvalid:
+                pass  # some text does not fit, or is spelled '+5': one by one
+        return fit_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
+
+
+def timestamps(texts: ArrowArray, name: str) -> Fitted:
+    """ISO 8601 texts as timestamps; one without an offset is UTC."""
+    for pattern, kind in ((_NAIVE + "Z", ARROW_TYPES[Type.TIMESTAMP]), (_NAIVE, pa.timestamp("us"))):
+        if _all_match(texts, pattern):
+            try:
+                moments = pc.cast(texts, kind)
+            except pa.ArrowInvalid:
+                break  # such as a 13th month
+            if _within_range(moments):
+                return Fitted(pc.cast(pc.cast(moments, pa.int64()), ARROW_TYPES[Type.TIMESTAMP]), {})
+    return fit_each(_strings(texts), name, Type.TIMESTAMP, lambda text: convert(text, Type.TIMESTAMP))
+
+
+def _within_range(moments: ArrowArray) -> bool:
+    micros: ArrowArray = pc.cast(moments, pa.int64())
+    least, last = pc.min(micros).as_py(), pc.max(micros).as_py()
+    return least is None or (least >= LEAST_MICROS and last <= LAST_MICROS)
+
+
+def _all_match(texts: ArrowArray, pattern: str) -> bool:
+    """Whether every text that is not NULL is all of `pattern`; most columns that are not show it in their head."""
+    whole = f"^(?:{pattern})$"
+    return _match(texts[:_HEAD], whole) and _match(texts, whole)
+
+
+def _match(texts: ArrowArray, whole: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(texts, whole), min_count=0).as_py())
+
+
+def _without_nan(values: ArrowArray) -> ArrowArray:
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+
+
+def _strings(texts: ArrowArray) -> Iterator[str | None]:
+    return iter(texts.to_pylist())

@@ -1,0 +1,72 @@
+"""The types of attributes, and what a stream's events look like.
+
+A TIMESTAMP is held as microseconds since 1970-01-01 UTC, a duration as microseconds; where a stream's
+time is a plain number, times and durations are that number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+
+Scalar = bool | int | float | str | None
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Type(Enum):
+    """Attribute types, and three that only expressions have."""
+
+    BOOL = "BOOL"
+    INT = "INT"
+    FLOAT = "FLOAT"
+    STRING = "STRING"
+    TIMESTAMP = "TIMESTAMP"
+    DURATION = "DURATION"
+    NULL = "NULL"
+    UNKNOWN = "UNKNOWN"  # of a stream whose schema is read off the data only later
+
+    @property
+    def numeric(self) -> bool:
+        return self in (Type.INT, Type.FLOAT)
+
+
+ATTRIBUTE_TYPES = (Type.BOOL, Type.INT, Type.FLOAT, Type.STRING, Type.TIMESTAMP)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What is known of a stream: its attributes in order, and which of them play a part.
+
+    The time, id and order columns are attributes too. A schema with `open` attributes is one whose types
+    are read off the data: names that are not listed are allowed until then. A derived stream has a time but no
+    column that holds it: `time` is None and `timing` says its type.
+    """
+
+    attributes: Mapping[str, Type]
+    time: str | None
+    id: str | None = None
+    order: str | None = None
+    simultaneous: bool = False
+    lateness: int | float = 0
+    open: bool = False
+    timing: Type = Type.UNKNOWN
+
+    @property
+    def time_type(self) -> Type:
+        return self.timing if self.time is None else self.attributes.get(self.time, Type.UNKNOWN)
+
+
+def parse_timestamp(text: str) -> int:
+    """Microseconds since the epoch of an ISO 8601 text; one without an offset is UTC. ValueError if it is not one."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def format_timestamp(micros: int) -> str:
+    """The ISO 8601 text of a timestamp, with a fraction only where there is one."""
+    return (EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat() + "Z"

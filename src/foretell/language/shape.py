@@ -1,0 +1,182 @@
+"""The shape of a pattern: its steps, what repeats together, what stands at its edges.
+
+`settle` gives the pattern every engine works on: each repetition knows the operator it repeats under, and the
+conditions written with `@` have gone to their steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+
+from foretell.errors import LanguageError, Place
+from foretell.language import tree
+from foretell.language.tree import Operator, Pattern
+
+
+@dataclass(frozen=True)
+class StepShape:
+    """A step as the pattern uses it.
+
+    `loops` are the repetitions around it that can go round more than once; steps that share one are bound anew
+    together.
+    """
+
+    name: str
+    place: Place
+    negated: bool
+    loops: frozenset[int]
+    conditions: tuple[tree.Expression, ...]
+    numbered: bool = False
+    chosen: str | None = None
+
+    @property
+    def repeated(self) -> bool:
+        return bool(self.loops)
+
+
+def settle(pattern: Pattern, lead: Operator | None = None, follow: Operator | None = None) -> Pattern:
+    """The pattern with every repetition's operator filled in and `@` conditions taken off.
+
+    A repetition repeats under the operator that leads to it, or where it comes first under the one that follows,
+    or where it stands alone under `,`. Inside parentheses a sequence keeps its own meaning; `|` and `&` hand the
+    operators of their surroundings on to their parts; negations do not count as parts. (Decision 0002, item 7.)
+    """
+    match pattern:
+        case tree.Conditioned(pattern=inner):
+            return settle(inner, lead, follow)
+        case tree.Repeat(body=body, under=under):
+            operator = under or lead or follow or tree.Next()
+            return replace(pattern, body=settle(body, operator), under=operator)
+        case tree.Conjunction(sides=sides):
+            return replace(pattern, sides=tuple(settle(s, lead, follow) for s in sides))
+        case tree.Alternation(branches=branches):
+            return replace(pattern, branches=tuple(settle(b, lead, follow) for b in branches))
+        case tree.Sequence(parts=(part,)):
+            return replace(pattern, parts=(replace(part, pattern=settle(part.pattern, lead, follow)),))
+        case tree.Sequence(parts=parts):
+            first = replace(parts[0], pattern=settle(parts[0].pattern, None, parts[1].operator))
+            rest = tuple(replace(p, pattern=settle(p.pattern, p.operator)) for p in parts[1:])
+            return replace(pattern, parts=(first, *rest))
+    return pattern
+
+
+def can_be_empty(pattern: Pattern) -> bool:
+    """Whether the pattern also fits no event at all, as `a?` does."""
+    match pattern:
+        case tree.Repeat(body=body, low=low):
+            return low == 0 or can_be_empty(body)
+        case tree.Conditioned(pattern=inner):
+            return can_be_empty(inner)
+        case tree.Conjunction(sides=sides):
+            return all(can_be_empty(s) for s in sides)
+        case tree.Alternation(branches=branches):
+            return any(can_be_empty(b) for b in branches)
+        case tree.Sequence(parts=parts):
+            return all(can_be_empty(p.pattern) for p in parts)
+    return False
+
+
+def step_shapes(pattern: Pattern) -> Iterator[StepShape]:
+    """The pattern's steps, negated ones too, in the order of the text."""
+    return _shapes(pattern, frozenset(), (), count())
+
+
+def _shapes(
+    pattern: Pattern, loops: frozenset[int], conditions: tuple[tree.Expression, ...], numbers: Iterator[int]
+) -> Iterator[StepShape]:
+    match pattern:
+        case tree.Step(name=name):
+            yield StepShape(str(name), pattern.place, False, loops, conditions)
+        case tree.Numbered(step=step):
+            yield StepShape(str(step.name), step.place, False, loops, conditions, numbered=True)
+        case tree.Chosen(which=which, step=step):
+            yield StepShape(str(step.name), step.place, False, loops, conditions, chosen=which)
+        case tree.Conditioned(pattern=inner, condition=condition):
+            yield from _shapes(inner, loops, (condition, *conditions), numbers)
+        case tree.Repeat(body=body, high=high):
+            # `a?` goes round once at most and is no loop.
+            inner_loops = loops if high == 1 else loops | {next(numbers)}
+            yield from _shapes(body, inner_loops, conditions, numbers)
+        case tree.Sequence(parts=parts, absent=absent):
+            for part in parts:
+                yield from _negated(part.absent, loops)
+                yield from _shapes(part.pattern, loops, (), numbers)
+            yield from _negated(absent, loops)
+        case tree.Silence(absent=absent):
+            yield from _negated(absent, loops)
+        case tree.Conjunction(sides=several) | tree.Alternation(branches=several):
+            for one in several:
+                yield from _shapes(one, loops, (), numbers)
+
+
+def _negated(negations: tuple[tree.Negation, ...], loops: frozenset[int]) -> Iterator[StepShape]:
+    for negation in negations:
+        yield StepShape(str(negation.step.name), negation.place, True, loops, negation.conditions)
+
+
+def check_edges(pattern: Pattern, *, at_start: bool = True, at_end: bool = True, whole: bool = True) -> None:
+    """Refuses a negation where there is nothing for it to stand between: at the edge of an inner group.
+
+    At the start or the end of the whole pattern it is bounded by WITHIN; `|` hands its place on to its branches.
+    """
+    match pattern:
+        case tree.Silence(absent=absent):
+            if not whole:
+                _misplaced(absent[0])
+        case tree.Sequence(parts=parts, absent=absent):
+            if parts[0].absent and not at_start:
+                _misplaced(parts[0].absent[0])
+            if absent and not at_end:
+                _misplaced(absent[0])
+            for i, part in enumerate(parts):
+                first, last = i == 0 and not part.absent, i == len(parts) - 1 and not absent
+                check_edges(part.pattern, at_start=at_start and first, at_end=at_end and last, whole=False)
+        case tree.Alternation(branches=branches):
+            for branch in branches:
+                check_edges(branch, at_start=at_start, at_end=at_end, whole=False)
+        case tree.Conjunction() | tree.Repeat() | tree.Conditioned():
+            for child in pattern.children():
+                if isinstance(child, Pattern):
+                    check_edges(child, at_start=False, at_end=False, whole=False)
+
+
+def _misplaced(negation: tree.Negation) -> None:
+    raise LanguageError(
+        "negation-place",
+        f"'!{negation.step.name}' stands at the edge of a group, with nothing to be absent from",
+        place=negation.place,
+        hint="write it between two parts of a sequence, or first or last in the whole pattern with WITHIN",
+    )
+
+
+def edge_negations(pattern: Pattern) -> tuple[tree.Negation, ...]:
+    """The negations that WITHIN has to bound: first, last, or alone."""
+    match pattern:
+        case tree.Silence(absent=absent):
+            return absent
+        case tree.Sequence(parts=parts, absent=absent):
+            inner = edge_negations(parts[0].pattern)
+            if len(parts) > 1:
+                inner += edge_negations(parts[-1].pattern)
+            return (*parts[0].absent, *inner, *absent)
+        case tree.Alternation(branches=branches):
+            return tuple(n for b in branches for n in edge_negations(b))
+    return ()
+
+
+def open_choices(pattern: Pattern, *, followed: bool = False) -> Iterator[tree.Chosen]:
+    """The `LAST a` that nothing has to follow: which one is the last is known only when the window has passed."""
+    match pattern:
+        case tree.Chosen(which="LAST") if not followed:
+            yield pattern
+        case tree.Conditioned(pattern=inner) | tree.Repeat(body=inner):
+            yield from open_choices(inner, followed=followed)
+        case tree.Sequence(parts=parts):
+            for i, part in enumerate(parts):
+                later = any(not can_be_empty(p.pattern) for p in parts[i + 1 :])
+                yield from open_choices(part.pattern, followed=followed or later)
+        case tree.Conjunction(sides=several) | tree.Alternation(branches=several):
+            for one in several:
+                yield from open_choices(one, followed=followed)

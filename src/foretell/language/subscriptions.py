@@ -1,0 +1,88 @@
+"""A program as people hold it: parsed, checked as far as it can be without data, with the text its errors point into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretell.errors import ForetellError, InputError
+from foretell.events.types import Schema
+from foretell.language import tree
+from foretell.language.check import Columns, check
+from foretell.language.checked import Checked
+from foretell.language.parser import parse as parse_text
+from foretell.language.printer import program_text
+
+
+@dataclass(frozen=True)
+class Subscriptions:
+    """Statements in the language. Two of them are equal when they say the same."""
+
+    program: tree.Program
+    text: str
+    file: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Subscriptions) and self.program == other.program
+
+    def __hash__(self) -> int:
+        return hash(self.program)
+
+    def __str__(self) -> str:
+        return program_text(self.program)
+
+    def checked(
+        self, schemas: Mapping[str, Schema] | None = None, tables: Mapping[str, Columns] | None = None
+    ) -> Checked:
+        """Names and types resolved against what is known of the data."""
+        try:
+            return check(self.program, schemas, tables)
+        except ForetellError as error:
+            raise error.within(self.text, self.file) from None
+
+    @property
+    def declared(self) -> dict[str, tree.Stream]:
+        return {s.name: s for s in self.program.statements if isinstance(s, tree.Stream)}
+
+    @property
+    def sources(self) -> dict[str, None]:
+        """The streams whose events must come from outside, in the order of their first mention."""
+        made = {s.name for s in self.program.statements if not isinstance(s, tree.Stream)}
+        reading = (s for s in self.program.statements if isinstance(s, tree.Subscription | tree.Correlator))
+        return {name: None for s in reading for name in s.streams if name not in made}
+
+    @property
+    def tables(self) -> dict[str, None]:
+        """The tables of FOR EACH."""
+        return {s.table: None for s in self.program.statements if isinstance(s, tree.Subscription) and s.table}
+
+
+def parse(text: str, file: str = "") -> Subscriptions:
+    """Statements from their text, with everything checked that can be checked before the data is there.
+
+    >>> print(parse("subscribe rise from ticks match a, b define b as price > a.price"))
+    SUBSCRIBE rise
+    FROM ticks
+    MATCH a , b
+    DEFINE b AS price > a.price;
+    """
+    subscriptions = Subscriptions(parse_text(text, file), text, file)
+    subscriptions.checked()
+    return subscriptions
+
+
+def load(path: str | Path) -> Subscriptions:
+    """Statements from a file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError("no-file", f"there is no file '{path}'") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("unreadable", f"cannot read '{path}': {error}") from None
+    return parse(text, str(path))
+
+
+def of_program(program: tree.Program) -> Subscriptions:
+    """Statements from a tree, as the builder makes them; errors then point into their printed text."""
+    return parse(program_text(program))

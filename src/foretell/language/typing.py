@@ -1,0 +1,318 @@
+"""The type of an expression, or why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from foretell.errors import NOWHERE, LanguageError, Place, suggestion
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.tree import Expression, place_of
+
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+_UNKNOWN = (Type.UNKNOWN, Type.NULL)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an expression may name, and where it stands.
+
+    `steps` are the steps with an event to speak of; `hidden` maps others to the reason why not. `own` is the step
+    whose condition this is, None in HAVING and RETURN, where there is no event being tried.
+    """
+
+    attributes: Mapping[str, Type]
+    streams: tuple[str, ...]
+    time: Type
+    open: bool = False
+    steps: frozenset[str] = frozenset()
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    own: str | None = None
+    has_event: bool = True
+    has_previous: bool = True
+    has_match: bool = True
+    variables: Mapping[str, Type] | None = None
+    parameters: Mapping[str, Type] | None = None
+
+    @property
+    def length(self) -> Type:
+        """The type of a difference of two times."""
+        if self.time is Type.TIMESTAMP:
+            return Type.DURATION
+        return self.time
+
+
+def check_condition(condition: Expression, scope: Scope) -> None:
+    kind = type_of(condition, scope)
+    if kind is not Type.BOOL and kind not in _UNKNOWN:
+        _refuse("not-a-condition", f"a condition must be true or false, this is {kind.value}", condition.place)
+
+
+def type_of(expression: Expression, scope: Scope) -> Type:
+    """The type of an expression; a LanguageError where it has none."""
+    match expression:
+        case tree.Literal(value=value):
+            return _literal_type(value)
+        case tree.Span():
+            return Type.DURATION
+        case tree.Moment():
+            return Type.TIMESTAMP
+        case tree.Variable():
+            return _variable(expression, scope)
+        case tree.Parameter():
+            return _parameter(expression, scope)
+        case tree.Attribute(event=event, name=name):
+            check_event(event, scope, expression.place)
+            return attribute_type(name, scope, expression.place)
+        case tree.StreamOf(event=event):
+            check_event(event, scope, expression.place)
+            return Type.STRING
+        case tree.TimeOf(event=event):
+            check_event(event, scope, expression.place)
+            return scope.time
+        case tree.Elapsed():
+            _needs_match(scope, "duration", expression.place)
+            return scope.length
+        case tree.Aggregate():
+            return _aggregate(expression, scope)
+        case tree.EventValue():
+            _refuse(
+                "event-as-value",
+                "an event is not a value",
+                expression.place,
+                "name one of its attributes, as in first(b).price, or its time, t(first(b))",
+            )
+        case tree.Unary():
+            return _unary(expression, scope)
+        case tree.Binary():
+            return _binary(expression, scope)
+        case tree.In(value=value, options=options):
+            kind = type_of(value, scope)
+            for option in options:
+                _comparable(kind, type_of(option, scope), option.place)
+            return Type.BOOL
+        case tree.Between(value=value, low=low, high=high):
+            kind = type_of(value, scope)
+            for bound in (low, high):
+                _comparable(kind, type_of(bound, scope), bound.place)
+            return Type.BOOL
+        case tree.Like(value=value, pattern=pattern):
+            _wants(value, Type.STRING, "LIKE", scope)
+            _wants(pattern, Type.STRING, "LIKE", scope)
+            return Type.BOOL
+        case tree.IsNull(value=value):
+            type_of(value, scope)
+            return Type.BOOL
+        case tree.Call():
+            return _call(expression, scope)
+    raise AssertionError(expression)
+
+
+def _refuse(code: str, message: str, place: Place, hint: str = "") -> NoReturn:
+    raise LanguageError(code, message, place=place, hint=hint)
+
+
+def _at(name: str, otherwise: Place) -> Place:
+    place = place_of(name)
+    return otherwise if place == NOWHERE else place
+
+
+def _literal_type(value: object) -> Type:
+    match value:
+        case None:
+            return Type.NULL
+        case bool():
+            return Type.BOOL
+        case int():
+            return Type.INT
+        case float():
+            return Type.FLOAT
+    return Type.STRING
+
+
+def _variable(variable: tree.Variable, scope: Scope) -> Type:
+    if scope.variables is None:
+        _refuse("variable-here", f"a variable has no place here: ${variable.name}", variable.place)
+    if variable.name not in scope.variables:
+        hint = suggestion(variable.name, scope.variables) or f"bind it in a step: attribute = ${variable.name}"
+        _refuse("unbound-variable", f"no step binds the variable ${variable.name}", variable.place, hint)
+    return scope.variables[variable.name]
+
+
+def _parameter(parameter: tree.Parameter, scope: Scope) -> Type:
+    if scope.parameters is None:
+        hint = "a column of a table is named with FOR EACH table"
+        _refuse("no-table", f":{parameter.name} without FOR EACH", parameter.place, hint)
+    if scope.parameters and parameter.name not in scope.parameters:
+        hint = suggestion(parameter.name, scope.parameters)
+        _refuse("unknown-column", f"unknown column ':{parameter.name}'", parameter.place, hint)
+    return scope.parameters.get(parameter.name, Type.UNKNOWN)
+
+
+def check_event(event: tree.EventReference, scope: Scope, place: Place) -> None:
+    match event:
+        case tree.This():
+            if not scope.has_event:
+                _refuse(
+                    "bare-attribute",
+                    "no event is being tried here",
+                    place,
+                    "say of which step: step.attribute",
+                )
+        case tree.Previous():
+            if not scope.has_previous:
+                _refuse("no-previous", "'prev' has no meaning here", place)
+        case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step):
+            check_step(step, scope, place)
+
+
+def check_step(step: str, scope: Scope, place: Place) -> None:
+    if step in scope.steps or step == scope.own:
+        return
+    place = _at(step, place)
+    if step in scope.hidden:
+        _refuse("hidden-step", scope.hidden[step], place)
+    _needs_match(scope, f"'{step}'", place)
+    hint = suggestion(step, scope.steps)
+    if step in scope.streams:
+        hint = f"'{step}' is a stream; inside a condition its attributes stand bare"
+    _refuse("unknown-step", f"unknown step '{step}'", place, hint)
+
+
+def _needs_match(scope: Scope, what: str, place: Place) -> None:
+    if not scope.has_match:
+        _refuse("one-event", f"only the attributes of the event itself can be named here, not {what}", place)
+
+
+def attribute_type(name: str, scope: Scope, place: Place) -> Type:
+    if name in scope.attributes:
+        return scope.attributes[name]
+    if scope.open:
+        return Type.UNKNOWN
+    where = f"stream '{scope.streams[0]}'" if len(scope.streams) == 1 else "any of the streams"
+    hint = suggestion(name, scope.attributes)
+    if name in scope.steps:
+        hint = f"'{name}' is a step; name one of its attributes, as in {name}.{next(iter(scope.attributes), 'x')}"
+    _refuse("unknown-attribute", f"unknown attribute '{name}' of {where}", _at(name, place), hint)
+
+
+def _aggregate(aggregate: tree.Aggregate, scope: Scope) -> Type:
+    check_step(aggregate.step, scope, aggregate.place)
+    if aggregate.attribute is None:
+        return Type.INT
+    kind = attribute_type(aggregate.attribute, scope, aggregate.place)
+    if aggregate.function == "count":
+        return Type.INT
+    if aggregate.function in ("sum", "avg"):
+        if not kind.numeric and kind not in _UNKNOWN:
+            _refuse(
+                "not-a-number",
+                f"{aggregate.function}(...) needs numbers, '{aggregate.attribute}' is {kind.value}",
+                aggregate.place,
+            )
+        return Type.FLOAT if aggregate.function == "avg" else kind
+    return kind
+
+
+def _unary(unary: tree.Unary, scope: Scope) -> Type:
+    if unary.operator == "NOT":
+        check_condition(unary.operand, scope)
+        return Type.BOOL
+    kind = type_of(unary.operand, scope)
+    if not kind.numeric and kind not in (*_UNKNOWN, Type.DURATION):
+        _refuse("not-a-number", f"'-' needs a number, this is {kind.value}", unary.place)
+    return kind
+
+
+def _binary(binary: tree.Binary, scope: Scope) -> Type:
+    if binary.operator in ("AND", "OR"):
+        check_condition(binary.left, scope)
+        check_condition(binary.right, scope)
+        return Type.BOOL
+    left, right = type_of(binary.left, scope), type_of(binary.right, scope)
+    if binary.operator in _COMPARISONS:
+        _comparable(left, right, binary.place)
+        return Type.BOOL
+    return _arithmetic(binary, left, right)
+
+
+def _comparable(left: Type, right: Type, place: Place) -> None:
+    if left is right or left in _UNKNOWN or right in _UNKNOWN or (left.numeric and right.numeric):
+        return
+    both = {left, right}
+    hint = ""
+    if both == {Type.TIMESTAMP, Type.STRING}:
+        hint = "a point in time is written TIMESTAMP '2026-01-31 12:00:00'"
+    elif Type.DURATION in both and (left.numeric or right.numeric):
+        hint = "give a length of time its unit, as in 5 min, or a plain number where time is a plain number"
+    _refuse("not-comparable", f"{left.value} and {right.value} cannot be compared", place, hint)
+
+
+def _arithmetic(binary: tree.Binary, left: Type, right: Type) -> Type:
+    if left in _UNKNOWN or right in _UNKNOWN:
+        return Type.UNKNOWN
+    if left.numeric and right.numeric:
+        if binary.operator == "/" or Type.FLOAT in (left, right):
+            return Type.FLOAT
+        return Type.INT
+    result = _TIME_ARITHMETIC.get((left, binary.operator, right))
+    if result is None and Type.DURATION in (left, right):
+        result = _scaled(left, binary.operator, right)
+    if result is None:
+        _refuse(
+            "no-arithmetic", f"{left.value} {binary.operator} {right.value} is not an arithmetic we know", binary.place
+        )
+    return result
+
+
+_TIME_ARITHMETIC = {
+    (Type.TIMESTAMP, "-", Type.TIMESTAMP): Type.DURATION,
+    (Type.TIMESTAMP, "-", Type.DURATION): Type.TIMESTAMP,
+    (Type.TIMESTAMP, "+", Type.DURATION): Type.TIMESTAMP,
+    (Type.DURATION, "+", Type.TIMESTAMP): Type.TIMESTAMP,
+    (Type.DURATION, "+", Type.DURATION): Type.DURATION,
+    (Type.DURATION, "-", Type.DURATION): Type.DURATION,
+    (Type.DURATION, "/", Type.DURATION): Type.FLOAT,
+}
+
+
+def _scaled(left: Type, operator: str, right: Type) -> Type | None:
+    if operator == "*" and (left.numeric or right.numeric):
+        return Type.DURATION
+    if operator == "/" and right.numeric:
+        return Type.DURATION
+    return None
+
+
+def _wants(argument: Expression, kind: Type, where: str, scope: Scope) -> None:
+    found = type_of(argument, scope)
+    if found is not kind and found not in _UNKNOWN:
+        _refuse("wrong-type", f"{where} needs {kind.value}, this is {found.value}", argument.place)
+
+
+def _call(call: tree.Call, scope: Scope) -> Type:
+    if call.function in ("contains", "lower", "upper", "length"):
+        for argument in call.arguments:
+            _wants(argument, Type.STRING, f"{call.function}(...)", scope)
+        return {"contains": Type.BOOL, "length": Type.INT}.get(call.function, Type.STRING)
+    kinds = [type_of(a, scope) for a in call.arguments]
+    if call.function == "abs":
+        if not kinds[0].numeric and kinds[0] not in (*_UNKNOWN, Type.DURATION):
+            _refuse("not-a-number", f"abs(...) needs a number, this is {kinds[0].value}", call.arguments[0].place)
+        return kinds[0]
+    return _common(call, kinds)
+
+
+def _common(call: tree.Call, kinds: list[Type]) -> Type:
+    """The type of coalesce: that of its arguments, which must agree."""
+    known = [k for k in kinds if k not in _UNKNOWN]
+    for kind, argument in zip(kinds, call.arguments, strict=True):
+        if known:
+            _comparable(known[0], kind, argument.place)
+    if Type.UNKNOWN in kinds:
+        return Type.UNKNOWN
+    if not known:
+        return Type.NULL
+    return Type.FLOAT if Type.FLOAT in known else known[0]

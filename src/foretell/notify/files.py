@@ -1,0 +1,80 @@
+"""Notifications into files, all or nothing, and onto a stream such as standard output."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow.parquet as pq
+
+from foretell.errors import InputError
+from foretell.events.notification import Notification
+from foretell.notify.rows import to_json, to_table
+
+
+def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -> None:
+    """All of them into one file, by its ending. The file is there whole or, if anything fails, as it was before."""
+    target = Path(path)
+    writer = _WRITERS.get(target.suffix.lower())
+    if writer is None:
+        hint = f"known endings: {', '.join(_WRITERS)}"
+        raise InputError("unknown-format", f"{target}: cannot tell the format by the ending", hint=hint)
+    with _replacing(target) as file:
+        writer(notifications, file)
+
+
+def write_lines(notifications: Iterable[Notification], stream: BinaryIO) -> None:
+    """Line by line, as they come. A reader that has seen enough (`| head`) is no error."""
+    try:
+        for notification in notifications:
+            stream.write(to_json(notification))
+        stream.flush()
+    except BrokenPipeError:
+        _discard_rest(stream)
+    except OSError as error:
+        raise InputError("cannot-write", f"cannot write the notifications: {error.strerror or error}") from None
+
+
+def _write_json_lines(notifications: Iterable[Notification], file: BinaryIO) -> None:
+    file.writelines(map(to_json, notifications))
+
+
+def _write_parquet(notifications: Iterable[Notification], file: BinaryIO) -> None:
+    pq.write_table(to_table(notifications), file)
+
+
+_WRITERS: Mapping[str, Callable[[Iterable[Notification], BinaryIO], None]] = {
+    ".jsonl": _write_json_lines,
+    ".parquet": _write_parquet,
+}
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    """A file beside `target` that takes its place at the end."""
+    # A link stays a link: what it points to is replaced.
+    final = Path(os.path.realpath(target))
+    draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.part")
+    try:
+        with draft.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(final)
+    except OSError as error:
+        raise InputError("cannot-write", f"cannot write {target}: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def _discard_rest(stream: BinaryIO) -> None:
+    """Let Python's own flush at exit go nowhere, or it would complain of the same broken pipe."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -1,0 +1,39 @@
+"""What a run gives back: the notifications in order, and what was set aside on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import pyarrow as pa
+
+from foretell.events.notification import Notification
+from foretell.events.read import BadEvent
+from foretell.notify.rows import to_table
+
+
+@dataclass(frozen=True)
+class Notifications(Sequence[Notification]):
+    """A sequence of notifications; `bad` are the malformed events, `totals` the events read of each stream."""
+
+    rows: tuple[Notification, ...]
+    bad: tuple[BadEvent, ...] = ()
+    totals: tuple[tuple[str, int], ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Notification: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Notification, ...]: ...
+    def __getitem__(self, index: int | slice) -> Notification | tuple[Notification, ...]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Notification]:
+        return iter(self.rows)
+
+    def table(self) -> pa.Table:
+        """As an Arrow table, with key, bindings and events as JSON text."""
+        return to_table(self.rows)

@@ -1,0 +1,320 @@
+"""The matches of one subscription in one lane: every occurrence of its pattern of which all conditions are true.
+
+Conditions are constraints on the finished match, so they are asked of it whole: first the variables, then every
+condition of every bound step, then what the pattern says must be absent or counted, then WITHIN and HAVING.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from foretell.events.event import Event, OrderKey, deadline_key
+from foretell.events.types import Scalar
+from foretell.language import tree
+from foretell.language.checked import CheckedStep, CheckedSubscription
+from foretell.reference.expressions import Frame, Value, compare, holds, value
+from foretell.reference.lane import Lane, Placed
+from foretell.reference.occurrences import (
+    Absent,
+    AbsentAfter,
+    AbsentBefore,
+    Bound,
+    Counted,
+    Duty,
+    Occurrence,
+    Search,
+)
+
+
+@dataclass(frozen=True)
+class Match:
+    """`bound` in the order of the lane. A deadline is the end of a match that only time could complete."""
+
+    bound: tuple[Bound, ...]
+    variables: Mapping[str, Value]
+    start: int | float
+    end: int | float
+    deadline: int | float | None
+    probability: float = 1.0
+    lost: frozenset[str] = frozenset()
+
+    @property
+    def first(self) -> Placed:
+        return self.bound[0].at
+
+    @property
+    def last(self) -> Placed:
+        return self.bound[-1].at
+
+    @property
+    def completed_by(self) -> OrderKey:
+        return self.last.event.key if self.deadline is None else deadline_key(self.deadline)
+
+    @property
+    def identity(self) -> tuple[tuple[str, int], ...]:
+        return tuple((b.step, b.at.number) for b in self.bound)
+
+    def events_of(self, step: str) -> list[Placed]:
+        return [b.at for b in self.bound if b.step == step]
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """One subscription (one row of its table, where it has one) on one lane, at a time `now`."""
+
+    subscription: CheckedSubscription
+    lane: Lane
+    now: int | float
+    parameters: Mapping[str, Scalar]
+
+    def matches(self) -> list[Match]:
+        """All of them, chosen among by FIRST and LAST, in the order in which they are taken."""
+        found = {m.identity: m for m in self._all()}
+        chosen = [m for m in found.values() if self._is_chosen(m, found.values())]
+        order = {name: i for i, name in enumerate(self.subscription.positive)}
+        return sorted(
+            chosen,
+            key=lambda m: (m.completed_by, [b.at.number for b in m.bound], [order[b.step] for b in m.bound]),
+        )
+
+    def _all(self) -> Iterator[Match]:
+        for occurrence in self.search().occurrences(self.subscription.pattern, Occurrence()):
+            if occurrence.bound:
+                match = self.judged(occurrence)
+                if match is not None:
+                    yield match
+
+    def search(self) -> Search:
+        candidates = {
+            name: tuple(e for e in self.lane.events if self._could_be(step, e))
+            for name, step in self.subscription.steps.items()
+        }
+        return Search(self.lane, candidates, self._where)
+
+    def _could_be(self, step: CheckedStep, at: Placed) -> bool:
+        """An event that fails a condition about itself alone is in no match; there is no need to try it."""
+        frame = replace(self._frame(), this=at.event)
+        return all(holds(c, frame) for c in step.conditions if _about_itself(c))
+
+    def judged(self, occurrence: Occurrence) -> Match | None:
+        """The match that an occurrence is, or None."""
+        bound = tuple(sorted(occurrence.bound, key=lambda b: b.at.number))
+        variables = self._variables(bound)
+        if variables is None:
+            return None
+        match = self._timed(bound, variables, occurrence.duties)
+        if match is None:
+            return None
+        for one in bound:
+            frame = self._step_frame(match, one.step, one.at)
+            if not all(holds(c, frame) for c in self.subscription.steps[one.step].conditions):
+                return None
+        if not all(self._fulfilled(duty, match) for duty in occurrence.duties):
+            return None
+        having = self.subscription.tree.having
+        if having is not None and not holds(having, self.match_frame(match)):
+            return None
+        return match
+
+    def _timed(
+        self, bound: tuple[Bound, ...], variables: Mapping[str, Value], duties: Iterable[Duty]
+    ) -> Match | None:
+        """With its window kept, and its deadline passed if it has one."""
+        window = self.subscription.within
+        start, end = bound[0].at.event.start, bound[-1].at.event.end
+        if window is not None and end - start > window:
+            return None
+        late = any(isinstance(d, AbsentAfter) for d in duties)
+        late = late or any(b.step in self.subscription.known_late for b in bound)
+        if not late:
+            return Match(bound, variables, start, end, None)
+        assert window is not None
+        deadline = start + window
+        return Match(bound, variables, start, deadline, deadline) if self.now > deadline else None
+
+    # ── variables ──
+
+    def _variables(self, bound: tuple[Bound, ...]) -> dict[str, Value] | None:
+        """The first event that meets `$v = ...` binds it, every later one must agree, NULL never does."""
+        variables: dict[str, Value] = {}
+        match = Match(bound, variables, 0, 0, None)
+        for one in bound:
+            for name, expression in self.subscription.steps[one.step].binders:
+                found = value(expression, self._step_frame(match, one.step, one.at))
+                if found is None or compare("=", variables.setdefault(name, found), found) is not True:
+                    return None
+        return variables
+
+    # ── frames ──
+
+    def _frame(self) -> Frame:
+        return Frame(self.subscription.attributes, self.subscription.time, parameters=self.parameters)
+
+    def match_frame(self, match: Match) -> Frame:
+        """What HAVING and RETURN see: the whole match."""
+
+        def events(step: str) -> list[Event]:
+            return [e.event for e in match.events_of(step)]
+
+        return replace(
+            self._frame(),
+            first=match.first.event,
+            last=match.last.event,
+            seen=events,
+            before=events,
+            variables=match.variables,
+        )
+
+    def _step_frame(self, match: Match, step: str, at: Placed) -> Frame:
+        """What the condition of a bound step sees when `at` is tried for it."""
+        earlier = [b.at for b in match.bound if b.at.number < at.number]
+        first = earlier[0] if earlier else at
+        return replace(
+            self.match_frame(match),
+            this=at.event,
+            previous=earlier[-1].event if earlier else None,
+            first=first.event,
+            last=at.event,
+            seen=self._seen(match, step, at, at),
+            before=self._seen(match, step, at, None),
+        )
+
+    def _seen(self, match: Match, own: str, until: Placed, this: Placed | None) -> Callable[[str], list[Event]]:
+        """The events of a step as the condition of `own` sees them.
+
+        Steps that are repeated together are seen as far as they are bound so far, all others whole; the step
+        itself ends with the event being tried, which its aggregates leave out. (Decision 0002, item 14.)
+        """
+        shapes = {name: step.shape for name, step in self.subscription.steps.items()}
+
+        def events(step: str) -> list[Event]:
+            if step == own and not shapes[own].repeated:
+                return [until.event]
+            found = match.events_of(step)
+            if step == own:
+                found = [e for e in found if e.number < until.number] + ([this] if this else [])
+            elif shapes[step].loops & shapes[own].loops:
+                found = [e for e in found if e.number <= until.number]
+            return [e.event for e in found]
+
+        return events
+
+    def _negated_frame(self, match: Match, step: str, at: Placed, after: Placed | None, until: Placed) -> Frame:
+        """What a negated step sees: the whole match, and what was bound just before it."""
+        seen = self._seen(match, step, until, None)
+
+        def events(name: str) -> list[Event]:
+            return [at.event] if name == step else seen(name)
+
+        return replace(
+            self.match_frame(match),
+            this=at.event,
+            previous=None if after is None else after.event,
+            last=None if after is None else after.event,
+            seen=events,
+            before=events,
+        )
+
+    def _where(self, condition: tree.Expression, at: Placed, before: Occurrence) -> bool:
+        """θ for an event: it sees what was bound before, and that event."""
+        bound = tuple(sorted(before.bound, key=lambda b: b.at.number))
+        variables = self._variables(bound)
+        if variables is None:
+            return False
+        match = Match(bound, variables, 0, 0, None)
+        return holds(condition, replace(self.match_frame(match), this=at.event, previous=match.last.event))
+
+    # ── duties ──
+
+    def _fulfilled(self, duty: Duty, match: Match) -> bool:
+        match duty:
+            case Absent(step=step, after=after, before=before):
+                tried = self.lane.between(after, before)
+                return not any(self._satisfies(step, match, e, after, before) for e in tried)
+            case AbsentBefore(step=step):
+                # Only a lost first step can stand here without a window; then all that came before counts.
+                window = self.subscription.within
+                since = -math.inf if window is None else match.last.event.end - window
+                tried = [e for e in self.lane.events if self.lane.follows(match.first, e) and e.event.end >= since]
+                return not any(self._satisfies(step, match, e, None, match.first) for e in tried)
+            case AbsentAfter(step=step):
+                assert match.deadline is not None
+                tried = [e for e in self.lane.after(match.last) if e.event.end <= match.deadline]
+                return not any(self._satisfies(step, match, e, match.last, match.last) for e in tried)
+            case Counted():
+                return self._is_counted(duty, match)
+
+    def _satisfies(self, step: str, match: Match, at: Placed, after: Placed | None, until: Placed) -> bool:
+        frame = self._negated_frame(match, step, at, after, until)
+        return all(holds(c, frame) for c in self.subscription.steps[step].conditions)
+
+    def _is_counted(self, duty: Counted, match: Match) -> bool:
+        conditions = self.subscription.steps[duty.step].counted
+        others = replace(match, bound=tuple(b for b in match.bound if b.step != duty.step))
+
+        def satisfies(at: Placed) -> bool:
+            trial = replace(others, bound=_inserted(others.bound, Bound(duty.step, at)))
+            return all(holds(c, self._step_frame(trial, duty.step, at)) for c in conditions)
+
+        upto = [e for e in self.lane.after(duty.after) if e.number <= duty.at.number]
+        count = sum(satisfies(e) for e in upto)
+        return count % duty.index == 0 if duty.after is None else count == duty.index
+
+    # ── FIRST and LAST ──
+
+    def _is_chosen(self, match: Match, all_matches: Iterable[Match]) -> bool:
+        """Of the events that would do in otherwise equal matches, the first or the last."""
+        for name, step in self.subscription.steps.items():
+            which = step.shape.chosen
+            mine = match.events_of(name)
+            if which is None or not mine:
+                continue
+            rest = _without(match, name)
+            rivals = [m.events_of(name)[0].number for m in all_matches if m.events_of(name) and _without(m, name) == rest]
+            if mine[0].number != (min(rivals) if which == "FIRST" else max(rivals)):
+                return False
+        return True
+
+
+def _without(match: Match, step: str) -> tuple[tuple[str, int], ...]:
+    return tuple(i for i in match.identity if i[0] != step)
+
+
+def _inserted(bound: tuple[Bound, ...], one: Bound) -> tuple[Bound, ...]:
+    return tuple(sorted((*bound, one), key=lambda b: b.at.number))
+
+
+def _about_itself(condition: tree.Expression) -> bool:
+    """Whether a condition names nothing but the event being tried."""
+    outside = tree.Previous, tree.Bound, tree.First, tree.Last, tree.Aggregate, tree.Elapsed, tree.Variable
+    return not any(isinstance(node, outside) for node in condition.walk())
+
+
+def after_match(matches: Iterable[Match], after: tree.AfterMatch, lane: Lane) -> list[Match]:
+    """Matches taken one by one, each removing others (LANGUAGE section 3)."""
+    taken: list[Match] = []
+    for match in matches:
+        if not any(_removes(earlier, match, after, lane) for earlier in taken):
+            taken.append(match)
+    return taken
+
+
+def _removes(taken: Match, other: Match, after: tree.AfterMatch, lane: Lane) -> bool:
+    match after.policy:
+        case tree.Policy.HOLD:
+            return False
+        case tree.Policy.CONSUME:
+            return bool({b.at for b in taken.bound} & {b.at for b in other.bound})
+        case tree.Policy.SKIP_PAST_LAST:
+            return not lane.follows(other.first, taken.last)
+        case tree.Policy.SKIP_TO_NEXT:
+            return other.first == taken.first
+        case tree.Policy.SKIP_TO_FIRST | tree.Policy.SKIP_TO_LAST:
+            assert after.step is not None
+            events = taken.events_of(after.step)
+            if not events:
+                return False
+            to = events[0] if after.policy is tree.Policy.SKIP_TO_FIRST else events[-1]
+            return lane.follows(to, other.first)

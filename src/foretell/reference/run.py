@@ -1,0 +1,222 @@
+"""A whole program on finite inputs: each statement in turn, its results a stream for the statements after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from foretell.events.delays import Timing
+from foretell.events.event import Event, OrderKey, deadline_key, derived_key
+from foretell.events.notification import Notification
+from foretell.events.types import EPOCH, Scalar, Type, format_timestamp
+from foretell.language import tree
+from foretell.language.checked import Checked, CheckedCorrelator, CheckedStatement, CheckedSubscription
+from foretell.reference.correlation import tokens
+from foretell.reference.expressions import Frame, Value, holds, value
+from foretell.reference.lane import Lane, Placed, lanes
+from foretell.reference.lost import check_timing, estimates
+from foretell.reference.matches import Match, Matcher, after_match
+from foretell.reference.silence import silences
+
+Row = Mapping[str, Scalar]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A notification with what its order and the derived event need."""
+
+    notification: Notification
+    attributes: Mapping[str, Scalar]
+    completed_by: OrderKey
+    positions: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """By end, then subscription, then the positions of the events (LANGUAGE section 7)."""
+        n = self.notification
+        key = json.dumps(n.key, sort_keys=True, default=str)
+        return n.end, n.subscription, self.positions, self.steps, str(n.id), key
+
+
+def run(
+    program: Checked,
+    events: Mapping[str, Iterable[Event]],
+    tables: Mapping[str, Iterable[Row]] | None = None,
+    *,
+    until: int | float | None = None,
+    timing: Mapping[str, Timing] | None = None,
+) -> list[Notification]:
+    """All notifications of the program, in order. `until` lets time go on after the last event."""
+    for statement in program.statements:
+        if isinstance(statement, CheckedSubscription):
+            check_timing(statement, (timing or {}).get(statement.name))
+    streams = {name: sorted(some, key=lambda e: e.key) for name, some in events.items()}
+    clock = {name: some[-1].end for name, some in streams.items() if some}
+    results: list[Result] = []
+    for index, statement in enumerate(program.statements):
+        sources = statement.tree.streams
+        merged = sorted((e for name in sources for e in streams.get(name, [])), key=lambda e: e.key)
+        times = [clock[name] for name in sources if name in clock]
+        if until is not None:
+            times.append(until)
+        own: list[Result] = []
+        if merged and times:
+            clock[statement.name] = max(times)
+            own = list(_results(statement, merged, max(times), dict(tables or {}), dict(timing or {})))
+        streams[statement.name] = list(_derived(statement.name, own, index))
+        results += own
+    return [r.notification for r in sorted(results, key=lambda r: r.order)]
+
+
+def _results(
+    statement: CheckedStatement,
+    merged: list[Event],
+    now: int | float,
+    tables: Mapping[str, Iterable[Row]],
+    timing: Mapping[str, Timing],
+) -> Iterator[Result]:
+    if isinstance(statement, CheckedCorrelator):
+        yield from _tokens(statement, merged)
+        return
+    rows: Iterable[Row] = [{}]
+    if statement.tree.table is not None:
+        rows = tables[statement.tree.table]
+    for row in rows:
+        for lane in lanes(merged, statement.tree.per, statement.simultaneous):
+            matcher = Matcher(statement, lane, now, row)
+            if isinstance(statement.pattern, tree.Silence):
+                yield from _silences(matcher, statement.pattern)
+                continue
+            found = matcher.matches()
+            if statement.tree.losing is not None:
+                found = estimates(matcher, found, timing[statement.name])
+            for match in after_match(found, statement.tree.after, lane):
+                yield _matched(matcher, match)
+
+
+def _derived(name: str, results: list[Result], statement: int) -> Iterator[Event]:
+    """The results as events, each directly after what completed it."""
+    ordered = sorted(results, key=lambda r: (r.completed_by, r.order))
+    for index, result in enumerate(ordered):
+        key = derived_key(result.completed_by, statement, index)
+        yield Event(name, result.attributes, result.notification.start, result.notification.end, key)
+
+
+# ── rows ──
+
+
+def _matched(matcher: Matcher, match: Match) -> Result:
+    statement = matcher.subscription
+    attributes = _returned(matcher, match)
+    certain = match.probability == 1.0 and not match.lost
+    return Result(
+        Notification(
+            subscription=statement.name,
+            kind="match" if certain else "estimate",
+            key=_key(matcher.lane, statement),
+            start=match.start,
+            end=match.end,
+            probability=match.probability,
+            horizon=None,
+            id=matcher.parameters.get("id"),
+            bindings=_shown(attributes, statement.returns),
+            events={name: _named(statement, match, name) for name in statement.positive},
+            time_type=statement.time,
+        ),
+        attributes,
+        match.completed_by,
+        tuple(b.at.position for b in match.bound),
+        tuple(statement.positive.index(b.step) for b in match.bound),
+    )
+
+
+def _returned(matcher: Matcher, match: Match) -> dict[str, Scalar]:
+    """The RETURN columns, without RETURN the variables; as attributes, so with times as numbers."""
+    statement = matcher.subscription
+    frame = matcher.match_frame(match)
+    values: Mapping[str, Value] = match.variables
+    if statement.tree.returns:
+        values = {r.name: value(r.expression, frame) for r in statement.tree.returns}
+    return {name: _scalar(values.get(name), kind) for name, kind in statement.returns.items()}
+
+
+def _scalar(found: Value, kind: Type) -> Scalar:
+    if isinstance(found, datetime):
+        return (found - EPOCH) // timedelta(microseconds=1)
+    if isinstance(found, timedelta):
+        return found / timedelta(seconds=1)
+    if kind is Type.FLOAT and isinstance(found, int) and not isinstance(found, bool):
+        return float(found)
+    return found
+
+
+def _shown(attributes: Mapping[str, Scalar], types: Mapping[str, Type]) -> dict[str, Scalar]:
+    """As a notification carries them: points in time as text."""
+    return {
+        name: format_timestamp(int(found)) if found is not None and types[name] is Type.TIMESTAMP else found
+        for name, found in attributes.items()
+    }
+
+
+def _key(lane: Lane, statement: CheckedSubscription | CheckedCorrelator) -> dict[str, Scalar] | None:
+    return _shown(lane.key, statement.attributes) if statement.tree.per else None
+
+
+def _named(statement: CheckedSubscription, match: Match, step: str) -> Scalar | list[Scalar]:
+    names = [at.name for at in match.events_of(step)]
+    if not names:
+        return None
+    return list(names) if statement.steps[step].shape.repeated else names[0]
+
+
+def _silences(matcher: Matcher, pattern: tree.Silence) -> Iterator[Result]:
+    statement = matcher.subscription
+    frame = Frame(statement.attributes, statement.time, parameters=matcher.parameters)
+
+    def satisfies(at: Placed) -> bool:
+        seen = replace(frame, this=at.event)
+        return any(all(holds(c, seen) for c in statement.steps[n.step.name].conditions) for n in pattern.absent)
+
+    assert statement.within is not None
+    if statement.tree.having is not None and not holds(statement.tree.having, frame):
+        return
+    values = {r.name: value(r.expression, frame) for r in statement.tree.returns}
+    attributes = {name: _scalar(values.get(name), kind) for name, kind in statement.returns.items()}
+    for start, end in silences(matcher.lane, satisfies, statement.within, matcher.now):
+        notification = Notification(
+            subscription=statement.name,
+            kind="match",
+            key=_key(matcher.lane, statement),
+            start=start,
+            end=end,
+            probability=1.0,
+            horizon=None,
+            id=matcher.parameters.get("id"),
+            bindings=_shown(attributes, statement.returns),
+            events={},
+            time_type=statement.time,
+        )
+        yield Result(notification, attributes, deadline_key(end), (), ())
+
+
+def _tokens(statement: CheckedCorrelator, merged: list[Event]) -> Iterator[Result]:
+    for lane in lanes(merged, statement.tree.per, False):
+        for order, (token, at) in enumerate(tokens(statement, lane)):
+            time = at.event.end
+            notification = Notification(
+                subscription=statement.name,
+                kind="token",
+                key=_key(lane, statement),
+                start=time,
+                end=time,
+                probability=1.0,
+                horizon=None,
+                id=None,
+                bindings={"token": token},
+                events={},
+                time_type=statement.time,
+            )
+            yield Result(notification, {"token": token}, at.event.key, (at.position,), (order,))

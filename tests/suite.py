@@ -1,0 +1,162 @@
+"""The cases in tests/cases/*.toml: this stream, this subscription, these notifications. Every engine runs them all.
+
+    [[case]]
+    name = "the very next event"
+    text = "SUBSCRIBE m FROM s MATCH a , b DEFINE a AS kind = 'a', b AS kind = 'b' AND v = $v;"
+    expect = "m 1..2 a=0 b=1 $v=5"
+    streams.s = '''
+    time kind v
+    1    a    3
+    2    b    5
+    '''
+
+Streams are tables: a header, then a row an event; `-` is NULL, quotes hold a text with blanks together. The column
+`time` is the time unless a STREAM statement says otherwise. `expect` has a line a notification, in order:
+
+    subscription start..end step=event step=[event,event] step=- $binding=value per.attribute=value
+                 [kind:estimate] [p~0.95] [id:row] [token=x]
+
+Also: `tables.NAME` (as a stream), `until`, `model` (a table), and `error` (the code of the error expected instead).
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foretell.events.notification import Notification
+from foretell.events.types import Scalar, Type, format_timestamp
+
+FOLDER = Path(__file__).parent / "cases"
+
+
+@dataclass(frozen=True)
+class Case:
+    file: str
+    name: str
+    text: str
+    streams: Mapping[str, list[dict[str, Scalar]]]
+    expect: list[dict[str, Any]]
+    tables: Mapping[str, list[dict[str, Scalar]]] = field(default_factory=dict)
+    until: str | int | float | None = None
+    model: Mapping[str, object] | None = None
+    error: str | None = None
+
+    @property
+    def time(self) -> dict[str, str]:
+        """The time column of the streams that the text does not declare."""
+        return {name: "time" for name in self.streams if f"STREAM {name} " not in self.text}
+
+
+def cases() -> list[Case]:
+    return [case for path in sorted(FOLDER.glob("*.toml")) for case in _read(path)]
+
+
+def _read(path: Path) -> Iterator[Case]:
+    for raw in tomllib.loads(path.read_text(encoding="utf-8"))["case"]:
+        unknown = set(raw) - {"name", "text", "streams", "expect", "tables", "until", "model", "error", "why"}
+        assert not unknown, f"{path.name}: {raw['name']}: unknown {unknown}"
+        assert ("expect" in raw) != ("error" in raw), f"{path.name}: {raw['name']}: expect or error"
+        yield Case(
+            file=path.stem,
+            name=raw["name"],
+            text=raw["text"],
+            streams={name: _table(text) for name, text in raw.get("streams", {}).items()},
+            expect=[_expected(line) for line in raw.get("expect", "").splitlines() if line.strip()],
+            tables={name: _table(text) for name, text in raw.get("tables", {}).items()},
+            until=raw.get("until"),
+            model=raw.get("model"),
+            error=raw.get("error"),
+        )
+
+
+def _table(text: str) -> list[dict[str, Scalar]]:
+    header, *rows = [shlex.split(line) for line in text.splitlines() if line.strip()]
+    for row in rows:
+        assert len(row) == len(header), row
+    return [dict(zip(header, map(_scalar, row), strict=True)) for row in rows]
+
+
+def _scalar(text: str) -> Scalar:
+    if text in ("-", "true", "false"):
+        return {"-": None, "true": True, "false": False}[text]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _value(text: str) -> Scalar | list[Scalar]:
+    if text.startswith("["):
+        return [_scalar(one) for one in text[1:-1].split(",")]
+    return _scalar(text)
+
+
+def _expected(line: str) -> dict[str, Any]:
+    subscription, span, *rest = shlex.split(line)
+    start, end = span.split("..")
+    row: dict[str, Any] = {
+        "subscription": subscription,
+        "kind": "match",
+        "start": _scalar(start),
+        "end": _scalar(end),
+        "key": None,
+        "id": None,
+        "probability": 1.0,
+        "bindings": {},
+        "events": {},
+    }
+    for item in rest:
+        if item.startswith("kind:"):
+            row["kind"] = item.removeprefix("kind:")
+        elif item.startswith("id:"):
+            row["id"] = _scalar(item.removeprefix("id:"))
+        elif item.startswith("p~"):
+            row["probability"] = pytest.approx(float(item.removeprefix("p~")), abs=1e-4)
+            row["kind"] = "estimate"
+        elif item.startswith("token="):
+            row["bindings"], row["kind"] = {"token": item.removeprefix("token=")}, "token"
+        elif item.startswith("$"):
+            name, _, found = item[1:].partition("=")
+            row["bindings"][name] = _approximate(_scalar(found))
+        elif item.startswith("per."):
+            name, _, found = item.removeprefix("per.").partition("=")
+            row["key"] = {**(row["key"] or {}), name: _scalar(found)}
+        else:
+            name, _, found = item.partition("=")
+            row["events"][name] = _value(found)
+    return row
+
+
+def _approximate(value: Scalar) -> Any:
+    return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+
+
+def rows(notifications: Iterable[Notification]) -> list[dict[str, Any]]:
+    """Notifications in the shape of `expect`."""
+    return [
+        {
+            "subscription": n.subscription,
+            "kind": n.kind,
+            "start": _time(n.start, n.time_type),
+            "end": _time(n.end, n.time_type),
+            "key": None if n.key is None else dict(n.key),
+            "id": n.id,
+            "probability": n.probability,
+            "bindings": dict(n.bindings),
+            "events": {step: list(e) if isinstance(e, list) else e for step, e in n.events.items()},
+        }
+        for n in notifications
+    ]
+
+
+def _time(time: int | float, kind: Type) -> object:
+    return format_timestamp(int(time)) if kind is Type.TIMESTAMP else time
