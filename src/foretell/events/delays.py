@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from foretell.errors import InputError, suggestion
 
@@ -83,12 +83,8 @@ class Timing:
 Made = tuple[Cdf, float]
 
 
-def _frozen(distribution: object) -> Made:
-    cdf = distribution.cdf  # type: ignore[attr-defined]
-    reach = float(distribution.ppf(1 - 1e-12))  # type: ignore[attr-defined]
-    if not np.isfinite(reach):
-        raise ValueError("its parameters are out of range")
-    return cdf, reach
+#: What comes later than `reach` is left out of account.
+_RARE = 1e-12
 
 
 def _number(given: Mapping[str, object], name: str, *, positive: bool = True) -> float:
@@ -99,26 +95,35 @@ def _number(given: Mapping[str, object], name: str, *, positive: bool = True) ->
 
 
 def _exponential(given: Mapping[str, object]) -> Made:
-    return _frozen(stats.expon(scale=_number(given, "mean")))
+    mean = _number(given, "mean")
+    return lambda t: -np.expm1(-t / mean), -mean * np.log(_RARE)
 
 
 def _gamma(given: Mapping[str, object]) -> Made:
-    return _frozen(stats.gamma(_number(given, "shape"), scale=_number(given, "scale")))
+    shape, scale = _number(given, "shape"), _number(given, "scale")
+    return lambda t: special.gammainc(shape, t / scale), scale * float(special.gammainccinv(shape, _RARE))
 
 
 def _weibull(given: Mapping[str, object]) -> Made:
-    return _frozen(stats.weibull_min(_number(given, "shape"), scale=_number(given, "scale")))
+    shape, scale = _number(given, "shape"), _number(given, "scale")
+    return lambda t: -np.expm1(-((t / scale) ** shape)), scale * (-np.log(_RARE)) ** (1 / shape)
 
 
 def _lognormal(given: Mapping[str, object]) -> Made:
-    return _frozen(stats.lognorm(_number(given, "sigma"), scale=_number(given, "median")))
+    median, sigma = _number(given, "median"), _number(given, "sigma")
+
+    def cdf(at: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(special.ndtr(np.log(at / median) / sigma), float)
+
+    return cdf, median * float(np.exp(-sigma * special.ndtri(_RARE)))
 
 
 def _uniform(given: Mapping[str, object]) -> Made:
     low, high = _number(given, "low", positive=False), _number(given, "high")
     if not 0 <= low < high:
         raise ValueError(f"low is {low!r}, high {high!r}")
-    return _frozen(stats.uniform(low, high - low))
+    return lambda t: np.clip((t - low) / (high - low), 0.0, 1.0), high
 
 
 def _points(given: Mapping[str, object]) -> Made:
@@ -131,7 +136,7 @@ def _points(given: Mapping[str, object]) -> Made:
         raise ValueError("points must rise")
 
     def cdf(at: Floats) -> Floats:
-        return np.interp(at, time, probability, left=0.0)
+        return np.asarray(np.interp(at, time, probability, left=0.0), float)
 
     return cdf, float(time[-1])
 

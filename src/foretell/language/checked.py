@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from foretell.events.types import Schema, Type
-from foretell.language import tree
 from foretell.language.shape import StepShape
+from foretell.language.tree import Correlator, Expression, Pattern, Subscription
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class CheckedStep:
     """
 
     shape: StepShape
-    conditions: tuple[tree.Expression, ...]
-    binders: tuple[tuple[str, tree.Expression], ...]
-    counted: tuple[tree.Expression, ...] = ()
+    conditions: tuple[Expression, ...]
+    binders: tuple[tuple[str, Expression], ...]
+    counted: tuple[Expression, ...] = ()
 
     @property
     def name(self) -> str:
@@ -32,8 +32,8 @@ class CheckedStep:
 class CheckedSubscription:
     """`pattern` is settled (see shape.settle); lengths of time are in the unit of the streams' time."""
 
-    tree: tree.Subscription
-    pattern: tree.Pattern
+    tree: Subscription
+    pattern: Pattern
     steps: Mapping[str, CheckedStep]
     variables: Mapping[str, Type]
     attributes: Mapping[str, Type]
@@ -56,8 +56,8 @@ class CheckedSubscription:
 
 @dataclass(frozen=True)
 class CheckedCorrelator:
-    tree: tree.Correlator
-    conditions: Mapping[str, tuple[tree.Expression, ...]]
+    tree: Correlator
+    conditions: Mapping[str, tuple[Expression, ...]]
     attributes: Mapping[str, Type]
     time: Type
 

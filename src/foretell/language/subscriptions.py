@@ -50,12 +50,12 @@ class Subscriptions:
         """The streams whose events must come from outside, in the order of their first mention."""
         made = {s.name for s in self.program.statements if not isinstance(s, tree.Stream)}
         reading = (s for s in self.program.statements if isinstance(s, tree.Subscription | tree.Correlator))
-        return {name: None for s in reading for name in s.streams if name not in made}
+        return {str(name): None for s in reading for name in s.streams if name not in made}
 
     @property
     def tables(self) -> dict[str, None]:
         """The tables of FOR EACH."""
-        return {s.table: None for s in self.program.statements if isinstance(s, tree.Subscription) and s.table}
+        return {str(s.table): None for s in self.program.statements if isinstance(s, tree.Subscription) and s.table}
 
 
 def parse(text: str, file: str = "") -> Subscriptions:

@@ -188,7 +188,7 @@ class Builder:
         return self._around([body], body.initial, added)
 
     def again(self, kind: str, body: Module) -> Module:
-        """Not drawn in the paper: repeat starts again whatever the outcome, persist after failure, loop after success."""
+        """Not drawn: repeat starts again whatever the outcome, persist after failure, loop after success."""
 
         def added(inside: States, success: State, failure: State) -> list[Transition]:
             on_success = frozenset({success}) if kind == "persist" else body.initial
@@ -241,9 +241,7 @@ class Builder:
         initial = modes[0][1].initial | frozenset[State]().union(*(g.initial for g in guards[1:]))
         module = self._around([m for pair in modes for m in pair], initial, added)
         first = {(g, t) for guard in guards for g in guard.transitions for _, body in modes for t in body.transitions}
-        return Module(
-            module.states, initial, module.transitions, module.before | first, module.success, module.failure
-        )
+        return Module(module.states, initial, module.transitions, module.before | first, module.success, module.failure)
 
 
 def _initial(parts: list[Module]) -> States:

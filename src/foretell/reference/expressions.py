@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
+from typing import Any
 
 from foretell.events.event import Event
 from foretell.events.types import EPOCH, Scalar, Type
@@ -146,15 +147,20 @@ def _aggregate(aggregate: tree.Aggregate, frame: Frame) -> Value:
         return None
     match aggregate.function:
         case "min":
-            return min(found)  # type: ignore[type-var]
+            return _extreme(min, found)
         case "max":
-            return max(found)  # type: ignore[type-var]
+            return _extreme(max, found)
     total = found[0]
     for one in found[1:]:
         total = total + one  # type: ignore[operator]
     if aggregate.function == "sum":
         return _fits(total)
     return _fits(total / len(found))  # type: ignore[operator]
+
+
+def _extreme(choose: Callable[[list[Any]], Any], found: list[Any]) -> Value:
+    chosen: Value = choose(found)
+    return chosen
 
 
 def _not(truth: Value) -> Value:
@@ -171,7 +177,7 @@ def _or(left: Value, right: Value) -> Value:
     return _not(_and(_not(left), _not(right)))
 
 
-_COMPARE: Mapping[str, Callable[[object, object], bool]] = {
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "<>": operator.ne,
     "<": operator.lt,
@@ -261,8 +267,10 @@ def _call(function: str, arguments: list[Value]) -> Value:
     match function, arguments:
         case "contains", [str(text), str(part)]:
             return part in text
-        case "abs", [int() | float() | timedelta() as number]:
+        case "abs", [int() | float() as number]:
             return _fits(abs(number))
+        case "abs", [timedelta() as length]:
+            return abs(length)
         case "lower", [str(text)]:
             return text.lower()
         case "upper", [str(text)]:

@@ -98,10 +98,10 @@ class Gap:
             if not self.backwards:
                 stays = stays * _quiet(link.negated, left, unseen)
             stopped.append(float(np.sum(mass * stays)))
-            edges = np.arange(CELLS + 1) * cell
-            step = np.diff(link.positive.delay.cdf(edges)) * link.positive.loss
-            step = step * _quiet(link.negated, (np.arange(CELLS) + 0.5) * cell, unseen)
-            mass = np.convolve(mass, step)[:CELLS]
+            edges = np.asarray(np.arange(CELLS + 1) * cell, float)
+            step: Floats = np.diff(link.positive.delay.cdf(edges)) * link.positive.loss
+            step = step * _quiet(link.negated, edges[:-1] + cell / 2, unseen)
+            mass = np.asarray(np.convolve(mass, step)[:CELLS], float)
             shift += 0.5
         left = np.maximum(reach - (np.arange(len(mass)) + shift) * cell, 0.0)
         stopped.append(float(np.sum(mass * _quiet(self.negated, left, unseen))))

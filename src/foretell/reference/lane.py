@@ -47,4 +47,5 @@ def lanes(events: Iterable[Event], per: tuple[str, ...], simultaneous: bool) -> 
     for position, event in enumerate(events):
         lane = split.setdefault(tuple(event.attributes.get(a) for a in per), [])
         lane.append(Placed(event, len(lane), position))
-    return [Lane({str(a): v for a, v in zip(per, key, strict=True)}, tuple(some), simultaneous) for key, some in split.items()]
+    names = [str(attribute) for attribute in per]
+    return [Lane(dict(zip(names, key, strict=True)), tuple(some), simultaneous) for key, some in split.items()]

@@ -115,9 +115,7 @@ def probability(
     return result
 
 
-def _gaps(
-    subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: Timing
-) -> Iterator[Gap]:
+def _gaps(subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: Timing) -> Iterator[Gap]:
     unit = 1_000_000 if subscription.time is Type.TIMESTAMP else 1
     present = {b.step: b.at.event for b in match.bound}
     window = math.inf if subscription.within is None else float(subscription.within)

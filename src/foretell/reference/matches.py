@@ -118,9 +118,7 @@ class Matcher:
             return None
         return match
 
-    def _timed(
-        self, bound: tuple[Bound, ...], variables: Mapping[str, Value], duties: Iterable[Duty]
-    ) -> Match | None:
+    def _timed(self, bound: tuple[Bound, ...], variables: Mapping[str, Value], duties: Iterable[Duty]) -> Match | None:
         """With its window kept, and its deadline passed if it has one."""
         window = self.subscription.within
         start, end = bound[0].at.event.start, bound[-1].at.event.end
@@ -272,7 +270,8 @@ class Matcher:
             if which is None or not mine:
                 continue
             rest = _without(match, name)
-            rivals = [m.events_of(name)[0].number for m in all_matches if m.events_of(name) and _without(m, name) == rest]
+            equal = [m for m in all_matches if m.events_of(name) and _without(m, name) == rest]
+            rivals = [m.events_of(name)[0].number for m in equal]
             if mine[0].number != (min(rivals) if which == "FIRST" else max(rivals)):
                 return False
         return True

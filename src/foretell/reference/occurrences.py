@@ -112,9 +112,7 @@ class Search:
         last = before.last
         return (e for e in self.candidates[step] if last is None or self.lane.follows(e, last))
 
-    def _sequence(
-        self, parts: tuple[tree.Part, ...], before: Occurrence, so_far: Occurrence
-    ) -> Iterator[Occurrence]:
+    def _sequence(self, parts: tuple[tree.Part, ...], before: Occurrence, so_far: Occurrence) -> Iterator[Occurrence]:
         if not parts:
             yield so_far
             return
@@ -143,9 +141,7 @@ class Search:
             return None
         return Occurrence((), tuple(Absent(n.step.name, last, one.first) for n in absent))
 
-    def _is_next(
-        self, operator: tree.Next | tree.FirstWhere, before: Occurrence, last: Placed, first: Placed
-    ) -> bool:
+    def _is_next(self, operator: tree.Next | tree.FirstWhere, before: Occurrence, last: Placed, first: Placed) -> bool:
         """`P , Q` is `P ;{true} Q`; where ties are simultaneous every event of that first instant will do."""
 
         def fits(event: Placed) -> bool:
@@ -153,9 +149,7 @@ class Search:
 
         return fits(first) and not any(fits(e) for e in self.lane.between(last, first))
 
-    def _repeat(
-        self, repeat: tree.Repeat, before: Occurrence, so_far: Occurrence, times: int
-    ) -> Iterator[Occurrence]:
+    def _repeat(self, repeat: tree.Repeat, before: Occurrence, so_far: Occurrence, times: int) -> Iterator[Occurrence]:
         if times >= repeat.low or can_be_empty(repeat.body):
             yield so_far
         if repeat.high is not None and times >= repeat.high:

@@ -1,0 +1,68 @@
+"""`foretell bench`: programs that measure. One result a line, for people or as JSON (DESIGN section 4)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from foretell.errors import InputError, suggestion
+from foretell.language.check import check
+from foretell.language.parser import parse
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`rate` is events a second; for the language an event is a statement."""
+
+    bench: str
+    case: str
+    events: int
+    seconds: float
+    rate: float
+    matches: int | None = None
+    limit: float | None = None
+
+
+def bench(name: str | None, *, as_json: bool) -> None:
+    if name is not None and name not in BENCHES:
+        raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
+    for one in BENCHES if name is None else (name,):
+        for measured in BENCHES[one]():
+            print(_json(measured) if as_json else _line(measured), flush=True)
+
+
+def _json(measured: Measured) -> str:
+    return json.dumps({k: v for k, v in asdict(measured).items() if v is not None})
+
+
+def _line(measured: Measured) -> str:
+    limit = "" if measured.limit is None else f"   ({measured.rate / measured.limit:.0%} of a bare loop)"
+    matches = "" if measured.matches is None else f"   {measured.matches:>12,} matches"
+    return f"{measured.bench:10} {measured.case:24} {measured.rate:>16,.0f} /s{matches}{limit}"
+
+
+_STATEMENT = """
+SUBSCRIBE intrusion_{0} FROM logins
+MATCH  s1 ; s2 ; s3 @(t(s3) - t(s1) < 5 min) ; s4
+DEFINE s1, s2, s3 AS ip = $x AND status = 'denied',
+       s4         AS ip = $x AND status = 'success';
+"""
+
+
+def _language() -> Iterator[Measured]:
+    """Parsing, and checking names and types, a thousand statements of the size of the papers' examples."""
+    count = 1_000
+    text = "".join(_STATEMENT.format(i) for i in range(count))
+    parse(text[:100_000].rsplit("SUBSCRIBE", 1)[0])  # the grammar is built at the first use
+    started = time.perf_counter()
+    program = parse(text)
+    parsed = time.perf_counter()
+    check(program)
+    checked = time.perf_counter()
+    yield Measured("language", "parse", count, parsed - started, count / (parsed - started))
+    yield Measured("language", "check", count, checked - parsed, count / (checked - parsed))
+
+
+BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {"language": _language}

@@ -1,0 +1,112 @@
+"""The command `foretell`. Exit status: 0, or 1 with a message a person can act on, 2 for a wrong command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foretell.app import bench as benchmarks
+from foretell.app import demo as demonstration
+from foretell.app.report import report_bad, write_bad
+from foretell.errors import ForetellError
+from foretell.language.subscriptions import load
+from foretell.notify.files import write, write_lines
+from foretell.run import ENGINES, run
+
+app = typer.Typer(
+    name="foretell",
+    help="Subscribe to patterns of events: what has happened, what may have, what is about to.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def main() -> None:
+    try:
+        app()
+    except ForetellError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _pairs(items: list[str], option: str, form: str) -> dict[str, str]:
+    """STREAM=PATH and the like, each name once."""
+    pairs: dict[str, str] = {}
+    for item in items:
+        name, sign, value = item.partition("=")
+        if not (name and sign and value):
+            raise typer.BadParameter(f"expected {form}, found '{item}'", param_hint=option)
+        if name in pairs:
+            raise typer.BadParameter(f"'{name}' is given twice", param_hint=option)
+        pairs[name] = value
+    return pairs
+
+
+def _one_of(engine: str) -> str:
+    if engine not in ENGINES:
+        raise typer.BadParameter(f"'{engine}' is not one of {', '.join(ENGINES)}")
+    return engine
+
+
+@app.command("run")
+def run_command(
+    file: Annotated[Path, typer.Argument(help="The statements.", show_default=False)],
+    inputs: Annotated[
+        list[str], typer.Option("--input", metavar="STREAM=PATH", help="A stream's events: .jsonl, .csv or .parquet.")
+    ] = [],  # noqa: B006 - typer copies it
+    time: Annotated[
+        list[str], typer.Option("--time", metavar="STREAM=COLUMN", help="The time column of a stream without STREAM.")
+    ] = [],  # noqa: B006
+    tables: Annotated[
+        list[str], typer.Option("--table", metavar="NAME=PATH", help="The rows of a FOR EACH table.")
+    ] = [],  # noqa: B006
+    engine: Annotated[str, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}.")] = ENGINES[0],
+    model: Annotated[Path | None, typer.Option(help="What was learned: delays between steps.")] = None,
+    output: Annotated[Path | None, typer.Option(help="A .jsonl or .parquet file; standard output without.")] = None,
+    until: Annotated[str | None, typer.Option(help="Let time go on until then, after the last event.")] = None,
+    strict: Annotated[bool, typer.Option(help="Stop at the first malformed event.")] = False,
+    quarantine: Annotated[Path | None, typer.Option(help="Write malformed events there, as JSON lines.")] = None,
+) -> None:
+    """Run statements over events and write the notifications."""
+    given = _pairs(inputs, "--input", "STREAM=PATH")
+    times = _pairs(time, "--time", "STREAM=COLUMN")
+    rows = _pairs(tables, "--table", "NAME=PATH")
+    found = run(
+        load(file),
+        given,
+        time=times,
+        tables=rows,
+        engine=engine,
+        model=model,
+        until=until,
+        strict=strict,
+    )
+    if quarantine is not None:
+        write_bad(found.bad, quarantine)
+    if output is None:
+        write_lines(found, sys.stdout.buffer)
+    else:
+        write(found, output)
+    report_bad(found)
+
+
+@app.command("demo")
+def demo_command() -> None:
+    """Show what Foretell does, on small data of its own."""
+    demonstration.show()
+
+
+@app.command("bench")
+def bench_command(
+    name: Annotated[str | None, typer.Argument(help="Which benchmark; all without.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Measure."""
+    benchmarks.bench(name, as_json=as_json)

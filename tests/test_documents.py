@@ -1,0 +1,95 @@
+"""The documents are true: what they show is run here."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import foretell as ft
+
+ROOT = Path(__file__).parent.parent
+LETTERS = [{"time": i, "letter": letter} for i, letter in enumerate("abcabb", start=1)]
+
+
+def _pattern_table() -> list[tuple[str, str]]:
+    """The rows `pattern | matches` of docs/language.md."""
+    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(.+?)` \| ([a-c₁-₆, ]+) \|", text, re.MULTILINE)
+    return [(pattern.replace("\\|", "|"), matches) for pattern, matches in rows]
+
+
+@pytest.mark.parametrize(("pattern", "matches"), _pattern_table())
+def test_table_of_patterns(pattern: str, matches: str) -> None:
+    steps = sorted(set(re.findall(r"\b[abc]\b", re.sub(r"'.'", "", pattern))))
+    define = ", ".join(f"{step} AS letter = '{step}'" for step in steps)
+    found = ft.run(f"SUBSCRIBE m FROM s MATCH {pattern} DEFINE {define};", {"s": LETTERS}, time={"s": "time"})
+    assert {_written(n) for n in found} == set(matches.strip().split(", "))
+    assert len(found) == len(matches.split(","))
+
+
+def test_table_of_patterns_is_found() -> None:
+    assert len(_pattern_table()) >= 9
+
+
+def _written(notification: ft.Notification) -> str:
+    numbers = (n for e in notification.events.values() if e is not None for n in (e if isinstance(e, list) else [e]))
+    return "".join(f"{LETTERS[n]['letter']}{'₁₂₃₄₅₆'[n]}" for n in sorted(numbers))
+
+
+def _foretell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "foretell.app", *shlex.split(arguments)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+def _commands(text: str) -> list[tuple[str, str]]:
+    """What stands behind `$ foretell`, and the output shown below it."""
+    return re.findall(r"^\$ foretell (.+)\n((?:(?!```|\$).*\n)*)", text, re.MULTILINE)
+
+
+def test_readme_commands() -> None:
+    commands = _commands((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(commands) == 2
+    for arguments, shown in commands:
+        done = _foretell(arguments, ROOT)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+        if shown:
+            assert done.stdout == shown
+
+
+def test_readme_statements_parse() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    statements = [s for s in re.findall(r"```\n(.*?)```", text, re.DOTALL) if "SUBSCRIBE" in s]
+    assert len(statements) == 3
+    for statement in statements:
+        ft.parse(statement)
+
+
+def test_getting_started(tmp_path: Path) -> None:
+    text = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)
+    events = next(b for b in blocks if b.startswith("{"))
+    watch = next(b for b in blocks if b.startswith("SUBSCRIBE"))
+    (tmp_path / "logins.jsonl").write_text(events, encoding="utf-8")
+    (tmp_path / "watch.ftl").write_text(watch, encoding="utf-8")
+    (right, shown), (wrong, complaint) = _commands(text)
+    assert _foretell(right, tmp_path).stdout == shown
+    (tmp_path / "watch.ftl").write_text(watch.replace("AS status", "AS sttus", 1), encoding="utf-8")
+    done = _foretell(wrong, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", complaint)
+
+
+def test_examples_of_the_language_parse() -> None:
+    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    statements = [b for b in re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if b[0] != "{"]
+    assert len(statements) == 3
+    for statement in statements:
+        ft.parse(statement)
+    (model,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    assert "shoplifting" in json.loads(model)["subscriptions"]
