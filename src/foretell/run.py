@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.events.delays import Timing
-from foretell.events.read import Declaration, Loaded, events_of, read, read_table
-from foretell.events.types import EPOCH, Scalar, Schema, Type, parse_timestamp
+from foretell.events.read import Declaration, Loaded, LoadedTable, events_of, read, read_table
+from foretell.events.types import EPOCH, Schema, Type, parse_timestamp
 from foretell.language import tree
 from foretell.language.check import declared_schema
 from foretell.language.checked import Checked
 from foretell.language.subscriptions import Subscriptions, parse
 from foretell.notify.notifications import Notifications
+from foretell.reference.expressions import Value, moment
 from foretell.reference.run import run as run_reference
 
 ENGINES = ("reference",)
-Rows = list[dict[str, Scalar]]
 
 
 def run(
@@ -43,9 +44,10 @@ def run(
         raise InputError("unknown-engine", f"unknown engine '{engine}'", hint=suggestion(engine, ENGINES))
     program = parse(subscriptions) if isinstance(subscriptions, str) else subscriptions
     loaded = _load(program, inputs, time or {}, strict)
-    rows = _tables(program, tables or {})
-    columns = {name: _columns(some) for name, some in rows.items()}
-    checked = program.checked({name: one.schema for name, one in loaded.items()}, columns)
+    given = _tables(program, tables or {})
+    columns = {name: table.types for name, table in given.items()}
+    checked = program.checked({name: _known(one) for name, one in loaded.items()}, columns)
+    rows = {name: _values(table) for name, table in given.items()}
     events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
     found = run_reference(checked, events, rows, until=_until(until, checked), timing=_timing(model))
     bad = tuple(b for one in loaded.values() for b in one.bad)
@@ -68,6 +70,11 @@ def _load(
             hint=f"--input {missing[0]}=PATH, or inputs={{'{missing[0]}': ...}}",
         )
     return {name: read(inputs[name], _declaration(program, name, time), strict=strict) for name in sources}
+
+
+def _known(loaded: Loaded) -> Schema:
+    """A stream that is not declared and has no events shows no attributes; that is no reason to refuse a name."""
+    return replace(loaded.schema, open=loaded.open and loaded.total == 0)
 
 
 def _declaration(program: Subscriptions, name: str, time: Mapping[str, str]) -> Declaration:
@@ -99,7 +106,7 @@ def _schema(program: Subscriptions, stream: tree.Stream) -> Schema:
         raise error.within(program.text, program.file) from None
 
 
-def _tables(program: Subscriptions, tables: Mapping[str, object]) -> dict[str, Rows]:
+def _tables(program: Subscriptions, tables: Mapping[str, object]) -> dict[str, LoadedTable]:
     for name in tables:
         if name not in program.tables:
             hint = suggestion(name, program.tables)
@@ -110,18 +117,13 @@ def _tables(program: Subscriptions, tables: Mapping[str, object]) -> dict[str, R
     return {name: read_table(source, name) for name, source in tables.items()}
 
 
-def _columns(rows: Rows) -> dict[str, Type]:
-    """The types of a table's columns, from its values; NULLs fit any."""
-    return {name: _column(row[name] for row in rows) for name in (rows[0] if rows else {"id": None})}
-
-
-def _column(values: Iterable[Scalar]) -> Type:
-    kinds = {type(v) for v in values if v is not None}
-    if not kinds:
-        return Type.NULL
-    if float in kinds:
-        return Type.FLOAT
-    return {bool: Type.BOOL, int: Type.INT, str: Type.STRING}[kinds.pop()]
+def _values(table: LoadedTable) -> list[dict[str, Value]]:
+    """The rows as the reference takes them: points in time as datetimes."""
+    times = {name for name, kind in table.types.items() if kind is Type.TIMESTAMP}
+    return [
+        {name: moment(int(v)) if v is not None and name in times else v for name, v in row.items()}
+        for row in table.rows
+    ]
 
 
 def _until(until: str | int | float | datetime | None, checked: Checked) -> int | float | None:

@@ -23,7 +23,7 @@ from foretell.events.event import Event, base_key
 from foretell.events.gathered import ARROW_TYPES, ArrowArray, Fitted, Gathered, Rejected
 from foretell.events.scalars import BEYOND_RANGE, MisfitError
 from foretell.events.source import gather
-from foretell.events.types import Scalar, Schema, Type
+from foretell.events.types import Scalar, Schema, Type, format_timestamp
 
 NO_TIME = "no time"
 
@@ -76,6 +76,7 @@ class Loaded:
     table: pa.Table
     bad: tuple[BadEvent, ...]
     total: int
+    open: bool = False
 
 
 def read(source: object, declaration: Declaration, *, strict: bool = False) -> Loaded:
@@ -89,7 +90,7 @@ def read(source: object, declaration: Declaration, *, strict: bool = False) -> L
     if strict and bad:
         raise InputError("bad-event", f"{bad[0].source}:{bad[0].row}: {bad[0].reason}")
     table = _without(_table(fitted, types), reasons)
-    return Loaded(declaration.stream, _schema(declaration, types), table, bad, gathered.total)
+    return Loaded(declaration.stream, _schema(declaration, types), table, bad, gathered.total, declaration.open)
 
 
 def events_of(loaded: Loaded, stream_rank: int) -> list[Event]:
@@ -98,9 +99,19 @@ def events_of(loaded: Loaded, stream_rank: int) -> list[Event]:
     return [_event(loaded, row, stream_rank, arrival) for arrival, row in rows]
 
 
-def read_table(source: object, name: str) -> list[dict[str, Scalar]]:
+@dataclass(frozen=True)
+class LoadedTable:
+    """The rows of a FOR EACH table, timestamps as microseconds."""
+
+    types: Mapping[str, Type]
+    rows: list[dict[str, Scalar]]
+
+
+def read_table(source: object, name: str) -> LoadedTable:
     """The rows of a FOR EACH table. A row that is malformed, or has no `id` of its own, is an error: it is no event."""
     gathered = gather(source, name)
+    if not gathered.rows and not gathered.names:
+        return LoadedTable({}, [])
     if "id" not in gathered.names:
         raise InputError("bad-table", f"{name}: the table has no column 'id'", hint=suggestion("id", gathered.names))
     types = {column: found for column in gathered.names if (found := _guess(gathered, column)) is not None}
@@ -109,7 +120,7 @@ def read_table(source: object, name: str) -> list[dict[str, Scalar]]:
     fitted = {column: _fit(gathered, column, kind) for column, kind in types.items()}
     for rejected in gathered.rejections(_id_reasons(fitted["id"]) | _first_reasons(fitted.values())):
         raise InputError("bad-table", f"{rejected.source}:{rejected.row}: {rejected.reason}")
-    return list(scalar_rows(_table(fitted, types)))
+    return LoadedTable(types, list(scalar_rows(_table(fitted, types))))
 
 
 def scalar_rows(table: pa.Table) -> Iterator[dict[str, Scalar]]:
@@ -129,6 +140,8 @@ def _event(loaded: Loaded, row: dict[str, Scalar], stream_rank: int, arrival: in
     time = cast(int | float, row[cast(str, schema.time)])  # what was read has a time column, and a time in each row
     tie = None if schema.order is None else row[schema.order]
     name = None if schema.id is None else row[schema.id]
+    if name is not None and schema.attributes[cast(str, schema.id)] is Type.TIMESTAMP:
+        name = format_timestamp(cast(int, name))
     return Event(loaded.stream, row, time, time, base_key(time, tie, stream_rank, arrival), name)
 
 

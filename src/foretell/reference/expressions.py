@@ -39,7 +39,7 @@ class Frame:
     seen: Callable[[str], list[Event]] = lambda _: []
     before: Callable[[str], list[Event]] = lambda _: []
     variables: Mapping[str, Value] = field(default_factory=dict)
-    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+    parameters: Mapping[str, Value] = field(default_factory=dict)
 
 
 def holds(condition: Expression, frame: Frame) -> bool:
@@ -150,11 +150,11 @@ def _aggregate(aggregate: tree.Aggregate, frame: Frame) -> Value:
             return _extreme(min, found)
         case "max":
             return _extreme(max, found)
-    total = found[0]
+    total: Value = found[0]
     for one in found[1:]:
-        total = total + one  # type: ignore[operator]
-    if aggregate.function == "sum":
-        return _fits(total)
+        total = None if total is None else _fits(total + one)  # type: ignore[operator]
+    if total is None or aggregate.function == "sum":
+        return total
     return _fits(total / len(found))  # type: ignore[operator]
 
 
@@ -242,7 +242,7 @@ def _remainder(left: Value, right: Value) -> Value:
 def _fits(result: Value) -> Value:
     if isinstance(result, int) and not -(2**63) <= result < 2**63:
         return None
-    if isinstance(result, float) and math.isnan(result):
+    if isinstance(result, float) and not math.isfinite(result):
         return None
     return result
 

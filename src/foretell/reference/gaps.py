@@ -54,6 +54,8 @@ class Gap:
     backwards: bool = False
 
     def probability(self) -> float:
+        if not self.links and all(hidden.loss == 0 for hidden in self.negated):
+            return 1.0  # what cannot be lost and was not seen did not happen, however late it is
         happened = self._chain(unseen=False)[-1]
         unseen = sum(self._chain(unseen=True))
         return 0.0 if unseen <= 0 else float(min(1.0, happened / unseen))
@@ -64,7 +66,7 @@ class Gap:
         score = 1.0
         for hidden in negated:
             share = float(hidden.delay.cdf(self.length))
-            score *= (1 - share) / (hidden.loss * share + 1 - share) if share < 1 or hidden.loss > 0 else 0.0
+            score *= (1 - share) / (hidden.loss * share + 1 - share) if hidden.loss > 0 else 1.0
         edges = np.linspace(0.0, self._reach(), CELLS + 1)
         before: Floats = np.ones(CELLS + 1)  # how likely all positives so far came by each edge, in order
         for link in self.links:
@@ -101,11 +103,17 @@ class Gap:
             edges = np.asarray(np.arange(CELLS + 1) * cell, float)
             step: Floats = np.diff(link.positive.delay.cdf(edges)) * link.positive.loss
             step = step * _quiet(link.negated, edges[:-1] + cell / 2, unseen)
-            mass = np.asarray(np.convolve(mass, step)[:CELLS], float)
             shift += 0.5
+            mass = _inside(np.convolve(mass, step)[:CELLS], shift)
         left = np.maximum(reach - (np.arange(len(mass)) + shift) * cell, 0.0)
         stopped.append(float(np.sum(mass * _quiet(self.negated, left, unseen))))
         return stopped
+
+
+def _inside(mass: Floats, shift: float) -> Floats:
+    """What lies in the gap: of a mass on its very end, half."""
+    times = np.arange(len(mass)) + shift
+    return np.asarray(mass * np.where(times < CELLS, 1.0, np.where(times == CELLS, 0.5, 0.0)), float)
 
 
 def _quiet(negated: Sequence[Hidden], within: Floats, unseen: bool) -> Floats:

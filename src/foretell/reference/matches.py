@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from foretell.events.event import Event, OrderKey, deadline_key
-from foretell.events.types import Scalar
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.reference.expressions import Frame, Value, compare, holds, value
@@ -67,7 +66,7 @@ class Matcher:
     subscription: CheckedSubscription
     lane: Lane
     now: int | float
-    parameters: Mapping[str, Scalar]
+    parameters: Mapping[str, Value]
 
     def matches(self) -> list[Match]:
         """All of them, chosen among by FIRST and LAST, in the order in which they are taken."""
@@ -124,12 +123,14 @@ class Matcher:
         start, end = bound[0].at.event.start, bound[-1].at.event.end
         if window is not None and end - start > window:
             return None
-        late = any(isinstance(d, AbsentAfter) for d in duties)
-        late = late or any(b.step in self.subscription.known_late for b in bound)
-        if not late:
+        waits = [start] if any(isinstance(d, AbsentAfter) for d in duties) else []
+        for chosen in self.subscription.known_late & {b.step for b in bound}:
+            # Another event would do for it as long as it fits into one window with the others.
+            waits.append(min((b.at.event.start for b in bound if b.step != chosen), default=math.inf))
+        if not waits:
             return Match(bound, variables, start, end, None)
         assert window is not None
-        deadline = start + window
+        deadline = max(waits) + window
         return Match(bound, variables, start, deadline, deadline) if self.now > deadline else None
 
     # ── variables ──

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -20,7 +21,8 @@ from foretell.reference.lost import check_timing, estimates
 from foretell.reference.matches import Match, Matcher, after_match
 from foretell.reference.silence import silences
 
-Row = Mapping[str, Scalar]
+#: A row of a FOR EACH table, points in time as datetimes.
+Row = Mapping[str, Value]
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Result:
         """By end, then subscription, then the positions of the events (LANGUAGE section 7)."""
         n = self.notification
         key = json.dumps(n.key, sort_keys=True, default=str)
-        return n.end, n.subscription, self.positions, self.steps, str(n.id), key
+        number = (n.id, "") if isinstance(n.id, int | float) else (math.inf, str(n.id))
+        return n.end, n.subscription, self.positions, self.steps, number, key
 
 
 def run(
@@ -56,17 +59,17 @@ def run(
     streams = {name: sorted(some, key=lambda e: e.key) for name, some in events.items()}
     clock = {name: some[-1].end for name, some in streams.items() if some}
     results: list[Result] = []
-    for index, statement in enumerate(program.statements):
+    for statement in program.statements:
         sources = statement.tree.streams
         merged = sorted((e for name in sources for e in streams.get(name, [])), key=lambda e: e.key)
         times = [clock[name] for name in sources if name in clock]
         if until is not None:
             times.append(until)
         own: list[Result] = []
-        if merged and times:
+        if times:
             clock[statement.name] = max(times)
             own = list(_results(statement, merged, max(times), dict(tables or {}), dict(timing or {})))
-        streams[statement.name] = list(_derived(statement.name, own, index))
+        streams[statement.name] = list(_derived(statement.name, own, program.ranks[statement.name]))
         results += own
     return [r.notification for r in sorted(results, key=lambda r: r.order)]
 
@@ -121,7 +124,7 @@ def _matched(matcher: Matcher, match: Match) -> Result:
             end=match.end,
             probability=match.probability,
             horizon=None,
-            id=matcher.parameters.get("id"),
+            id=_id(matcher),
             bindings=_shown(attributes, statement.returns),
             events={name: _named(statement, match, name) for name in statement.positive},
             time_type=statement.time,
@@ -165,6 +168,11 @@ def _key(lane: Lane, statement: CheckedSubscription | CheckedCorrelator) -> dict
     return _shown(lane.key, statement.attributes) if statement.tree.per else None
 
 
+def _id(matcher: Matcher) -> Scalar:
+    found = matcher.parameters.get("id")
+    return str(found) if isinstance(found, datetime | timedelta) else found
+
+
 def _named(statement: CheckedSubscription, match: Match, step: str) -> Scalar | list[Scalar]:
     names = [at.name for at in match.events_of(step)]
     if not names:
@@ -194,7 +202,7 @@ def _silences(matcher: Matcher, pattern: tree.Silence) -> Iterator[Result]:
             end=end,
             probability=1.0,
             horizon=None,
-            id=matcher.parameters.get("id"),
+            id=_id(matcher),
             bindings=_shown(attributes, statement.returns),
             events={},
             time_type=statement.time,
