@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,8 +39,9 @@ def test_table_of_patterns_is_found() -> None:
 
 
 def _written(notification: ft.Notification) -> str:
-    numbers = (n for e in notification.events.values() if e is not None for n in (e if isinstance(e, list) else [e]))
-    return "".join(f"{LETTERS[n]['letter']}{'₁₂₃₄₅₆'[n]}" for n in sorted(numbers))
+    events: list[Any] = [e if isinstance(e, list) else [e] for e in notification.events.values() if e is not None]
+    numbers = sorted(n for some in events for n in some)
+    return "".join(f"{LETTERS[n]['letter']}{'₁₂₃₄₅₆'[n]}" for n in numbers)
 
 
 def _foretell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

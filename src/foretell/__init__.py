@@ -1,5 +1,6 @@
 """Foretell: subscribe to patterns of events, and be told that they happened, may have, or are about to."""
 
+from foretell import build
 from foretell.errors import ForetellError, InputError, LanguageError
 from foretell.events.notification import Notification
 from foretell.language.subscriptions import Subscriptions, load, parse
@@ -13,6 +14,7 @@ __all__ = [
     "Notification",
     "Notifications",
     "Subscriptions",
+    "build",
     "load",
     "parse",
     "run",

@@ -13,23 +13,34 @@ A message says what is wrong, the caret shows where, the hint says what to do ab
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+_WIDEST = 200  # characters of a line that are shown
+_MARK = "\ufeff"  # what some editors write before the first line; it is no part of the text
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a text: line and columns counted from 1, the end exclusive."""
+    """Where something stands in a text: line and columns counted from 1, the end exclusive.
+
+    What goes on over several lines has its end in `end_line`; otherwise that is 0.
+    """
 
     line: int
     column: int
     end_column: int
+    end_line: int = 0
 
     def through(self, other: Place) -> Place:
-        """From here to the end of `other`, or to the end of our own part where that is another line."""
-        if other.line != self.line:
+        """From here to the end of `other`."""
+        end_line = other.end_line or other.line
+        if end_line > (self.end_line or self.line):
+            return Place(self.line, self.column, other.end_column, end_line)
+        if end_line < (self.end_line or self.line):
             return self
-        return Place(self.line, self.column, max(self.end_column, other.end_column))
+        return replace(self, end_column=max(self.end_column, other.end_column))
 
 
 NOWHERE = Place(0, 0, 0)
@@ -70,6 +81,14 @@ class ForetellError(Exception):
 class LanguageError(ForetellError):
     """A text that is not a program: wrong grammar, unknown names, types that do not fit."""
 
+    def within(self, text: str, file: str = "") -> ForetellError:
+        lines = lines_of(text)
+        if 1 <= self.place.line <= len(lines) and not self.place.end_line:
+            line, start, end = lines[self.place.line - 1], self.place.column - 1, self.place.end_column - 1
+            start, end = _with_signs(line, start, end)
+            self.place = Place(self.place.line, start + 1, end + 1)
+        return super().within(text, file)
+
 
 class InputError(ForetellError):
     """Events, files or options that cannot be used as they are."""
@@ -81,25 +100,121 @@ def _rebuild(
     return kind(code, message, place=place, hint=hint).within(text, file)
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines as places count them: only a line feed ends one, with or without a carriage return before it."""
+    return [line.removesuffix("\r") for line in text.removeprefix(_MARK).split("\n")]
+
+
+def place_at(text: str, start: int, end: int) -> Place:
+    """The place of a part of a text on one line; what goes further is cut off there."""
+    line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+    length = len(text[start:end].split("\n", 1)[0])
+    return Place(line, column, column + length)
+
+
+def offset_of(text: str, place: Place) -> int:
+    """How many characters stand before a place."""
+    before = text.split("\n", place.line - 1)[: place.line - 1]
+    return sum(len(line) + 1 for line in before) + place.column - 1
+
+
+def _with_signs(line: str, start: int, end: int) -> tuple[int, int]:
+    """A part of a line with the brackets and the `!` that belong to it.
+
+    The tree of a program does not keep them, but who reads `sum(b.price)` wants all of it marked.
+    """
+    if end - start > 1:
+        opened, closed = _unpaired(line[start:end])
+        while closed and (before := line[:start].rstrip()).endswith(closed[0]):
+            start, closed = len(before) - 1, closed[1:]
+        while opened and (after := line[end:].lstrip()).startswith(opened[-1]):
+            end, opened = len(line) - len(after) + 1, opened[:-1]
+    named = line[start : start + 1].isidentifier() or line.startswith('"', start)
+    if named and (before := line[:start].rstrip()).endswith("!"):
+        start = len(before) - 1
+    return start, end
+
+
+def _unpaired(part: str) -> tuple[list[str], list[str]]:
+    """What is missing to pair the brackets in a part of a line: those that close it, those that open it."""
+    closing = {"(": ")", "{": "}"}
+    opening = {")": "(", "}": "{"}
+    after: list[str] = []
+    before: list[str] = []
+    quote = ""
+    for character in part:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in closing:
+            after.append(closing[character])
+        elif character in opening and after:
+            after.pop()
+        elif character in opening:
+            before.append(opening[character])
+    return after, before
+
+
 def _excerpt(text: str, place: Place) -> list[str]:
-    lines = text.splitlines()
-    if not 1 <= place.line <= len(lines):
+    lines = lines_of(text)
+    if not text or not 1 <= place.line <= len(lines):
         return []
     number = str(place.line)
     line = lines[place.line - 1]
+    start, end = place.column - 1, place.end_column - 1
+    if place.end_line > place.line or end > len(line):
+        end = max(len(line.rstrip()), start + 1)
+    line, start, end = _cropped(line, start, end)
     # Tabs keep their width in the caret line, whatever the terminal makes of them.
-    lead = "".join("\t" if c == "\t" else " " for c in line[: place.column - 1])
-    carets = "^" * max(1, min(place.end_column, len(line) + 1) - place.column)
-    return [f"  {number} | {line}".rstrip(), f"  {' ' * len(number)} | {lead}{carets}"]
+    lead = "".join("\t" if c == "\t" else " " * _width(c) for c in line[:start])
+    carets = "^" * max(1, sum(map(_width, line[start:end])))
+    shown = "".join(map(_visible, line)).rstrip()
+    return [f"  {number} | {shown}", f"  {' ' * len(number)} | {lead}{carets}"]
+
+
+def _cropped(line: str, start: int, end: int) -> tuple[str, int, int]:
+    """A very long line around what is marked: programs that write programs do not break their lines."""
+    if len(line) <= _WIDEST:
+        return line, start, end
+    left = max(0, start - _WIDEST // 3)
+    part = line[left : left + _WIDEST]
+    before, after = "…" if left else "", "…" if left + _WIDEST < len(line) else ""
+    start += len(before) - left
+    return f"{before}{part}{after}", start, min(end + len(before) - left, len(before) + len(part))
+
+
+def _width(character: str) -> int:
+    """The columns of a terminal that a character takes: two for 語, none for an accent that goes on top."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _visible(character: str) -> str:
+    """The character, or one that stands for what a terminal would not show."""
+    hidden = character != "\t" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+    return "\N{REPLACEMENT CHARACTER}" if hidden else character
+
+
+def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known name that `name` is most likely meant to be, or nothing; case does not count."""
+    by_folded = {k.casefold(): k for k in sorted(set(known))}
+    folded = name.casefold()
+    for other in by_folded:
+        # Two letters exchanged is the most common slip, and the one that likeness judges worst.
+        if len(other) > 2 and sorted(other) == sorted(folded):
+            return by_folded[other]
+    close = difflib.get_close_matches(folded, by_folded, n=1, cutoff=cutoff)
+    return by_folded[close[0]] if close else ""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """What `name` might have meant, as a hint; failing that, what there is to choose from."""
     names = sorted(set(known))
-    by_folded = {k.casefold(): k for k in names}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean '{by_folded[close[0]]}'?"
+    meant = closest(name, names)
+    if meant:
+        return f"did you mean '{meant}'?"
     if not names:
         return ""
     shown = ", ".join(f"'{k}'" for k in names[:8])

@@ -11,8 +11,8 @@ from foretell.events.types import Schema, Type
 from foretell.language import shape, tree
 from foretell.language.checked import Checked, CheckedCorrelator, CheckedStatement, CheckedStep, CheckedSubscription
 from foretell.language.shape import StepShape
-from foretell.language.tree import Name, place_of
-from foretell.language.typing import Scope, attribute_type, check_condition, check_event, type_of
+from foretell.language.tree import place_of
+from foretell.language.typing import Scope, check_condition, type_of
 
 TIME_TYPES = (Type.TIMESTAMP, Type.INT, Type.FLOAT, Type.UNKNOWN)
 Columns = Mapping[str, Type]
@@ -34,7 +34,8 @@ def check(
     made = {s.name: s for s in program.statements if not isinstance(s, tree.Stream)}
     for name in made:
         if name in (schemas or {}):
-            _refuse("stream-and-statement", f"'{name}' is the name of a statement and of an input", place_of(name))
+            message = f"'{name}' is the name of a statement and of an input"
+            _refuse("stream-and-statement", message, place_of(name), "give the statement another name")
     ranks = _ranks(program)
     losses = {s.name: s.losses for s in program.statements if isinstance(s, tree.Stream)}
     checked: list[CheckedStatement] = []
@@ -61,19 +62,22 @@ def _refuse(code: str, message: str, place: Place, hint: str = "") -> NoReturn:
 
 
 def _check_unique(program: tree.Program) -> None:
-    seen: set[str] = set()
+    seen: dict[str, Place] = {}
     for statement in program.statements:
         if statement.name in seen:
-            _refuse("defined-twice", f"'{statement.name}' is defined twice", place_of(statement.name))
-        seen.add(statement.name)
+            _defined_twice(f"'{statement.name}'", place_of(statement.name), seen[statement.name])
+        seen[statement.name] = place_of(statement.name)
+
+
+def _defined_twice(what: str, place: Place, first: Place) -> NoReturn:
+    _refuse("defined-twice", f"{what} is defined twice", place, f"the first one is at {first.line}:{first.column}")
 
 
 def _ranks(program: tree.Program) -> dict[str, int]:
     """Streams by their first mention in the text: what decides between streams at the same instant."""
     names: dict[str, int] = {}
     for statement in program.statements:
-        mentioned = (statement.name,) if isinstance(statement, tree.Stream) else _sources(statement)
-        for name in mentioned:
+        for name in (statement.name, *_sources(statement)):
             names.setdefault(name, len(names))
     return names
 
@@ -85,24 +89,29 @@ def _sources(statement: tree.Statement) -> tuple[str, ...]:
 def _in_order(made: Mapping[str, tree.Statement]) -> Iterator[tree.Subscription | tree.Correlator]:
     """Each statement after those it reads; a cycle is an error."""
     done: set[str] = set()
+    for first in made:
+        # The statements being visited, each with the sources still to look at; one that comes up again closes a ring.
+        path = {} if first in done else {first: iter(_sources(made[first]))}
+        while path:
+            name, sources = next(reversed(path.items()))
+            source = next(sources, None)
+            if source is None:
+                path.popitem()
+                done.add(name)
+                statement = made[name]
+                assert isinstance(statement, tree.Subscription | tree.Correlator)
+                yield statement
+            elif source in path:
+                _cycle([*path], source)
+            elif source in made and source not in done:
+                path[source] = iter(_sources(made[source]))
 
-    def visit(statement: tree.Statement, path: tuple[str, ...]) -> Iterator[tree.Statement]:
-        if statement.name in done:
-            return
-        for source in _sources(statement):
-            if source in (*path, statement.name):
-                ring = (*path, statement.name)
-                ring = (*ring[ring.index(source) :], source)
-                _refuse("cycle", f"streams in a circle: {' reads '.join(ring)}", place_of(source))
-            if source in made:
-                yield from visit(made[source], (*path, statement.name))
-        done.add(statement.name)
-        yield statement
 
-    for statement in made.values():
-        for one in visit(statement, ()):
-            assert isinstance(one, tree.Subscription | tree.Correlator)
-            yield one
+def _cycle(path: list[str], source: str) -> NoReturn:
+    ring = [*path[path.index(source) :], source]
+    shown = " reads ".join(ring if len(ring) <= 6 else [*ring[:3], "…", *ring[-2:]])
+    hint = "give the statement another name than the stream it reads" if len(ring) == 2 else ""
+    _refuse("cycle", f"streams in a circle: {shown}", place_of(source), hint)
 
 
 def _unknown_stream(name: str, known: Iterable[str], *, complete: bool) -> Schema:
@@ -118,16 +127,19 @@ def _unknown_stream(name: str, known: Iterable[str], *, complete: bool) -> Schem
 def declared_schema(stream: tree.Stream) -> Schema:
     """The schema a STREAM statement declares; columns it names without a type are UNKNOWN until the data is seen."""
     attributes: dict[str, Type] = {}
+    places: dict[str, Place] = {}
     for declared in stream.attributes:
         if declared.name in attributes:
-            _refuse("defined-twice", f"the attribute '{declared.name}' is declared twice", declared.place)
-        attributes[declared.name] = declared.type
+            _defined_twice(f"the attribute '{declared.name}'", declared.place, places[declared.name])
+        attributes[declared.name], places[declared.name] = declared.type, declared.place
     for column in (stream.time, stream.id, stream.order):
         if column is not None:
             attributes.setdefault(column, Type.UNKNOWN)
     time = attributes[stream.time]
     if time not in TIME_TYPES:
-        _refuse("not-a-time", f"time is a TIMESTAMP or a number, '{stream.time}' is {time.value}", place_of(stream.time))
+        _refuse(
+            "not-a-time", f"time is a TIMESTAMP or a number, '{stream.time}' is {time.value}", place_of(stream.time)
+        )
     scope = Scope(attributes, (stream.name,), time, has_previous=False, has_match=False, open=not stream.attributes)
     for loss in stream.losses:
         if loss.condition is not None:
@@ -150,12 +162,14 @@ def _length(length: tree.Span | tree.Literal | None, time: Type, where: str) -> 
         return None
     if isinstance(length, tree.Span):
         if time.numeric:
-            hint = "time is a plain number in this stream, so write a plain number"
+            hint = "write a plain number, in the unit of the times"
             _refuse("number-wanted", f"{where} has a unit, but time is a number here", length.place, hint)
         return length.micros
     assert isinstance(length.value, int | float)
     if time is Type.TIMESTAMP:
-        _refuse("unit-wanted", f"{where} needs a unit", length.place, f"{length.value} s, {length.value} min, ...")
+        _refuse(
+            "unit-wanted", f"{where} needs a unit", length.place, f"write {length.value} s, {length.value} min, ..."
+        )
     return length.value
 
 
@@ -169,9 +183,11 @@ def _merged(streams: Mapping[str, Schema], statement: tree.Subscription | tree.C
             schema.time_type,
             first.time_type,
         ):
-            _refuse("mixed-time", f"the time of '{name}' is {schema.time_type.value}, of the others not", place_of(name))
+            message = f"the time of '{name}' is {schema.time_type.value}, that of '{statement.streams[0]}' is not"
+            _refuse("mixed-time", message, place_of(name), "streams of one FROM must agree on their time")
         if schema.simultaneous != first.simultaneous:
-            _refuse("mixed-ties", f"'{name}' and '{statement.streams[0]}' differ in TIES", place_of(name))
+            hint = "say TIES SIMULTANEOUS of all streams of one FROM, or of none"
+            _refuse("mixed-ties", f"'{name}' and '{statement.streams[0]}' differ in TIES", place_of(name), hint)
         for attribute, kind in schema.attributes.items():
             attributes[attribute] = _agreed(attribute, attributes.get(attribute, kind), kind, name)
     times = [streams[n].time_type for n in statement.streams]
@@ -200,8 +216,8 @@ def _agreed(attribute: str, one: Type, other: Type, stream: str) -> Type:
         return other
     if one.numeric and other.numeric:
         return Type.FLOAT
-    message = f"'{attribute}' is {one.value} in one stream and {other.value} in '{stream}'"
-    _refuse("mixed-types", message, place_of(stream))
+    message = f"'{attribute}' is {other.value} in '{stream}' and {one.value} in a stream before it"
+    _refuse("mixed-types", message, place_of(stream), "streams of one FROM must agree on the attributes they share")
 
 
 def _scope(schema: Schema, statement: tree.Subscription | tree.Correlator) -> Scope:
@@ -222,7 +238,7 @@ def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]
     scope = replace(_scope(schema, correlator), has_previous=False, has_match=False)
     used = {n.step for n in correlator.expression.walk() if isinstance(n, tree.On)}
     used |= {n.guard for n in correlator.expression.walk() if isinstance(n, tree.Mode)}
-    conditions: dict[str, tuple[tree.Expression, ...]] = {step: () for step in used}
+    conditions: dict[str, tuple[tree.Expression, ...]] = dict.fromkeys(used, ())
     for step, condition in _definitions(correlator.definitions, used, "expression"):
         check_condition(condition, scope)
         conditions[step] = (condition,)
@@ -232,16 +248,16 @@ def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]
 def _definitions(
     definitions: tuple[tree.Definition, ...], known: Iterable[str], where: str
 ) -> Iterator[tuple[str, tree.Expression]]:
-    seen: set[str] = set()
-    names = list(known)
+    seen: dict[str, Place] = {}
+    names = set(known)
     for definition in definitions:
         for step in definition.steps:
             if step not in names:
                 hint = suggestion(step, names)
                 _refuse("unused-definition", f"the {where} has no step '{step}'", place_of(step), hint)
             if step in seen:
-                _refuse("defined-twice", f"the step '{step}' is defined twice", place_of(step))
-            seen.add(step)
+                _defined_twice(f"the step '{step}'", place_of(step), seen[step])
+            seen[step] = place_of(step)
             yield step, definition.condition
 
 
@@ -279,7 +295,7 @@ class _Subscription:
         self.scope = replace(self.scope, variables=variables)
         steps = {name: self._step(shape_, defined.get(name)) for name, shape_ in self.shapes.items()}
         self._check_operators(subscription.pattern, ())
-        outside = replace(self._match_scope(), has_event=False, has_previous=False)
+        outside = replace(self.scope, has_event=False, has_previous=False)
         if subscription.having is not None:
             check_condition(subscription.having, outside)
         returns = self._returns(outside, variables)
@@ -306,13 +322,16 @@ class _Subscription:
                 hint = "give each use its own name and define them together: DEFINE a1, a2 AS ..."
                 _refuse("step-twice", f"the step '{step.name}' is used twice", step.place, hint)
             if step.name.lower() == "prev":
-                _refuse("reserved", "'prev' cannot name a step: it is the event bound just before", step.place)
+                message = "'prev' cannot name a step: it is the event bound just before"
+                _refuse("reserved", message, step.place, "give the step another name")
             self.shapes[step.name] = step
             if not step.negated:
                 self.positive.append(step.name)
             if (step.chosen or step.numbered) and step.repeated:
                 what = f"{step.chosen} {step.name}" if step.chosen else f"{step.name}[i]"
                 _refuse("selected-repeated", f"'{what}' cannot be repeated", step.place)
+        negated = {n: f"'{n}' is negated: it has no event" for n, s in self.shapes.items() if s.negated}
+        self.scope = replace(self.scope, steps=frozenset(self.positive), hidden=negated)
 
     def _check_pattern(self) -> frozenset[str]:
         """Edges and windows; the steps whose choice is known only when the window has passed."""
@@ -321,22 +340,19 @@ class _Subscription:
         edges, choices = shape.edge_negations(pattern), list(shape.open_choices(pattern))
         if self.tree.within is None:
             for negation in edges:
-                hint = "say how long nothing may come: WITHIN 10 min"
+                length = "10" if self.schema.time_type.numeric else "10 min"
+                hint = f"say how long nothing may come: WITHIN {length}"
                 _refuse("needs-within", f"'!{negation.step.name}' here needs WITHIN", negation.place, hint)
             for choice in choices:
                 hint = "without WITHIN the last one is never known"
                 _refuse("needs-within", f"'LAST {choice.step.name}' here needs WITHIN", choice.place, hint)
         return frozenset(c.step.name for c in choices)
 
-    def _match_scope(self) -> Scope:
-        negated = {n: f"'{n}' is negated: it has no event" for n, s in self.shapes.items() if s.negated}
-        return replace(self.scope, steps=frozenset(self.positive), hidden=negated)
-
     def _variables(self, defined: Mapping[str, tree.Expression]) -> dict[str, Type]:
         """The variables that positive steps bind, with their types."""
         variables: dict[str, Type] = {}
         for name in self.positive:
-            scope = replace(self._match_scope(), own=name, variables={})
+            scope = replace(self.scope, own=name, variables={})
             for condition in self._conditions(name, defined.get(name)):
                 for variable, value in binders(condition):
                     kind = type_of(value, scope)
@@ -351,7 +367,7 @@ class _Subscription:
         return (*(() if defined is None else (defined,)), *self.shapes[name].conditions)
 
     def _step(self, step: StepShape, defined: tree.Expression | None) -> CheckedStep:
-        scope = replace(self._match_scope(), own=step.name)
+        scope = replace(self.scope, own=step.name)
         for condition in self._conditions(step.name, defined):
             check_condition(condition, scope)
         parts = [c for whole in self._conditions(step.name, defined) for c in tree.conjuncts(whole)]
@@ -400,7 +416,7 @@ class _Subscription:
         return before
 
     def _check_where(self, where: tree.FirstWhere, before: tuple[str, ...]) -> None:
-        scope = self._match_scope()
+        scope = self.scope
         later = {n: f"'{n}' is bound later than this condition is asked" for n in scope.steps if n not in before}
         check_condition(
             where.condition, replace(scope, steps=frozenset(before), hidden={**scope.hidden, **later}, own=None)
@@ -412,7 +428,8 @@ class _Subscription:
         returns: dict[str, Type] = {}
         for returned in self.tree.returns:
             if returned.name in returns:
-                _refuse("defined-twice", f"RETURN names '{returned.name}' twice", returned.place)
+                hint = "give each column its own name"
+                _refuse("defined-twice", f"RETURN names '{returned.name}' twice", returned.place, hint)
             kind = type_of(returned.expression, scope)
             # A duration has no attribute type of its own; it is handed out in seconds.
             returns[str(returned.name)] = Type.FLOAT if kind is Type.DURATION else kind
@@ -448,8 +465,8 @@ class _Subscription:
             hint = "write LOSING 0.05 ABOVE ..., or LOSS 0.05 in the STREAM statement"
             _refuse("no-loss", "LOSING does not say how much is lost, and no stream does", losing.place, hint)
         losses: dict[str, float] = {}
-        for name, step in steps.items():
-            default = everywhere if everywhere is not None else _stream_loss(step, self.stream_losses)
+        for name, checked in steps.items():
+            default = everywhere if everywhere is not None else _stream_loss(checked, self.stream_losses)
             losses[name] = said.get(name, default)
         return losses
 
@@ -495,6 +512,3 @@ def binders(condition: tree.Expression) -> Iterator[tuple[tree.Variable, tree.Ex
                 yield variable, value
         case tree.Binary(operator="=", left=value, right=tree.Variable() as variable):
             yield variable, value
-
-
-__all__ = ["Name", "attribute_type", "binders", "check", "check_event", "declared_schema"]

@@ -6,15 +6,17 @@ The grammar is in grammar.lark. What it leaves open is settled here: words with 
 
 from __future__ import annotations
 
+import math
+import re
 from functools import cache
 from importlib.resources import files
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput
 
-from foretell.errors import NOWHERE, ForetellError, LanguageError, Place, suggestion
-from foretell.events.types import ATTRIBUTE_TYPES, Type, parse_timestamp
+from foretell.errors import NOWHERE, ForetellError, LanguageError, Place, closest, offset_of, place_at, suggestion
+from foretell.events.types import ATTRIBUTE_TYPES, parse_timestamp
 from foretell.language import tree
 from foretell.language.expected import unexpected
 from foretell.language.tree import Name, Operator, Pattern
@@ -36,20 +38,74 @@ _UNITS = {
 }
 
 
+#: What other languages call our types.
+_OTHER_TYPES = {
+    **dict.fromkeys(("VARCHAR", "CHAR", "TEXT"), "STRING"),
+    **dict.fromkeys(("BIGINT", "SMALLINT", "LONG"), "INT"),
+    **dict.fromkeys(("DOUBLE", "REAL", "DECIMAL", "NUMERIC", "NUMBER"), "FLOAT"),
+    **dict.fromkeys(("DATETIME", "DATE", "TIME"), "TIMESTAMP"),
+}
+#: Functions of other languages, and how to say it here.
+_OTHER_FUNCTIONS = {
+    "prev": "the event bound just before is prev.attribute",
+    "lag": "the event bound just before is prev.attribute",
+    "next": "a condition may name a later step: step.attribute",
+    "now": "there is no now; t(step) is the time of an event",
+    "current_timestamp": "there is no now; t(step) is the time of an event",
+    "classifier": "leave it out: a notification says which event is bound to which step",
+    "match_number": "leave it out: every match is one notification",
+    "ceil": "there is no rounding",
+    "round": "there is no rounding",
+    "mean": "did you mean 'avg'?",
+    "average": "did you mean 'avg'?",
+    "nvl": "did you mean 'coalesce'?",
+    "ifnull": "did you mean 'coalesce'?",
+    "len": "did you mean 'length'?",
+    "time": "the time of the event bound to a step is t(step)",
+    "timestamp": "the time of the event bound to a step is t(step)",
+}
+
+#: How deep a text may be nested: every part of Foretell walks the tree, and Python's stack is not endless.
+DEEPEST = 150
+_SKIPPED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|--[^\n]*""")
+
+
 def parse(text: str, file: str = "") -> tree.Program:
     """The tree of a program.
 
     >>> parse("SUBSCRIBE s FROM logins MATCH a , b").statements[0].name
     's'
     """
+    code = _without_comments(text.removeprefix("\ufeff"))
     try:
-        program = _parser().parse(text)
-        assert isinstance(program, tree.Program)
+        program = cast(tree.Program, _parser().parse(code))
+        _check_depth(program)
         return program
     except UnexpectedInput as error:
-        raise unexpected(error, text).within(text, file) from None
+        raise unexpected(error, code, _parser()).within(text, file) from None
+    except _TwiceError as error:
+        raise error.found_in(code).within(text, file) from None
     except ForetellError as error:
         raise error.within(text, file) from None
+
+
+def _without_comments(text: str) -> str:
+    """The text with blanks for its comments, so that places stay what they are.
+
+    The grammar knows comments too, but where it looks ahead over them to tell the two meanings of `;` apart, a long
+    row of dashes would take it for ever.
+    """
+    return _SKIPPED.sub(lambda found: found[1] or " " * len(found[0]), text)
+
+
+def _check_depth(program: tree.Program) -> None:
+    waiting: list[tuple[tree.Node, int]] = [(program, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > DEEPEST and node.place != NOWHERE:
+            hint = "use IN (...) for a long list of values, or bracket a long chain: (a OR b) OR (c OR d)"
+            _refuse("too-deep", f"this is nested more than {DEEPEST} levels deep", node.place, hint)
+        waiting += ((child, depth + 1) for child in node.children())
 
 
 @cache
@@ -62,10 +118,28 @@ def _refuse(code: str, message: str, place: Place, hint: str = "") -> NoReturn:
     raise LanguageError(code, message, place=place, hint=hint)
 
 
+class _TwiceError(LanguageError):
+    """A clause that a statement has twice. Its keyword is no part of the tree, so the text is asked where it stands."""
+
+    def __init__(self, words: str, name: Name) -> None:
+        super().__init__("twice", f"{words} is said twice", place=name.place, hint="leave one of them out")
+        self._words = words
+
+    def found_in(self, text: str) -> LanguageError:
+        masked = _SKIPPED.sub(lambda found: " " * len(found[0]), text)
+        words = re.compile(r"\b(FORECAST\s+)?" + self._words.replace(" ", r"\s+") + r"\b", re.IGNORECASE)
+        found = words.finditer(masked, offset_of(masked, self.place))
+        # FORECAST has a WITHIN of its own.
+        said = [m for m in found if m[1] is None]
+        place = place_at(text, said[1].start(), said[1].end()) if len(said) > 1 else self.place
+        return LanguageError(self.code, self.message, place=place, hint=self.hint)
+
+
 def _place(token: Token) -> Place:
     line, column = token.line or 1, token.column or 1
-    width = len(token) if token.end_line == token.line else 1
-    return Place(line, column, column + width)
+    if token.end_line is not None and token.end_line > line:
+        return Place(line, column, token.end_column or 1, token.end_line)
+    return Place(line, column, column + len(token))
 
 
 def _span(*nodes: tree.Node) -> Place:
@@ -78,9 +152,14 @@ def _whole(number: tree.Literal, what: str, least: int) -> int:
     return number.value
 
 
+def _share(value: object) -> str:
+    """A hint for who thinks in percent."""
+    return f"write {value / 100:g} for {value}%" if isinstance(value, int | float) and 1 < value <= 100 else ""
+
+
 def _probability(number: tree.Literal) -> float:
     if not isinstance(number.value, int | float) or not 0 <= number.value <= 1:
-        _refuse("not-probability", "a probability lies between 0 and 1", number.place)
+        _refuse("not-probability", "a probability lies between 0 and 1", number.place, _share(number.value))
     return float(number.value)
 
 
@@ -97,32 +176,34 @@ class _Builder(Transformer[Token, tree.Program]):
         declared = tuple(r for r in rest if isinstance(r, tree.Declared))
         time = next(r for r in rest if isinstance(r, Name))
         options: dict[str, Any] = {}
-        for option, value, place in (r for r in rest if isinstance(r, tuple)):
+        for option, value in (r for r in rest if isinstance(r, tuple)):
             if option in options:
-                _refuse("twice", f"{_OPTION_WORDS[option]} is said twice", place)
+                raise _TwiceError(_OPTION_WORDS[option], name)
             options[option] = value
         return tree.Stream(name, declared, time, **options, place=name.place)
 
     def declared(self, name: Name, kind: Name) -> tree.Declared:
         known = {t.value: t for t in ATTRIBUTE_TYPES}
         if kind.upper() not in known:
-            _refuse("unknown-type", f"unknown type '{kind}'", kind.place, f"types are {', '.join(known)}")
+            meant = _OTHER_TYPES.get(kind.upper()) or closest(kind, known)
+            hint = f"did you mean {meant}?" if meant else f"types are {', '.join(known)}"
+            _refuse("unknown-type", f"unknown type '{kind}'", kind.place, hint)
         return tree.Declared(name, known[kind.upper()], place=name.place)
 
-    def id_option(self, name: Name) -> tuple[str, Any, Place]:
-        return "id", name, name.place
+    def id_option(self, name: Name) -> tuple[str, Any]:
+        return "id", name
 
-    def order_option(self, name: Name) -> tuple[str, Any, Place]:
-        return "order", name, name.place
+    def order_option(self, name: Name) -> tuple[str, Any]:
+        return "order", name
 
-    def ties_option(self) -> tuple[str, Any, Place]:
-        return "simultaneous", True, NOWHERE
+    def ties_option(self) -> tuple[str, Any]:
+        return "simultaneous", True
 
-    def late_option(self, length: tree.Span | tree.Literal) -> tuple[str, Any, Place]:
-        return "lateness", length, length.place
+    def late_option(self, length: tree.Span | tree.Literal) -> tuple[str, Any]:
+        return "lateness", length
 
-    def loss_option(self, *losses: tree.Loss) -> tuple[str, Any, Place]:
-        return "losses", losses, losses[0].place
+    def loss_option(self, *losses: tree.Loss) -> tuple[str, Any]:
+        return "losses", losses
 
     def loss(self, probability: tree.Literal, condition: tree.Expression | None) -> tree.Loss:
         return tree.Loss(_probability(probability), condition, place=probability.place)
@@ -134,36 +215,36 @@ class _Builder(Transformer[Token, tree.Program]):
         streams: tuple[Name, ...],
         per: tuple[Name, ...] | None,
         pattern: Pattern,
-        *clauses: tuple[str, Any, Place],
+        *clauses: tuple[str, Any],
     ) -> tree.Subscription:
         said: dict[str, Any] = {}
-        for clause, value, place in clauses:
+        for clause, value in clauses:
             if clause in said:
-                _refuse("twice", f"{_CLAUSE_WORDS[clause]} is said twice", place)
+                raise _TwiceError(_CLAUSE_WORDS[clause], name)
             said[clause] = value
         return tree.Subscription(name, streams, pattern, table, per or (), **said, place=name.place)
 
-    def define_clause(self, definitions: tuple[tree.Definition, ...]) -> tuple[str, Any, Place]:
-        return "definitions", definitions, definitions[0].place
+    def define_clause(self, definitions: tuple[tree.Definition, ...]) -> tuple[str, Any]:
+        return "definitions", definitions
 
-    def within_clause(self, length: tree.Span | tree.Literal) -> tuple[str, Any, Place]:
-        return "within", length, length.place
+    def within_clause(self, length: tree.Span | tree.Literal) -> tuple[str, Any]:
+        return "within", length
 
-    def having_clause(self, condition: tree.Expression) -> tuple[str, Any, Place]:
-        return "having", condition, condition.place
+    def having_clause(self, condition: tree.Expression) -> tuple[str, Any]:
+        return "having", condition
 
-    def after_clause(self, after: tree.AfterMatch) -> tuple[str, Any, Place]:
-        return "after", after, after.place
+    def after_clause(self, after: tree.AfterMatch) -> tuple[str, Any]:
+        return "after", after
 
-    def return_clause(self, *returned: tree.Returned) -> tuple[str, Any, Place]:
-        return "returns", returned, returned[0].place
+    def return_clause(self, *returned: tree.Returned) -> tuple[str, Any]:
+        return "returns", returned
 
-    def forecast_clause(self, horizon: int | tree.Node, above: tree.Literal) -> tuple[str, Any, Place]:
+    def forecast_clause(self, horizon: int | tree.Node, above: tree.Literal) -> tuple[str, Any]:
         events = horizon if isinstance(horizon, int) else None
         duration = horizon if isinstance(horizon, tree.Span | tree.Literal) else None
-        return "forecast", tree.Forecast(_probability(above), events, duration, place=above.place), above.place
+        return "forecast", tree.Forecast(_probability(above), events, duration, place=above.place)
 
-    def losing_clause(self, *parts: Any) -> tuple[str, Any, Place]:
+    def losing_clause(self, *parts: Any) -> tuple[str, Any]:
         *items, above, published = parts
         merged: list[tree.LosingItem] = []
         for item in items:
@@ -175,7 +256,7 @@ class _Builder(Transformer[Token, tree.Program]):
             elif item is not None:
                 merged.append(item)
         losing = tree.Losing(tuple(merged), _probability(above), published is not None, place=above.place)
-        return "losing", losing, above.place
+        return "losing", losing
 
     def definitions(self, *definitions: tree.Definition) -> tuple[tree.Definition, ...]:
         return definitions
@@ -264,9 +345,10 @@ class _Builder(Transformer[Token, tree.Program]):
 
     def conditioned(self, pattern: Pattern, condition: tree.Expression) -> tree.Conditioned:
         inner = pattern
-        while isinstance(inner, tree.Conditioned | tree.Repeat | tree.Numbered | _Group):
-            inner = inner.pattern if isinstance(inner, tree.Conditioned | _Group) else _inner(inner)
-        if not isinstance(inner, tree.Step):
+        while isinstance(inner, tree.Repeat | tree.Numbered | _Group):
+            inner = inner.pattern if isinstance(inner, _Group) else _inner(inner)
+        # One that has a condition already is on a step, or would not have got it.
+        if not isinstance(inner, tree.Step | tree.Conditioned):
             _refuse(
                 "condition-on-group",
                 "@(...) is a further condition on one step, not on a group",
@@ -277,14 +359,13 @@ class _Builder(Transformer[Token, tree.Program]):
 
     def repeat(self, body: Pattern, quantifier: tuple[int, int | None], under: Operator | None) -> tree.Repeat:
         low, high = quantifier
-        if high is not None and high < low:
-            _refuse("empty-range", f"a repetition from {low} to {high} times cannot be", body.place)
         return tree.Repeat(_ungroup(body), low, high, under, place=body.place)
 
     def numbered(self, pattern: Pattern, number: tree.Literal) -> tree.Numbered:
         step = _ungroup(pattern)
         if not isinstance(step, tree.Step):
-            _refuse("numbered-group", "[i] selects among the events of one step, not of a group", pattern.place)
+            message = "[i] selects among the events of one step, not of a group"
+            _refuse("numbered-group", message, pattern.place, "put it behind one of the group's steps")
         return tree.Numbered(step, _whole(number, "the number in [ ]", 1), place=step.place)
 
     def condition(self, expression: tree.Expression) -> tree.Expression:
@@ -307,12 +388,17 @@ class _Builder(Transformer[Token, tree.Program]):
         return _whole(number, "a repetition", 0), None
 
     def between_times(self, low: tree.Literal, high: tree.Literal) -> tuple[int, int | None]:
-        return _whole(low, "a repetition", 0), _whole(high, "a repetition", 1)
+        least, most = _whole(low, "a repetition", 0), _whole(high, "a repetition", 1)
+        if most < least:
+            message = f"a repetition from {least} to {most} times cannot be"
+            _refuse("empty-range", message, _span(low, high), f"write {{{most},{least}}}")
+        return least, most
 
     def group(self, pattern: Pattern) -> Pattern:
         return _Group(pattern, place=pattern.place)
 
-    def step(self, name: Name) -> tree.Step:
+    def step(self, token: Token) -> tree.Step:
+        name = _name(token)
         return tree.Step(name, place=name.place)
 
     # ── correlations ──
@@ -382,15 +468,16 @@ class _Builder(Transformer[Token, tree.Program]):
     def like(self, value: tree.Expression, negated: Token | None, pattern: tree.Expression) -> tree.Like:
         return tree.Like(value, pattern, negated is not None, place=_span(value, pattern))
 
-    def is_null(self, value: tree.Expression, negated: Token | None, _: Token) -> tree.IsNull:
-        return tree.IsNull(value, negated is not None, place=value.place)
+    def is_null(self, value: tree.Expression, negated: Token | None, null: Token) -> tree.IsNull:
+        return tree.IsNull(value, negated is not None, place=value.place.through(_place(null)))
 
     def arithmetic(self, left: tree.Expression, operator: Token, right: tree.Expression) -> tree.Binary:
         return tree.Binary(str(operator), left, right, place=_span(left, right))
 
     def negative(self, operand: tree.Expression) -> tree.Expression:
-        if isinstance(operand, tree.Literal) and isinstance(operand.value, int | float):
-            return tree.Literal(-operand.value, place=operand.place)
+        value = operand.value if isinstance(operand, tree.Literal) else None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return tree.Literal(-value, place=operand.place)
         if isinstance(operand, tree.Span):
             return tree.Span(-operand.amount, operand.unit, place=operand.place)
         return tree.Unary("-", operand, place=operand.place)
@@ -411,7 +498,8 @@ class _Builder(Transformer[Token, tree.Program]):
         try:
             return tree.Moment(parse_timestamp(_unquote(token)), place=_place(token))
         except ValueError:
-            _refuse("not-timestamp", f"{token} is not a date and time", _place(token), "'2026-01-31 12:00:00'")
+            hint = "write it as in TIMESTAMP '2026-01-31 12:00:00'"
+            _refuse("not-timestamp", f"{token} is not a date and time", _place(token), hint)
 
     def variable(self, token: Token) -> tree.Variable:
         return tree.Variable(str(token[1:]), place=_place(token))
@@ -441,18 +529,16 @@ class _Builder(Transformer[Token, tree.Program]):
         word = unit.lower()
         word = _UNITS.get(word.rstrip("s") if word not in ("s", "ms", "us") else word, word.rstrip("s") or word)
         word = word if word in tree.UNITS else unit.lower()
-        return tree.Span(_number(number), word, place=_place(number).through(_place(unit)))
+        span = tree.Span(_number(number), word, place=_place(number).through(_place(unit)))
+        if abs(span.amount * tree.UNITS[word]) >= 2**63:
+            _refuse("too-large", f"{number} {unit} does not fit in 64 bits of microseconds", span.place)
+        return span
 
     def number(self, token: Token) -> tree.Literal:
-        value = _number(token)
-        if isinstance(value, int) and value >= 2**63:
-            _refuse("too-large", f"{token} does not fit in 64 bits", _place(token))
-        return tree.Literal(value, place=_place(token))
+        return tree.Literal(_number(token), place=_place(token))
 
     def name(self, token: Token) -> Name:
-        if token.type == "QUOTED":
-            return _Quoted(str(token[1:-1]).replace('""', '"'), _place(token))
-        return Name(str(token), _place(token))
+        return _name(token)
 
 
 _OPTION_WORDS = {
@@ -496,7 +582,20 @@ def _inner(pattern: tree.Repeat | tree.Numbered) -> Pattern:
 
 
 def _number(token: Token) -> int | float:
-    return int(token) if token.isdigit() else float(token)
+    # A number of thousands of digits is refused before Python is asked to read it.
+    value: int | float = math.inf
+    if len(token) <= 400:
+        value = int(token) if token.isdigit() else float(token)
+    if (value >= 2**63 and isinstance(value, int)) or value == math.inf:
+        shown = token if len(token) <= 40 else f"{token[:40]}…"
+        _refuse("too-large", f"{shown} does not fit in 64 bits", _place(token))
+    return value
+
+
+def _name(token: Token) -> Name:
+    if token.type == "QUOTED":
+        return _Quoted(str(token[1:-1]).replace('""', '"'), _place(token))
+    return Name(str(token), _place(token))
 
 
 def _unquote(token: Token) -> str:
@@ -509,19 +608,20 @@ def _choose(which: str, pattern: Pattern) -> Pattern:
         return tree.Conditioned(_choose(which, pattern.pattern), pattern.condition, place=pattern.place)
     step = _ungroup(pattern)
     if not isinstance(step, tree.Step):
-        _refuse("chosen-group", f"{which} chooses among the events of one step, not of a group", pattern.place)
+        message = f"{which} chooses among the events of one step, not of a group or a repetition"
+        _refuse("chosen-group", message, pattern.place, f"put {which} before one single step")
     return tree.Chosen(which, step, place=step.place)
 
 
 def _sequence(pieces: tuple[Any, ...]) -> Pattern:
     """Elements and operators in turn, negations sorted to the part they stand before (or to the end)."""
-    elements = [_ungroup(e) if isinstance(e, Pattern) else e for e in pieces[::2]]
+    elements: list[Any] = [_ungroup(e) if isinstance(e, Pattern) else e for e in pieces[::2]]
     operators: list[Operator | None] = [None, *pieces[1::2]]
     if all(isinstance(e, tree.Negation) for e in elements):
         _check_around(elements, operators)
         return tree.Silence(tuple(elements), place=elements[0].place)
     if len(elements) == 1:
-        return elements[0]
+        return cast(Pattern, elements[0])
     _check_around(elements, operators)
     parts: list[tree.Part] = []
     waiting: list[tree.Negation] = []
@@ -551,11 +651,12 @@ def _check_around(elements: list[Any], operators: list[Operator | None]) -> None
             )
         leading = not any(isinstance(e, Pattern) for e in elements[:i])
         if isinstance(before, tree.FirstWhere) or (isinstance(after, tree.FirstWhere) and leading):
+            name = element.step.name
             _refuse(
                 "negation-where",
-                f"';{{...}}' cannot stand here next to '!{element.step.name}'",
+                f"';{{...}}' cannot stand here next to '!{name}'",
                 (before if isinstance(before, tree.FirstWhere) else after or element).place,
-                "write P ; !b ;{condition} Q",
+                f"write !{name} ; Q" if leading else f"write P ; !{name} ;{{condition}} Q",
             )
 
 
@@ -580,11 +681,17 @@ def _event(argument: tree.Expression, function: str) -> tree.EventReference:
 
 def _step_name(argument: tree.Expression, function: str) -> Name:
     match argument:
-        case tree.Attribute(event=tree.This(), name=Name() as name):
+        case tree.Attribute(event=tree.This(), name=Name() as name) if function == "t" or name.lower() != "prev":
             return name
         case tree.StreamOf(event=tree.This()) | tree.Elapsed():
             return Name("stream" if isinstance(argument, tree.StreamOf) else "duration", argument.place)
-    _refuse("not-a-step", f"{function}(...) takes a step", argument.place)
+    hint = f"write {function}(step)"
+    if isinstance(argument, tree.Attribute) and argument.name.lower() == "prev":
+        hint = "'prev' is one event already: prev.attribute"
+    if isinstance(argument, tree.Attribute) and isinstance(argument.event, tree.Bound):
+        step = argument.event.step
+        hint = f"write {function}({step})" + (f".{argument.name}" if function in ("first", "last") else "")
+    _refuse("not-a-step", f"{function}(...) takes a step", argument.place, hint)
 
 
 def _call(function: Name, arguments: list[tree.Expression], field: Name | None) -> tree.Expression:
@@ -594,9 +701,12 @@ def _call(function: Name, arguments: list[tree.Expression], field: Name | None) 
         _arity(function, arguments, 1)
         step = _step_name(arguments[0], word)
         event = tree.First(step, place=place) if word == "first" else tree.Last(step, place=place)
-        return tree.EventValue(event, place=place) if field is None else _attribute(event, field, place)
+        if field is None:
+            return tree.EventValue(event, place=place)
+        return _attribute(event, field, place.through(field.place))
     if field is not None:
-        _refuse("not-an-event", f"{word}(...) is not an event and has no attributes", field.place)
+        hint = "only first(step) and last(step) are events"
+        _refuse("not-an-event", f"{word}(...) is not an event and has no attributes", place.through(field.place), hint)
     if word == "t":
         _arity(function, arguments, 1)
         return tree.TimeOf(_event(arguments[0], "t"), place=place)
@@ -604,7 +714,7 @@ def _call(function: Name, arguments: list[tree.Expression], field: Name | None) 
         _arity(function, arguments, 1)
         return _aggregate(word, arguments[0], place)
     if word not in FUNCTIONS:
-        hint = suggestion(function, [*FUNCTIONS, *AGGREGATES, "t", "first", "last"])
+        hint = _OTHER_FUNCTIONS.get(word) or suggestion(function, [*FUNCTIONS, *AGGREGATES, "t", "first", "last"])
         _refuse("unknown-function", f"unknown function '{function}'", function.place, hint)
     _arity(function, arguments, FUNCTIONS[word])
     return tree.Call(word, tuple(arguments), place=place)
@@ -616,10 +726,12 @@ def _aggregate(word: str, argument: tree.Expression, place: Place) -> tree.Aggre
             return tree.Aggregate(word, step, name, place=place)
         case _ if word == "count":
             return tree.Aggregate(word, _step_name(argument, word), place=place)
-    _refuse("not-step-attribute", f"{word}(...) takes an attribute of a step", argument.place, f"{word}(b.price)")
+    message = f"{word}(...) takes an attribute of a step"
+    _refuse("not-step-attribute", message, argument.place, f"write {word}(step.attribute)")
 
 
 def _arity(function: Name, arguments: list[tree.Expression], wanted: int | None) -> None:
-    if wanted is None and not arguments or wanted is not None and len(arguments) != wanted:
+    if not arguments if wanted is None else len(arguments) != wanted:
+        place = function.place.through(arguments[-1].place) if arguments else function.place
         count = "at least 1 argument" if wanted is None else f"{wanted} argument{'s' if wanted > 1 else ''}"
-        _refuse("wrong-arguments", f"{function}(...) takes {count}, found {len(arguments)}", function.place)
+        _refuse("wrong-arguments", f"{function}(...) takes {count}, found {len(arguments)}", place)

@@ -11,15 +11,13 @@ from foretell.language import tree
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
 _BINDING = {"OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
 
-#: Words that would be read as something else where a name may stand.
-_RESERVED = frozenset(
-    """
-    and as between by consume correlate define do each false first for forecast from having hold in is last late like
-    losing loss match not null of or order past per return score simultaneous skip stream subscribe ties time
-    timestamp to true when within above after events id published next unless accumulate select sequential fail push
-    repeat persist loop parallel prev duration us microsecond microseconds ms millisecond milliseconds s sec secs
-    second seconds min mins minute minutes h hour hours d day days week weeks
-    """.split()
+#: Words that stand in quotes as names: those that would be read as something else where a name may stand, and those
+#: that begin a clause, for people's sake. Asked without case as the grammar does, where `ſ` is an s too.
+_RESERVED = re.compile(
+    "above|accumulate|after|and|as|between|by|correlate|define|do|duration|fail|false|first|for|forecast|from|having|in"
+    "|is|last|like|loop|losing|match|not|null|of|or|parallel|per|persist|prev|push|repeat|return|select|sequential"
+    "|stream|subscribe|timestamp|to|true|when|within",
+    re.IGNORECASE,
 )
 
 
@@ -153,15 +151,19 @@ def _braces(parts: tuple[tree.Correlation, ...]) -> str:
 def pattern_text(pattern: tree.Pattern) -> str:
     match pattern:
         case tree.Alternation(branches=branches):
-            return " | ".join(_grouped(b, tree.Alternation) for b in branches)
+            # A sequence needs no parentheses beside `|` and `&`; people do.
+            return " | ".join(_grouped(b, tree.Alternation, tree.Sequence, tree.Silence) for b in branches)
         case tree.Conjunction(sides=sides):
-            return " & ".join(_grouped(s, tree.Alternation, tree.Conjunction) for s in sides)
+            return " & ".join(
+                _grouped(s, tree.Alternation, tree.Conjunction, tree.Sequence, tree.Silence) for s in sides
+            )
         case tree.Silence(absent=absent):
             return " ; ".join(map(_negation, absent))
         case tree.Sequence(parts=parts, absent=absent):
             return _sequence(parts, absent)
         case tree.Conditioned(pattern=inner, condition=condition):
-            return f"{_tight(inner, tree.Conditioned, tree.Chosen)} @({expression_text(condition)})"
+            single = _tight(inner, tree.Conditioned, tree.Chosen, tree.Repeat, tree.Numbered)
+            return f"{single} @({expression_text(condition)})"
         case tree.Chosen(which=which, step=step):
             return f"{which} {_name(step.name)}"
         case tree.Repeat():
@@ -209,11 +211,8 @@ def _grouped(pattern: tree.Pattern, *in_parentheses: type[tree.Pattern]) -> str:
 
 def _tight(pattern: tree.Pattern, *also: type[tree.Pattern]) -> str:
     """What a quantifier or `@` stands directly behind: a step, or something in parentheses."""
-    if isinstance(pattern, tree.Step | also):
-        return pattern_text(pattern)
-    if also and isinstance(pattern, tree.Repeat | tree.Numbered):
-        return pattern_text(pattern)
-    return f"({pattern_text(pattern)})"
+    text = pattern_text(pattern)
+    return text if isinstance(pattern, (tree.Step, *also)) else f"({text})"
 
 
 def _quantifier(low: int, high: int | None) -> str:
@@ -315,7 +314,7 @@ def _event(event: tree.EventReference) -> str:
 
 def _negative(value: object) -> int:
     """A negative number is written with a sign, which binds less tightly than the number alone."""
-    return _SIGN if isinstance(value, int | float) and not isinstance(value, bool) and value < 0 else _ATOM
+    return _SIGN if isinstance(value, int | float) and repr(value).startswith("-") else _ATOM
 
 
 def _literal(value: bool | int | float | str | None) -> str:
@@ -330,8 +329,7 @@ def _literal(value: bool | int | float | str | None) -> str:
 
 
 def _number(value: int | float) -> str:
-    text = repr(value)
-    return text if not text.endswith(".0") or isinstance(value, int) else text
+    return repr(value)
 
 
 def _string(text: str) -> str:
@@ -343,6 +341,6 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _name(name: str) -> str:
-    if re.fullmatch(r"[^\W\d]\w*", name) and name.lower() not in _RESERVED:
+    if re.fullmatch(r"[^\W\d]\w*", name) and not _RESERVED.fullmatch(name):
         return name
     return '"' + name.replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""A program as people hold it: parsed, checked as far as it can be without data, with the text its errors point into."""
+"""A program as people hold it: parsed, checked as far as it can be without data, with the text for its errors."""
 
 from __future__ import annotations
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from foretell.errors import NOWHERE, LanguageError, Place, suggestion
+from foretell.errors import NOWHERE, LanguageError, Place, closest, suggestion
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.tree import Expression, place_of
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _UNKNOWN = (Type.UNKNOWN, Type.NULL)
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def type_of(expression: Expression, scope: Scope) -> Type:
         case tree.Parameter():
             return _parameter(expression, scope)
         case tree.Attribute(event=event, name=name):
-            check_event(event, scope, expression.place)
+            check_event(event, scope, expression.place, name)
             return attribute_type(name, scope, expression.place)
         case tree.StreamOf(event=event):
             check_event(event, scope, expression.place)
@@ -91,12 +93,12 @@ def type_of(expression: Expression, scope: Scope) -> Type:
         case tree.In(value=value, options=options):
             kind = type_of(value, scope)
             for option in options:
-                _comparable(kind, type_of(option, scope), option.place)
+                _comparable(kind, type_of(option, scope), option.place, scope)
             return Type.BOOL
         case tree.Between(value=value, low=low, high=high):
             kind = type_of(value, scope)
             for bound in (low, high):
-                _comparable(kind, type_of(bound, scope), bound.place)
+                _comparable(kind, type_of(bound, scope), bound.place, scope)
             return Type.BOOL
         case tree.Like(value=value, pattern=pattern):
             _wants(value, Type.STRING, "LIKE", scope)
@@ -134,16 +136,19 @@ def _literal_type(value: object) -> Type:
 
 def _variable(variable: tree.Variable, scope: Scope) -> Type:
     if scope.variables is None:
-        _refuse("variable-here", f"a variable has no place here: ${variable.name}", variable.place)
+        hint = "a variable ties the steps of a pattern together; here there is only one event"
+        _refuse("variable-here", f"a variable has no place here: ${variable.name}", variable.place, hint)
     if variable.name not in scope.variables:
-        hint = suggestion(variable.name, scope.variables) or f"bind it in a step: attribute = ${variable.name}"
+        meant = closest(variable.name, scope.variables)
+        binding = f"a step binds it by attribute = ${variable.name}, joined by AND if by anything"
+        hint = f"did you mean ${meant}?" if meant else binding
         _refuse("unbound-variable", f"no step binds the variable ${variable.name}", variable.place, hint)
     return scope.variables[variable.name]
 
 
 def _parameter(parameter: tree.Parameter, scope: Scope) -> Type:
     if scope.parameters is None:
-        hint = "a column of a table is named with FOR EACH table"
+        hint = "name the table whose column it is: SUBSCRIBE name FOR EACH table FROM ..."
         _refuse("no-table", f":{parameter.name} without FOR EACH", parameter.place, hint)
     if scope.parameters and parameter.name not in scope.parameters:
         hint = suggestion(parameter.name, scope.parameters)
@@ -151,21 +156,25 @@ def _parameter(parameter: tree.Parameter, scope: Scope) -> Type:
     return scope.parameters.get(parameter.name, Type.UNKNOWN)
 
 
-def check_event(event: tree.EventReference, scope: Scope, place: Place) -> None:
+def check_event(event: tree.EventReference, scope: Scope, place: Place, attribute: str = "stream") -> None:
     match event:
-        case tree.This():
-            if not scope.has_event:
-                _refuse(
-                    "bare-attribute",
-                    "no event is being tried here",
-                    place,
-                    "say of which step: step.attribute",
-                )
-        case tree.Previous():
-            if not scope.has_previous:
-                _refuse("no-previous", "'prev' has no meaning here", place)
+        case tree.This() if not scope.has_event:
+            _bare(attribute, scope, place)
+        case tree.Previous() if not scope.has_previous:
+            hint = "say of which step: step.attribute" if scope.has_match else "only attributes can be named here"
+            _refuse("no-previous", "'prev' has no meaning here", place, hint)
         case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step):
             check_step(step, scope, place)
+
+
+def _bare(attribute: str, scope: Scope, place: Place) -> NoReturn:
+    """HAVING and RETURN speak of the whole match, so there is no event that a bare attribute could be of."""
+    if attribute in scope.steps:
+        example = next((a for a in scope.attributes if a not in scope.steps), "attribute")
+        hint = f"name one of its attributes, as in {attribute}.{example}, or its time, t({attribute})"
+        _refuse("bare-attribute", f"the step '{attribute}' is not a value", place, hint)
+    example = min(scope.steps, default="step")
+    _refuse("bare-attribute", f"'{attribute}' of which step?", place, f"say it as in {example}.{attribute}")
 
 
 def check_step(step: str, scope: Scope, place: Place) -> None:
@@ -173,7 +182,8 @@ def check_step(step: str, scope: Scope, place: Place) -> None:
         return
     place = _at(step, place)
     if step in scope.hidden:
-        _refuse("hidden-step", scope.hidden[step], place)
+        hint = f"what '{step}' must satisfy is said in DEFINE {step} AS ..." if scope.has_event else ""
+        _refuse("hidden-step", scope.hidden[step], place, hint)
     _needs_match(scope, f"'{step}'", place)
     hint = suggestion(step, scope.steps)
     if step in scope.streams:
@@ -192,10 +202,22 @@ def attribute_type(name: str, scope: Scope, place: Place) -> Type:
     if scope.open:
         return Type.UNKNOWN
     where = f"stream '{scope.streams[0]}'" if len(scope.streams) == 1 else "any of the streams"
-    hint = suggestion(name, scope.attributes)
-    if name in scope.steps:
-        hint = f"'{name}' is a step; name one of its attributes, as in {name}.{next(iter(scope.attributes), 'x')}"
+    hint = _attribute_hint(name, scope, place)
     _refuse("unknown-attribute", f"unknown attribute '{name}' of {where}", _at(name, place), hint)
+
+
+def _attribute_hint(name: str, scope: Scope, place: Place) -> str:
+    own = place_of(name)
+    if name in scope.steps:
+        return f"'{name}' is a step; name one of its attributes, as in {name}.{next(iter(scope.attributes), 'x')}"
+    if own.end_column - own.column > len(name):
+        # Wider in the text than in itself: it stands in double quotes.
+        return f"a string stands in single quotes: '{name}'"
+    hint = suggestion(name, scope.attributes)
+    if own == place and not closest(name, scope.attributes):
+        # A bare word may have been meant as a string.
+        return f"{hint}; a string stands in single quotes".removeprefix("; ")
+    return hint
 
 
 def _aggregate(aggregate: tree.Aggregate, scope: Scope) -> Type:
@@ -233,24 +255,37 @@ def _binary(binary: tree.Binary, scope: Scope) -> Type:
         return Type.BOOL
     left, right = type_of(binary.left, scope), type_of(binary.right, scope)
     if binary.operator in _COMPARISONS:
-        _comparable(left, right, binary.place)
+        _comparable(left, right, binary.place, scope, _quoted_number(binary))
         return Type.BOOL
-    return _arithmetic(binary, left, right)
+    return _arithmetic(binary, left, right, scope)
 
 
-def _comparable(left: Type, right: Type, place: Place) -> None:
+def _quoted_number(binary: tree.Binary) -> str:
+    """A hint where a number was written as a string."""
+    for side in (binary.left, binary.right):
+        if isinstance(side, tree.Literal) and isinstance(side.value, str) and _NUMBER.fullmatch(side.value):
+            return f"a number stands without quotes: {side.value}"
+    return ""
+
+
+def _comparable(left: Type, right: Type, place: Place, scope: Scope, hint: str = "") -> None:
     if left is right or left in _UNKNOWN or right in _UNKNOWN or (left.numeric and right.numeric):
         return
     both = {left, right}
-    hint = ""
     if both == {Type.TIMESTAMP, Type.STRING}:
         hint = "a point in time is written TIMESTAMP '2026-01-31 12:00:00'"
     elif Type.DURATION in both and (left.numeric or right.numeric):
-        hint = "give a length of time its unit, as in 5 min, or a plain number where time is a plain number"
+        hint = _length_hint(scope)
     _refuse("not-comparable", f"{left.value} and {right.value} cannot be compared", place, hint)
 
 
-def _arithmetic(binary: tree.Binary, left: Type, right: Type) -> Type:
+def _length_hint(scope: Scope) -> str:
+    if scope.time.numeric:
+        return "time is a plain number here: write the length without a unit"
+    return "give the length of time its unit, as in 5 min"
+
+
+def _arithmetic(binary: tree.Binary, left: Type, right: Type, scope: Scope) -> Type:
     if left in _UNKNOWN or right in _UNKNOWN:
         return Type.UNKNOWN
     if left.numeric and right.numeric:
@@ -261,9 +296,10 @@ def _arithmetic(binary: tree.Binary, left: Type, right: Type) -> Type:
     if result is None and Type.DURATION in (left, right):
         result = _scaled(left, binary.operator, right)
     if result is None:
-        _refuse(
-            "no-arithmetic", f"{left.value} {binary.operator} {right.value} is not an arithmetic we know", binary.place
-        )
+        timed = {left, right} & {Type.DURATION, Type.TIMESTAMP}
+        hint = _length_hint(scope) if timed and (left.numeric or right.numeric) else ""
+        message = f"{left.value} {binary.operator} {right.value} cannot be calculated"
+        _refuse("no-arithmetic", message, binary.place, hint)
     return result
 
 
@@ -302,15 +338,15 @@ def _call(call: tree.Call, scope: Scope) -> Type:
         if not kinds[0].numeric and kinds[0] not in (*_UNKNOWN, Type.DURATION):
             _refuse("not-a-number", f"abs(...) needs a number, this is {kinds[0].value}", call.arguments[0].place)
         return kinds[0]
-    return _common(call, kinds)
+    return _common(call, kinds, scope)
 
 
-def _common(call: tree.Call, kinds: list[Type]) -> Type:
+def _common(call: tree.Call, kinds: list[Type], scope: Scope) -> Type:
     """The type of coalesce: that of its arguments, which must agree."""
     known = [k for k in kinds if k not in _UNKNOWN]
     for kind, argument in zip(kinds, call.arguments, strict=True):
         if known:
-            _comparable(known[0], kind, argument.place)
+            _comparable(known[0], kind, argument.place, scope)
     if Type.UNKNOWN in kinds:
         return Type.UNKNOWN
     if not known:

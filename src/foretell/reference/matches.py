@@ -124,9 +124,11 @@ class Matcher:
         if window is not None and end - start > window:
             return None
         waits = [start] if any(isinstance(d, AbsentAfter) for d in duties) else []
-        for chosen in self.subscription.known_late & {b.step for b in bound}:
-            # Another event would do for it as long as it fits into one window with the others.
-            waits.append(min((b.at.event.start for b in bound if b.step != chosen), default=math.inf))
+        # Another event would do for `LAST a` as long as it fits into one window with the others.
+        waits += [
+            min((b.at.event.start for b in bound if b.step != chosen), default=math.inf)
+            for chosen in self.subscription.known_late & {b.step for b in bound}
+        ]
         if not waits:
             return Match(bound, variables, start, end, None)
         assert window is not None

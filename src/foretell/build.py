@@ -1,0 +1,114 @@
+"""The language in Python: import the words you need, and what you write reads as the text does.
+
+>>> from foretell.build import event, minutes, steps, subscribe, subscriptions, t, variable
+>>> a, b, c, d = steps("a", "b", "c", "d")
+>>> same = event.ip == variable("x")
+>>> intrusion = (
+...     subscribe("intrusion").from_("logins")
+...     .match(a.then(b).then(c.at(t(c) - t(a) < minutes(5))).then(d))
+...     .define(a, b, c, same & (event.status == "denied"))
+...     .define(d, same & (event.status == "success"))
+... )
+>>> print(subscriptions(intrusion))
+SUBSCRIBE intrusion
+FROM logins
+MATCH a ; b ; c @(t(c) - t(a) < 5 min) ; d
+DEFINE a, b, c AS ip = $x AND status = 'denied',
+       d AS ip = $x AND status = 'success';
+
+| text | Python |
+| --- | --- |
+| `price`, `a.price`, `prev.price` | `event.price`, `a.price`, `prev.price` |
+| `"odd name"`, `a."next"` | `event.attribute("odd name")`, `a.attribute("next")` |
+| `$x`, `:column`, `duration` | `variable("x")`, `parameter("column")`, `duration` |
+| `t(a)`, `first(b).price`, `count(b)` | `t(a)`, `first(b).price`, `count(b)` |
+| `avg(b.price)`, `lower(x)`, `contains(x, 'y')` | `b.price.avg()`, `x.lower()`, `x.contains("y")` |
+| `abs(x)`, `-x` | `abs(x)`, `-x` |
+| `=`, `<>`, `AND`, `OR`, `NOT` | `==`, `!=`, `&`, <code>&#124;</code>, `~` |
+| `x IN (1, 2)`, `x NOT IN (1, 2)` | `x.in_(1, 2)`, `~x.in_(1, 2)`; also `between`, `like`, `is_null` |
+| `5 min`, `TIMESTAMP '…'` | `minutes(5)` or a timedelta, a datetime |
+| `a ; b`, `a , b`, `a ;{θ} b` | `a.then(b)`, `a.next(b)`, `a.then(b, where=θ)` |
+| `!b`, `a & b`, <code>a &#124; b</code> | `~b`, `a & b`, <code>a &#124; b</code> |
+| `a?`, `a+`, `a*` | `a.optional()`, `a.some()`, `a.any_number()` |
+| `a{2}`, `a{2,4}`, `a{2,}` | `a.times(2)`, `a.times(2, 4)`, `a.at_least(2)` |
+| `a+<;>`, `a+<;{θ}>` | `a.some(under=";")`, `a.some(under=θ)` |
+| `a[2]`, `FIRST a`, `LAST a`, `a @(c)` | `a[2]`, `a.only_first()`, `a.only_last()`, `a.at(c)` |
+| `select*{a, b}`, `repeat(3){a}` | `select(a, b, strict=True)`, `repeat(a, times=3)` |
+"""
+
+from foretell.language.builder.correlations import (
+    Correlation,
+    accumulate,
+    do,
+    fail,
+    loop,
+    modes,
+    parallel,
+    persist,
+    push,
+    repeat,
+    select,
+    sequential,
+)
+from foretell.language.builder.events import Event, event, prev
+from foretell.language.builder.expressions import Expression, duration, literal, parameter, variable
+from foretell.language.builder.lengths import Length, days, hours, microseconds, milliseconds, minutes, seconds, weeks
+from foretell.language.builder.mistakes import BuilderError
+from foretell.language.builder.patterns import Pattern
+from foretell.language.builder.statements import (
+    Correlator,
+    Stream,
+    Subscription,
+    correlate,
+    stream,
+    subscribe,
+    subscriptions,
+)
+from foretell.language.builder.steps import Step, count, first, last, step, steps, t
+
+__all__ = [
+    "BuilderError",
+    "Correlation",
+    "Correlator",
+    "Event",
+    "Expression",
+    "Length",
+    "Pattern",
+    "Step",
+    "Stream",
+    "Subscription",
+    "accumulate",
+    "correlate",
+    "count",
+    "days",
+    "do",
+    "duration",
+    "event",
+    "fail",
+    "first",
+    "hours",
+    "last",
+    "literal",
+    "loop",
+    "microseconds",
+    "milliseconds",
+    "minutes",
+    "modes",
+    "parallel",
+    "parameter",
+    "persist",
+    "prev",
+    "push",
+    "repeat",
+    "seconds",
+    "select",
+    "sequential",
+    "step",
+    "steps",
+    "stream",
+    "subscribe",
+    "subscriptions",
+    "t",
+    "variable",
+    "weeks",
+]

@@ -1,0 +1,127 @@
+"""Correlation expressions, by the names they have in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from foretell.language import tree
+from foretell.language.builder.literals import whole
+from foretell.language.builder.mistakes import NotIterable, mistake
+from foretell.language.builder.steps import Step, step_name
+from foretell.language.printer import correlation_text
+
+
+class Correlation(NotIterable):
+    """What a correlator waits for.
+
+    >>> from foretell.build import accumulate, do, push, repeat, steps
+    >>> a, b, c = steps("a", "b", "c")
+    >>> repeat(push("both", do(accumulate(a, b)).unless(c)), times=3)
+    repeat(3){push('both'){do{accumulate{a, b}} unless{c}}}
+    """
+
+    def __init__(self, node: tree.Correlation) -> None:
+        self._tree = node
+
+    def __repr__(self) -> str:
+        return correlation_text(self._tree)
+
+    if not TYPE_CHECKING:
+
+        def __bool__(self) -> NoReturn:
+            hint = "write accumulate(a, b) for 'and', select(a, b) for 'or', fail(a) for 'not'"
+            raise mistake("no-truth", f"'{self!r}' is neither true nor false before the events come", hint)
+
+
+#: A step alone completes on the first event that satisfies it.
+Part: TypeAlias = Correlation | Step
+
+
+def correlation_tree(part: object, where: str) -> tree.Correlation:
+    if isinstance(part, Correlation):
+        return part._tree
+    if isinstance(part, Step):
+        return tree.On(step_name(part, where))
+    raise mistake("not-a-correlation", f"{where} takes steps and correlations, found {part!r}")
+
+
+def _parts(parts: tuple[object, ...], where: str) -> tuple[tree.Correlation, ...]:
+    if not parts:
+        raise mistake("wrong-arguments", f"{where} takes at least one part")
+    return tuple(correlation_tree(p, where) for p in parts)
+
+
+def accumulate(*parts: Part) -> Correlation:
+    """Succeeds when all have, fails when one fails."""
+    return Correlation(tree.Accumulate(_parts(parts, "accumulate()")))
+
+
+def select(*parts: Part, strict: bool = False) -> Correlation:
+    """Succeeds when one has, fails when all have failed; `strict`, which is `select*`, when one fails."""
+    return Correlation(tree.Select(_parts(parts, "select()"), strict))
+
+
+def sequential(*parts: Part) -> Correlation:
+    """One after the other."""
+    return Correlation(tree.Sequential(_parts(parts, "sequential()")))
+
+
+def parallel(*parts: Part) -> Correlation:
+    """All, independently; never completes."""
+    return Correlation(tree.Parallel(_parts(parts, "parallel()")))
+
+
+class Do:
+    """The first half of `do{…} unless{…}`."""
+
+    def __init__(self, body: tree.Correlation) -> None:
+        self._body = body
+
+    def unless(self, stopper: Part) -> Correlation:
+        return Correlation(tree.Unless(self._body, correlation_tree(stopper, "unless()")))
+
+
+def do(body: Part) -> Do:
+    """`do(e1).unless(e2)`: as e1, but in failure as soon as e2 succeeds."""
+    return Do(correlation_tree(body, "do()"))
+
+
+def fail(body: Part) -> Correlation:
+    """The outcome inverted."""
+    return Correlation(tree.Fail(correlation_tree(body, "fail()")))
+
+
+def push(token: str, body: Part) -> Correlation:
+    """On success emits the token."""
+    if not isinstance(token, str):
+        raise mistake("not-a-token", f"push() takes the token's text first, found {token!r}")
+    return Correlation(tree.Push(str.__str__(token), correlation_tree(body, "push()")))
+
+
+def repeat(body: Part, *, times: int | None = None) -> Correlation:
+    """Restarts whatever the outcome; with `times`, succeeds after that many completions."""
+    return _again("repeat", body, times)
+
+
+def persist(body: Part, *, times: int | None = None) -> Correlation:
+    """Restarts until it succeeds; with `times`, fails after that many failures."""
+    return _again("persist", body, times)
+
+
+def loop(body: Part, *, times: int | None = None) -> Correlation:
+    """Restarts until it fails; with `times`, succeeds after that many successes."""
+    return _again("loop", body, times)
+
+
+def _again(kind: str, body: Part, times: int | None) -> Correlation:
+    count = None if times is None else whole(times, f"the number of {kind}", 1)
+    return Correlation(tree.Again(kind, correlation_tree(body, f"{kind}()"), count))
+
+
+def modes(bodies: Mapping[Step, Part]) -> Correlation:
+    """`in(p1) do{e1} in(p2) do{e2}`, as `modes({p1: e1, p2: e2})`; the first is active at the start."""
+    if not bodies:
+        raise mistake("wrong-arguments", "modes() takes at least one mode")
+    listed = (tree.Mode(step_name(guard, "modes()"), correlation_tree(e, "modes()")) for guard, e in bodies.items())
+    return Correlation(tree.Modes(tuple(listed)))

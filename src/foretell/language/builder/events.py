@@ -1,0 +1,37 @@
+"""What stands for one event: the dot behind it names an attribute."""
+
+from __future__ import annotations
+
+from foretell.language import tree
+from foretell.language.builder.expressions import Value
+from foretell.language.builder.literals import name as checked_name
+from foretell.language.builder.mistakes import NotAValue, NotIterable
+
+
+class Event(NotAValue, NotIterable):
+    """`event`, `prev`, `first(b)` or `last(b)`; `.stream` is the stream it came from, as in the text."""
+
+    def __init__(self, reference: tree.EventReference, text: str) -> None:
+        self._reference = reference
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __getattr__(self, name: str) -> Value:
+        if name.startswith("_"):  # what Python itself and its tools look for
+            raise AttributeError(name)
+        if name.lower() == "stream":
+            return Value(tree.StreamOf(self._reference))
+        return self.attribute(name)
+
+    def attribute(self, name: str) -> Value:
+        """An attribute whatever its name, as with double quotes in the text: `event.attribute("odd name")`."""
+        return Value(tree.Attribute(self._reference, checked_name(name, "an attribute")))
+
+
+#: The event being tried for the step that is defined: `event.price` is a bare `price` in the text.
+event = Event(tree.This(), "event")
+
+#: `prev`, the event bound just before this one in the match.
+prev = Event(tree.Previous(), "prev")

@@ -1,0 +1,176 @@
+"""Patterns: what is put together from steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+
+from foretell.language import tree
+from foretell.language.builder.expressions import Expression, condition_tree
+from foretell.language.builder.literals import whole
+from foretell.language.builder.mistakes import NotIterable, mistake
+from foretell.language.printer import pattern_text
+
+#: What a repetition repeats under: `a+<,>`, `a+<;>`, `a+<;{θ}>`.
+Under: TypeAlias = Literal[",", ";"] | Expression
+
+
+class Pattern(NotIterable):
+    """A step or what is made of steps: `.then` and `.next` for sequences, `&` for both, `|` for either, `~b` for none.
+
+    >>> from foretell.build import event, steps
+    >>> a, b, c, d = steps("a", "b", "c", "d")
+    >>> a.then(~b).then(c.some(), where=event.name == a.name) | a.next(d)
+    (a ; !b ;{name = a.name} c+) | (a , d)
+    """
+
+    _tree: tree.Pattern
+
+    def __init__(self, node: tree.Pattern) -> None:
+        self._tree = node
+
+    def __repr__(self) -> str:
+        return pattern_text(self._tree)
+
+    # ── one after the other ──
+
+    def then(self, following: Pattern, *, where: Expression | None = None) -> Pattern:
+        """`P ; Q`, any later event; with `where`, `P ;{θ} Q`, the first later event for which it holds."""
+        if where is None:
+            return _followed(self, tree.Later(), following)
+        return _followed(self, tree.FirstWhere(condition_tree(where, "where=")), following)
+
+    def next(self, following: Pattern) -> Pattern:
+        """`P , Q`: the very next event."""
+        return _followed(self, tree.Next(), following)
+
+    # ── together, or one of them ──
+
+    def __and__(self, other: Pattern) -> Pattern:
+        return Pattern(tree.conjunction(self._tree, pattern_tree(other, "&")))
+
+    def __or__(self, other: Pattern) -> Pattern:
+        return Pattern(tree.alternation(self._tree, pattern_tree(other, "|")))
+
+    def __invert__(self) -> Pattern:
+        """`!b`: no such event."""
+        conditions: tuple[tree.Expression, ...] = ()
+        inner = self._tree
+        while isinstance(inner, tree.Conditioned):
+            conditions = (inner.condition, *conditions)
+            inner = inner.pattern
+        if not isinstance(inner, tree.Step):
+            raise mistake("negated-group", f"~ takes one step, found '{self!r}'")
+        return Pattern(tree.Silence((tree.Negation(inner, conditions),)))
+
+    def at(self, condition: Expression) -> Pattern:
+        """`a @(condition)`, a further condition on one step: `c.at(t(c) - t(a) < minutes(5))`."""
+        further = condition_tree(condition, "at()")
+        if isinstance(self._tree, tree.Silence) and len(self._tree.absent) == 1:
+            negation = self._tree.absent[0]
+            return Pattern(tree.Silence((tree.Negation(negation.step, (*negation.conditions, further)),)))
+        if not _is_one_step(self._tree):
+            hint = "put it behind one of the group's steps"
+            raise mistake("condition-on-group", "at() is a further condition on one step, not on a group", hint)
+        return Pattern(tree.Conditioned(self._tree, further))
+
+    # ── again and again ──
+
+    def optional(self, *, under: Under | None = None) -> Pattern:
+        """`P?`: once or not at all."""
+        return self._repeated(0, 1, under)
+
+    def some(self, *, under: Under | None = None) -> Pattern:
+        """`P+`: once or more."""
+        return self._repeated(1, None, under)
+
+    def any_number(self, *, under: Under | None = None) -> Pattern:
+        """`P*`: any number of times, also none."""
+        return self._repeated(0, None, under)
+
+    def times(self, low: int, high: int | None = None, *, under: Under | None = None) -> Pattern:
+        """`P{low}` or `P{low,high}`."""
+        if high is None:
+            low = high = whole(low, "a repetition", 1)
+        low, high = whole(low, "a repetition", 0), whole(high, "a repetition", 1)
+        if high < low:
+            raise mistake("empty-range", f"a repetition from {low} to {high} times cannot be")
+        return self._repeated(low, high, under)
+
+    def at_least(self, low: int, *, under: Under | None = None) -> Pattern:
+        """`P{low,}`."""
+        return self._repeated(whole(low, "a repetition", 0), None, under)
+
+    def _repeated(self, low: int, high: int | None, under: Under | None) -> Pattern:
+        operator: tree.Operator | None = None
+        if isinstance(under, str):
+            operator = {",": tree.Next(), ";": tree.Later()}.get(under)
+            if operator is None:
+                raise mistake("not-an-operator", f"under= takes ',' or ';' or a condition, found {under!r}")
+        elif under is not None:
+            operator = tree.FirstWhere(condition_tree(under, "under="))
+        return Pattern(tree.Repeat(self._tree, low, high, operator))
+
+    if not TYPE_CHECKING:
+
+        def __bool__(self) -> NoReturn:
+            raise mistake(
+                "no-truth",
+                f"the pattern '{self!r}' is neither true nor false before the events come",
+                "write & for both in any order, | for either, ~b for no b, a.then(b) for one after the other",
+            )
+
+        def __contains__(self, part: object) -> NoReturn:
+            raise mistake("no-truth", f"'in' cannot look into the pattern '{self!r}'")
+
+
+def pattern_tree(pattern: object, where: str) -> tree.Pattern:
+    if isinstance(pattern, Pattern):
+        return pattern._tree
+    if isinstance(pattern, Expression):
+        hint = "name the step that should meet it: b = step('b'), and .define(b, condition)"
+        raise mistake("not-a-pattern", f"{where} takes a step or a pattern, '{pattern!r}' is a condition", hint)
+    hint = "a.then(b) or a.next(b) make a sequence" if isinstance(pattern, tuple | list) else "step('a') makes a step"
+    raise mistake("not-a-pattern", f"{where} takes a step or a pattern, found {pattern!r}", hint)
+
+
+def _is_one_step(pattern: tree.Pattern) -> bool:
+    match pattern:
+        case tree.Conditioned(pattern=inner) | tree.Repeat(body=inner):
+            # A choice takes its conditions itself, but cannot be repeated.
+            return _is_one_step(inner) and not (isinstance(pattern, tree.Repeat) and _is_choice(inner))
+    return isinstance(pattern, tree.Step | tree.Numbered | tree.Chosen)
+
+
+def _is_choice(pattern: tree.Pattern) -> bool:
+    while isinstance(pattern, tree.Conditioned | tree.Repeat):
+        pattern = pattern.pattern if isinstance(pattern, tree.Conditioned) else pattern.body
+    return isinstance(pattern, tree.Chosen)
+
+
+def _followed(left: Pattern, operator: tree.Operator, right: Pattern) -> Pattern:
+    """What the text `left operator right` gives: negations go to the part they stand before, or to the end."""
+    before, after = left._tree, pattern_tree(right, "next()" if isinstance(operator, tree.Next) else "then()")
+    waiting = before.absent if isinstance(before, tree.Sequence | tree.Silence) else ()
+    if isinstance(after, tree.Silence):
+        _check_beside(after.absent[0], operator, between=False)
+        if isinstance(before, tree.Silence):
+            return Pattern(tree.Silence((*waiting, *after.absent)))
+        parts = before.parts if isinstance(before, tree.Sequence) else (tree.Part(before),)
+        return Pattern(tree.Sequence(parts, (*waiting, *after.absent)))
+    if waiting:
+        _check_beside(waiting[-1], operator, between=isinstance(before, tree.Sequence))
+    if isinstance(before, tree.Silence):
+        return Pattern(tree.sequence((tree.Part(after, None, waiting),)))
+    if isinstance(before, tree.Sequence):
+        return Pattern(tree.Sequence((*before.parts, tree.Part(after, operator, waiting))))
+    return Pattern(tree.sequence((tree.Part(before), tree.Part(after, operator))))
+
+
+def _check_beside(negation: tree.Negation, operator: tree.Operator, *, between: bool) -> None:
+    """Next to a negation only `;`, or `;{θ}` behind one that stands between two parts."""
+    if isinstance(operator, tree.Next):
+        hint = "between two events that follow each other directly there is nothing; use then()"
+        raise mistake("negation-next", f"'~{negation.step.name}' cannot stand next to next()", hint)
+    if isinstance(operator, tree.FirstWhere) and not between:
+        message = f"where= cannot stand here next to '~{negation.step.name}'"
+        raise mistake("negation-where", message, "write a.then(~b).then(c, where=condition)")

@@ -1,0 +1,321 @@
+"""Statements: each method says one clause and gives a new statement, so that a common beginning can be shared."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+
+from foretell.events.types import ATTRIBUTE_TYPES, Type
+from foretell.language import tree
+from foretell.language.builder.correlations import Part, correlation_tree
+from foretell.language.builder.expressions import (
+    Expression,
+    Operand,
+    condition_tree,
+    value_tree,
+)
+from foretell.language.builder.lengths import LengthOfTime, length_tree
+from foretell.language.builder.literals import name as checked_name
+from foretell.language.builder.literals import probability, whole
+from foretell.language.builder.mistakes import mistake
+from foretell.language.builder.patterns import Pattern, pattern_tree
+from foretell.language.builder.steps import Step, step_name
+from foretell.language.printer import statement_text
+from foretell.language.subscriptions import Subscriptions, of_program
+
+#: How likely events are lost: of all steps, or with the steps it speaks of behind it, `(0.05, x, y)`.
+LossOf: TypeAlias = float | tuple[float, *tuple[Step, ...]]
+
+_TYPES = {bool: Type.BOOL, int: Type.INT, float: Type.FLOAT, str: Type.STRING, datetime: Type.TIMESTAMP}
+_Tree = TypeVar("_Tree", bound=tree.Statement)
+
+
+class Statement(Generic[_Tree]):
+    """What SUBSCRIBE, STREAM and CORRELATE have in common."""
+
+    _kind: type[_Tree]
+    _missing: ClassVar[dict[str, str]]  # what a statement cannot do without, and how to say it
+
+    def __init__(self, **said: Any) -> None:
+        self._said = said
+
+    def __repr__(self) -> str:
+        missing = self._first_missing()
+        return f"<{self._said['name']}, {missing} is missing>" if missing else statement_text(self.tree)
+
+    @property
+    def tree(self) -> _Tree:
+        """The statement as the parser would give it."""
+        missing = self._first_missing()
+        if missing:
+            raise mistake("missing-clause", f"'{self._said['name']}' does not say {missing}", self._missing[missing])
+        return self._kind(**self._said)
+
+    def _first_missing(self) -> str | None:
+        return next((words for words in self._missing if _FIELDS[words] not in self._said), None)
+
+    def _saying(self, words: str, value: object) -> Self:
+        field = _FIELDS[words]
+        if field in self._said:
+            raise mistake("twice", f"{words} is said twice")
+        return type(self)(**self._said, **{field: value})
+
+    def _adding(self, words: str, value: object) -> Self:
+        """As `_saying`, for what may be said again and again."""
+        field = _FIELDS[words]
+        return type(self)(**{**self._said, field: (*self._said.get(field, ()), value)})
+
+
+_FIELDS = {
+    "FOR EACH": "table",
+    "FROM": "streams",
+    "PER": "per",
+    "MATCH": "pattern",
+    "DO": "expression",
+    "DEFINE": "definitions",
+    "WITHIN": "within",
+    "HAVING": "having",
+    "AFTER MATCH": "after",
+    "RETURN": "returns",
+    "FORECAST": "forecast",
+    "LOSING": "losing",
+    "TIME": "time",
+    "ID": "id",
+    "ORDER BY": "order",
+    "TIES": "simultaneous",
+    "LATE BY": "lateness",
+    "LOSS": "losses",
+}
+
+
+class _Reading(Statement[_Tree]):
+    """A statement that reads streams."""
+
+    def from_(self, *streams: str | Statement[Any]) -> Self:
+        """FROM: by name, or the statements that declare or make them."""
+        names = (s._said["name"] if isinstance(s, Statement) else s for s in streams)
+        return self._saying("FROM", _names(tuple(names), "from_()", "a stream"))
+
+    def per(self, *attributes: str) -> Self:
+        """PER: a lane for each value of these attributes."""
+        return self._saying("PER", _names(attributes, "per()", "an attribute"))
+
+    def define(self, *steps_and_condition: *tuple[*tuple[Step, ...], Expression]) -> Self:
+        """DEFINE: the steps, then the condition that each of them has to meet; say it again for other steps."""
+        return self._adding("DEFINE", _definition(steps_and_condition))
+
+
+def _definition(steps_and_condition: tuple[object, ...]) -> tree.Definition:
+    if len(steps_and_condition) < 2:
+        hint = "define(a, b, event.price > 100)"
+        raise mistake("wrong-arguments", "define() takes one or more steps and then their condition", hint)
+    *steps, condition = steps_and_condition
+    node = condition_tree(condition, "define()")
+    return tree.Definition(tuple(step_name(s, "define()") for s in steps), node)
+
+
+def _names(names: tuple[object, ...], where: str, what: str) -> tuple[str, ...]:
+    if not names:
+        raise mistake("wrong-arguments", f"{where} takes at least one name")
+    return tuple(checked_name(n, what) for n in names)
+
+
+# ── SUBSCRIBE ──
+
+
+class Subscription(_Reading[tree.Subscription]):
+    """A subscription, clause by clause, in any order.
+
+    >>> from foretell.build import event, minutes, steps, subscribe, variable
+    >>> window, presence = steps("window", "presence")
+    >>> same_room = event.room == variable("r")
+    >>> (subscribe("break_in").from_("office").match(window.then(presence))
+    ...     .define(window, (event.kind == "window broken") & same_room)
+    ...     .define(presence, (event.kind == "presence") & same_room)
+    ...     .within(minutes(5)).consume())
+    SUBSCRIBE break_in
+    FROM office
+    MATCH window ; presence
+    DEFINE window AS kind = 'window broken' AND room = $r,
+           presence AS kind = 'presence' AND room = $r
+    WITHIN 5 min
+    AFTER MATCH CONSUME;
+    """
+
+    _kind = tree.Subscription
+    _missing: ClassVar = {"FROM": ".from_('logins')", "MATCH": ".match(a.then(b))"}
+
+    def for_each(self, table: str) -> Self:
+        """FOR EACH: a subscription for each row of the table; `parameter("column")` is its value."""
+        return self._saying("FOR EACH", checked_name(table, "a table"))
+
+    def match(self, pattern: Pattern) -> Self:
+        return self._saying("MATCH", pattern_tree(pattern, "match()"))
+
+    def within(self, length: LengthOfTime) -> Self:
+        """WITHIN: from the first to the last event at most this long."""
+        return self._saying("WITHIN", length_tree(length, "within()"))
+
+    def having(self, condition: Expression) -> Self:
+        """HAVING: a condition on the finished match."""
+        return self._saying("HAVING", condition_tree(condition, "having()"))
+
+    def returning(self, **columns: Operand) -> Self:
+        """RETURN: what a notification carries, by name: `returning(n=count(b), mean=b.price.avg())`."""
+        if not columns:
+            raise mistake("wrong-arguments", "returning() takes at least one column", "returning(n=count(b))")
+        returned = (tree.Returned(value_tree(value), checked_name(n, "a column")) for n, value in columns.items())
+        return self._saying("RETURN", tuple(returned))
+
+    def forecast(self, *, above: float, events: int | None = None, within: LengthOfTime | None = None) -> Self:
+        """FORECAST: notify when a match within so many events, or so long, is at least this probable."""
+        if (events is None) == (within is None):
+            raise mistake(
+                "wrong-arguments", "forecast() takes either events= or within=", "forecast(events=10, above=0.8)"
+            )
+        number = None if events is None else whole(events, "the horizon", 1)
+        length = None if within is None else length_tree(within, "within=")
+        return self._saying("FORECAST", tree.Forecast(probability(above), number, length))
+
+    def losing(self, *losses: LossOf, above: float, published: bool = False) -> Self:
+        """LOSING: `losing(0.05, above=0.8)`, of some steps `losing((0.05, x, y), (0.1, z), above=0.8)`.
+
+        Without a probability the streams' own LOSS is taken. `published` is SCORE PUBLISHED.
+        """
+        items = tuple(_losing_item(loss) for loss in losses)
+        return self._saying("LOSING", tree.Losing(items, probability(above), published))
+
+    # ── AFTER MATCH ──
+
+    def hold(self) -> Self:
+        """AFTER MATCH HOLD, the default: every match is reported."""
+        return self._after(tree.Policy.HOLD)
+
+    def consume(self) -> Self:
+        """AFTER MATCH CONSUME: an event is part of one match at most."""
+        return self._after(tree.Policy.CONSUME)
+
+    def skip_past_last(self) -> Self:
+        return self._after(tree.Policy.SKIP_PAST_LAST)
+
+    def skip_to_next(self) -> Self:
+        return self._after(tree.Policy.SKIP_TO_NEXT)
+
+    def skip_to_first(self, step: Step) -> Self:
+        return self._after(tree.Policy.SKIP_TO_FIRST, step_name(step, "skip_to_first()"))
+
+    def skip_to_last(self, step: Step) -> Self:
+        return self._after(tree.Policy.SKIP_TO_LAST, step_name(step, "skip_to_last()"))
+
+    def _after(self, policy: tree.Policy, step: str | None = None) -> Self:
+        return self._saying("AFTER MATCH", tree.AfterMatch(policy, step))
+
+
+def _losing_item(loss: object) -> tree.LosingItem:
+    if not isinstance(loss, tuple):
+        return tree.LosingItem(probability(loss))
+    share, *steps = loss
+    return tree.LosingItem(probability(share), tuple(step_name(s, "losing()") for s in steps))
+
+
+def subscribe(name: str) -> Subscription:
+    return Subscription(name=checked_name(name, "a subscription"))
+
+
+# ── STREAM ──
+
+
+class Stream(Statement[tree.Stream]):
+    """A stream's declaration.
+
+    >>> from foretell.build import event, seconds, stream
+    >>> stream("reads", id=str, reader=str).time("at").late_by(seconds(10)).loss(0.05, when=event.reader == "B")
+    STREAM reads (id STRING, reader STRING) TIME at LATE BY 10 s LOSS 0.05 WHEN reader = 'B';
+    """
+
+    _kind = tree.Stream
+    _missing: ClassVar = {"TIME": ".time('column')"}
+
+    def time(self, attribute: str) -> Self:
+        return self._saying("TIME", checked_name(attribute, "an attribute"))
+
+    def id(self, attribute: str) -> Self:
+        """ID: the attribute by which notifications name an event."""
+        return self._saying("ID", checked_name(attribute, "an attribute"))
+
+    def order_by(self, attribute: str) -> Self:
+        """ORDER BY: what decides between events of the same time."""
+        return self._saying("ORDER BY", checked_name(attribute, "an attribute"))
+
+    def simultaneous(self) -> Self:
+        """TIES SIMULTANEOUS: events of the same time do not follow one another."""
+        return self._saying("TIES", True)
+
+    def late_by(self, length: LengthOfTime) -> Self:
+        return self._saying("LATE BY", length_tree(length, "late_by()"))
+
+    def loss(self, share: float, *, when: Expression | None = None) -> Self:
+        """LOSS: how likely an event is lost; say it again for other events."""
+        condition = None if when is None else condition_tree(when, "when=")
+        return self._adding("LOSS", tree.Loss(probability(share), condition))
+
+
+def stream(name: str, /, **attributes: type | Type) -> Stream:
+    """`stream("logins", ip=str, status=str).time("time")`; types are bool, int, float, str and datetime."""
+    declared = tuple(tree.Declared(checked_name(n, "an attribute"), _type(n, kind)) for n, kind in attributes.items())
+    return Stream(name=checked_name(name, "a stream"), attributes=declared)
+
+
+def _type(name: str, kind: object) -> Type:
+    if isinstance(kind, type) and kind in _TYPES:
+        return _TYPES[kind]
+    if isinstance(kind, Type) and kind in ATTRIBUTE_TYPES:
+        return kind
+    shown = kind.__qualname__ if isinstance(kind, type) else repr(kind)
+    raise mistake("unknown-type", f"'{name}' cannot be {shown}", "types are bool, int, float, str and datetime")
+
+
+# ── CORRELATE ──
+
+
+class Correlator(_Reading[tree.Correlator]):
+    """A correlator.
+
+    >>> from foretell.build import accumulate, correlate, event, push, repeat, steps
+    >>> a, b = steps("a", "b")
+    >>> both = correlate("both").from_("s").do(repeat(push("x", accumulate(a, b))))
+    >>> both.define(a, event.kind == "a").define(b, event.kind == "b")
+    CORRELATE both
+    FROM s
+    DO repeat{push('x'){accumulate{a, b}}}
+    DEFINE a AS kind = 'a',
+           b AS kind = 'b';
+    """
+
+    _kind = tree.Correlator
+    _missing: ClassVar = {"FROM": ".from_('logins')", "DO": ".do(accumulate(a, b))"}
+
+    def do(self, expression: Part) -> Self:
+        return self._saying("DO", correlation_tree(expression, "do()"))
+
+
+def correlate(name: str) -> Correlator:
+    return Correlator(name=checked_name(name, "a correlator"))
+
+
+def subscriptions(*statements: Statement[Any]) -> Subscriptions:
+    """The statements as `ft.parse` gives them from text: checked, ready to run. Errors point into the printed text.
+
+    >>> from foretell.build import steps, subscribe, subscriptions
+    >>> import foretell as ft
+    >>> a, b = steps("a", "b")
+    >>> rise = subscribe("rise").from_("ticks").match(a.next(b)).define(b, b.price > a.price)
+    >>> subscriptions(rise) == ft.parse("SUBSCRIBE rise FROM ticks MATCH a , b DEFINE b AS b.price > a.price")
+    True
+    """
+    for statement in statements:
+        if not isinstance(statement, Statement):
+            raise mistake(
+                "not-a-statement", f"subscriptions() takes statements, found {statement!r}", "text: ft.parse(text)"
+            )
+    return of_program(tree.Program(tuple(s.tree for s in statements)))

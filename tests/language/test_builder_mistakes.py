@@ -1,0 +1,265 @@
+"""Where Python's operators mislead, the builder says what to write.
+
+A type checker finds nearly all of these before the code runs; here it is kept out by Any.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import foretell as ft
+from foretell import build as builder
+
+build: Any = builder
+a, b, c = build.steps("a", "b", "c")
+event = build.event
+x = event.x
+m = build.subscribe("m").from_("s").match(a.then(b))
+
+PARENTHESES = "put each comparison in parentheses: (x > 5) & (y < 3)"
+EITHER = "put each comparison in parentheses: (x > 5) | (y < 3)"
+TRUTH = (
+    "write & for 'and', | for 'or', ~ for 'not', with each comparison in parentheses; "
+    "x.between(1, 5) for '1 <= x <= 5', x.in_(1, 5) for 'x in (1, 5)'"
+)
+PATTERN_TRUTH = "write & for both in any order, | for either, ~b for no b, a.then(b) for one after the other"
+NEITHER = "is neither true nor false before the events come"
+EVENT_A = "name one of its attributes, a.price, or its time, t(a)"
+OWN = 'an attribute that is also a word of the builder is a.attribute("next"); TRUE itself is literal(True)'
+
+MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
+    # Python's own words
+    "and": (lambda: (x > 1) and (x < 5), f"'x > 1' {NEITHER}", TRUTH),
+    "or": (lambda: (x > 1) or (x < 5), f"'x > 1' {NEITHER}", TRUTH),
+    "not": (lambda: not x, f"'x' {NEITHER}", TRUTH),
+    "if": (lambda: 1 if x == 1 else 2, f"'x = 1' {NEITHER}", TRUTH),
+    "1 < x < 5": (lambda: 1 < x < 5, f"'x > 1' {NEITHER}", TRUTH),
+    "x == y == z": (lambda: a.x == b.x == c.x, f"'a.x = b.x' {NEITHER}", TRUTH),
+    "x in (1, 5)": (lambda: x in (1, 5), f"'x = 1' {NEITHER}", TRUTH),
+    "x in {1, 5}": (lambda: x in {1, 5}, "'x' cannot be in a set or a key", "write x.in_(1, 5) for 'x in {1, 5}'"),
+    "'y' in x": (lambda: "y" in x, "'in' cannot look into 'x' before the events come", "write x.contains('y')"),
+    "for": (lambda: list(a.x), "'a.x' cannot be gone through: its events are yet to come", ""),
+    "sum": (lambda: sum(a.x), "'a.x' cannot be gone through: its events are yet to come", ""),
+    "len": (lambda: len(x), "'x' has no length: its events are yet to come", "x.length(), count(b)"),
+    "x > 5 & y < 3": (lambda: x > 5 & event.y < 3, "& takes a condition, found 5", PARENTHESES),
+    "x == 'y' | y": (lambda: x == "y" | event.y, "| takes a condition, found 'y'", EITHER),
+    "x == $v & y": (
+        lambda: x == build.variable("v") & (event.y == 1),
+        "'&' binds more tightly than a comparison in Python: '$v AND y = 1' was joined first",
+        PARENTHESES,
+    ),
+    "x | y == 1": (
+        lambda: x | event.y == 1,
+        "'|' binds more tightly than a comparison in Python: 'x OR y' was joined first",
+        EITHER,
+    ),
+    "== None": (lambda: x == None, "a comparison with NULL never holds", "write x.is_null()"),  # noqa: E711
+    "!= None": (lambda: x != None, "a comparison with NULL never holds", "write ~x.is_null()"),  # noqa: E711
+    "a.next == 5": (
+        lambda: m.define(b, a.next == 5),
+        "define() takes a condition, found False: Python has compared two things of its own",
+        OWN,
+    ),
+    "a.next == 5 &": (
+        lambda: (a.next == 5) & (x == 1),
+        "& takes a condition, found False: Python has compared two things of its own",
+        OWN,
+    ),
+    # patterns
+    "pattern and": (lambda: a and b, f"the pattern 'a' {NEITHER}", PATTERN_TRUTH),
+    "pattern or": (lambda: a.then(b) or c, f"the pattern 'a ; b' {NEITHER}", PATTERN_TRUTH),
+    "pattern not": (lambda: a.then(not b), f"the pattern 'b' {NEITHER}", PATTERN_TRUTH),
+    "pattern in": (lambda: 1 in a.then(b), "'in' cannot look into the pattern 'a ; b'", ""),
+    "pattern for": (lambda: list(a), "'a' cannot be gone through: its events are yet to come", ""),
+    "~ of a group": (lambda: ~a.then(b), "~ takes one step, found 'a ; b'", ""),
+    "@ on a group": (
+        lambda: a.then(b).at(x == 1),
+        "at() is a further condition on one step, not on a group",
+        "put it behind one of the group's steps",
+    ),
+    "next to a negation": (
+        lambda: a.next(~b),
+        "'~b' cannot stand next to next()",
+        "between two events that follow each other directly there is nothing; use then()",
+    ),
+    "next after a negation": (
+        lambda: a.then(~b).next(c),
+        "'~b' cannot stand next to next()",
+        "between two events that follow each other directly there is nothing; use then()",
+    ),
+    "where to a negation": (
+        lambda: a.then(~b, where=x == 1),
+        "where= cannot stand here next to '~b'",
+        "write a.then(~b).then(c, where=condition)",
+    ),
+    "where after the first negation": (
+        lambda: (~a).then(b, where=x == 1),
+        "where= cannot stand here next to '~a'",
+        "write a.then(~b).then(c, where=condition)",
+    ),
+    "condition as a step": (
+        lambda: a.then(x > 1),
+        "then() takes a step or a pattern, 'x > 1' is a condition",
+        "name the step that should meet it: b = step('b'), and .define(b, condition)",
+    ),
+    "a & condition": (
+        lambda: a & (x > 1),
+        "& takes a step or a pattern, 'x > 1' is a condition",
+        "name the step that should meet it: b = step('b'), and .define(b, condition)",
+    ),
+    "name as a step": (
+        lambda: a.then("b"),
+        "then() takes a step or a pattern, found 'b'",
+        "step('a') makes a step",
+    ),
+    "list as a sequence": (
+        lambda: build.subscribe("m").match([a, b]),
+        "match() takes a step or a pattern, found [a, b]",
+        "a.then(b) or a.next(b) make a sequence",
+    ),
+    "a['x']": (
+        lambda: a["odd name"],
+        "[ ] takes the number of an event, found 'odd name'",
+        "an attribute of that name is a.attribute('odd name')",
+    ),
+    "a[1:3]": (
+        lambda: a[1:3],
+        "[ ] takes the number of one event, not a range",
+        "several events are a.times(2, 3)",
+    ),
+    "a[0]": (lambda: a[0], "the number in [ ] must be a whole number of at least 1, found 0", ""),
+    "times(0)": (lambda: a.times(0), "a repetition must be a whole number of at least 1, found 0", ""),
+    "times(3, 2)": (lambda: a.times(3, 2), "a repetition from 3 to 2 times cannot be", ""),
+    "under": (
+        lambda: a.some(under="|"),
+        "under= takes ',' or ';' or a condition, found '|'",
+        "",
+    ),
+    "a.thenn(b)": (
+        lambda: a.thenn(b),
+        "'a.thenn' is an attribute, it cannot be called",
+        "did you mean 'then'?",
+    ),
+    "a.stream()": (lambda: a.stream(), "'a.stream' is an attribute, it cannot be called", ""),
+    # events and values
+    "step as a condition": (
+        lambda: m.define(a, b),
+        "define() takes a condition, 'b' is an event",
+        "compare one of its attributes: b.price > 100",
+    ),
+    "condition & step": (
+        lambda: (x > 1) & a,
+        "& takes a condition, 'a' is an event",
+        "compare one of its attributes: a.price > 100",
+    ),
+    "a == b": (lambda: a == b, "'a' is an event, not a value", EVENT_A),
+    "a > 5": (lambda: a > 5, "'a' is an event, not a value", EVENT_A),
+    "a - b": (lambda: a - b, "'a' is an event, not a value", EVENT_A),
+    "x < a": (lambda: x < a, "'a' is an event, not a value", EVENT_A),
+    "first(b) < 5": (
+        lambda: build.first(b) < 5,
+        "'first(b)' is an event, not a value",
+        "name one of its attributes, first(b).price, or its time, t(first(b))",
+    ),
+    "t(event)": (
+        lambda: build.t(event),
+        "t() takes a step, found event",
+        "name the step, also where it is defined itself: t(a)",
+    ),
+    "t(a.x)": (
+        lambda: build.t(a.x),
+        "t() takes a step, found a.x",
+        "name the step, also where it is defined itself: t(a)",
+    ),
+    "first('b')": (
+        lambda: build.first("b"),
+        "first() takes a step, found 'b'",
+        "step('a') makes one",
+    ),
+    "sum of a stream": (
+        lambda: a.stream.sum(),
+        "'a.stream' is where the event came from, no attribute",
+        "an attribute of that name is a.attribute('stream')",
+    ),
+    "list": (
+        lambda: x.in_([1, 2]),
+        "a list is not one value",
+        "for a choice write x.in_(*options)",
+    ),
+    "object": (
+        lambda: x == object(),
+        "'object' cannot stand in a condition",
+        "values are bool, int, float, str, datetime, timedelta and None",
+    ),
+    "nan": (lambda: x == float("nan"), "nan is not a number the language can write", ""),
+    "too large": (lambda: x == 2**63, "9223372036854775808 does not fit in 64 bits", ""),
+    "too long": (lambda: build.weeks(10**9), "1000000000 weeks does not fit in 64 bits of microseconds", ""),
+    "in_()": (lambda: x.in_(), "in_() takes at least one option", ""),
+    "$1": (lambda: build.variable("1"), "a variable is named by letters, digits and _, found '1'", ""),
+    "no name": (lambda: build.step(""), "expected the name of a step, found ''", ""),
+    # clauses
+    "twice": (lambda: m.within(5).within(6), "WITHIN is said twice", ""),
+    "no FROM": (lambda: build.subscribe("n").match(a).tree, "'n' does not say FROM", ".from_('logins')"),
+    "no MATCH": (
+        lambda: build.subscriptions(build.subscribe("n").from_("s")),
+        "'n' does not say MATCH",
+        ".match(a.then(b))",
+    ),
+    "no TIME": (lambda: build.stream("s", x=int).tree, "'s' does not say TIME", ".time('column')"),
+    "define(condition)": (
+        lambda: m.define(x == 1),
+        "define() takes one or more steps and then their condition",
+        "define(a, b, event.price > 100)",
+    ),
+    "within('5 min')": (
+        lambda: m.within("5 min"),
+        "within() takes a length of time, found '5 min'",
+        "minutes(5), or a timedelta",
+    ),
+    "within(-5)": (lambda: m.within(-build.minutes(5)), "within() takes a length of time, found -5 min", ""),
+    "percent": (lambda: m.losing(5, above=0.8), "a probability lies between 0 and 1, found 5", ""),
+    "forecast": (
+        lambda: m.forecast(above=0.8),
+        "forecast() takes either events= or within=",
+        "forecast(events=10, above=0.8)",
+    ),
+    "type": (
+        lambda: build.stream("s", x=list),
+        "'x' cannot be list",
+        "types are bool, int, float, str and datetime",
+    ),
+    "text": (
+        lambda: build.subscriptions("SUBSCRIBE ..."),
+        "subscriptions() takes statements, found 'SUBSCRIBE ...'",
+        "text: ft.parse(text)",
+    ),
+    "accumulate": (
+        lambda: build.accumulate(a, x == 1),
+        "accumulate() takes steps and correlations, found x = 1",
+        "",
+    ),
+    "correlation and": (
+        lambda: build.accumulate(a) and b,
+        f"'accumulate{{a}}' {NEITHER}",
+        "write accumulate(a, b) for 'and', select(a, b) for 'or', fail(a) for 'not'",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_answered_with_the_rewrite(mistake: str) -> None:
+    make, message, hint = MISTAKES[mistake]
+    with pytest.raises(builder.BuilderError) as caught:
+        make()
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_a_mistake_is_a_type_error_and_one_of_ours() -> None:
+    with pytest.raises(TypeError) as caught:
+        bool(x == 1)
+    assert isinstance(caught.value, ft.LanguageError)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
