@@ -166,17 +166,28 @@ def edge_negations(pattern: Pattern) -> tuple[tree.Negation, ...]:
     return ()
 
 
-def open_choices(pattern: Pattern, *, followed: bool = False) -> Iterator[tree.Chosen]:
-    """The `LAST a` that nothing has to follow: which one is the last is known only when the window has passed."""
+def open_choices(pattern: Pattern) -> Iterator[tree.Chosen]:
+    """The `LAST a` that nothing has to follow: which one is the last is known only when the window has passed.
+
+    Where a negation comes last, so it is for every `LAST a`: matches with different `a` are known at different times.
+    """
+    waits = any(isinstance(node, tree.Sequence) and node.absent for node in pattern.walk())
+    if waits:
+        yield from (n for n in pattern.walk() if isinstance(n, tree.Chosen) and n.which == "LAST")
+    else:
+        yield from _unfollowed(pattern, followed=False)
+
+
+def _unfollowed(pattern: Pattern, *, followed: bool) -> Iterator[tree.Chosen]:
     match pattern:
         case tree.Chosen(which="LAST") if not followed:
             yield pattern
         case tree.Conditioned(pattern=inner) | tree.Repeat(body=inner):
-            yield from open_choices(inner, followed=followed)
+            yield from _unfollowed(inner, followed=followed)
         case tree.Sequence(parts=parts):
             for i, part in enumerate(parts):
                 later = any(not can_be_empty(p.pattern) for p in parts[i + 1 :])
-                yield from open_choices(part.pattern, followed=followed or later)
+                yield from _unfollowed(part.pattern, followed=followed or later)
         case tree.Conjunction(sides=several) | tree.Alternation(branches=several):
             for one in several:
-                yield from open_choices(one, followed=followed)
+                yield from _unfollowed(one, followed=followed)

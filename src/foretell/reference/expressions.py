@@ -76,7 +76,7 @@ def value(expression: Expression, frame: Frame) -> Value:
             return _not(value(operand, frame))
         case tree.Unary(operand=operand):
             number = value(operand, frame)
-            return None if number is None else _fits(-number)  # type: ignore[operator]
+            return None if number is None else _arithmetic("*", number, -1)
         case tree.Binary():
             return _binary(expression, frame)
         case tree.In(value=inner, options=options, negated=negated):
@@ -126,6 +126,8 @@ def _event(reference: tree.EventReference, frame: Frame) -> Event | None:
 
 
 def _time(time: int | float, frame: Frame) -> Value:
+    if frame.time is Type.FLOAT:
+        return float(time)
     return moment(int(time)) if frame.time is Type.TIMESTAMP else time
 
 
@@ -236,13 +238,15 @@ def _remainder(left: Value, right: Value) -> Value:
     assert isinstance(right, int | float)
     if isinstance(left, int) and isinstance(right, int):
         return int(math.copysign(1, left)) * (abs(left) % abs(right))
-    return _fits(math.fmod(left, right)) if right else None
+    return _fits(math.fmod(left, right)) if right and math.isfinite(left) else None
 
 
 def _fits(result: Value) -> Value:
     if isinstance(result, int) and not -(2**63) <= result < 2**63:
         return None
     if isinstance(result, float) and not math.isfinite(result):
+        return None
+    if isinstance(result, timedelta) and not -(2**63) <= result // timedelta(microseconds=1) < 2**63:
         return None
     return result
 

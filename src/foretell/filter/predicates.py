@@ -1,0 +1,48 @@
+"""Which predicates does each event of a batch satisfy.
+
+The first, simple way: every distinct predicate once for the whole batch, column by column. What is asked and what is
+answered (a row of flags for each predicate) is meant to stay when an index takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Type
+from foretell.filter.columns import Column, Strings, evaluate
+from foretell.language.tree import Expression
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events of a batch as columns; `start` differs from `time` only for events that are matches themselves."""
+
+    attributes: Mapping[str, Column]
+    types: Mapping[str, Type]
+    time: Column
+    start: Column
+    stream: Column
+
+    def __len__(self) -> int:
+        return len(self.time.values)
+
+    def worth(self, expression: Expression, strings: Strings) -> Column:
+        """What an expression about one event is worth for each of them."""
+        return evaluate(expression, self.attributes, self.time, self.stream, strings, self.time.kind, self.types)
+
+
+def answers(predicates: Sequence[Sequence[Expression]], events: Events, strings: Strings) -> NDArray[np.uint8]:
+    """A row for each predicate (a conjunction of conditions), a flag for each event."""
+    known: dict[Expression, NDArray[np.bool_]] = {}
+    result = np.ones((len(predicates), len(events)), np.uint8)
+    for row, conditions in zip(result, predicates, strict=True):
+        for condition in conditions:
+            if condition not in known:
+                truth = events.worth(condition, strings)
+                known[condition] = (truth.values != 0) & ~truth.nulls
+            row &= known[condition]
+    return result

@@ -1,0 +1,1 @@
+"""What runs: kernels over flat arrays. They import NumPy and Numba, nothing else."""

@@ -1,0 +1,105 @@
+"""FIRST and LAST, and AFTER MATCH: which of the finished matches are taken (LANGUAGE section 3).
+
+Both are about matches that may come batches apart, so both remember: FIRST and LAST the best event so far for otherwise
+equal matches, AFTER MATCH what the matches taken so far exclude.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from foretell.language import tree
+
+
+@dataclass(frozen=True)
+class One:
+    """A finished match by itself. `order` is when it was completed, `known` when it may be told."""
+
+    index: int
+    lane: int
+    bound: tuple[tuple[int, int], ...]  # (position, step), by position
+    order: tuple[int, ...]
+    known: float | int | None = None
+
+    @property
+    def first(self) -> int:
+        return self.bound[0][0]
+
+    @property
+    def last(self) -> int:
+        return self.bound[-1][0]
+
+    @property
+    def taking(self) -> tuple[object, ...]:
+        """The order in which matches are taken."""
+        return self.order, [p for p, _ in self.bound], [s for _, s in self.bound]
+
+    def of(self, step: int) -> list[int]:
+        return [p for p, s in self.bound if s == step]
+
+
+@dataclass
+class Chooser:
+    """Of the events that would do for a step in otherwise equal matches, the first or the last."""
+
+    choices: tuple[tuple[int, str], ...]
+    best: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def chosen(self, matches: list[One]) -> list[One]:
+        for match in matches:
+            for step, which in self.choices:
+                mine = match.of(step)
+                if mine:
+                    better = min if which == "FIRST" else max
+                    key = self._rest(match, step)
+                    self.best[key] = better(self.best.get(key, mine[0]), mine[0])
+        return [m for m in matches if all(self._is_best(m, step) for step, _ in self.choices)]
+
+    def _is_best(self, match: One, step: int) -> bool:
+        mine = match.of(step)
+        return not mine or self.best[self._rest(match, step)] == mine[0]
+
+    def _rest(self, match: One, step: int) -> tuple[object, ...]:
+        return match.lane, step, tuple(b for b in match.bound if b[1] != step)
+
+
+@dataclass
+class Taker:
+    """Matches taken one by one, each excluding others of its lane."""
+
+    policy: tree.Policy
+    step: int | None
+    past: dict[int, int] = field(default_factory=dict)
+    firsts: set[tuple[int, int]] = field(default_factory=set)
+    consumed: set[tuple[int, int]] = field(default_factory=set)
+
+    def taken(self, matches: Iterable[One]) -> list[One]:
+        return [m for m in matches if self._take(m)]
+
+    def _take(self, match: One) -> bool:
+        match self.policy:
+            case tree.Policy.HOLD:
+                return True
+            case tree.Policy.CONSUME:
+                mine = {(match.lane, p) for p, _ in match.bound}
+                if mine & self.consumed:
+                    return False
+                self.consumed |= mine
+            case tree.Policy.SKIP_TO_NEXT:
+                if (match.lane, match.first) in self.firsts:
+                    return False
+                self.firsts.add((match.lane, match.first))
+            case tree.Policy.SKIP_PAST_LAST:
+                if match.first <= self.past.get(match.lane, -1):
+                    return False
+                self.past[match.lane] = max(self.past.get(match.lane, -1), match.last)
+            case tree.Policy.SKIP_TO_FIRST | tree.Policy.SKIP_TO_LAST:
+                if match.first < self.past.get(match.lane, -1):
+                    return False
+                assert self.step is not None
+                events = match.of(self.step)
+                if events:
+                    to = events[0] if self.policy is tree.Policy.SKIP_TO_FIRST else events[-1]
+                    self.past[match.lane] = max(self.past.get(match.lane, -1), to)
+        return True

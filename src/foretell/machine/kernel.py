@@ -1,0 +1,402 @@
+"""Instances with registers: one flat loop over events (Cayuga section 2.3; DESIGN section 3).
+
+An instance is a partial match at a state. On each event of its lane it may bind the event along an edge, which makes a
+new instance further on, and it stays where it is if every operator it waits under lets the event pass. All is flat
+arrays; nothing is allocated here. Where the arrays might not hold what an event brings, the kernel stops before that
+event and says so, and the caller grows them.
+
+Arrays that go together travel as tuples, in this order:
+
+| tuple | holds |
+| --- | --- |
+| program | states, threads, negations and edges, see foretell.plan.program |
+| updates | what each edge keeps of its event: kind, slot, argument, end of code, whether its result is a float |
+| code | operations, constants, heap of strings |
+| events | lane, end time, start time, position, flags of the predicates |
+| batch | columns as floats, as integers, nulls; parameters likewise |
+| pool | of each instance: state, next in its lane, when it began, position of its first event; free instances |
+| lanes | first instance, number of instances |
+| registers | slots as floats, as integers, nulls; chain; nodes: parent, position, step; row of a FOR EACH table |
+| output | of each match: state, lane, row of its last event, first position, chain, slots, nulls |
+| counters | free instances, next node, matches written, what ran out |
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from foretell.machine.compiled import inlined, kernel
+from foretell.machine.evaluate import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I, holds, run_code
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Arrays: TypeAlias = tuple[Array, ...]
+
+# How a state waits for its next event.
+NEXT, ANY, WHERE = 0, 1, 2
+
+# What an edge keeps of the event it binds.
+POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP = range(
+    13
+)
+
+# What ran out.
+MOST = np.int64(2**63 - 1)
+FULL_POOL, FULL_NODES, FULL_OUTPUT = 1, 2, 3
+
+# fmt: off
+
+
+@kernel
+def _judge(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any, instance: int, stacks: Any) -> bool:
+    """Any condition. The call costs more than most conditions do, so `_holds` spares it for the commonest."""
+    (ops, const_f, const_i, heap_offsets, heap_data) = code
+    (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
+    (slot_f, slot_i, slot_null, _, _, _, _, parameter_row) = registers
+    (stack_f, stack_i, stack_null) = stacks
+    return holds(ops, start, stop, const_f, const_i, column_f, column_i, column_null, row, slot_f, slot_i, slot_null,
+                 instance, parameter_f, parameter_i, parameter_null, parameter_row[instance],
+                 heap_offsets, heap_data, stack_f, stack_i, stack_null)
+
+
+@inlined
+def _holds(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any, instance: int, stacks: Any) -> bool:
+    """Whether a condition is true. No code holds; one comparison of a column with a slot is done on the spot."""
+    if start == stop:
+        return True
+    ops = code[0]
+    op = ops[start, 0]
+    if stop - start == 1 and op in (COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I):
+        column, outcomes, slot = ops[start, 1] >> 3, ops[start, 1] & 7, ops[start, 2]
+        if batch[2][column, row] or registers[2][instance, slot]:
+            return False
+        if op == COMPARE_COLUMN_SLOT_F:
+            one, other = batch[0][column, row], registers[0][instance, slot]
+            outcome = 1 if one < other else (4 if one > other else 2)
+        else:
+            number, another = batch[1][column, row], registers[1][instance, slot]
+            outcome = 1 if number < another else (4 if number > another else 2)
+        return bool((outcomes & outcome) != 0)
+    return _judge(start, stop, code, batch, row, registers, instance, stacks)
+
+
+@inlined
+def overflows(one: int, other: int) -> bool:
+    """Whether a sum does not fit 64 bits. It must be asked before adding: LLVM takes it that sums do not overflow."""
+    if other >= 0:
+        return bool(one > MOST - other)
+    return bool(one < -MOST - 1 - other)
+
+
+@kernel
+def _aggregate(kind: int, slot: int, column: int, instance: int, row: int, batch: Any, registers: Any) -> None:
+    """An aggregate one event further. It is null until something is known; null 2 marks one that does not fit."""
+    (column_f, column_i, column_null, _, _, _) = batch
+    (slot_f, slot_i, slot_null, _, _, _, _, _) = registers
+    unknown = slot_null[instance, slot]
+    if unknown == 2 or column_null[column, row]:
+        return
+    slot_null[instance, slot] = 0
+    if kind == COUNT_KNOWN:
+        slot_i[instance, slot] = 1 if unknown else slot_i[instance, slot] + 1
+    elif kind == SUM_INT:
+        value = column_i[column, row]
+        old = 0 if unknown else slot_i[instance, slot]
+        if overflows(old, value):
+            slot_null[instance, slot] = 2
+        else:
+            slot_i[instance, slot] = old + value
+    elif kind == SUM_FLOAT:
+        total_f = column_f[column, row] if unknown else slot_f[instance, slot] + column_f[column, row]
+        if not np.isfinite(total_f):
+            slot_null[instance, slot] = 2
+        slot_f[instance, slot] = total_f
+    elif kind in (MIN_INT, MAX_INT):
+        value = column_i[column, row]
+        if unknown or (value < slot_i[instance, slot] if kind == MIN_INT else value > slot_i[instance, slot]):
+            slot_i[instance, slot] = value
+    else:
+        value_f = column_f[column, row]
+        if unknown or (value_f < slot_f[instance, slot] if kind == MIN_FLOAT else value_f > slot_f[instance, slot]):
+            slot_f[instance, slot] = value_f
+
+
+@kernel
+def _compute(slot: int, start: int, stop: int, is_float: int, code: Any, instance: int, row: int, batch: Any,
+             registers: Any, stacks: Any) -> None:
+    """The value of an expression into a slot."""
+    (ops, const_f, const_i, heap_offsets, heap_data) = code
+    (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
+    (slot_f, slot_i, slot_null, _, _, _, _, parameter_row) = registers
+    (stack_f, stack_i, stack_null) = stacks
+    run_code(ops, start, stop, const_f, const_i, column_f, column_i, column_null, row, slot_f, slot_i, slot_null,
+             instance, parameter_f, parameter_i, parameter_null, parameter_row[instance],
+             heap_offsets, heap_data, stack_f, stack_i, stack_null)
+    slot_null[instance, slot] = stack_null[0]
+    if is_float:
+        slot_f[instance, slot] = stack_f[0]
+    else:
+        slot_i[instance, slot] = stack_i[0]
+
+
+@inlined
+def _keep(first: int, stop: int, updates: Any, code: Any, instance: int, row: int, position: int, batch: Any,
+          registers: Any, counters: Array, stacks: Any) -> None:
+    """Writes down what an edge keeps of its event."""
+    (update_kind, update_slot, update_argument, update_stop, update_float) = updates
+    (_, slot_i, slot_null, chain, node_parent, node_position, node_step, _) = registers
+    for u in range(first, stop):
+        kind, slot, argument = update_kind[u], update_slot[u], update_argument[u]
+        if kind == POSITION:
+            slot_i[instance, slot] = position
+            slot_null[instance, slot] = 0
+        elif kind == SET:
+            # One buffer holds both kinds of value, so the bits are all there is to copy.
+            slot_i[instance, slot] = batch[1][argument, row]
+            slot_null[instance, slot] = batch[2][argument, row]
+        elif kind == COUNT:
+            slot_i[instance, slot] = 1 if slot_null[instance, slot] else slot_i[instance, slot] + 1
+            slot_null[instance, slot] = 0
+        elif kind == CHAIN:
+            node = counters[1]
+            counters[1] = node + 1
+            node_parent[node] = chain[instance]
+            node_position[node] = position
+            node_step[node] = argument
+            chain[instance] = node
+        elif kind == GAP:
+            # The gap of a negation, from the event before to this one, as two nodes that are no events.
+            node = counters[1]
+            counters[1] = node + 2
+            node_parent[node] = chain[instance]
+            node_position[node] = slot_i[instance, slot]
+            node_step[node] = -2 * argument - 1
+            node_parent[node + 1] = node
+            node_position[node + 1] = position
+            node_step[node + 1] = -2 * argument - 2
+            chain[instance] = node + 1
+        elif kind == RUN:
+            _compute(slot, argument, update_stop[u], update_float[u], code, instance, row, batch, registers, stacks)
+        else:
+            _aggregate(kind, slot, argument, instance, row, batch, registers)
+
+
+@inlined
+def _emit(there: int, lane: int, row: int, first: int, instance: int, registers: Any, output: Any,
+          counters: Array) -> None:
+    """Writes a match down."""
+    (_, slot_i, slot_null, chain, _, _, _, _) = registers
+    (out_state, out_lane, out_row, out_first, out_chain, out_slot, out_null) = output
+    match = counters[2]
+    counters[2] = match + 1
+    out_state[match] = there
+    out_lane[match] = lane
+    out_row[match] = row
+    out_first[match] = first
+    out_chain[match] = chain[instance]
+    for slot in range(slot_i.shape[1]):
+        out_slot[match, slot] = slot_i[instance, slot]
+        out_null[match, slot] = slot_null[instance, slot]
+
+
+@kernel
+def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, updates: Any, code: Any, events: Any,
+               batch: Any, pool: Any, lanes: Any, registers: Any, output: Any, counters: Array, stacks: Any) -> int:
+    """Feeds the events `first` to `stop` of a batch, in order, to the machine; returns where it stopped.
+
+    `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes
+    one of them may need.
+    """
+    (state_thread, thread_kind, thread_predicate, thread_code, thread_negation, negation_predicate, negation_code,
+     state_edge, edge_thread, edge_predicate, edge_code, edge_update, edge_target, state_within, state_accept,
+     state_waits, start_edge) = program
+    (event_lane, event_time, event_start, event_position, predicates) = events
+    (state, following, began, first_position, free) = pool
+    (lane_head, lane_length) = lanes
+    (_, slot_i, slot_null, chain, node_parent, _, _, parameter_row) = registers
+    slots = slot_i.shape[1]
+    moving, beginning, nodes = fan
+    for row in range(first, stop):
+        lane = event_lane[row]
+        time = event_time[row]
+        position = event_position[row]
+        most = lane_length[lane] * moving + beginning
+        if counters[0] < most:
+            counters[3] = FULL_POOL
+            return row
+        if node_parent.size - counters[1] < most * nodes:
+            counters[3] = FULL_NODES
+            return row
+        if output[0].size - counters[2] < most:
+            counters[3] = FULL_OUTPUT
+            return row
+
+        fresh, fresh_last, fresh_length = -1, -1, 0  # the instances made by this event, which must not see it
+        previous = -1
+        instance = lane_head[lane]
+        while instance != -1:
+            next_instance = following[instance]
+            here = state[instance]
+            stays = time - began[instance] <= state_within[here]
+            if not stays and state_waits[here]:
+                _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
+            if stays:
+                # Which threads let the event pass, and which may bind it, as bits.
+                passes, permits = 0, 0
+                first_thread, stop_thread = state_thread[here], state_thread[here + 1]
+                for thread in range(first_thread, stop_thread):
+                    bit = 1 << (thread - first_thread)
+                    kind = thread_kind[thread]
+                    if kind == NEXT:
+                        permits |= bit
+                        continue
+                    if kind == ANY:
+                        permits |= bit
+                    else:
+                        predicate = thread_predicate[thread]
+                        if (predicate < 0 or predicates[predicate, row]) and _holds(
+                            thread_code[thread, 0], thread_code[thread, 1], code, batch, row, registers, instance,
+                            stacks
+                        ):
+                            permits |= bit
+                            continue
+                    passes |= bit
+                    for negation in range(thread_negation[thread, 0], thread_negation[thread, 1]):
+                        predicate = negation_predicate[negation]
+                        if (predicate < 0 or predicates[predicate, row]) and _judge(
+                            negation_code[negation, 0], negation_code[negation, 1], code, batch, row, registers,
+                            instance, stacks
+                        ):
+                            passes &= ~bit
+                            break
+                everyone = (1 << (stop_thread - first_thread)) - 1
+                stays = passes == everyone
+                if permits or stays:
+                    stop_edge = state_edge[here + 1]
+                    for edge in range(state_edge[here], stop_edge):
+                        predicate = edge_predicate[edge]
+                        if predicate >= 0 and not predicates[predicate, row]:
+                            continue
+                        if edge_thread[edge] >= 0:
+                            bit = 1 << edge_thread[edge]
+                            if not (permits & bit) or (passes | bit) != everyone:
+                                continue
+                        elif passes != everyone:
+                            continue
+                        if not _holds(
+                            edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, instance, stacks
+                        ):
+                            continue
+                        there = edge_target[edge]
+                        if time - began[instance] > state_within[there]:
+                            continue
+                        # An instance that does not stay moves along its last edge; otherwise a copy does.
+                        if passes != everyone and edge + 1 == stop_edge:
+                            target = instance
+                        else:
+                            counters[0] -= 1
+                            target = free[counters[0]]
+                            for slot in range(slots):
+                                slot_i[target, slot] = slot_i[instance, slot]
+                                slot_null[target, slot] = slot_null[instance, slot]
+                            chain[target] = chain[instance]
+                            began[target] = began[instance]
+                            first_position[target] = first_position[instance]
+                            parameter_row[target] = parameter_row[instance]
+                        _keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch,
+                              registers, counters, stacks)
+                        if state_accept[there] >= 0:
+                            _emit(there, lane, row, first_position[target], target, registers, output, counters)
+                            if target != instance:
+                                free[counters[0]] = target
+                                counters[0] += 1
+                        elif target == instance:
+                            state[instance] = there
+                            stays = True
+                        else:
+                            state[target] = there
+                            following[target] = fresh
+                            fresh = target
+                            fresh_length += 1
+                            if fresh_last == -1:
+                                fresh_last = target
+            if stays:
+                previous = instance
+            else:
+                if previous == -1:
+                    lane_head[lane] = next_instance
+                else:
+                    following[previous] = next_instance
+                free[counters[0]] = instance
+                counters[0] += 1
+                lane_length[lane] -= 1
+            instance = next_instance
+
+        for start in range(start_edge.size):
+            edge = start_edge[start]
+            predicate = edge_predicate[edge]
+            if predicate >= 0 and not predicates[predicate, row]:
+                continue
+            target = free[counters[0] - 1]
+            for slot in range(slots):
+                slot_null[target, slot] = 1
+            chain[target] = -1
+            parameter_row[target] = 0
+            if not _holds(edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, target, stacks):
+                continue
+            began[target] = event_start[row]
+            first_position[target] = position
+            _keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch, registers,
+                  counters, stacks)
+            there = edge_target[edge]
+            if time - event_start[row] > state_within[there]:
+                continue
+            if state_accept[there] >= 0:
+                _emit(there, lane, row, position, target, registers, output, counters)
+                continue
+            counters[0] -= 1
+            state[target] = there
+            following[target] = fresh
+            fresh = target
+            fresh_length += 1
+            if fresh_last == -1:
+                fresh_last = target
+
+        if fresh != -1:
+            following[fresh_last] = lane_head[lane]
+            lane_head[lane] = fresh
+            lane_length[lane] += fresh_length
+    return stop
+
+
+@kernel
+def pass_time(now: Any, lane_count: int, program: Any, pool: Any, lanes: Any, registers: Any, output: Any,
+              counters: Array) -> int:
+    """Lets time pass in all lanes: what waits for its window to pass is a match. Returns where room ran out."""
+    state_within, state_waits = program[13], program[15]
+    (state, following, began, first_position, free) = pool
+    (lane_head, lane_length) = lanes
+    for lane in range(lane_count):
+        if output[0].size - counters[2] < lane_length[lane]:
+            counters[3] = FULL_OUTPUT
+            return lane
+        previous = -1
+        instance = lane_head[lane]
+        while instance != -1:
+            next_instance = following[instance]
+            here = state[instance]
+            if now - began[instance] > state_within[here]:
+                if state_waits[here]:
+                    _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
+                if previous == -1:
+                    lane_head[lane] = next_instance
+                else:
+                    following[previous] = next_instance
+                free[counters[0]] = instance
+                counters[0] += 1
+                lane_length[lane] -= 1
+            else:
+                previous = instance
+            instance = next_instance
+    return lane_count

@@ -1,0 +1,385 @@
+"""The program of a subscription: its automaton as flat arrays, ready for the kernel.
+
+Conditions about the event alone are *static*: they have numbers and are answered by the filter for whole batches. The
+others become code. What the kernel does not judge is listed: conditions for the finished match, and absences that name
+steps bound after the gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.plan import automaton as machine
+from foretell.plan.bytecode import Code, Linked, Op, compile_expression, link
+from foretell.plan.registers import Register, Registers, Start, Viewpoint, of_this
+from foretell.plan.terms import Done, Link, Term, threads
+
+Ints = NDArray[np.int64]
+
+# The kernel's numbers (foretell.machine.kernel may import nothing of ours, so they stand twice).
+NEXT, ANY, WHERE = 0, 1, 2
+POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP = range(
+    13
+)
+
+NO_CODE = 0
+
+
+class UnsupportedError(Exception):
+    """A form that the compiled engine does not run."""
+
+
+@dataclass(frozen=True)
+class Update:
+    kind: int
+    slot: int
+    argument: int
+    code: int = NO_CODE
+
+
+@dataclass(frozen=True)
+class FinalAbsence:
+    """A negated step that names what is bound after its gap: looked for when the match is finished."""
+
+    step: str
+    after: str
+    before: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything the kernel and the stages after it need of one subscription. The arrays are as the kernel reads them.
+
+    `columns` and `predicates` are what has to be computed for each batch; `registers` says what each slot holds.
+    """
+
+    subscription: CheckedSubscription
+    automaton: machine.Automaton
+    columns: tuple[tree.Expression, ...]
+    predicates: tuple[tuple[tree.Expression, ...], ...]
+    registers: dict[Register, int]
+    types: dict[Register, Type]
+    code: Linked
+    arrays: tuple[NDArray[np.generic], ...]
+    updates: tuple[Ints, ...]
+    steps: tuple[str, ...]
+    fan: tuple[int, int, int]
+    leading: tuple[str, ...]
+    deferred: tuple[str, ...]
+
+    @property
+    def waits(self) -> bool:
+        """Whether some matches are known only when their window has passed."""
+        return bool(self.arrays[15].any())
+
+
+def build(
+    subscription: CheckedSubscription, code_of: Callable[[str], int], parameters: Mapping[str, Type] | None = None
+) -> Program:
+    """The program of a subscription; `parameters` are the columns of its FOR EACH table."""
+    return _Lowering(subscription, code_of, dict(parameters or {})).build()
+
+
+class _Lowering:
+    def __init__(
+        self, subscription: CheckedSubscription, code_of: Callable[[str], int], parameters: dict[str, Type]
+    ) -> None:
+        self.subscription = subscription
+        self.code_of = code_of
+        self.automaton = machine.build(subscription)
+        self.registers = Registers(subscription, parameters)
+        self.codes: list[Code] = [compile_expression(tree.Literal(True), lambda _: None, code_of)]
+        self.predicates: dict[tuple[tree.Expression, ...], int] = {}
+        self.threads: list[tuple[int, int, int, int, int]] = []
+        self.negations: list[tuple[int, int]] = []
+        self.deferred: dict[str, None] = {}
+        self.leading = {step: None for edge in self.automaton.edges for step in edge.leading}
+        if subscription.simultaneous:
+            raise UnsupportedError("TIES SIMULTANEOUS")
+
+    def build(self) -> Program:
+        for name in self.subscription.positive:
+            if not self.subscription.steps[name].shape.repeated:
+                self.registers.register(Register("position", name), Type.INT)
+        states, edges = self.automaton.states, self.automaton.edges
+        for absent in self.leading:
+            self.registers.register(Register("leading", absent), Type.INT)
+        if any(e.leaf.index for e in edges):
+            raise UnsupportedError("a[i]")
+        thread_starts = [0]
+        for state in states:
+            self._threads(state)
+            thread_starts.append(len(self.threads))
+        ordered = sorted(edges, key=lambda e: -1 if e.source is None else e.source)
+        judged = [self._judged(edge) for edge in ordered]
+        variables = [self._variables(edge) for edge in ordered]
+        # All registers are known only now; an edge writes every one that its event has a part in.
+        updates = [self._updates(edge, some) for edge, some in zip(ordered, variables, strict=True)]
+        linked = link(self.codes)
+        return self._program(ordered, judged, updates, thread_starts, linked)
+
+    # ── states ──
+
+    def _threads(self, state: machine.State) -> None:
+        """The threads of a state: each link that must let an event pass, unless the event is bound under it."""
+        for link_ in self._links(state.term):
+            kind, where = ANY, (NO_CODE, -1)
+            match link_.operator:
+                case tree.Next():
+                    kind = NEXT
+                case tree.FirstWhere(condition=condition):
+                    kind = WHERE
+                    view = Viewpoint(self.registers, None, None, state.bound)
+                    where = self._split(tree.conjuncts(condition), view)
+            first = len(self.negations)
+            for step in link_.absent:
+                if self._is_deferred(step, state):
+                    self._defer(step)
+                    continue
+                view = Viewpoint(self.registers, step, None, state.bound)
+                code, predicate = self._split(self.subscription.steps[step].conditions, view)
+                self.negations.append((predicate, code))
+            self.threads.append((kind, where[1], where[0], first, len(self.negations)))
+
+    def _links(self, term: Term) -> tuple[Link, ...]:
+        """The links of a state's threads; one that is done but for a negation waits for its window to pass."""
+        if isinstance(term, Done) and term.trailing:
+            return (Link(tree.Later(), term.trailing),)
+        return threads(term)
+
+    def _is_deferred(self, step: str, state: machine.State) -> bool:
+        """Whether a negated step names what may be bound only after the gap."""
+        later = self.automaton.later(state)
+        named, variables = machine.named(self.subscription.steps[step].conditions)
+        return bool(named & later) or any(
+            v not in state.variables and machine.binders(self.subscription, v) & later for v in variables
+        )
+
+    def _defer(self, step: str) -> None:
+        self.deferred[step] = None
+        self.registers.register(Register("where"), Type.INT)
+
+    def _split(self, conditions: Iterable[tree.Expression], view: Viewpoint) -> tuple[int, int]:
+        """Conditions as code for what compares, and the number of a predicate (-1: none) for what does not."""
+        static: list[tree.Expression] = []
+        compared: list[tree.Expression] = []
+        for condition in conditions:
+            (static if is_static(condition) else compared).append(condition)
+        predicate = -1
+        if static:
+            predicate = self.predicates.setdefault(tuple(static), len(self.predicates))
+        return self._code(compared, view), predicate
+
+    def _code(self, conditions: list[tree.Expression], view: Viewpoint) -> int:
+        if not conditions:
+            return NO_CODE
+        together = conditions[0]
+        for condition in conditions[1:]:
+            together = tree.Binary("AND", together, condition)
+        return self._compiled(together, view)
+
+    def _compiled(self, expression: tree.Expression, view: Viewpoint) -> int:
+        self.codes.append(compile_expression(view.spelled(expression), view.operand, self.code_of))
+        return len(self.codes) - 1
+
+    # ── edges ──
+
+    def _judged(self, edge: machine.Edge) -> tuple[int, int]:
+        """Code and predicate of an edge."""
+        bound = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
+        binding = dict(edge.binding)
+        own = [c.expression for c in edge.judged if c.owner == edge.leaf.step]
+        view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound, binding)
+        own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
+        own += [tree.IsNull(e, negated=True) for _, e in edge.binding]
+        code, predicate = self._split(own, view)
+        waited = [c for c in edge.judged if c.owner != edge.leaf.step]
+        for condition in waited:
+            earlier = Viewpoint(self.registers, condition.owner, edge.leaf.step, bound, binding)
+            more = self._compiled(condition.expression, earlier)
+            code = more if code == NO_CODE else self._both(code, more)
+        return code, predicate
+
+    def _both(self, one: int, other: int) -> int:
+        """Two codes that must both hold, as one."""
+        first, second = self.codes[one], self.codes[other]
+        linked = link([first, second])
+        ops = np.concatenate([linked.code.ops, np.array([[Op.AND, 0, 0]], np.int32)])
+        depth = max(first.depth, second.depth + 1)
+        self.codes.append(Code(ops, linked.code.constants_f, linked.code.constants_i, depth))
+        return len(self.codes) - 1
+
+    def _variables(self, edge: machine.Edge) -> list[tuple[Register, tree.Expression, int]]:
+        """What an edge binds: each variable's register and, where it is no column, the code for its value."""
+        found = []
+        bound = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
+        view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound)
+        for name, expression in edge.binding:
+            register = Register("variable", name)
+            self.registers.register(register, self.subscription.variables[name])
+            operand = view.operand(expression)
+            code = NO_CODE if operand is not None and operand.kind == "column" else self._compiled(expression, view)
+            found.append((register, expression, code))
+        return found
+
+    def _updates(self, edge: machine.Edge, variables: list[tuple[Register, tree.Expression, int]]) -> list[Update]:
+        step = edge.leaf.step
+        before = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
+        updates = []
+        for register, expression, code in variables:
+            slot = self.registers.registers[register]
+            if code != NO_CODE:
+                updates.append(Update(RUN, slot, 0, code))
+            else:
+                updates.append(Update(SET, slot, self.registers.column(of_this(expression))))
+        for gap in self._gaps(edge):
+            updates.append(Update(GAP, self.registers.registers[Register("where")], list(self.deferred).index(gap)))
+        for absent in edge.leading:
+            updates.append(Update(POSITION, self.registers.registers[Register("leading", absent)], 0))
+        for register, slot in list(self.registers.registers.items()):
+            update = self._update(register, slot, step, before, beginning=edge.source is None)
+            if update is not None:
+                updates.append(update)
+        if self.subscription.steps[step].shape.repeated:
+            updates.append(Update(CHAIN, 0, self.subscription.positive.index(step)))
+        return updates
+
+    def _gaps(self, edge: machine.Edge) -> list[str]:
+        """The deferred absences that end with an edge."""
+        if edge.source is None or edge.thread < 0:
+            return []
+        return [s for s in threads(self.automaton.states[edge.source].term)[edge.thread].absent if s in self.deferred]
+
+    def _update(
+        self, register: Register, slot: int, step: str, before: frozenset[str], *, beginning: bool
+    ) -> Update | None:
+        """What an event bound to `step` writes into a register."""
+        if register.kind == "previous":
+            assert register.expression is not None
+            return Update(SET, slot, self.registers.column(register.expression))
+        if register.kind == "began":
+            return Update(SET, slot, self.registers.column(Start())) if beginning else None
+        if register.kind == "where":
+            return Update(POSITION, slot, 0)
+        if register.step != step or register.kind in ("variable", "leading"):
+            return None
+        if register.kind == "position":
+            return Update(POSITION, slot, 0)
+        if register.kind == "count":
+            return Update(COUNT, slot, 0)
+        assert register.expression is not None
+        column = self.registers.column(register.expression)
+        if register.kind == "first":
+            return None if step in before else Update(SET, slot, column)
+        if register.kind == "last":
+            return Update(SET, slot, column)
+        return Update(self._aggregate(register), slot, column)
+
+    def _aggregate(self, register: Register) -> int:
+        if register.kind == "known":
+            return COUNT_KNOWN
+        kind = self.registers.types[register]
+        if kind is Type.STRING:
+            raise UnsupportedError(f"{register.kind} of strings")
+        floats = kind is Type.FLOAT
+        return {
+            ("sum", False): SUM_INT,
+            ("sum", True): SUM_FLOAT,
+            ("min", False): MIN_INT,
+            ("min", True): MIN_FLOAT,
+            ("max", False): MAX_INT,
+            ("max", True): MAX_FLOAT,
+        }[register.kind, floats]
+
+    # ── arrays ──
+
+    def _program(
+        self,
+        edges: list[machine.Edge],
+        judged: list[tuple[int, int]],
+        updates: list[list[Update]],
+        thread_starts: list[int],
+        linked: Linked,
+    ) -> Program:
+        states = self.automaton.states
+        span = np.stack([linked.starts, linked.stops], axis=1)
+        span[NO_CODE] = 0
+        starting = [i for i, e in enumerate(edges) if e.source is None]
+        counts = np.bincount([e.source for e in edges if e.source is not None], minlength=len(states))
+        edge_starts = len(starting) + np.concatenate([[0], np.cumsum(counts)])
+        within = self.subscription.within
+        limit: float | int = np.iinfo(np.int64).max if self.subscription.time is not Type.FLOAT else np.inf
+        update_starts = np.cumsum([0, *(len(u) for u in updates)])
+        flat = [u for some in updates for u in some]
+        threads = np.array(self.threads, np.int64).reshape(-1, 5)
+        negations = np.array(self.negations, np.int64).reshape(-1, 2)
+        arrays = (
+            np.array(thread_starts, np.int64),
+            threads[:, 0].copy(),
+            threads[:, 1].copy(),
+            span[threads[:, 2]],
+            threads[:, 3:5].copy(),
+            negations[:, 0].copy(),
+            span[negations[:, 1]],
+            edge_starts.astype(np.int64),
+            np.array([e.thread for e in edges], np.int64),
+            np.array([p for _, p in judged], np.int64),
+            span[[c for c, _ in judged]],
+            np.stack([update_starts[:-1], update_starts[1:]], axis=1),
+            np.array([e.target for e in edges], np.int64),
+            np.full(len(states), limit if within is None else within, self._time_dtype()),
+            np.array([0 if isinstance(s.term, Done) and not s.term.trailing else -1 for s in states], np.int64),
+            np.array([isinstance(s.term, Done) and bool(s.term.trailing) for s in states], np.int64),
+            np.array(starting, np.int64),
+        )
+        code_of_update = span[[u.code for u in flat]]
+        floats = [u.kind == RUN and self._is_float(u.slot) for u in flat]
+        return Program(
+            self.subscription,
+            self.automaton,
+            tuple(self.registers.columns),
+            tuple(self.predicates),
+            self.registers.registers,
+            self.registers.types,
+            linked,
+            arrays,
+            (
+                np.array([u.kind for u in flat], np.int64),
+                np.array([u.slot for u in flat], np.int64),
+                np.array([c[0] if u.kind == RUN else u.argument for u, c in zip(flat, code_of_update)], np.int64),
+                code_of_update[:, 1].copy(),
+                np.array(floats, np.int64),
+            ),
+            self.subscription.positive,
+            (max([1, *counts.tolist()]), len(starting), 1 + 2 * len(self.deferred)),
+            tuple(self.leading),
+            tuple(self.deferred),
+        )
+
+    def _is_float(self, slot: int) -> bool:
+        return any(s == slot and self.registers.types[r] is Type.FLOAT for r, s in self.registers.registers.items())
+
+    def _time_dtype(self) -> type[np.generic]:
+        return np.float64 if self.subscription.time is Type.FLOAT else np.int64
+
+
+def is_static(condition: tree.Expression) -> bool:
+    """Whether a condition is about the event being tried and constants only."""
+    outside = (
+        tree.Previous,
+        tree.Bound,
+        tree.First,
+        tree.Last,
+        tree.Aggregate,
+        tree.Elapsed,
+        tree.Variable,
+        tree.Parameter,
+    )
+    return not any(isinstance(node, outside) for node in condition.walk())

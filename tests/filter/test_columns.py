@@ -1,0 +1,372 @@
+"""Expressions over one event, column by column, against the reference. The strategies here serve the kernel's too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foretell.events.event import Event
+from foretell.events.scalars import LAST_MICROS, LEAST_MICROS
+from foretell.events.types import EPOCH, Scalar, Type
+from foretell.filter.columns import Column, Strings, evaluate, from_arrow
+from foretell.language import tree
+from foretell.language.tree import Binary, Call, Expression, Literal, Span
+from foretell.language.typing import Scope, type_of
+from foretell.reference.expressions import Frame, value
+
+TYPES = {
+    "b": Type.BOOL,
+    "n": Type.INT,
+    "m": Type.INT,
+    "x": Type.FLOAT,
+    "y": Type.FLOAT,
+    "s": Type.STRING,
+    "u": Type.STRING,
+    "ts": Type.TIMESTAMP,
+}
+
+# ── values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+LIMITS = (2**63 - 1, -(2**63), 2**62, -(2**62) - 1, 2**53, 2**53 + 1, 2**32, 3_037_000_500)
+ODD_TEXTS = (
+    "",
+    "a",
+    "A",
+    "ab",
+    "aab",
+    "a%b",
+    "_",
+    "%",
+    "é",
+    "É",
+    "ß",
+    "SS",
+    "ﬁ",
+    "İ",
+    "漢字",
+    "😀",
+    "a\nb",
+    "\0",
+    "zz",
+)
+ALPHABET = "aAbé漢😀%_ß\n"
+
+INTS = st.sampled_from((0, 1, -1, 2, 3, -7, *LIMITS)) | st.integers(-1000, 1000) | st.integers(-(2**63), 2**63 - 1)
+FLOATS = (
+    st.sampled_from((0.0, -0.0, 0.5, -1.5, 2.5, 0.1, 1e308, 5e-324, 2.0**53, 2.0**63, float("inf"), float("-inf")))
+    | st.integers(-40, 40).map(lambda n: n / 4)
+    | st.floats(allow_nan=False)
+)
+TEXTS = st.sampled_from(ODD_TEXTS) | st.text(ALPHABET, max_size=6)
+MOMENTS = st.sampled_from((LEAST_MICROS, LAST_MICROS, 0, 1)) | st.integers(LEAST_MICROS, LAST_MICROS)
+LENGTHS = (
+    st.sampled_from((0, 1, -1, 3, 5, 10**6, 2**53 + 1, 2**62 + 1, -(2**63), 2**63 - 1))
+    | st.integers(-1000, 1000)
+    | st.integers(-(2**60), 2**60)
+)
+VALUES: Mapping[Type, st.SearchStrategy[Scalar]] = {
+    Type.BOOL: st.booleans(),
+    Type.INT: INTS,
+    Type.FLOAT: FLOATS,
+    Type.STRING: TEXTS,
+    Type.TIMESTAMP: MOMENTS,
+    Type.DURATION: LENGTHS,
+}
+
+
+def perhaps(kind: Type) -> st.SearchStrategy[Scalar]:
+    return VALUES[kind] | st.none()
+
+
+# ── expressions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Typed = Mapping[Type, st.SearchStrategy[Expression]]
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def constants(kind: Type) -> st.SearchStrategy[Expression]:
+    if kind is Type.TIMESTAMP:
+        return MOMENTS.map(tree.Moment)
+    if kind is Type.DURATION:
+        return LENGTHS.map(lambda micros: Span(micros, "us"))
+    return VALUES[kind].map(Literal)
+
+
+def expressions(leaves: Mapping[Type, Sequence[Expression]], depth: int) -> st.SearchStrategy[Expression]:
+    """Well-typed expressions of any type over the given leaves."""
+    below: Typed = {kind: _simple(kind, leaves.get(kind, ())) for kind in VALUES}
+    for _ in range(depth):
+        below = {kind: _evenly(below[kind], *_composed(kind, below)) for kind in VALUES}
+    return _evenly(*below.values(), *[below[Type.BOOL]] * 4)
+
+
+def _evenly(*choices: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    """One of the choices; `one_of` would look into them, and take most often what has most choices of its own."""
+    return st.sampled_from(choices).flatmap(lambda choice: choice)
+
+
+def _simple(kind: Type, leaves: Sequence[Expression]) -> st.SearchStrategy[Expression]:
+    plain = constants(kind) | st.just(Literal(None))
+    return _evenly(st.sampled_from(leaves), st.sampled_from(leaves), plain) if leaves else plain
+
+
+def _composed(kind: Type, below: Typed) -> Iterator[st.SearchStrategy[Expression]]:
+    one, number = below[kind], _evenly(below[Type.INT], below[Type.FLOAT])
+    yield st.lists(one, min_size=1, max_size=3).map(lambda some: Call("coalesce", tuple(some)))
+    if kind in (Type.INT, Type.FLOAT, Type.DURATION):
+        yield _evenly(one.map(lambda e: tree.Unary("-", e)), one.map(lambda e: Call("abs", (e,))))
+    match kind:
+        case Type.BOOL:
+            yield from _conditions(below)
+        case Type.INT:
+            yield _binary(("+", "-", "*", "%"), one, one)
+            yield below[Type.STRING].map(lambda e: Call("length", (e,)))
+        case Type.FLOAT:
+            yield _binary(("+", "-", "*", "/", "%"), one, number)
+            yield _binary(("+", "-", "*", "/", "%"), number, one)
+            yield _binary(("/",), below[Type.INT], below[Type.INT])
+            yield _binary(("/",), below[Type.DURATION], below[Type.DURATION])
+            yield st.tuples(below[Type.INT], one).map(lambda some: Call("coalesce", some))
+        case Type.STRING:
+            yield st.builds(lambda f, e: Call(f, (e,)), st.sampled_from(("lower", "upper")), one)
+        case Type.TIMESTAMP:
+            yield _binary(("+", "-"), one, below[Type.DURATION])
+            yield _binary(("+",), below[Type.DURATION], one)
+        case Type.DURATION:
+            yield _binary(("+", "-"), one, one)
+            yield _binary(("-",), below[Type.TIMESTAMP], below[Type.TIMESTAMP])
+            yield _binary(("*", "/"), one, number)
+            yield _binary(("*",), number, one)
+
+
+def _conditions(below: Typed) -> Iterator[st.SearchStrategy[Expression]]:
+    truth, text, negated = below[Type.BOOL], below[Type.STRING], st.booleans()
+    alike = [*below.values(), _evenly(below[Type.INT], below[Type.FLOAT])]
+    yield truth.map(lambda e: tree.Unary("NOT", e))
+    yield _binary(("AND", "OR"), truth, truth)
+    yield st.builds(tree.Like, text, text, negated)
+    yield st.builds(lambda a, b: Call("contains", (a, b)), text, text)
+    yield st.builds(tree.IsNull, _evenly(*below.values()), negated)
+    yield _evenly(*(_binary(COMPARISONS, one, one) for one in alike))
+    yield _evenly(*(_binary(("<", ">="), one, one) for one in alike))
+    yield _evenly(
+        *(st.builds(tree.In, one, st.lists(one, min_size=1, max_size=3).map(tuple), negated) for one in alike)
+    )
+    yield _evenly(*(st.builds(tree.Between, one, one, one, negated) for one in alike))
+
+
+def _binary(
+    signs: Sequence[str], left: st.SearchStrategy[Expression], right: st.SearchStrategy[Expression]
+) -> st.SearchStrategy[Expression]:
+    return st.builds(Binary, st.sampled_from(signs), left, right)
+
+
+# ── what the reference says ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class BeyondReferenceError(Exception):
+    """The reference itself raises here, or goes on with what the decisions call NULL or a FLOAT."""
+
+
+def expected(expression: Expression, frame: Frame, scope: Scope) -> Scalar:
+    """The reference's value as columns hold it; BeyondReferenceError where the reference is no guide."""
+    for part in expression.walk():
+        if isinstance(part, Expression) and isinstance(_stored(part, frame), int):
+            # coalesce(INT, FLOAT) is a FLOAT by its type and may be an int there; NULL + 1 is of no known type.
+            kind = type_of(part, scope)
+            if kind is Type.UNKNOWN or (kind is Type.FLOAT and part is not expression):
+                raise BeyondReferenceError
+    found = _stored(expression, frame)
+    return float(found) if isinstance(found, int) and type_of(expression, scope) is Type.FLOAT else found
+
+
+def _stored(expression: Expression, frame: Frame) -> Scalar:
+    try:
+        found = value(expression, frame)
+    except (ValueError, OverflowError):
+        raise BeyondReferenceError from None  # infinity % x; - of the longest timedelta
+    if isinstance(found, datetime):
+        found = found - EPOCH
+    if isinstance(found, timedelta):
+        found = found // timedelta(microseconds=1)
+        if not -(2**63) <= found < 2**63:
+            raise BeyondReferenceError  # timedelta is wider than 64 bits
+    return found
+
+
+def event(attributes: Mapping[str, Scalar], time: int | float) -> Event:
+    return Event("s", attributes, time, time, key=())
+
+
+def column(kind: Type, values: Sequence[Scalar], strings: Strings) -> Column:
+    plain = [0 if v is None else strings.code(v) if isinstance(v, str) else v for v in values]
+    dtype = np.float64 if kind is Type.FLOAT else np.int64
+    return Column(kind, np.array(plain, dtype), np.array([v is None for v in values], np.bool_))
+
+
+def scalars(found: Column, strings: Strings) -> list[Scalar]:
+    """A column's values as the reference has them."""
+    plain: list[Any] = found.values.tolist()
+    if found.kind is Type.STRING:
+        plain = [strings.text(code) for code in plain]
+    if found.kind is Type.BOOL:
+        plain = [bool(truth) for truth in plain]
+    return [None if null else one for one, null in zip(plain, found.nulls.tolist())]
+
+
+# ── the tests ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+THIS = tree.This()
+LEAVES: dict[Type, list[Expression]] = {}
+for _name, _kind in TYPES.items():
+    LEAVES.setdefault(_kind, []).append(tree.Attribute(THIS, _name))
+LEAVES[Type.TIMESTAMP].append(tree.TimeOf(THIS))
+LEAVES[Type.STRING].append(tree.StreamOf(THIS))
+ROWS = st.lists(
+    st.tuples(st.fixed_dictionaries({name: perhaps(kind) for name, kind in TYPES.items()}), MOMENTS), max_size=6
+)
+
+
+@cache
+def _over_one_event() -> st.SearchStrategy[Expression]:
+    return expressions(LEAVES, 3)
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_columns_agree_with_the_reference(data: st.DataObject) -> None:
+    expression, rows = data.draw(_over_one_event()), data.draw(ROWS)
+    strings = Strings()
+    columns = {name: column(kind, [row[name] for row, _ in rows], strings) for name, kind in TYPES.items()}
+    time = column(Type.TIMESTAMP, [t for _, t in rows], strings)
+    stream = column(Type.STRING, ["s"] * len(rows), strings)
+    found = evaluate(expression, columns, time, stream, strings, Type.TIMESTAMP, TYPES)
+    assert found.values.dtype == (np.float64 if found.kind is Type.FLOAT else np.int64)
+    got = scalars(found, strings)
+    assert len(got) == len(rows)
+    scope = Scope(TYPES, ("s",), Type.TIMESTAMP)
+    for (row, at), one in zip(rows, got):
+        try:
+            wanted = expected(expression, Frame(TYPES, Type.TIMESTAMP, event(row, at)), scope)
+        except BeyondReferenceError:
+            continue
+        assert (one, type(one)) == (wanted, type(wanted))
+
+
+def _one(expression: Expression, **values: tuple[Type, Scalar]) -> Scalar:
+    strings = Strings()
+    columns = {name: column(kind, [found], strings) for name, (kind, found) in values.items()}
+    time = column(Type.INT, [0], strings)
+    types = {name: kind for name, (kind, _) in values.items()}
+    return scalars(evaluate(expression, columns, time, None, strings, Type.INT, types), strings)[0]
+
+
+# What the decisions say where the reference is no guide; the kernel's tests ask the same.
+BEYOND_THE_REFERENCE: Sequence[tuple[str, Expression, Scalar]] = (
+    ("infinity has no remainder", Binary("%", Literal(float("inf")), Literal(2.0)), None),
+    ("the longest length has no opposite", tree.Unary("-", Span(-(2**63), "us")), None),
+    ("nor a size", Call("abs", (Span(-(2**63), "us"),)), None),
+    ("lengths beyond 64 bits", Binary("*", Span(2**62, "us"), Literal(2)), None),
+    ("lengths beyond 64 bits, scaled", Binary("*", Span(2**62, "us"), Literal(2.0)), None),
+    ("lengths beyond 64 bits, shrunk", Binary("/", Span(2**62, "us"), Literal(0.5)), None),
+    ("lengths beyond 64 bits, added", Binary("+", Span(2**62, "us"), Span(2**62, "us")), None),
+    ("the least length fits", Binary("*", Span(2**62, "us"), Literal(-2.0)), -(2**63)),
+    ("beside a FLOAT an INT is a FLOAT", Call("coalesce", (Literal(2**53 + 1), Literal(0.5))), 2.0**53),
+    (
+        "and goes on as one",
+        Binary("=", Binary("*", Call("coalesce", (Literal(2**62), Literal(0.5))), Literal(4)), Literal(2.0**64)),
+        True,
+    ),
+)
+
+
+@pytest.mark.parametrize(("expression", "wanted"), [case[1:] for case in BEYOND_THE_REFERENCE])
+def test_what_the_decisions_say_beyond_the_reference(expression: Expression, wanted: Scalar) -> None:
+    assert _one(expression) == wanted
+
+
+def test_an_attribute_without_a_column_is_null() -> None:
+    assert _one(tree.IsNull(tree.Attribute(THIS, "missing"))) is True
+    assert _one(Binary("=", tree.Attribute(THIS, "missing"), Literal("a"))) is None
+
+
+def test_types_say_what_a_narrower_column_means() -> None:
+    strings = Strings()
+    columns = {"x": column(Type.INT, [2**53 + 1], strings)}
+    time = column(Type.INT, [0], strings)
+    found = evaluate(tree.Attribute(THIS, "x"), columns, time, None, strings, Type.TIMESTAMP, {"x": Type.FLOAT})
+    assert (found.kind, found.values.tolist()) == (Type.FLOAT, [2.0**53])
+    assert evaluate(tree.TimeOf(THIS), columns, time, None, strings, Type.TIMESTAMP, {}).kind is Type.TIMESTAMP
+
+
+@pytest.mark.parametrize("node", [tree.TimeOf(tree.Bound("a")), tree.Elapsed(), tree.StreamOf(THIS)])
+def test_what_is_not_about_one_event_is_refused(node: Expression) -> None:
+    with pytest.raises(ValueError, match="one event"):
+        _one(node)
+
+
+# ── strings and Arrow ──
+
+
+@given(st.lists(TEXTS | st.none()), st.integers(1, 4))
+def test_codes_are_equal_where_strings_are(texts: list[str | None], pieces: int) -> None:
+    strings = Strings()
+    size = len(texts) // pieces + 1
+    chunked = pa.chunked_array(
+        [pa.array(texts[i : i + size], pa.string()) for i in range(0, len(texts), size)], pa.string()
+    )
+    codes, nulls = strings.codes(chunked)
+    assert [None if null else strings.text(code) for code, null in zip(codes.tolist(), nulls.tolist())] == texts
+    again = Strings.restore(strings.state())
+    assert again.codes(chunked.combine_chunks())[0].tolist() == codes.tolist()
+    assert again.state() == strings.state()
+    _check_heap(again)
+
+
+def _check_heap(strings: Strings) -> None:
+    offsets, data = strings.offsets.tolist(), strings.data.tobytes()
+    texts = strings.state()
+    assert [data[a:b].decode() for a, b in pairwise(offsets)] == texts
+    assert strings.lengths.tolist() == [len(text) for text in texts]
+
+
+def test_the_heap_grows() -> None:
+    strings = Strings()
+    texts = [f"{i}é" * 20 for i in range(500)]
+    assert [strings.code(text) for text in texts] == list(range(1, 501))
+    _check_heap(strings)
+
+
+def test_a_dictionary_column_may_hold_words_twice_and_null() -> None:
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2, 3]), pa.array(["a", "b", "a", None]))
+    codes, nulls = Strings().codes(words)
+    assert (codes.tolist(), nulls.tolist()) == ([1, 2, 0, 1, 0], [False, False, True, False, True])
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "wanted"),
+    [
+        (pa.array([1.5, None, float("nan")]), Type.FLOAT, [1.5, None, None]),
+        (pa.array([2**63 - 1, None]), Type.INT, [2**63 - 1, None]),
+        (pa.array([True, None, False]), Type.BOOL, [True, None, False]),
+        (pa.array([7, None], pa.timestamp("us", tz="UTC")), Type.TIMESTAMP, [7, None]),
+        (pa.array(["a", None]), Type.STRING, ["a", None]),
+        (pa.nulls(2), Type.FLOAT, [None, None]),
+        (pa.chunked_array([[1], [None, 3]], pa.int64()), Type.INT, [1, None, 3]),
+        (pa.chunked_array([], pa.float64()), Type.FLOAT, []),
+    ],
+)
+def test_from_arrow(array: pa.Array, kind: Type, wanted: list[Scalar]) -> None:
+    strings = Strings()
+    found = from_arrow(array, kind, strings)
+    assert found.kind is kind
+    assert scalars(found, strings) == wanted
