@@ -16,6 +16,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 _WIDEST = 200  # characters of a line that are shown
 _MARK = "\ufeff"  # what some editors write before the first line; it is no part of the text
@@ -88,6 +89,11 @@ class LanguageError(ForetellError):
             start, end = _with_signs(line, start, end)
             self.place = Place(self.place.line, start + 1, end + 1)
         return super().within(text, file)
+
+
+def refuse(code: str, message: str, place: Place, hint: str = "") -> NoReturn:
+    """Refuses a text, at a place in it."""
+    raise LanguageError(code, message, place=place, hint=hint)
 
 
 class InputError(ForetellError):

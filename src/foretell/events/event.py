@@ -22,6 +22,7 @@ class Event:
     end: int | float
     key: OrderKey = field(repr=False)
     name: Scalar = None
+    probability: float = 1.0  # below 1 where the event is an estimate
 
 
 def base_key(end: int | float, tie: Scalar, stream_rank: int, arrival: int) -> OrderKey:

@@ -30,7 +30,11 @@ class CheckedStep:
 
 @dataclass(frozen=True)
 class CheckedSubscription:
-    """`pattern` is settled (see shape.settle); lengths of time are in the unit of the streams' time."""
+    """`pattern` is settled (see shape.settle); lengths of time are in the unit of the streams' time.
+
+    `known_late` has each step whose choice by LAST may be known only when the window has passed, with the steps that
+    settle it when one of them is bound.
+    """
 
     tree: Subscription
     pattern: Pattern
@@ -42,7 +46,7 @@ class CheckedSubscription:
     within: int | float | None
     loss: Mapping[str, float]
     returns: Mapping[str, Type]
-    known_late: frozenset[str]
+    known_late: Mapping[str, frozenset[str]]
 
     @property
     def name(self) -> str:

@@ -10,12 +10,22 @@ import math
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput
 
-from foretell.errors import NOWHERE, ForetellError, LanguageError, Place, closest, offset_of, place_at, suggestion
+from foretell.errors import (
+    NOWHERE,
+    ForetellError,
+    LanguageError,
+    Place,
+    closest,
+    offset_of,
+    place_at,
+    refuse,
+    suggestion,
+)
 from foretell.events.types import ATTRIBUTE_TYPES, parse_timestamp
 from foretell.language import tree
 from foretell.language.expected import unexpected
@@ -104,7 +114,7 @@ def _check_depth(program: tree.Program) -> None:
         node, depth = waiting.pop()
         if depth > DEEPEST and node.place != NOWHERE:
             hint = "use IN (...) for a long list of values, or bracket a long chain: (a OR b) OR (c OR d)"
-            _refuse("too-deep", f"this is nested more than {DEEPEST} levels deep", node.place, hint)
+            refuse("too-deep", f"this is nested more than {DEEPEST} levels deep", node.place, hint)
         waiting += ((child, depth + 1) for child in node.children())
 
 
@@ -112,10 +122,6 @@ def _check_depth(program: tree.Program) -> None:
 def _parser() -> Lark:
     grammar = files("foretell.language").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", start="program", transformer=_Builder(), maybe_placeholders=True)
-
-
-def _refuse(code: str, message: str, place: Place, hint: str = "") -> NoReturn:
-    raise LanguageError(code, message, place=place, hint=hint)
 
 
 class _TwiceError(LanguageError):
@@ -148,7 +154,7 @@ def _span(*nodes: tree.Node) -> Place:
 
 def _whole(number: tree.Literal, what: str, least: int) -> int:
     if not isinstance(number.value, int) or isinstance(number.value, bool) or number.value < least:
-        _refuse("not-whole", f"{what} must be a whole number of at least {least}", number.place)
+        refuse("not-whole", f"{what} must be a whole number of at least {least}", number.place)
     return number.value
 
 
@@ -159,7 +165,7 @@ def _share(value: object) -> str:
 
 def _probability(number: tree.Literal) -> float:
     if not isinstance(number.value, int | float) or not 0 <= number.value <= 1:
-        _refuse("not-probability", "a probability lies between 0 and 1", number.place, _share(number.value))
+        refuse("not-probability", "a probability lies between 0 and 1", number.place, _share(number.value))
     return float(number.value)
 
 
@@ -187,7 +193,7 @@ class _Builder(Transformer[Token, tree.Program]):
         if kind.upper() not in known:
             meant = _OTHER_TYPES.get(kind.upper()) or closest(kind, known)
             hint = f"did you mean {meant}?" if meant else f"types are {', '.join(known)}"
-            _refuse("unknown-type", f"unknown type '{kind}'", kind.place, hint)
+            refuse("unknown-type", f"unknown type '{kind}'", kind.place, hint)
         return tree.Declared(name, known[kind.upper()], place=name.place)
 
     def id_option(self, name: Name) -> tuple[str, Any]:
@@ -250,7 +256,7 @@ class _Builder(Transformer[Token, tree.Program]):
         for item in items:
             if isinstance(item, Name):
                 if not merged or not merged[-1].steps:
-                    _refuse("unexpected", "expected a probability before the step", item.place, "LOSING 0.05 OF x, y")
+                    refuse("unexpected", "expected a probability before the step", item.place, "LOSING 0.05 OF x, y")
                 last = merged.pop()
                 merged.append(tree.LosingItem(last.probability, (*last.steps, item), place=last.place))
             elif item is not None:
@@ -349,7 +355,7 @@ class _Builder(Transformer[Token, tree.Program]):
             inner = inner.pattern if isinstance(inner, _Group) else _inner(inner)
         # One that has a condition already is on a step, or would not have got it.
         if not isinstance(inner, tree.Step | tree.Conditioned):
-            _refuse(
+            refuse(
                 "condition-on-group",
                 "@(...) is a further condition on one step, not on a group",
                 condition.place,
@@ -365,7 +371,7 @@ class _Builder(Transformer[Token, tree.Program]):
         step = _ungroup(pattern)
         if not isinstance(step, tree.Step):
             message = "[i] selects among the events of one step, not of a group"
-            _refuse("numbered-group", message, pattern.place, "put it behind one of the group's steps")
+            refuse("numbered-group", message, pattern.place, "put it behind one of the group's steps")
         return tree.Numbered(step, _whole(number, "the number in [ ]", 1), place=step.place)
 
     def condition(self, expression: tree.Expression) -> tree.Expression:
@@ -391,7 +397,7 @@ class _Builder(Transformer[Token, tree.Program]):
         least, most = _whole(low, "a repetition", 0), _whole(high, "a repetition", 1)
         if most < least:
             message = f"a repetition from {least} to {most} times cannot be"
-            _refuse("empty-range", message, _span(low, high), f"write {{{most},{least}}}")
+            refuse("empty-range", message, _span(low, high), f"write {{{most},{least}}}")
         return least, most
 
     def group(self, pattern: Pattern) -> Pattern:
@@ -499,7 +505,7 @@ class _Builder(Transformer[Token, tree.Program]):
             return tree.Moment(parse_timestamp(_unquote(token)), place=_place(token))
         except ValueError:
             hint = "write it as in TIMESTAMP '2026-01-31 12:00:00'"
-            _refuse("not-timestamp", f"{token} is not a date and time", _place(token), hint)
+            refuse("not-timestamp", f"{token} is not a date and time", _place(token), hint)
 
     def variable(self, token: Token) -> tree.Variable:
         return tree.Variable(str(token[1:]), place=_place(token))
@@ -531,7 +537,7 @@ class _Builder(Transformer[Token, tree.Program]):
         word = word if word in tree.UNITS else unit.lower()
         span = tree.Span(_number(number), word, place=_place(number).through(_place(unit)))
         if abs(span.amount * tree.UNITS[word]) >= 2**63:
-            _refuse("too-large", f"{number} {unit} does not fit in 64 bits of microseconds", span.place)
+            refuse("too-large", f"{number} {unit} does not fit in 64 bits of microseconds", span.place)
         return span
 
     def number(self, token: Token) -> tree.Literal:
@@ -586,9 +592,10 @@ def _number(token: Token) -> int | float:
     value: int | float = math.inf
     if len(token) <= 400:
         value = int(token) if token.isdigit() else float(token)
-    if (value >= 2**63 and isinstance(value, int)) or value == math.inf:
+    # 2**63 itself is let pass: with a sign before it, it is the least INT. Without one the types refuse it.
+    if (value > 2**63 and isinstance(value, int)) or value == math.inf:
         shown = token if len(token) <= 40 else f"{token[:40]}…"
-        _refuse("too-large", f"{shown} does not fit in 64 bits", _place(token))
+        refuse("too-large", f"{shown} does not fit in 64 bits", _place(token))
     return value
 
 
@@ -609,7 +616,7 @@ def _choose(which: str, pattern: Pattern) -> Pattern:
     step = _ungroup(pattern)
     if not isinstance(step, tree.Step):
         message = f"{which} chooses among the events of one step, not of a group or a repetition"
-        _refuse("chosen-group", message, pattern.place, f"put {which} before one single step")
+        refuse("chosen-group", message, pattern.place, f"put {which} before one single step")
     return tree.Chosen(which, step, place=step.place)
 
 
@@ -643,7 +650,7 @@ def _check_around(elements: list[Any], operators: list[Operator | None]) -> None
         before = operators[i]
         after = operators[i + 1] if i + 1 < len(operators) else None
         if isinstance(before, tree.Next) or isinstance(after, tree.Next):
-            _refuse(
+            refuse(
                 "negation-next",
                 f"'!{element.step.name}' cannot stand next to ','",
                 element.place,
@@ -652,7 +659,7 @@ def _check_around(elements: list[Any], operators: list[Operator | None]) -> None
         leading = not any(isinstance(e, Pattern) for e in elements[:i])
         if isinstance(before, tree.FirstWhere) or (isinstance(after, tree.FirstWhere) and leading):
             name = element.step.name
-            _refuse(
+            refuse(
                 "negation-where",
                 f"';{{...}}' cannot stand here next to '!{name}'",
                 (before if isinstance(before, tree.FirstWhere) else after or element).place,
@@ -691,7 +698,7 @@ def _step_name(argument: tree.Expression, function: str) -> Name:
     if isinstance(argument, tree.Attribute) and isinstance(argument.event, tree.Bound):
         step = argument.event.step
         hint = f"write {function}({step})" + (f".{argument.name}" if function in ("first", "last") else "")
-    _refuse("not-a-step", f"{function}(...) takes a step", argument.place, hint)
+    refuse("not-a-step", f"{function}(...) takes a step", argument.place, hint)
 
 
 def _call(function: Name, arguments: list[tree.Expression], field: Name | None) -> tree.Expression:
@@ -706,7 +713,7 @@ def _call(function: Name, arguments: list[tree.Expression], field: Name | None) 
         return _attribute(event, field, place.through(field.place))
     if field is not None:
         hint = "only first(step) and last(step) are events"
-        _refuse("not-an-event", f"{word}(...) is not an event and has no attributes", place.through(field.place), hint)
+        refuse("not-an-event", f"{word}(...) is not an event and has no attributes", place.through(field.place), hint)
     if word == "t":
         _arity(function, arguments, 1)
         return tree.TimeOf(_event(arguments[0], "t"), place=place)
@@ -715,7 +722,7 @@ def _call(function: Name, arguments: list[tree.Expression], field: Name | None) 
         return _aggregate(word, arguments[0], place)
     if word not in FUNCTIONS:
         hint = _OTHER_FUNCTIONS.get(word) or suggestion(function, [*FUNCTIONS, *AGGREGATES, "t", "first", "last"])
-        _refuse("unknown-function", f"unknown function '{function}'", function.place, hint)
+        refuse("unknown-function", f"unknown function '{function}'", function.place, hint)
     _arity(function, arguments, FUNCTIONS[word])
     return tree.Call(word, tuple(arguments), place=place)
 
@@ -727,11 +734,11 @@ def _aggregate(word: str, argument: tree.Expression, place: Place) -> tree.Aggre
         case _ if word == "count":
             return tree.Aggregate(word, _step_name(argument, word), place=place)
     message = f"{word}(...) takes an attribute of a step"
-    _refuse("not-step-attribute", message, argument.place, f"write {word}(step.attribute)")
+    refuse("not-step-attribute", message, argument.place, f"write {word}(step.attribute)")
 
 
 def _arity(function: Name, arguments: list[tree.Expression], wanted: int | None) -> None:
     if not arguments if wanted is None else len(arguments) != wanted:
         place = function.place.through(arguments[-1].place) if arguments else function.place
         count = "at least 1 argument" if wanted is None else f"{wanted} argument{'s' if wanted > 1 else ''}"
-        _refuse("wrong-arguments", f"{function}(...) takes {count}, found {len(arguments)}", place)
+        refuse("wrong-arguments", f"{function}(...) takes {count}, found {len(arguments)}", place)

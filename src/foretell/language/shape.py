@@ -178,6 +178,20 @@ def open_choices(pattern: Pattern) -> Iterator[tree.Chosen]:
         yield from _unfollowed(pattern, followed=False)
 
 
+def followers(pattern: Pattern, step: str) -> frozenset[str]:
+    """The steps that come after a step wherever both are bound, unless a negation comes last."""
+    if any(isinstance(node, tree.Sequence) and node.absent for node in pattern.walk()):
+        return frozenset()
+    found: set[str] = set()
+    for node in pattern.walk():
+        if isinstance(node, tree.Sequence):
+            inside = [{s.name for s in part.pattern.walk() if isinstance(s, tree.Step)} for part in node.parts]
+            for i, names in enumerate(inside):
+                if step in names:
+                    found.update(str(name) for later in inside[i + 1 :] for name in later)
+    return frozenset(found)
+
+
 def _unfollowed(pattern: Pattern, *, followed: bool) -> Iterator[tree.Chosen]:
     match pattern:
         case tree.Chosen(which="LAST") if not followed:

@@ -9,10 +9,11 @@ from pathlib import Path
 from foretell.errors import ForetellError, InputError
 from foretell.events.types import Schema
 from foretell.language import tree
-from foretell.language.check import Columns, check
+from foretell.language.check import check
 from foretell.language.checked import Checked
 from foretell.language.parser import parse as parse_text
 from foretell.language.printer import program_text
+from foretell.language.subscription import Columns
 
 
 @dataclass(frozen=True)

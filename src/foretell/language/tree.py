@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from typing import NoReturn
 
-from foretell.errors import NOWHERE, Place
+from foretell.errors import NOWHERE, Place, refuse
 from foretell.events.types import Type
 
 
@@ -27,6 +28,10 @@ class Name(str):
 
 def place_of(name: str) -> Place:
     return name.place if isinstance(name, Name) else NOWHERE
+
+
+def defined_twice(what: str, place: Place, first: Place) -> NoReturn:
+    refuse("defined-twice", f"{what} is defined twice", place, f"the first one is at {first.line}:{first.column}")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from foretell.errors import NOWHERE, LanguageError, Place, closest, suggestion
+from foretell.errors import NOWHERE, Place, closest, refuse, suggestion
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.tree import Expression, place_of
@@ -49,13 +49,15 @@ class Scope:
 def check_condition(condition: Expression, scope: Scope) -> None:
     kind = type_of(condition, scope)
     if kind is not Type.BOOL and kind not in _UNKNOWN:
-        _refuse("not-a-condition", f"a condition must be true or false, this is {kind.value}", condition.place)
+        refuse("not-a-condition", f"a condition must be true or false, this is {kind.value}", condition.place)
 
 
 def type_of(expression: Expression, scope: Scope) -> Type:
     """The type of an expression; a LanguageError where it has none."""
     match expression:
         case tree.Literal(value=value):
+            if isinstance(value, int) and value >= 2**63:
+                refuse("too-large", f"{value} does not fit in 64 bits", expression.place)
             return _literal_type(value)
         case tree.Span():
             return Type.DURATION
@@ -80,7 +82,7 @@ def type_of(expression: Expression, scope: Scope) -> Type:
         case tree.Aggregate():
             return _aggregate(expression, scope)
         case tree.EventValue():
-            _refuse(
+            refuse(
                 "event-as-value",
                 "an event is not a value",
                 expression.place,
@@ -112,10 +114,6 @@ def type_of(expression: Expression, scope: Scope) -> Type:
     raise AssertionError(expression)
 
 
-def _refuse(code: str, message: str, place: Place, hint: str = "") -> NoReturn:
-    raise LanguageError(code, message, place=place, hint=hint)
-
-
 def _at(name: str, otherwise: Place) -> Place:
     place = place_of(name)
     return otherwise if place == NOWHERE else place
@@ -137,22 +135,22 @@ def _literal_type(value: object) -> Type:
 def _variable(variable: tree.Variable, scope: Scope) -> Type:
     if scope.variables is None:
         hint = "a variable ties the steps of a pattern together; here there is only one event"
-        _refuse("variable-here", f"a variable has no place here: ${variable.name}", variable.place, hint)
+        refuse("variable-here", f"a variable has no place here: ${variable.name}", variable.place, hint)
     if variable.name not in scope.variables:
         meant = closest(variable.name, scope.variables)
         binding = f"a step binds it by attribute = ${variable.name}, joined by AND if by anything"
         hint = f"did you mean ${meant}?" if meant else binding
-        _refuse("unbound-variable", f"no step binds the variable ${variable.name}", variable.place, hint)
+        refuse("unbound-variable", f"no step binds the variable ${variable.name}", variable.place, hint)
     return scope.variables[variable.name]
 
 
 def _parameter(parameter: tree.Parameter, scope: Scope) -> Type:
     if scope.parameters is None:
         hint = "name the table whose column it is: SUBSCRIBE name FOR EACH table FROM ..."
-        _refuse("no-table", f":{parameter.name} without FOR EACH", parameter.place, hint)
+        refuse("no-table", f":{parameter.name} without FOR EACH", parameter.place, hint)
     if scope.parameters and parameter.name not in scope.parameters:
         hint = suggestion(parameter.name, scope.parameters)
-        _refuse("unknown-column", f"unknown column ':{parameter.name}'", parameter.place, hint)
+        refuse("unknown-column", f"unknown column ':{parameter.name}'", parameter.place, hint)
     return scope.parameters.get(parameter.name, Type.UNKNOWN)
 
 
@@ -162,7 +160,7 @@ def check_event(event: tree.EventReference, scope: Scope, place: Place, attribut
             _bare(attribute, scope, place)
         case tree.Previous() if not scope.has_previous:
             hint = "say of which step: step.attribute" if scope.has_match else "only attributes can be named here"
-            _refuse("no-previous", "'prev' has no meaning here", place, hint)
+            refuse("no-previous", "'prev' has no meaning here", place, hint)
         case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step):
             check_step(step, scope, place)
 
@@ -172,9 +170,9 @@ def _bare(attribute: str, scope: Scope, place: Place) -> NoReturn:
     if attribute in scope.steps:
         example = next((a for a in scope.attributes if a not in scope.steps), "attribute")
         hint = f"name one of its attributes, as in {attribute}.{example}, or its time, t({attribute})"
-        _refuse("bare-attribute", f"the step '{attribute}' is not a value", place, hint)
+        refuse("bare-attribute", f"the step '{attribute}' is not a value", place, hint)
     example = min(scope.steps, default="step")
-    _refuse("bare-attribute", f"'{attribute}' of which step?", place, f"say it as in {example}.{attribute}")
+    refuse("bare-attribute", f"'{attribute}' of which step?", place, f"say it as in {example}.{attribute}")
 
 
 def check_step(step: str, scope: Scope, place: Place) -> None:
@@ -183,17 +181,17 @@ def check_step(step: str, scope: Scope, place: Place) -> None:
     place = _at(step, place)
     if step in scope.hidden:
         hint = f"what '{step}' must satisfy is said in DEFINE {step} AS ..." if scope.has_event else ""
-        _refuse("hidden-step", scope.hidden[step], place, hint)
+        refuse("hidden-step", scope.hidden[step], place, hint)
     _needs_match(scope, f"'{step}'", place)
     hint = suggestion(step, scope.steps)
     if step in scope.streams:
         hint = f"'{step}' is a stream; inside a condition its attributes stand bare"
-    _refuse("unknown-step", f"unknown step '{step}'", place, hint)
+    refuse("unknown-step", f"unknown step '{step}'", place, hint)
 
 
 def _needs_match(scope: Scope, what: str, place: Place) -> None:
     if not scope.has_match:
-        _refuse("one-event", f"only the attributes of the event itself can be named here, not {what}", place)
+        refuse("one-event", f"only the attributes of the event itself can be named here, not {what}", place)
 
 
 def attribute_type(name: str, scope: Scope, place: Place) -> Type:
@@ -203,7 +201,7 @@ def attribute_type(name: str, scope: Scope, place: Place) -> Type:
         return Type.UNKNOWN
     where = f"stream '{scope.streams[0]}'" if len(scope.streams) == 1 else "any of the streams"
     hint = _attribute_hint(name, scope, place)
-    _refuse("unknown-attribute", f"unknown attribute '{name}' of {where}", _at(name, place), hint)
+    refuse("unknown-attribute", f"unknown attribute '{name}' of {where}", _at(name, place), hint)
 
 
 def _attribute_hint(name: str, scope: Scope, place: Place) -> str:
@@ -229,7 +227,7 @@ def _aggregate(aggregate: tree.Aggregate, scope: Scope) -> Type:
         return Type.INT
     if aggregate.function in ("sum", "avg"):
         if not kind.numeric and kind not in _UNKNOWN:
-            _refuse(
+            refuse(
                 "not-a-number",
                 f"{aggregate.function}(...) needs numbers, '{aggregate.attribute}' is {kind.value}",
                 aggregate.place,
@@ -244,7 +242,7 @@ def _unary(unary: tree.Unary, scope: Scope) -> Type:
         return Type.BOOL
     kind = type_of(unary.operand, scope)
     if not kind.numeric and kind not in (*_UNKNOWN, Type.DURATION):
-        _refuse("not-a-number", f"'-' needs a number, this is {kind.value}", unary.place)
+        refuse("not-a-number", f"'-' needs a number, this is {kind.value}", unary.place)
     return kind
 
 
@@ -276,7 +274,7 @@ def _comparable(left: Type, right: Type, place: Place, scope: Scope, hint: str =
         hint = "a point in time is written TIMESTAMP '2026-01-31 12:00:00'"
     elif Type.DURATION in both and (left.numeric or right.numeric):
         hint = _length_hint(scope)
-    _refuse("not-comparable", f"{left.value} and {right.value} cannot be compared", place, hint)
+    refuse("not-comparable", f"{left.value} and {right.value} cannot be compared", place, hint)
 
 
 def _length_hint(scope: Scope) -> str:
@@ -299,7 +297,7 @@ def _arithmetic(binary: tree.Binary, left: Type, right: Type, scope: Scope) -> T
         timed = {left, right} & {Type.DURATION, Type.TIMESTAMP}
         hint = _length_hint(scope) if timed and (left.numeric or right.numeric) else ""
         message = f"{left.value} {binary.operator} {right.value} cannot be calculated"
-        _refuse("no-arithmetic", message, binary.place, hint)
+        refuse("no-arithmetic", message, binary.place, hint)
     return result
 
 
@@ -325,7 +323,7 @@ def _scaled(left: Type, operator: str, right: Type) -> Type | None:
 def _wants(argument: Expression, kind: Type, where: str, scope: Scope) -> None:
     found = type_of(argument, scope)
     if found is not kind and found not in _UNKNOWN:
-        _refuse("wrong-type", f"{where} needs {kind.value}, this is {found.value}", argument.place)
+        refuse("wrong-type", f"{where} needs {kind.value}, this is {found.value}", argument.place)
 
 
 def _call(call: tree.Call, scope: Scope) -> Type:
@@ -336,7 +334,7 @@ def _call(call: tree.Call, scope: Scope) -> Type:
     kinds = [type_of(a, scope) for a in call.arguments]
     if call.function == "abs":
         if not kinds[0].numeric and kinds[0] not in (*_UNKNOWN, Type.DURATION):
-            _refuse("not-a-number", f"abs(...) needs a number, this is {kinds[0].value}", call.arguments[0].place)
+            refuse("not-a-number", f"abs(...) needs a number, this is {kinds[0].value}", call.arguments[0].place)
         return kinds[0]
     return _common(call, kinds, scope)
 

@@ -34,10 +34,7 @@ def estimates(matcher: Matcher, complete: list[Match], timing: Timing) -> list[M
         likely = probability(matcher.subscription, match, lost, timing, published=losing.published)
         if likely >= losing.above:
             scored.append(replace(match, probability=likely, lost=lost))
-    order = {name: i for i, name in enumerate(matcher.subscription.positive)}
-    return sorted(
-        scored, key=lambda m: (m.completed_by, [b.at.number for b in m.bound], [order[b.step] for b in m.bound])
-    )
+    return sorted(scored, key=matcher.taking)
 
 
 def _lost_sets(subscription: CheckedSubscription) -> Iterator[frozenset[str]]:
@@ -72,11 +69,13 @@ def without(subscription: CheckedSubscription, lost: frozenset[str]) -> CheckedS
             hidden = []
     trailing = subscription.pattern.absent if isinstance(subscription.pattern, tree.Sequence) else ()
     having = subscription.tree.having
+    if having is not None and _having_holds(having, lost, subscription):
+        having = None
     return replace(
         subscription,
-        tree=replace(subscription.tree, having=None if having is not None and _mentions(having, lost) else having),
+        tree=replace(subscription.tree, having=having),
         pattern=tree.Sequence(tuple(parts), (*hidden, *trailing)),
-        steps={name: _step(step, lost) for name, step in subscription.steps.items()},
+        steps={name: _step(step, lost, subscription) for name, step in subscription.steps.items()},
     )
 
 
@@ -86,16 +85,47 @@ def _operator(operator: tree.Operator | None, lost: frozenset[str]) -> tree.Oper
     return operator
 
 
-def _step(step: CheckedStep, lost: frozenset[str]) -> CheckedStep:
-    """A condition that mentions a lost step holds; a lost step's variables compare, as a negated step's do."""
+def _having_holds(having: tree.Expression, lost: frozenset[str], subscription: CheckedSubscription) -> bool:
+    """HAVING that mentions a lost step holds; `duration` mentions the first and the last."""
+    ends = {subscription.positive[0], subscription.positive[-1]}
+    return _mentions(having, lost) or (bool(lost & ends) and _has(having, tree.Elapsed))
+
+
+def _step(step: CheckedStep, lost: frozenset[str], subscription: CheckedSubscription) -> CheckedStep:
+    """A condition that mentions a lost step holds; a lost step's variables compare, as a negated step's do.
+
+    `prev` mentions the step before, `duration` the first one.
+    """
     others = lost - {step.name}
-    conditions = tuple(c for c in step.conditions if not _mentions(c, others))
+    first, before = subscription.positive[0], _step_before(step.name, subscription)
+    conditions = tuple(
+        c
+        for c in step.conditions
+        if not _mentions(c, others)
+        and not (first in others and _has(c, tree.Elapsed))
+        and not (before in others and _has(c, tree.Previous))
+    )
     binders = tuple((v, e) for v, e in step.binders if not _mentions(e, others))
     if step.name in lost:
         conditions += tuple(tree.Binary("=", tree.Variable(v), e) for v, e in binders)
         binders = ()
     shape = replace(step.shape, negated=step.shape.negated or step.name in lost)
     return replace(step, shape=shape, conditions=conditions, binders=binders)
+
+
+def _step_before(step: str, subscription: CheckedSubscription) -> str | None:
+    """The positive step just before a step, negated ones included."""
+    before = None
+    for name, one in subscription.steps.items():
+        if name == step:
+            return before
+        if not one.shape.negated:
+            before = name
+    return before
+
+
+def _has(expression: tree.Expression, kind: type[tree.Node]) -> bool:
+    return any(isinstance(node, kind) for node in expression.walk())
 
 
 def _mentions(expression: tree.Expression, steps: frozenset[str]) -> bool:

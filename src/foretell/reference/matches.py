@@ -72,11 +72,12 @@ class Matcher:
         """All of them, chosen among by FIRST and LAST, in the order in which they are taken."""
         found = {m.identity: m for m in self._all()}
         chosen = [m for m in found.values() if self._is_chosen(m, found.values())]
+        return sorted(chosen, key=self.taking)
+
+    def taking(self, match: Match) -> tuple[object, ...]:
+        """The order in which matches are taken (LANGUAGE section 3)."""
         order = {name: i for i, name in enumerate(self.subscription.positive)}
-        return sorted(
-            chosen,
-            key=lambda m: (m.completed_by, [b.at.number for b in m.bound], [order[b.step] for b in m.bound]),
-        )
+        return match.completed_by, [b.at.number for b in match.bound], [order[b.step] for b in match.bound]
 
     def _all(self) -> Iterator[Match]:
         for occurrence in self.search().occurrences(self.subscription.pattern, Occurrence()):
@@ -121,13 +122,15 @@ class Matcher:
         """With its window kept, and its deadline passed if it has one."""
         window = self.subscription.within
         start, end = bound[0].at.event.start, bound[-1].at.event.end
-        if window is not None and end - start > window:
+        if window is not None and end > start + window:
             return None
         waits = [start] if any(isinstance(d, AbsentAfter) for d in duties) else []
+        steps = {b.step for b in bound}
         # Another event would do for `LAST a` as long as it fits into one window with the others.
         waits += [
             min((b.at.event.start for b in bound if b.step != chosen), default=math.inf)
-            for chosen in self.subscription.known_late & {b.step for b in bound}
+            for chosen, settling in self.subscription.known_late.items()
+            if chosen in steps and not settling & steps
         ]
         if not waits:
             return Match(bound, variables, start, end, None)
@@ -213,7 +216,7 @@ class Matcher:
             self.match_frame(match),
             this=at.event,
             previous=None if after is None else after.event,
-            last=None if after is None else after.event,
+            last=None if after is None else at.event,
             seen=events,
             before=events,
         )
@@ -236,9 +239,9 @@ class Matcher:
                 return not any(self._satisfies(step, match, e, after, before) for e in tried)
             case AbsentBefore(step=step):
                 # Only a lost first step can stand here without a window; then all that came before counts.
-                window = self.subscription.within
-                since = -math.inf if window is None else match.last.event.end - window
-                tried = [e for e in self.lane.events if self.lane.follows(match.first, e) and e.event.end >= since]
+                window = math.inf if self.subscription.within is None else self.subscription.within
+                earlier = [e for e in self.lane.events if self.lane.follows(match.first, e)]
+                tried = [e for e in earlier if match.last.event.end <= e.event.end + window]
                 return not any(self._satisfies(step, match, e, None, match.first) for e in tried)
             case AbsentAfter(step=step):
                 assert match.deadline is not None

@@ -61,7 +61,7 @@ def run(
     results: list[Result] = []
     for statement in program.statements:
         sources = statement.tree.streams
-        merged = sorted((e for name in sources for e in streams.get(name, [])), key=lambda e: e.key)
+        merged = sorted((_typed(e, statement) for name in sources for e in streams.get(name, [])), key=lambda e: e.key)
         times = [clock[name] for name in sources if name in clock]
         if until is not None:
             times.append(until)
@@ -105,44 +105,79 @@ def _derived(name: str, results: list[Result], statement: int) -> Iterator[Event
     ordered = sorted(results, key=lambda r: (r.completed_by, r.order))
     for index, result in enumerate(ordered):
         key = derived_key(result.completed_by, statement, index)
-        yield Event(name, result.attributes, result.notification.start, result.notification.end, key)
+        told = result.notification
+        yield Event(name, result.attributes, told.start, told.end, key, probability=told.probability)
+
+
+def _typed(event: Event, statement: CheckedStatement) -> Event:
+    """The event as the merged stream has it: INT as FLOAT where another stream has FLOAT, and so with time."""
+    wide = {n for n, kind in statement.attributes.items() if kind is Type.FLOAT}
+    attributes = {n: float(v) if n in wide and v is not None else v for n, v in event.attributes.items()}
+    if "stream" in statement.tree.per and "stream" not in attributes:
+        attributes["stream"] = event.stream
+    if statement.time is not Type.FLOAT:
+        return replace(event, attributes=attributes)
+    return replace(event, attributes=attributes, start=float(event.start), end=float(event.end))
 
 
 # ── rows ──
 
 
-def _matched(matcher: Matcher, match: Match) -> Result:
-    statement = matcher.subscription
-    attributes = _returned(matcher, match)
-    certain = match.probability == 1.0 and not match.lost
-    return Result(
-        Notification(
-            subscription=statement.name,
-            kind="match" if certain else "estimate",
-            key=_key(matcher.lane, statement),
-            start=match.start,
-            end=match.end,
-            probability=match.probability,
-            horizon=None,
-            id=_id(matcher),
-            bindings=_shown(attributes, statement.returns),
-            events={name: _named(statement, match, name) for name in statement.positive},
-            time_type=statement.time,
-        ),
-        attributes,
-        match.completed_by,
-        tuple(b.at.position for b in match.bound),
-        tuple(statement.positive.index(b.step) for b in match.bound),
+def _notification(
+    statement: CheckedSubscription | CheckedCorrelator,
+    lane: Lane,
+    start: int | float,
+    end: int | float,
+    attributes: Mapping[str, Scalar],
+    *,
+    kind: str = "match",
+    probability: float = 1.0,
+    id: Scalar = None,  # noqa: A002 - the column's name
+    events: Mapping[str, Scalar | list[Scalar]] | None = None,
+) -> Notification:
+    types = statement.returns if isinstance(statement, CheckedSubscription) else {"token": Type.STRING}
+    return Notification(
+        subscription=statement.name,
+        kind=kind,
+        key=_shown(lane.key, statement.attributes) if statement.tree.per else None,
+        start=start,
+        end=end,
+        probability=probability,
+        horizon=None,
+        id=id,
+        bindings=_shown(attributes, types),
+        events=events or {},
+        time_type=statement.time,
     )
 
 
-def _returned(matcher: Matcher, match: Match) -> dict[str, Scalar]:
-    """The RETURN columns, without RETURN the variables; as attributes, so with times as numbers."""
+def _matched(matcher: Matcher, match: Match) -> Result:
     statement = matcher.subscription
-    frame = matcher.match_frame(match)
     values: Mapping[str, Value] = match.variables
     if statement.tree.returns:
+        frame = matcher.match_frame(match)
         values = {r.name: value(r.expression, frame) for r in statement.tree.returns}
+    attributes = _attributes(statement, values)
+    # A match over estimates is no more certain than they are; they are taken as independent.
+    probability = match.probability * math.prod(b.at.event.probability for b in match.bound)
+    notification = _notification(
+        statement,
+        matcher.lane,
+        match.start,
+        match.end,
+        attributes,
+        kind="match" if probability == 1.0 and not match.lost else "estimate",
+        probability=probability,
+        id=_id(matcher),
+        events={name: _named(statement, match, name) for name in statement.positive},
+    )
+    positions = tuple(b.at.position for b in match.bound)
+    steps = tuple(statement.positive.index(b.step) for b in match.bound)
+    return Result(notification, attributes, match.completed_by, positions, steps)
+
+
+def _attributes(statement: CheckedSubscription, values: Mapping[str, Value]) -> dict[str, Scalar]:
+    """The RETURN columns, without RETURN the variables; as attributes, so with times as numbers."""
     return {name: _scalar(values.get(name), kind) for name, kind in statement.returns.items()}
 
 
@@ -164,13 +199,11 @@ def _shown(attributes: Mapping[str, Scalar], types: Mapping[str, Type]) -> dict[
     }
 
 
-def _key(lane: Lane, statement: CheckedSubscription | CheckedCorrelator) -> dict[str, Scalar] | None:
-    return _shown(lane.key, statement.attributes) if statement.tree.per else None
-
-
 def _id(matcher: Matcher) -> Scalar:
     found = matcher.parameters.get("id")
-    return str(found) if isinstance(found, datetime | timedelta) else found
+    if isinstance(found, datetime):
+        return format_timestamp((found - EPOCH) // timedelta(microseconds=1))
+    return None if isinstance(found, timedelta) else found
 
 
 def _named(statement: CheckedSubscription, match: Match, step: str) -> Scalar | list[Scalar]:
@@ -189,42 +222,31 @@ def _silences(matcher: Matcher, pattern: tree.Silence) -> Iterator[Result]:
         return any(all(holds(c, seen) for c in statement.steps[n.step.name].conditions) for n in pattern.absent)
 
     assert statement.within is not None
-    if statement.tree.having is not None and not holds(statement.tree.having, frame):
-        return
-    values = {r.name: value(r.expression, frame) for r in statement.tree.returns}
-    attributes = {name: _scalar(values.get(name), kind) for name, kind in statement.returns.items()}
     for start, end in silences(matcher.lane, satisfies, statement.within, matcher.now):
-        notification = Notification(
-            subscription=statement.name,
-            kind="match",
-            key=_key(matcher.lane, statement),
-            start=start,
-            end=end,
-            probability=1.0,
-            horizon=None,
-            id=_id(matcher),
-            bindings=_shown(attributes, statement.returns),
-            events={},
-            time_type=statement.time,
+        # A silence lasts from its start to its end, and that is its duration.
+        ends = [Event(statement.name, {}, time, time, deadline_key(time)) for time in (start, end)]
+        whole = replace(frame, first=ends[0], last=ends[1])
+        if statement.tree.having is not None and not holds(statement.tree.having, whole):
+            continue
+        attributes = _attributes(statement, {r.name: value(r.expression, whole) for r in statement.tree.returns})
+        yield Result(
+            _notification(statement, matcher.lane, start, end, attributes, id=_id(matcher)),
+            attributes,
+            deadline_key(end),
+            (),
+            (),
         )
-        yield Result(notification, attributes, deadline_key(end), (), ())
 
 
 def _tokens(statement: CheckedCorrelator, merged: list[Event]) -> Iterator[Result]:
-    for lane in lanes(merged, statement.tree.per, False):
+    for lane in lanes(merged, statement.tree.per, simultaneous=False):
         for order, (token, at) in enumerate(tokens(statement, lane)):
+            attributes = {"token": token}
             time = at.event.end
-            notification = Notification(
-                subscription=statement.name,
-                kind="token",
-                key=_key(lane, statement),
-                start=time,
-                end=time,
-                probability=1.0,
-                horizon=None,
-                id=None,
-                bindings={"token": token},
-                events={},
-                time_type=statement.time,
+            yield Result(
+                _notification(statement, lane, time, time, attributes, kind="token"),
+                attributes,
+                at.event.key,
+                (at.position,),
+                (order,),
             )
-            yield Result(notification, {"token": token}, at.event.key, (at.position,), (order,))
