@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foretell.events.notification import Notification
 from foretell.events.read import Loaded, LoadedTable
 from foretell.events.types import Scalar, Type, format_timestamp
-from foretell.filter.columns import Column, Strings, from_arrow
+from foretell.filter.columns import Column, Strings, evaluate, from_arrow
 from foretell.filter.predicates import Events, answers
 from foretell.language import tree
 from foretell.language.checked import Checked, CheckedCorrelator, CheckedSubscription
@@ -25,6 +25,7 @@ from foretell.machine.history import History, Lanes
 from foretell.machine.matches import Matches
 from foretell.machine.stage import Stage
 from foretell.plan.program import Program, UnsupportedError, build
+from foretell.plan.registers import mapped
 
 Ints = NDArray[np.int64]
 
@@ -258,6 +259,8 @@ class _Statement:
         for name, kind in self.checked.attributes.items():
             parts = [_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs]
             attributes[name] = _stacked(parts, kind)
+        if "stream" in self.checked.tree.per and not any("stream" in i.events.attributes for i in inputs):
+            attributes["stream"] = _stacked([i.events.stream for i in inputs], Type.STRING)
         time = _stacked([_typed(i.events.time, self.checked.time, len(i)) for i in inputs], self.checked.time)
         start = _stacked([_typed(i.events.start, self.checked.time, len(i)) for i in inputs], self.checked.time)
         stream = _stacked([i.events.stream for i in inputs], Type.STRING)
@@ -312,8 +315,8 @@ class _Statement:
         ones = [(one, self._result(row, matches, one, returned)) for one in self._ones(matches)]
         if self.checked.known_late:
             row.waiting += ones
-            ones = [(o, r) for o, r in row.waiting if o.known is not None and o.known < now]
-            row.waiting = [(o, r) for o, r in row.waiting if o.known is None or o.known >= now]
+            ones = [(o, r) for o, r in row.waiting if o.known is None or o.known < now]
+            row.waiting = [(o, r) for o, r in row.waiting if o.known is not None and o.known >= now]
         unique = {(o.lane, o.bound): (o, r) for o, r in ones}
         results = {id(o): r for o, r in unique.values()}
         chosen = row.chooser.chosen([o for o, _ in unique.values()])
@@ -338,8 +341,7 @@ class _Statement:
                 place = (self.engine.place_of_deadline(end),)
             else:
                 place = tuple(matches.history.order[bound[-1][0] - matches.history.base].tolist())
-                known = None
-            ones.append(One(i, int(matches.lane[i]), bound, place, end if late and known is None else known))
+            ones.append(One(i, int(matches.lane[i]), bound, place, known))
         return ones
 
     def _known(self, matches: Matches, bound: tuple[tuple[int, int], ...], late: bool) -> int | float | None:
@@ -348,9 +350,11 @@ class _Statement:
         assert within is not None
         begins = {p: history.events.start.values[p - history.base].item() for p, _ in bound}
         waits = [begins[bound[0][0]]] if late else []
-        for name in self.checked.known_late & {steps[s] for _, s in bound}:
-            others = [begins[p] for p, s in bound if steps[s] != name]
-            waits.append(min(others, default=math.inf))
+        names = {steps[s] for _, s in bound}
+        for name, settling in self.checked.known_late.items():
+            if name in names and not settling & names:
+                others = [begins[p] for p, s in bound if steps[s] != name]
+                waits.append(min(others, default=math.inf))
         return max(waits) + within if waits else None
 
     def _returned(self, matches: Matches) -> dict[str, Column]:
@@ -370,9 +374,7 @@ class _Statement:
                 names[step_name] = [*(names[step_name] or []), name]
             else:
                 names[step_name] = name
-        end = matches.end[i].item() if one.known is None or not checked.known_late else one.known
-        known = self._known(matches, one.bound, bool(matches.late[i])) if checked.known_late else None
-        end = known if known is not None else matches.end[i].item()
+        end = matches.end[i].item() if one.known is None else one.known
         attributes = {str(n): _attribute(c, i, checked.returns[n]) for n, c in returned.items()}
         bindings = {str(n): _binding(c, i, checked.returns[n], self.engine.strings) for n, c in returned.items()}
         notification = Notification(
@@ -421,22 +423,40 @@ class _Statement:
         results = []
         while since[lane] + within < now:
             start, since[lane] = since[lane], since[lane] + within
-            place = (self.engine.place_of_deadline(since[lane]),)
-            notification = Notification(
-                subscription=self.name,
-                kind="match",
-                key=dict(self.keys[lane]) if self.checked.tree.per else None,
-                start=start,
-                end=since[lane],
-                probability=1.0,
-                horizon=None,
-                id=row.id,
-                bindings={},
-                events={},
-                time_type=self.checked.time,
-            )
-            results.append(Result(notification, {}, place, (), ()))
+            results += self._silence(row, lane, start, since[lane])
         return results
+
+    def _silence(self, row: _Row, lane: int, start: int | float, end: int | float) -> list[Result]:
+        """A silence as a result, if HAVING holds. Its duration is its length."""
+        checked = self.checked
+        kind = Type.DURATION if checked.time is Type.TIMESTAMP else checked.time
+        length = _codes([end - start], kind)
+
+        def worth(expression: tree.Expression) -> Column:
+            plain = with_columns(expression, {"duration": length, **row.parameters})
+            return evaluate(plain, {"duration": length, **row.parameters}, length, None, self.engine.strings, kind, {})
+
+        if checked.tree.having is not None:
+            truth = worth(checked.tree.having)
+            if truth.nulls[0] or not truth.values[0]:
+                return []
+        returned = {r.name: worth(r.expression) for r in checked.tree.returns}
+        attributes = {str(n): _attribute(c, 0, checked.returns[n]) for n, c in returned.items()}
+        bindings = {str(n): _binding(c, 0, checked.returns[n], self.engine.strings) for n, c in returned.items()}
+        notification = Notification(
+            subscription=self.name,
+            kind="match",
+            key=dict(self.keys[lane]) if checked.tree.per else None,
+            start=start,
+            end=end,
+            probability=1.0,
+            horizon=None,
+            id=row.id,
+            bindings=bindings,
+            events={},
+            time_type=checked.time,
+        )
+        return [Result(notification, attributes, (self.engine.place_of_deadline(end),), (), ())]
 
     # ── results as events ──
 
@@ -471,6 +491,16 @@ class _Statement:
 
 
 # ── values ──
+
+
+def with_columns(expression: tree.Expression, columns: Mapping[str, Column]) -> tree.Expression:
+    """A silence's expression with its duration and parameters as attributes."""
+    match expression:
+        case tree.Elapsed():
+            return tree.Attribute(tree.This(), "duration")
+        case tree.Parameter(name=name):
+            return tree.Attribute(tree.This(), name)
+    return mapped(expression, lambda e: with_columns(e, columns))
 
 
 def _one(value: Scalar, kind: Type, strings: Strings) -> Column:

@@ -55,13 +55,13 @@ def _came_before(matches: Matches, step: str) -> Flags:
     within = matches.program.subscription.within
     assert within is not None
     times = matches.history.events.time.values
-    since = times[matches.last - matches.history.base] - within
+    ended = times[matches.last - matches.history.base]
     # Time goes up with the position, so the window is a range of positions.
-    low = matches.history.base + np.searchsorted(times, since, side="left")
+    low = matches.history.base + np.searchsorted(times + within, ended, side="left")
     everyone = np.arange(len(matches))
     asked = matches.nulls[:, matches.program.registers[Register("leading", step)]] == 0
     nothing = np.full(len(matches), -1, np.int64)
-    return asked & _came(matches, step, _Where(everyone, low, matches.first, nothing, matches.first))
+    return np.asarray(asked) & _came(matches, step, _Where(everyone, low, matches.first, nothing, matches.first))
 
 
 def _came_between(matches: Matches, number: int, step: str) -> Flags:

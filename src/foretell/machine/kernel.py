@@ -238,7 +238,7 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
         while instance != -1:
             next_instance = following[instance]
             here = state[instance]
-            stays = time - began[instance] <= state_within[here]
+            stays = state_within[here] < 0 or time <= began[instance] + state_within[here]
             if not stays and state_waits[here]:
                 _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
             if stays:
@@ -289,7 +289,7 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
                         ):
                             continue
                         there = edge_target[edge]
-                        if time - began[instance] > state_within[there]:
+                        if state_within[there] >= 0 and time > began[instance] + state_within[there]:
                             continue
                         # An instance that does not stay moves along its last edge; otherwise a copy does.
                         if passes != everyone and edge + 1 == stop_edge:
@@ -350,7 +350,7 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
             _keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch, registers,
                   counters, stacks)
             there = edge_target[edge]
-            if time - event_start[row] > state_within[there]:
+            if state_within[there] >= 0 and time > event_start[row] + state_within[there]:
                 continue
             if state_accept[there] >= 0:
                 _emit(there, lane, row, position, target, registers, output, counters)
@@ -386,7 +386,7 @@ def pass_time(now: Any, lane_count: int, program: Any, pool: Any, lanes: Any, re
         while instance != -1:
             next_instance = following[instance]
             here = state[instance]
-            if now - began[instance] > state_within[here]:
+            if state_within[here] >= 0 and now > began[instance] + state_within[here]:
                 if state_waits[here]:
                     _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
                 if previous == -1:

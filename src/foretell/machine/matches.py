@@ -332,7 +332,8 @@ class _Gathering:
         kind = (
             Type.DURATION if matches.program.subscription.time is Type.TIMESTAMP else matches.program.subscription.time
         )
-        return Column(kind, passed, ended.nulls)
+        # What comes before the match, as a negation may, has no duration.
+        return Column(kind, passed, ended.nulls | (until < matches.first[self.rows.match]))
 
     def _aggregate(self, aggregate: tree.Aggregate) -> Column:
         matches = self.matches

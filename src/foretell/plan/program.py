@@ -239,10 +239,9 @@ class _Lowering:
                 updates.append(Update(RUN, slot, 0, code))
             else:
                 updates.append(Update(SET, slot, self.registers.column(of_this(expression))))
-        for gap in self._gaps(edge):
-            updates.append(Update(GAP, self.registers.registers[Register("where")], list(self.deferred).index(gap)))
-        for absent in edge.leading:
-            updates.append(Update(POSITION, self.registers.registers[Register("leading", absent)], 0))
+        numbers, deferred = self.registers.registers, list(self.deferred)
+        updates += [Update(GAP, numbers[Register("where")], deferred.index(gap)) for gap in self._gaps(edge)]
+        updates += [Update(POSITION, numbers[Register("leading", absent)], 0) for absent in edge.leading]
         for register, slot in list(self.registers.registers.items()):
             update = self._update(register, slot, step, before, beginning=edge.source is None)
             if update is not None:
@@ -315,7 +314,6 @@ class _Lowering:
         counts = np.bincount([e.source for e in edges if e.source is not None], minlength=len(states))
         edge_starts = len(starting) + np.concatenate([[0], np.cumsum(counts)])
         within = self.subscription.within
-        limit: float | int = np.iinfo(np.int64).max if self.subscription.time is not Type.FLOAT else np.inf
         update_starts = np.cumsum([0, *(len(u) for u in updates)])
         flat = [u for some in updates for u in some]
         threads = np.array(self.threads, np.int64).reshape(-1, 5)
@@ -334,7 +332,7 @@ class _Lowering:
             span[[c for c, _ in judged]],
             np.stack([update_starts[:-1], update_starts[1:]], axis=1),
             np.array([e.target for e in edges], np.int64),
-            np.full(len(states), limit if within is None else within, self._time_dtype()),
+            np.full(len(states), -1 if within is None else within, self._time_dtype()),
             np.array([0 if isinstance(s.term, Done) and not s.term.trailing else -1 for s in states], np.int64),
             np.array([isinstance(s.term, Done) and bool(s.term.trailing) for s in states], np.int64),
             np.array(starting, np.int64),

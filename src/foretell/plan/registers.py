@@ -181,7 +181,7 @@ def _rewritten(expression: tree.Expression, own: str | None, repeated: bool, *, 
             return tree.Call("coalesce", (expression, tree.Literal(0)))
         case tree.Aggregate(function="avg", step=step, attribute=attribute):
             return tree.Binary("/", tree.Aggregate("sum", step, attribute), tree.Aggregate("count", step, attribute))
-    return _mapped(expression, lambda e: _rewritten(e, own, repeated, in_operator=in_operator))
+    return mapped(expression, lambda e: _rewritten(e, own, repeated, in_operator=in_operator))
 
 
 def _alone(function: str, attribute: str | None) -> tree.Expression:
@@ -217,10 +217,10 @@ def of_this(expression: tree.Expression) -> tree.Expression:
             return tree.StreamOf(tree.This())
         case tree.TimeOf():
             return tree.TimeOf(tree.This())
-    return _mapped(expression, of_this)
+    return mapped(expression, of_this)
 
 
-def _mapped(node: AnyNode, change) -> AnyNode:  # type: ignore[no-untyped-def]
+def mapped(node: AnyNode, change) -> AnyNode:  # type: ignore[no-untyped-def]
     """The node with every expression below it changed."""
     changes = {}
     for one in fields(node):
