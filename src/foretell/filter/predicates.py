@@ -35,9 +35,17 @@ class Events:
         return evaluate(expression, self.attributes, self.time, self.stream, strings, self.time.kind, self.types)
 
 
-def answers(predicates: Sequence[Sequence[Expression]], events: Events, strings: Strings) -> NDArray[np.uint8]:
-    """A row for each predicate (a conjunction of conditions), a flag for each event."""
-    known: dict[Expression, NDArray[np.bool_]] = {}
+def answers(
+    predicates: Sequence[Sequence[Expression]],
+    events: Events,
+    strings: Strings,
+    given: Mapping[Expression, NDArray[np.bool_]] | None = None,
+) -> NDArray[np.uint8]:
+    """A row for each predicate (a conjunction of conditions), a flag for each event.
+
+    `given` are the answers to conditions that are not about one event alone, such as being every third.
+    """
+    known: dict[Expression, NDArray[np.bool_]] = dict(given or {})
     result = np.ones((len(predicates), len(events)), np.uint8)
     for row, conditions in zip(result, predicates, strict=True):
         for condition in conditions:

@@ -210,7 +210,7 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
     """
     (state_thread, thread_kind, thread_predicate, thread_code, thread_negation, negation_predicate, negation_code,
      state_edge, edge_thread, edge_predicate, edge_code, edge_update, edge_target, state_within, state_accept,
-     state_waits, start_edge) = program
+     state_waits, start_edge, state_tick, tick_slot, tick_predicate, tick_code) = program
     (event_lane, event_time, event_start, event_position, predicates) = events
     (state, following, began, first_position, free) = pool
     (lane_head, lane_length) = lanes
@@ -242,6 +242,14 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
             if not stays and state_waits[here]:
                 _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
             if stays:
+                for tick in range(state_tick[here], state_tick[here + 1]):
+                    predicate = tick_predicate[tick]
+                    if (predicate < 0 or predicates[predicate, row]) and _judge(
+                        tick_code[tick, 0], tick_code[tick, 1], code, batch, row, registers, instance, stacks
+                    ):
+                        counted = tick_slot[tick]
+                        slot_i[instance, counted] = 1 if slot_null[instance, counted] else slot_i[instance, counted] + 1
+                        slot_null[instance, counted] = 0
                 # Which threads let the event pass, and which may bind it, as bits.
                 passes, permits = 0, 0
                 first_thread, stop_thread = state_thread[here], state_thread[here + 1]

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events, answers
+from foretell.language.tree import Expression
 from foretell.machine import kernel
-from foretell.plan.program import Program
-from foretell.plan.registers import Known, Start
+from foretell.plan.program import Program, is_static
+from foretell.plan.registers import Every, Known, Start
 
 Ints = NDArray[np.int64]
 
@@ -46,6 +47,7 @@ class Stage:
     strings: Strings
     capacity: int = 1024
     parameters: Mapping[str, Column] = field(default_factory=dict)
+    ordinals: dict[tuple[object, ...], int] = field(default_factory=dict)
     pool: tuple[NDArray[Any], ...] = field(init=False)
     lanes: tuple[Ints, Ints] = field(init=False)
     registers: tuple[NDArray[Any], ...] = field(init=False)
@@ -110,7 +112,7 @@ class Stage:
         count = len(events)
         self._room_for_lanes(lane_count)
         columns, nulls = self._columns(events)
-        flags = answers(self.program.predicates, events, self.strings)
+        flags = answers(self.program.predicates, events, self.strings, self._every(events, lane))
         if not len(flags):
             flags = np.zeros((1, count), np.uint8)
         position = np.arange(first_position, first_position + count, dtype=np.int64)
@@ -181,6 +183,30 @@ class Stage:
         columns = list(self.parameters.values()) or [Column(Type.INT, np.zeros(1, np.int64), np.ones(1, np.bool_))]
         words = np.stack([np.ascontiguousarray(c.values).view(np.int64) for c in columns])
         return words.view(np.float64), words, np.stack([c.nulls.astype(np.uint8) for c in columns])
+
+    def _every(self, events: Events, lane: Ints) -> dict[Expression, NDArray[np.bool_]]:
+        """Which events are the index-th of their lane that satisfy a step, by `a[i]` where nothing precedes it."""
+        asked = {c for p in self.program.predicates for c in p if isinstance(c, Every)}
+        return {every: self._is_every(every, events, lane) for every in asked}
+
+    def _is_every(self, every: Every, events: Events, lane: Ints) -> NDArray[np.bool_]:
+        step = self.program.subscription.steps[every.step]
+        values = [events.worth(expression, self.strings) for _, expression in step.binders]
+        satisfied = np.ones(len(events), np.bool_)
+        for condition in step.counted:
+            if not is_static(condition):
+                continue
+            truth = events.worth(condition, self.strings)
+            satisfied &= (truth.values != 0) & ~truth.nulls
+        for value in values:
+            satisfied &= ~value.nulls
+        result = np.zeros(len(events), np.bool_)
+        for row in np.flatnonzero(satisfied).tolist():
+            # Each binding of the step's variables is counted by itself, as each is a match of its own.
+            key = (every, int(lane[row]), *(value.values[row].item() for value in values))
+            self.ordinals[key] = self.ordinals.get(key, 0) + 1
+            result[row] = self.ordinals[key] % every.index == 0
+        return result
 
     def _columns(self, events: Events) -> tuple[Ints, NDArray[np.uint8]]:
         """The columns that conditions compare, as one matrix of 64-bit words."""

@@ -18,8 +18,8 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan import automaton as machine
 from foretell.plan.bytecode import Code, Linked, Op, compile_expression, link
-from foretell.plan.registers import Register, Registers, Start, Viewpoint, of_this
-from foretell.plan.terms import Done, Link, Term, threads
+from foretell.plan.registers import Every, Register, Registers, Start, Ticks, Viewpoint, of_this
+from foretell.plan.terms import Done, Link, Term, moves, threads
 
 Ints = NDArray[np.int64]
 
@@ -99,6 +99,7 @@ class _Lowering:
         self.predicates: dict[tuple[tree.Expression, ...], int] = {}
         self.threads: list[tuple[int, int, int, int, int]] = []
         self.negations: list[tuple[int, int]] = []
+        self.ticks: list[tuple[int, int, int]] = []
         self.deferred: dict[str, None] = {}
         self.leading = {step: None for edge in self.automaton.edges for step in edge.leading}
         if subscription.simultaneous:
@@ -111,19 +112,19 @@ class _Lowering:
         states, edges = self.automaton.states, self.automaton.edges
         for absent in self.leading:
             self.registers.register(Register("leading", absent), Type.INT)
-        if any(e.leaf.index for e in edges):
-            raise UnsupportedError("a[i]")
-        thread_starts = [0]
+        thread_starts, tick_starts = [0], [0]
         for state in states:
             self._threads(state)
             thread_starts.append(len(self.threads))
+            self._ticking(state)
+            tick_starts.append(len(self.ticks))
         ordered = sorted(edges, key=lambda e: -1 if e.source is None else e.source)
         judged = [self._judged(edge) for edge in ordered]
         variables = [self._variables(edge) for edge in ordered]
         # All registers are known only now; an edge writes every one that its event has a part in.
         updates = [self._updates(edge, some) for edge, some in zip(ordered, variables, strict=True)]
         linked = link(self.codes)
-        return self._program(ordered, judged, updates, thread_starts, linked)
+        return self._program(ordered, judged, updates, thread_starts, tick_starts, linked)
 
     # ── states ──
 
@@ -147,6 +148,18 @@ class _Lowering:
                 code, predicate = self._split(self.subscription.steps[step].conditions, view)
                 self.negations.append((predicate, code))
             self.threads.append((kind, where[1], where[0], first, len(self.negations)))
+
+    def _ticking(self, state: machine.State) -> None:
+        """What a state counts: the events that satisfy each a[i] it waits for."""
+        leaves = {move.leaf: None for move in moves(state.term) if move.leaf.index and move.leaf.counted_here}
+        for leaf in leaves:
+            step = self.subscription.steps[leaf.step]
+            if any(v not in state.variables for v, _ in step.binders):
+                raise UnsupportedError("a[i] that binds a variable after something else")
+            view = Viewpoint(self.registers, leaf.step, leaf.step, state.bound)
+            code, predicate = self._split(step.counted, view)
+            slot = self.registers.register(Register("ticks", leaf.step), Type.INT)
+            self.ticks.append((slot, predicate, code))
 
     def _links(self, term: Term) -> tuple[Link, ...]:
         """The links of a state's threads; one that is done but for a negation waits for its window to pass."""
@@ -199,6 +212,10 @@ class _Lowering:
         view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound, binding)
         own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
         own += [tree.IsNull(e, negated=True) for _, e in edge.binding]
+        if edge.leaf.index and edge.leaf.counted_here:
+            own.append(tree.Binary("=", Ticks(edge.leaf.step), tree.Literal(edge.leaf.index)))
+        elif edge.leaf.index:
+            own.append(Every(edge.leaf.step, edge.leaf.index))
         code, predicate = self._split(own, view)
         waited = [c for c in edge.judged if c.owner != edge.leaf.step]
         for condition in waited:
@@ -267,7 +284,7 @@ class _Lowering:
             return Update(SET, slot, self.registers.column(Start())) if beginning else None
         if register.kind == "where":
             return Update(POSITION, slot, 0)
-        if register.step != step or register.kind in ("variable", "leading"):
+        if register.step != step or register.kind in ("variable", "leading", "ticks"):
             return None
         if register.kind == "position":
             return Update(POSITION, slot, 0)
@@ -305,6 +322,7 @@ class _Lowering:
         judged: list[tuple[int, int]],
         updates: list[list[Update]],
         thread_starts: list[int],
+        tick_starts: list[int],
         linked: Linked,
     ) -> Program:
         states = self.automaton.states
@@ -318,6 +336,7 @@ class _Lowering:
         flat = [u for some in updates for u in some]
         threads = np.array(self.threads, np.int64).reshape(-1, 5)
         negations = np.array(self.negations, np.int64).reshape(-1, 2)
+        ticks = np.array(self.ticks, np.int64).reshape(-1, 3)
         arrays = (
             np.array(thread_starts, np.int64),
             threads[:, 0].copy(),
@@ -336,6 +355,10 @@ class _Lowering:
             np.array([0 if isinstance(s.term, Done) and not s.term.trailing else -1 for s in states], np.int64),
             np.array([isinstance(s.term, Done) and bool(s.term.trailing) for s in states], np.int64),
             np.array(starting, np.int64),
+            np.array(tick_starts, np.int64),
+            ticks[:, 0].copy(),
+            ticks[:, 1].copy(),
+            span[ticks[:, 2]],
         )
         code_of_update = span[[u.code for u in flat]]
         floats = [u.kind == RUN and self._is_float(u.slot) for u in flat]
@@ -379,5 +402,6 @@ def is_static(condition: tree.Expression) -> bool:
         tree.Elapsed,
         tree.Variable,
         tree.Parameter,
+        Ticks,
     )
     return not any(isinstance(node, outside) for node in condition.walk())

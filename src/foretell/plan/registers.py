@@ -32,6 +32,21 @@ class Known(tree.Expression):
 
 
 @dataclass(frozen=True)
+class Every(tree.Expression):
+    """Whether the event being tried is an index-th of its lane that satisfies a step: a predicate with a memory."""
+
+    step: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Ticks(tree.Expression):
+    """How many events have satisfied a step since what precedes it: a register that counts."""
+
+    step: str
+
+
+@dataclass(frozen=True)
 class Began(tree.Expression):
     """When the match began, as a register."""
 
@@ -104,6 +119,8 @@ class Viewpoint:
                 return self._began()
             case Known():
                 return self.registers.of_event(expression)
+            case Ticks(step=step):
+                return Operand("slot", self.registers.register(Register("ticks", step), Type.INT), Type.INT)
             case tree.Aggregate():
                 return self._aggregate(expression)
             case tree.Parameter(name=name):
@@ -111,7 +128,7 @@ class Viewpoint:
                 return Operand("parameter", list(parameters).index(name), parameters[name])
         references = {node for node in expression.walk() if isinstance(node, tree.EventReference)}
         inside = {type(node) for node in expression.walk()}
-        if len(references) != 1 or inside & {tree.Variable, tree.Parameter, tree.Aggregate, Began, tree.Elapsed}:
+        if len(references) != 1 or inside & {tree.Variable, tree.Parameter, tree.Aggregate, Began, tree.Elapsed, Ticks}:
             return None
         operand = self._of(references.pop(), of_this(expression))
         # The register of an unbound step is NULL, so what is kept there must be NULL where its attributes are.
