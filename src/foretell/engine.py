@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -341,8 +341,19 @@ class _Statement:
                 place = (self.engine.place_of_deadline(end),)
             else:
                 place = tuple(matches.history.order[bound[-1][0] - matches.history.base].tolist())
-            ones.append(One(i, int(matches.lane[i]), bound, place, known))
+            ones.append(One(i, int(matches.lane[i]), bound, place, known, self._instants(matches.history)))
         return ones
+
+    def _instants(self, history: History) -> Callable[[int], tuple[int, int]]:
+        """The first and the last position of the instant of an event, where ties are simultaneous."""
+
+        def instants(position: int) -> tuple[int, int]:
+            at = np.array([position])
+            simultaneous = self.checked.simultaneous
+            last = int(history.instant_after(at, simultaneous)[0]) - 1
+            return int(history.instant_of(at, simultaneous)[0]), last
+
+        return instants
 
     def _known(self, matches: Matches, bound: tuple[tuple[int, int], ...], late: bool) -> int | float | None:
         """When a match with a LAST that nothing follows is known: decision 0002, item 11."""

@@ -6,7 +6,7 @@ equal matches, AFTER MATCH what the matches taken so far exclude.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from foretell.language import tree
@@ -21,6 +21,7 @@ class One:
     bound: tuple[tuple[int, int], ...]  # (position, step), by position
     order: tuple[int, ...]
     known: float | int | None = None
+    instants: Callable[[int], tuple[int, int]] = lambda position: (position, position)
 
     @property
     def first(self) -> int:
@@ -93,7 +94,8 @@ class Taker:
             case tree.Policy.SKIP_PAST_LAST:
                 if match.first <= self.past.get(match.lane, -1):
                     return False
-                self.past[match.lane] = max(self.past.get(match.lane, -1), match.last)
+                # What is of the same instant does not come after it.
+                self.past[match.lane] = max(self.past.get(match.lane, -1), match.instants(match.last)[1])
             case tree.Policy.SKIP_TO_FIRST | tree.Policy.SKIP_TO_LAST:
                 if match.first < self.past.get(match.lane, -1):
                     return False
@@ -101,5 +103,5 @@ class Taker:
                 events = match.of(self.step)
                 if events:
                     to = events[0] if self.policy is tree.Policy.SKIP_TO_FIRST else events[-1]
-                    self.past[match.lane] = max(self.past.get(match.lane, -1), to)
+                    self.past[match.lane] = max(self.past.get(match.lane, -1), match.instants(to)[0])
         return True

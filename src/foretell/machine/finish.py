@@ -61,7 +61,8 @@ def _came_before(matches: Matches, step: str) -> Flags:
     everyone = np.arange(len(matches))
     asked = matches.nulls[:, matches.program.registers[Register("leading", step)]] == 0
     nothing = np.full(len(matches), -1, np.int64)
-    return np.asarray(asked) & _came(matches, step, _Where(everyone, low, matches.first, nothing, matches.first))
+    high = matches.history.instant_of(matches.first, matches.program.subscription.simultaneous)
+    return np.asarray(asked) & _came(matches, step, _Where(everyone, low, high, nothing, matches.first))
 
 
 def _came_between(matches: Matches, number: int, step: str) -> Flags:
@@ -69,7 +70,10 @@ def _came_between(matches: Matches, number: int, step: str) -> Flags:
     gaps = matches.gaps
     mine = gaps.negation == number
     after, before = gaps.after[mine], gaps.before[mine]
-    return _came(matches, step, _Where(gaps.match[mine], after + 1, before, after, before))
+    simultaneous = matches.program.subscription.simultaneous
+    low = matches.history.instant_after(after, simultaneous)
+    high = matches.history.instant_of(before, simultaneous)
+    return _came(matches, step, _Where(gaps.match[mine], low, high, after, before))
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,20 @@ class History:
             self.order[part],
         )
 
+    def instant_of(self, positions: Ints, simultaneous: bool) -> Ints:
+        """Where the instant of an event begins: what comes before it lies before that."""
+        if not simultaneous:
+            return positions
+        times = self.events.time.values
+        return self.base + np.searchsorted(times, times[positions - self.base], side="left")
+
+    def instant_after(self, positions: Ints, simultaneous: bool) -> Ints:
+        """Where what follows an event begins."""
+        if not simultaneous:
+            return positions + 1
+        times = self.events.time.values
+        return self.base + np.searchsorted(times, times[positions - self.base], side="right")
+
     def gather(self, column: Column, positions: Ints) -> Column:
         """A column's values at positions; NULL at a negative one."""
         absent = positions < 0

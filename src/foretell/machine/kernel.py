@@ -14,8 +14,8 @@ Arrays that go together travel as tuples, in this order:
 | code | operations, constants, heap of strings |
 | events | lane, end time, start time, position, flags of the predicates |
 | batch | columns as floats, as integers, nulls; parameters likewise |
-| pool | of each instance: state, next in its lane, when it began, position of its first event; free instances |
-| lanes | first instance, number of instances |
+| pool | of each instance: state, next in its lane, when it began, position of its first event, is it over; free ones |
+| lanes | first instance, how many; of the present instant: first, last and number of new ones, its time |
 | registers | slots as floats, as integers, nulls; chain; nodes: parent, position, step; row of a FOR EACH table |
 | output | of each match: state, lane, row of its last event, first position, chain, slots, nulls |
 | counters | free instances, next node, matches written, what ran out |
@@ -201,19 +201,47 @@ def _emit(there: int, lane: int, row: int, first: int, instance: int, registers:
 
 
 @kernel
-def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, updates: Any, code: Any, events: Any,
-               batch: Any, pool: Any, lanes: Any, registers: Any, output: Any, counters: Array, stacks: Any) -> int:
+def _settle(lane: int, pool: Any, lanes: Any, counters: Array) -> None:
+    """Ends an instant of simultaneous events in a lane."""
+    (_, following, _, _, over, free) = pool
+    (lane_head, lane_length, new_head, new_last, new_length, _) = lanes
+    previous = -1
+    instance = lane_head[lane]
+    while instance != -1:
+        next_instance = following[instance]
+        if over[instance]:
+            over[instance] = 0
+            if previous == -1:
+                lane_head[lane] = next_instance
+            else:
+                following[previous] = next_instance
+            free[counters[0]] = instance
+            counters[0] += 1
+            lane_length[lane] -= 1
+        else:
+            previous = instance
+        instance = next_instance
+    if new_head[lane] != -1:
+        following[new_last[lane]] = lane_head[lane]
+        lane_head[lane] = new_head[lane]
+        lane_length[lane] += new_length[lane]
+        new_head[lane], new_last[lane], new_length[lane] = -1, -1, 0
+
+
+@kernel
+def run_events(first: int, stop: int, simultaneous: bool, fan: tuple[int, int, int], program: Any, updates: Any,
+               code: Any, events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, output: Any, counters: Array, stacks: Any) -> int:
     """Feeds the events `first` to `stop` of a batch, in order, to the machine; returns where it stopped.
 
     `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes
-    one of them may need.
+    one of them may need. Where events are simultaneous, an instant ends with the first later event of the lane.
     """
     (state_thread, thread_kind, thread_predicate, thread_code, thread_negation, negation_predicate, negation_code,
      state_edge, edge_thread, edge_predicate, edge_code, edge_update, edge_target, state_within, state_accept,
      state_waits, start_edge, state_tick, tick_slot, tick_predicate, tick_code) = program
     (event_lane, event_time, event_start, event_position, predicates) = events
-    (state, following, began, first_position, free) = pool
-    (lane_head, lane_length) = lanes
+    (state, following, began, first_position, over, free) = pool
+    (lane_head, lane_length, new_head, new_last, new_length, lane_time) = lanes
     (_, slot_i, slot_null, chain, node_parent, _, _, parameter_row) = registers
     slots = slot_i.shape[1]
     moving, beginning, nodes = fan
@@ -221,6 +249,10 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
         lane = event_lane[row]
         time = event_time[row]
         position = event_position[row]
+        if simultaneous and time > lane_time[lane]:
+            # Only now is the instant before over: what it ended goes, what it made may be seen.
+            _settle(lane, pool, lanes, counters)
+            lane_time[lane] = time
         most = lane_length[lane] * moving + beginning
         if counters[0] < most:
             counters[3] = FULL_POOL
@@ -238,7 +270,8 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
         while instance != -1:
             next_instance = following[instance]
             here = state[instance]
-            stays = state_within[here] < 0 or time <= began[instance] + state_within[here]
+            in_time = state_within[here] < 0 or time <= began[instance] + state_within[here]
+            stays = in_time
             if not stays and state_waits[here]:
                 _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
             if stays:
@@ -300,7 +333,7 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
                         if state_within[there] >= 0 and time > began[instance] + state_within[there]:
                             continue
                         # An instance that does not stay moves along its last edge; otherwise a copy does.
-                        if passes != everyone and edge + 1 == stop_edge:
+                        if passes != everyone and edge + 1 == stop_edge and not simultaneous:
                             target = instance
                         else:
                             counters[0] -= 1
@@ -330,6 +363,9 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
                             if fresh_last == -1:
                                 fresh_last = target
             if stays:
+                previous = instance
+            elif simultaneous and in_time:
+                over[instance] = 1  # other events of this instant may still be bound
                 previous = instance
             else:
                 if previous == -1:
@@ -371,7 +407,13 @@ def run_events(first: int, stop: int, fan: tuple[int, int, int], program: Any, u
             if fresh_last == -1:
                 fresh_last = target
 
-        if fresh != -1:
+        if fresh != -1 and simultaneous:
+            following[fresh_last] = new_head[lane]
+            if new_head[lane] == -1:
+                new_last[lane] = fresh_last
+            new_head[lane] = fresh
+            new_length[lane] += fresh_length
+        elif fresh != -1:
             following[fresh_last] = lane_head[lane]
             lane_head[lane] = fresh
             lane_length[lane] += fresh_length
@@ -383,9 +425,11 @@ def pass_time(now: Any, lane_count: int, program: Any, pool: Any, lanes: Any, re
               counters: Array) -> int:
     """Lets time pass in all lanes: what waits for its window to pass is a match. Returns where room ran out."""
     state_within, state_waits = program[13], program[15]
-    (state, following, began, first_position, free) = pool
-    (lane_head, lane_length) = lanes
+    (state, following, began, first_position, _, free) = pool
+    (lane_head, lane_length, _, _, _, lane_time) = lanes
     for lane in range(lane_count):
+        if now > lane_time[lane]:
+            _settle(lane, pool, lanes, counters)
         if output[0].size - counters[2] < lane_length[lane]:
             counters[3] = FULL_OUTPUT
             return lane

@@ -49,7 +49,7 @@ class Stage:
     parameters: Mapping[str, Column] = field(default_factory=dict)
     ordinals: dict[tuple[object, ...], int] = field(default_factory=dict)
     pool: tuple[NDArray[Any], ...] = field(init=False)
-    lanes: tuple[Ints, Ints] = field(init=False)
+    lanes: tuple[NDArray[Any], ...] = field(init=False)
     registers: tuple[NDArray[Any], ...] = field(init=False)
     nodes: tuple[Ints, Ints, Ints] = field(init=False)
     counters: Ints = field(init=False)
@@ -59,7 +59,7 @@ class Stage:
         self._time = np.float64 if self.program.subscription.time is Type.FLOAT else np.int64
         self.counters = np.zeros(4, np.int64)
         self._free = np.zeros(0, np.int64)
-        self.lanes = (np.full(16, -1, np.int64), np.zeros(16, np.int64))
+        self.lanes = self._new_lanes(16)
         self.pool = self._new_pool(0)
         self.nodes = tuple(np.empty(0, np.int64) for _ in range(3))  # type: ignore[assignment]
         self.registers = (np.zeros((0, slots), np.int64), np.zeros((0, slots), np.uint8), *self._new_heads(0))
@@ -72,6 +72,7 @@ class Stage:
             np.full(size, -1, np.int64),  # the next instance of its lane
             np.zeros(size, self._time),  # when it began
             np.zeros(size, np.int64),  # the position of its first event
+            np.zeros(size, np.uint8),  # whether it ends with the present instant
         )
 
     def _new_heads(self, size: int) -> tuple[Ints, Ints]:
@@ -95,13 +96,17 @@ class Stage:
         self.nodes = tuple(np.concatenate([a, np.zeros(by, np.int64)]) for a in self.nodes)  # type: ignore[assignment]
 
     def _room_for_lanes(self, count: int) -> None:
-        heads, lengths = self.lanes
-        if count > len(heads):
-            more = max(count, 2 * len(heads)) - len(heads)
-            self.lanes = (
-                np.concatenate([heads, np.full(more, -1, np.int64)]),
-                np.concatenate([lengths, np.zeros(more, np.int64)]),
-            )
+        known = len(self.lanes[0])
+        if count > known:
+            more = self._new_lanes(max(count, 2 * known) - known)
+            self.lanes = tuple(np.concatenate([a, b]) for a, b in zip(self.lanes, more))
+
+    def _new_lanes(self, count: int) -> tuple[NDArray[Any], ...]:
+        """The first instance and how many; of the present instant the first, the last and how many; its time."""
+        heads = [np.full(count, -1, np.int64) for _ in range(3)]
+        lengths = [np.zeros(count, np.int64) for _ in range(2)]
+        never = -np.inf if self._time is np.float64 else np.iinfo(np.int64).min
+        return heads[0], lengths[0], heads[1], heads[2], lengths[1], np.full(count, never, self._time)
 
     # ── a batch ──
 
@@ -129,6 +134,7 @@ class Stage:
             done = kernel.run_events(
                 done,
                 count,
+                self.program.subscription.simultaneous,
                 self.program.fan,
                 self.program.arrays,
                 self.program.updates,

@@ -102,8 +102,8 @@ class _Lowering:
         self.ticks: list[tuple[int, int, int]] = []
         self.deferred: dict[str, None] = {}
         self.leading = {step: None for edge in self.automaton.edges for step in edge.leading}
-        if subscription.simultaneous:
-            raise UnsupportedError("TIES SIMULTANEOUS")
+        if subscription.simultaneous and any(isinstance(n, tree.Conjunction) for n in subscription.pattern.walk()):
+            raise UnsupportedError("TIES SIMULTANEOUS with &")
 
     def build(self) -> Program:
         for name in self.subscription.positive:
