@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings, evaluate
 from foretell.language.tree import Expression
+from foretell.plan.registers import AnyOf
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,25 @@ def answers(
     `given` are the answers to conditions that are not about one event alone, such as being every third.
     """
     known: dict[Expression, NDArray[np.bool_]] = dict(given or {})
-    result = np.ones((len(predicates), len(events)), np.uint8)
-    for row, conditions in zip(result, predicates, strict=True):
+
+    def truth(condition: Expression) -> NDArray[np.bool_]:
+        if condition not in known:
+            if isinstance(condition, AnyOf):
+                known[condition] = np.zeros(len(events), np.bool_)
+                for option in condition.predicates:
+                    known[condition] |= both(option)
+            else:
+                found = events.worth(condition, strings)
+                known[condition] = (found.values != 0) & ~found.nulls
+        return known[condition]
+
+    def both(conditions: Sequence[Expression]) -> NDArray[np.bool_]:
+        result = np.ones(len(events), np.bool_)
         for condition in conditions:
-            if condition not in known:
-                truth = events.worth(condition, strings)
-                known[condition] = (truth.values != 0) & ~truth.nulls
-            row &= known[condition]
+            result &= truth(condition)
+        return result
+
+    result = np.empty((len(predicates), len(events)), np.uint8)
+    for row, conditions in zip(result, predicates, strict=True):
+        row[:] = both(conditions)
     return result

@@ -1,9 +1,12 @@
 """Instances with registers: one flat loop over events (Cayuga section 2.3; DESIGN section 3).
 
 An instance is a partial match at a state. On each event of its lane it may bind the event along an edge, which makes a
-new instance further on, and it stays where it is if every operator it waits under lets the event pass. All is flat
-arrays; nothing is allocated here. Where the arrays might not hold what an event brings, the kernel stops before that
-event and says so, and the caller grows them.
+new instance further on, and it stays where it is if every operator it waits under lets the event pass. Instances of one
+lane and state stand in one list: an event that cannot touch a state (its touching predicate is false: no operator is
+interested, no edge, no negation) leaves the whole list alone, which is Cayuga's index of affected instances.
+
+All is flat arrays; nothing is allocated here. Where the arrays might not hold what an event brings, the kernel stops
+before that event and says so, and the caller grows them.
 
 Arrays that go together travel as tuples, in this order:
 
@@ -14,11 +17,11 @@ Arrays that go together travel as tuples, in this order:
 | code | operations, constants, heap of strings |
 | events | lane, end time, start time, position, flags of the predicates |
 | batch | columns as floats, as integers, nulls; parameters likewise |
-| pool | of each instance: state, next in its lane, when it began, position of its first event, is it over; free ones |
-| lanes | first instance, how many; of the present instant: first, last and number of new ones, its time |
+| pool | of each instance: state, next of its lane and state, when it began, first position, is it over; free ones |
+| lanes | first instance at each state; how many in all; first of those new in the present instant; its time |
 | registers | slots as floats, as integers, nulls; chain; nodes: parent, position, step; row of a FOR EACH table |
 | output | of each match: state, lane, row of its last event, first position, chain, slots, nulls |
-| counters | free instances, next node, matches written, what ran out |
+| counters | free instances, next node, matches written, what ran out, first of the instances this event made |
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from foretell.machine.compiled import inlined, kernel
+from foretell.machine.compiled import compiled, inlined, kernel
 from foretell.machine.evaluate import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I, holds, run_code
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -200,37 +203,89 @@ def _emit(there: int, lane: int, row: int, first: int, instance: int, registers:
         out_null[match, slot] = slot_null[instance, slot]
 
 
+@inlined
+def _release(instance: int, lane: int, pool: Any, lanes: Any, counters: Array) -> None:
+    """Gives an instance back."""
+    pool[5][counters[0]] = instance
+    counters[0] += 1
+    lanes[1][lane] -= 1
+
+
+@inlined
+def _admit(fresh: int, lane: int, pool: Any, lanes: Any) -> None:
+    """Puts new instances into the lists of their states."""
+    (state, following, _, _, _, _) = pool
+    (heads, lane_length, _, _) = lanes
+    while fresh != -1:
+        next_fresh = following[fresh]
+        here = state[fresh]
+        following[fresh] = heads[lane, here]
+        heads[lane, here] = fresh
+        lane_length[lane] += 1
+        fresh = next_fresh
+
+
 @kernel
 def _settle(lane: int, pool: Any, lanes: Any, counters: Array) -> None:
-    """Ends an instant of simultaneous events in a lane."""
-    (_, following, _, _, over, free) = pool
-    (lane_head, lane_length, new_head, new_last, new_length, _) = lanes
-    previous = -1
-    instance = lane_head[lane]
-    while instance != -1:
-        next_instance = following[instance]
-        if over[instance]:
-            over[instance] = 0
-            if previous == -1:
-                lane_head[lane] = next_instance
+    """Ends an instant of simultaneous events in a lane: what it ended goes, what it made may be seen."""
+    (_, following, _, _, over, _) = pool
+    (heads, _, new_head, _) = lanes
+    for here in range(heads.shape[1]):
+        previous = -1
+        instance = heads[lane, here]
+        while instance != -1:
+            next_instance = following[instance]
+            if over[instance]:
+                over[instance] = 0
+                if previous == -1:
+                    heads[lane, here] = next_instance
+                else:
+                    following[previous] = next_instance
+                _release(instance, lane, pool, lanes, counters)
             else:
-                following[previous] = next_instance
-            free[counters[0]] = instance
+                previous = instance
+            instance = next_instance
+    _admit(new_head[lane], lane, pool, lanes)
+    new_head[lane] = -1
+
+
+@inlined
+def _take(edge: int, instance: int, moves: bool, lane: int, row: int, position: int, program: Any, updates: Any,
+          code: Any, batch: Any, pool: Any, registers: Any, output: Any, counters: Array, stacks: Any) -> bool:
+    """Binds the event along an edge: the instance itself moves, or a copy does. Whether the instance lives on."""
+    (state, following, began, first_position, _, free) = pool
+    (_, slot_i, slot_null, chain, _, _, _, parameter_row) = registers
+    edge_update, edge_target, state_accept = program[11], program[12], program[14]
+    if moves:
+        target = instance
+    else:
+        counters[0] -= 1
+        target = free[counters[0]]
+        for slot in range(slot_i.shape[1]):
+            slot_i[target, slot] = slot_i[instance, slot]
+            slot_null[target, slot] = slot_null[instance, slot]
+        chain[target] = chain[instance]
+        began[target] = began[instance]
+        first_position[target] = first_position[instance]
+        parameter_row[target] = parameter_row[instance]
+    _keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch, registers, counters,
+          stacks)
+    there = edge_target[edge]
+    if state_accept[there] >= 0:
+        _emit(there, lane, row, first_position[target], target, registers, output, counters)
+        if not moves:
             counters[0] += 1
-            lane_length[lane] -= 1
-        else:
-            previous = instance
-        instance = next_instance
-    if new_head[lane] != -1:
-        following[new_last[lane]] = lane_head[lane]
-        lane_head[lane] = new_head[lane]
-        lane_length[lane] += new_length[lane]
-        new_head[lane], new_last[lane], new_length[lane] = -1, -1, 0
+        return False
+    state[target] = there
+    following[target] = counters[4]
+    counters[4] = target
+    return moves
 
 
 @kernel
 def run_events(first: int, stop: int, simultaneous: bool, fan: tuple[int, int, int], program: Any, updates: Any,
-               code: Any, events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, output: Any, counters: Array, stacks: Any) -> int:
+               code: Any, events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, output: Any,
+               counters: Array, stacks: Any) -> int:
     """Feeds the events `first` to `stop` of a batch, in order, to the machine; returns where it stopped.
 
     `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes
@@ -238,10 +293,10 @@ def run_events(first: int, stop: int, simultaneous: bool, fan: tuple[int, int, i
     """
     (state_thread, thread_kind, thread_predicate, thread_code, thread_negation, negation_predicate, negation_code,
      state_edge, edge_thread, edge_predicate, edge_code, edge_update, edge_target, state_within, state_accept,
-     state_waits, start_edge, state_tick, tick_slot, tick_predicate, tick_code) = program
+     state_waits, start_edge, state_tick, tick_slot, tick_predicate, tick_code, state_touch) = program
     (event_lane, event_time, event_start, event_position, predicates) = events
     (state, following, began, first_position, over, free) = pool
-    (lane_head, lane_length, new_head, new_last, new_length, lane_time) = lanes
+    (heads, lane_length, new_head, lane_time) = lanes
     (_, slot_i, slot_null, chain, node_parent, _, _, parameter_row) = registers
     slots = slot_i.shape[1]
     moving, beginning, nodes = fan
@@ -250,7 +305,6 @@ def run_events(first: int, stop: int, simultaneous: bool, fan: tuple[int, int, i
         time = event_time[row]
         position = event_position[row]
         if simultaneous and time > lane_time[lane]:
-            # Only now is the instant before over: what it ended goes, what it made may be seen.
             _settle(lane, pool, lanes, counters)
             lane_time[lane] = time
         most = lane_length[lane] * moving + beginning
@@ -264,118 +318,101 @@ def run_events(first: int, stop: int, simultaneous: bool, fan: tuple[int, int, i
             counters[3] = FULL_OUTPUT
             return row
 
-        fresh, fresh_last, fresh_length = -1, -1, 0  # the instances made by this event, which must not see it
-        previous = -1
-        instance = lane_head[lane]
-        while instance != -1:
-            next_instance = following[instance]
-            here = state[instance]
-            in_time = state_within[here] < 0 or time <= began[instance] + state_within[here]
-            stays = in_time
-            if not stays and state_waits[here]:
-                _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
-            if stays:
-                for tick in range(state_tick[here], state_tick[here + 1]):
-                    predicate = tick_predicate[tick]
-                    if (predicate < 0 or predicates[predicate, row]) and _judge(
-                        tick_code[tick, 0], tick_code[tick, 1], code, batch, row, registers, instance, stacks
-                    ):
-                        counted = tick_slot[tick]
-                        slot_i[instance, counted] = 1 if slot_null[instance, counted] else slot_i[instance, counted] + 1
-                        slot_null[instance, counted] = 0
-                # Which threads let the event pass, and which may bind it, as bits.
-                passes, permits = 0, 0
+        counters[4] = -1  # the instances made by this event must not see it
+        if lane_length[lane] > 0:
+            for here in range(heads.shape[1]):
+                instance = heads[lane, here]
+                if instance == -1 or (state_touch[here] >= 0 and not predicates[state_touch[here], row]):
+                    continue
                 first_thread, stop_thread = state_thread[here], state_thread[here + 1]
-                for thread in range(first_thread, stop_thread):
-                    bit = 1 << (thread - first_thread)
-                    kind = thread_kind[thread]
-                    if kind == NEXT:
-                        permits |= bit
-                        continue
-                    if kind == ANY:
-                        permits |= bit
-                    else:
-                        predicate = thread_predicate[thread]
-                        if (predicate < 0 or predicates[predicate, row]) and _holds(
-                            thread_code[thread, 0], thread_code[thread, 1], code, batch, row, registers, instance,
-                            stacks
-                        ):
-                            permits |= bit
-                            continue
-                    passes |= bit
-                    for negation in range(thread_negation[thread, 0], thread_negation[thread, 1]):
-                        predicate = negation_predicate[negation]
-                        if (predicate < 0 or predicates[predicate, row]) and _judge(
-                            negation_code[negation, 0], negation_code[negation, 1], code, batch, row, registers,
-                            instance, stacks
-                        ):
-                            passes &= ~bit
-                            break
                 everyone = (1 << (stop_thread - first_thread)) - 1
-                stays = passes == everyone
-                if permits or stays:
-                    stop_edge = state_edge[here + 1]
-                    for edge in range(state_edge[here], stop_edge):
-                        predicate = edge_predicate[edge]
-                        if predicate >= 0 and not predicates[predicate, row]:
-                            continue
-                        if edge_thread[edge] >= 0:
-                            bit = 1 << edge_thread[edge]
-                            if not (permits & bit) or (passes | bit) != everyone:
+                first_edge, stop_edge = state_edge[here], state_edge[here + 1]
+                previous = -1
+                while instance != -1:
+                    next_instance = following[instance]
+                    in_time = state_within[here] < 0 or time <= began[instance] + state_within[here]
+                    stays = in_time
+                    gone = False  # moved on, or given to a match
+                    if not in_time and state_waits[here]:
+                        _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
+                    if in_time:
+                        for tick in range(state_tick[here], state_tick[here + 1]):
+                            predicate = tick_predicate[tick]
+                            if (predicate < 0 or predicates[predicate, row]) and _judge(
+                                tick_code[tick, 0], tick_code[tick, 1], code, batch, row, registers, instance, stacks
+                            ):
+                                counted = tick_slot[tick]
+                                old = 0 if slot_null[instance, counted] else slot_i[instance, counted]
+                                slot_i[instance, counted] = old + 1
+                                slot_null[instance, counted] = 0
+                        # Which threads let the event pass, and which may bind it, as bits.
+                        passes, permits = 0, 0
+                        for thread in range(first_thread, stop_thread):
+                            bit = 1 << (thread - first_thread)
+                            kind = thread_kind[thread]
+                            if kind == NEXT:
+                                permits |= bit
                                 continue
-                        elif passes != everyone:
-                            continue
-                        if not _holds(
-                            edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, instance, stacks
-                        ):
-                            continue
-                        there = edge_target[edge]
-                        if state_within[there] >= 0 and time > began[instance] + state_within[there]:
-                            continue
-                        # An instance that does not stay moves along its last edge; otherwise a copy does.
-                        if passes != everyone and edge + 1 == stop_edge and not simultaneous:
-                            target = instance
+                            if kind == ANY:
+                                permits |= bit
+                            else:
+                                predicate = thread_predicate[thread]
+                                if (predicate < 0 or predicates[predicate, row]) and _holds(
+                                    thread_code[thread, 0], thread_code[thread, 1], code, batch, row, registers,
+                                    instance, stacks
+                                ):
+                                    permits |= bit
+                                    continue
+                            passes |= bit
+                            for negation in range(thread_negation[thread, 0], thread_negation[thread, 1]):
+                                predicate = negation_predicate[negation]
+                                if (predicate < 0 or predicates[predicate, row]) and _judge(
+                                    negation_code[negation, 0], negation_code[negation, 1], code, batch, row,
+                                    registers, instance, stacks
+                                ):
+                                    passes &= ~bit
+                                    break
+                        stays = passes == everyone
+                        chosen = -1  # the last edge that holds; the instance moves along it if it does not stay
+                        for edge in range(first_edge, stop_edge):
+                            predicate = edge_predicate[edge]
+                            if predicate >= 0 and not predicates[predicate, row]:
+                                continue
+                            if edge_thread[edge] >= 0:
+                                bit = 1 << edge_thread[edge]
+                                if not (permits & bit) or (passes | bit) != everyone:
+                                    continue
+                            elif not stays:
+                                continue
+                            within = state_within[edge_target[edge]]
+                            if within >= 0 and time > began[instance] + within:
+                                continue
+                            if not _holds(
+                                edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, instance, stacks
+                            ):
+                                continue
+                            if chosen >= 0:
+                                _take(chosen, instance, False, lane, row, position, program, updates, code, batch,
+                                      pool, registers, output, counters, stacks)
+                            chosen = edge
+                        if chosen >= 0:
+                            gone = _take(chosen, instance, not stays and not simultaneous, lane, row, position,
+                                         program, updates, code, batch, pool, registers, output, counters, stacks)
+                    if gone:
+                        # It stands among the new ones now, which count when they are admitted.
+                        lane_length[lane] -= 1
+                    if stays or (simultaneous and in_time):
+                        if not stays:
+                            over[instance] = 1  # other events of this instant may still be bound
+                        previous = instance
+                    else:
+                        if previous == -1:
+                            heads[lane, here] = next_instance
                         else:
-                            counters[0] -= 1
-                            target = free[counters[0]]
-                            for slot in range(slots):
-                                slot_i[target, slot] = slot_i[instance, slot]
-                                slot_null[target, slot] = slot_null[instance, slot]
-                            chain[target] = chain[instance]
-                            began[target] = began[instance]
-                            first_position[target] = first_position[instance]
-                            parameter_row[target] = parameter_row[instance]
-                        _keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch,
-                              registers, counters, stacks)
-                        if state_accept[there] >= 0:
-                            _emit(there, lane, row, first_position[target], target, registers, output, counters)
-                            if target != instance:
-                                free[counters[0]] = target
-                                counters[0] += 1
-                        elif target == instance:
-                            state[instance] = there
-                            stays = True
-                        else:
-                            state[target] = there
-                            following[target] = fresh
-                            fresh = target
-                            fresh_length += 1
-                            if fresh_last == -1:
-                                fresh_last = target
-            if stays:
-                previous = instance
-            elif simultaneous and in_time:
-                over[instance] = 1  # other events of this instant may still be bound
-                previous = instance
-            else:
-                if previous == -1:
-                    lane_head[lane] = next_instance
-                else:
-                    following[previous] = next_instance
-                free[counters[0]] = instance
-                counters[0] += 1
-                lane_length[lane] -= 1
-            instance = next_instance
+                            following[previous] = next_instance
+                        if not gone:
+                            _release(instance, lane, pool, lanes, counters)
+                    instance = next_instance
 
         for start in range(start_edge.size):
             edge = start_edge[start]
@@ -389,34 +426,30 @@ def run_events(first: int, stop: int, simultaneous: bool, fan: tuple[int, int, i
             parameter_row[target] = 0
             if not _holds(edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, target, stacks):
                 continue
+            there = edge_target[edge]
+            if state_within[there] >= 0 and time > event_start[row] + state_within[there]:
+                continue
             began[target] = event_start[row]
             first_position[target] = position
             _keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch, registers,
                   counters, stacks)
-            there = edge_target[edge]
-            if state_within[there] >= 0 and time > event_start[row] + state_within[there]:
-                continue
             if state_accept[there] >= 0:
                 _emit(there, lane, row, position, target, registers, output, counters)
                 continue
             counters[0] -= 1
             state[target] = there
-            following[target] = fresh
-            fresh = target
-            fresh_length += 1
-            if fresh_last == -1:
-                fresh_last = target
+            following[target] = counters[4]
+            counters[4] = target
 
-        if fresh != -1 and simultaneous:
-            following[fresh_last] = new_head[lane]
-            if new_head[lane] == -1:
-                new_last[lane] = fresh_last
-            new_head[lane] = fresh
-            new_length[lane] += fresh_length
-        elif fresh != -1:
-            following[fresh_last] = lane_head[lane]
-            lane_head[lane] = fresh
-            lane_length[lane] += fresh_length
+        if counters[4] != -1:
+            if simultaneous:
+                last = counters[4]
+                while following[last] != -1:
+                    last = following[last]
+                following[last] = new_head[lane]
+                new_head[lane] = counters[4]
+            else:
+                _admit(counters[4], lane, pool, lanes)
     return stop
 
 
@@ -425,30 +458,52 @@ def pass_time(now: Any, lane_count: int, program: Any, pool: Any, lanes: Any, re
               counters: Array) -> int:
     """Lets time pass in all lanes: what waits for its window to pass is a match. Returns where room ran out."""
     state_within, state_waits = program[13], program[15]
-    (state, following, began, first_position, _, free) = pool
-    (lane_head, lane_length, _, _, _, lane_time) = lanes
+    (_, following, began, first_position, _, _) = pool
+    (heads, lane_length, _, lane_time) = lanes
     for lane in range(lane_count):
         if now > lane_time[lane]:
             _settle(lane, pool, lanes, counters)
         if output[0].size - counters[2] < lane_length[lane]:
             counters[3] = FULL_OUTPUT
             return lane
-        previous = -1
-        instance = lane_head[lane]
-        while instance != -1:
-            next_instance = following[instance]
-            here = state[instance]
-            if state_within[here] >= 0 and now > began[instance] + state_within[here]:
-                if state_waits[here]:
-                    _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
-                if previous == -1:
-                    lane_head[lane] = next_instance
+        for here in range(heads.shape[1]):
+            previous = -1
+            instance = heads[lane, here]
+            while instance != -1:
+                next_instance = following[instance]
+                if state_within[here] >= 0 and now > began[instance] + state_within[here]:
+                    if state_waits[here]:
+                        _emit(here, lane, -1, first_position[instance], instance, registers, output, counters)
+                    if previous == -1:
+                        heads[lane, here] = next_instance
+                    else:
+                        following[previous] = next_instance
+                    _release(instance, lane, pool, lanes, counters)
                 else:
-                    following[previous] = next_instance
-                free[counters[0]] = instance
-                counters[0] += 1
-                lane_length[lane] -= 1
-            else:
-                previous = instance
-            instance = next_instance
+                    previous = instance
+                instance = next_instance
     return lane_count
+
+
+@compiled
+def keep_nodes(used: int, instances: Array, chain: Array, parent: Array, position: Array, step: Array) -> int:
+    """Moves the nodes that instances lead to to the front, in their order; how many there are."""
+    place = np.full(used, -1, np.int64)
+    for i in range(instances.size):
+        node = chain[instances[i]]
+        while node != -1 and place[node] == -1:
+            place[node] = 0
+            node = parent[node]
+    kept = 0
+    for node in range(used):
+        if place[node] == 0:
+            place[node] = kept
+            # A node comes after its parent, so the parent has its new place already.
+            parent[kept] = -1 if parent[node] == -1 else place[parent[node]]
+            position[kept] = position[node]
+            step[kept] = step[node]
+            kept += 1
+    for i in range(instances.size):
+        if chain[instances[i]] != -1:
+            chain[instances[i]] = place[chain[instances[i]]]
+    return kept

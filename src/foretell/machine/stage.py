@@ -15,7 +15,7 @@ from foretell.filter.predicates import Events, answers
 from foretell.language.tree import Expression
 from foretell.machine import kernel
 from foretell.plan.program import Program, is_static
-from foretell.plan.registers import Every, Known, Start
+from foretell.plan.registers import AnyOf, Every, Known, Start
 
 Ints = NDArray[np.int64]
 
@@ -48,6 +48,7 @@ class Stage:
     capacity: int = 1024
     parameters: Mapping[str, Column] = field(default_factory=dict)
     ordinals: dict[tuple[object, ...], int] = field(default_factory=dict)
+    kept_nodes: int = 0
     pool: tuple[NDArray[Any], ...] = field(init=False)
     lanes: tuple[NDArray[Any], ...] = field(init=False)
     registers: tuple[NDArray[Any], ...] = field(init=False)
@@ -57,7 +58,7 @@ class Stage:
     def __post_init__(self) -> None:
         slots = max(1, len(self.program.registers))
         self._time = np.float64 if self.program.subscription.time is Type.FLOAT else np.int64
-        self.counters = np.zeros(4, np.int64)
+        self.counters = np.zeros(5, np.int64)
         self._free = np.zeros(0, np.int64)
         self.lanes = self._new_lanes(16)
         self.pool = self._new_pool(0)
@@ -95,6 +96,16 @@ class Stage:
     def _grow_nodes(self, by: int) -> None:
         self.nodes = tuple(np.concatenate([a, np.zeros(by, np.int64)]) for a in self.nodes)  # type: ignore[assignment]
 
+    def _forget_nodes(self) -> None:
+        """Lets go of the nodes that no instance leads to, once they are most of all."""
+        used = int(self.counters[1])
+        if used < self.kept_nodes * 2 + 4096:
+            return
+        active = np.ones(len(self.pool[0]), np.bool_)
+        active[self._free[: self.counters[0]]] = False
+        self.kept_nodes = kernel.keep_nodes(used, np.flatnonzero(active), self.registers[2], *self.nodes)
+        self.counters[1] = self.kept_nodes
+
     def _room_for_lanes(self, count: int) -> None:
         known = len(self.lanes[0])
         if count > known:
@@ -102,11 +113,15 @@ class Stage:
             self.lanes = tuple(np.concatenate([a, b]) for a, b in zip(self.lanes, more))
 
     def _new_lanes(self, count: int) -> tuple[NDArray[Any], ...]:
-        """The first instance and how many; of the present instant the first, the last and how many; its time."""
-        heads = [np.full(count, -1, np.int64) for _ in range(3)]
-        lengths = [np.zeros(count, np.int64) for _ in range(2)]
+        """The first instance at each state; how many in all; the first of the present instant; its time."""
+        states = max(1, len(self.program.automaton.states))
         never = -np.inf if self._time is np.float64 else np.iinfo(np.int64).min
-        return heads[0], lengths[0], heads[1], heads[2], lengths[1], np.full(count, never, self._time)
+        return (
+            np.full((count, states), -1, np.int64),
+            np.zeros(count, np.int64),
+            np.full(count, -1, np.int64),
+            np.full(count, never, self._time),
+        )
 
     # ── a batch ──
 
@@ -124,6 +139,9 @@ class Stage:
         code = self.program.code.code
         given = (np.ascontiguousarray(lane), events.time.values, events.start.values, position, flags)
         output = self._output(max(1024, count))
+        self._forget_nodes()
+        if self.program.chains and len(self.nodes[0]) - self.counters[1] < 2 * count:
+            self._grow_nodes(2 * count)
         self.counters[2] = 0
         done = 0
         depth = max(1, code.depth)
@@ -193,6 +211,15 @@ class Stage:
     def _every(self, events: Events, lane: Ints) -> dict[Expression, NDArray[np.bool_]]:
         """Which events are the index-th of their lane that satisfy a step, by `a[i]` where nothing precedes it."""
         asked = {c for p in self.program.predicates for c in p if isinstance(c, Every)}
+        asked |= {
+            c
+            for p in self.program.predicates
+            for any_of in p
+            if isinstance(any_of, AnyOf)
+            for option in any_of.predicates
+            for c in option
+            if isinstance(c, Every)
+        }
         return {every: self._is_every(every, events, lane) for every in asked}
 
     def _is_every(self, every: Every, events: Events, lane: Ints) -> NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan import automaton as machine
 from foretell.plan.bytecode import Code, Linked, Op, compile_expression, link
-from foretell.plan.registers import Every, Register, Registers, Start, Ticks, Viewpoint, of_this
+from foretell.plan.registers import AnyOf, Every, Register, Registers, Start, Ticks, Viewpoint, of_this
 from foretell.plan.terms import Done, Link, Term, moves, threads
 
 Ints = NDArray[np.int64]
@@ -73,6 +73,11 @@ class Program:
     fan: tuple[int, int, int]
     leading: tuple[str, ...]
     deferred: tuple[str, ...]
+
+    @property
+    def chains(self) -> bool:
+        """Whether events of repeated steps, or gaps, are kept in chains."""
+        return any(s.shape.repeated for s in self.subscription.steps.values()) or bool(self.deferred)
 
     @property
     def waits(self) -> bool:
@@ -337,6 +342,7 @@ class _Lowering:
         threads = np.array(self.threads, np.int64).reshape(-1, 5)
         negations = np.array(self.negations, np.int64).reshape(-1, 2)
         ticks = np.array(self.ticks, np.int64).reshape(-1, 3)
+        touching = [self._touching(i, edges, judged, thread_starts, tick_starts) for i in range(len(states))]
         arrays = (
             np.array(thread_starts, np.int64),
             threads[:, 0].copy(),
@@ -359,6 +365,7 @@ class _Lowering:
             ticks[:, 0].copy(),
             ticks[:, 1].copy(),
             span[ticks[:, 2]],
+            np.array(touching, np.int64),
         )
         code_of_update = span[[u.code for u in flat]]
         floats = [u.kind == RUN and self._is_float(u.slot) for u in flat]
@@ -383,6 +390,40 @@ class _Lowering:
             tuple(self.leading),
             tuple(self.deferred),
         )
+
+    def _touching(
+        self,
+        state: int,
+        edges: list[machine.Edge],
+        judged: list[tuple[int, int]],
+        thread_starts: list[int],
+        tick_starts: list[int],
+    ) -> int:
+        """The predicate without which an event leaves a state's instances alone; -1 where there is none.
+
+        It is that of the operator where the state waits under one `;{θ}`; elsewhere any of those of its edges,
+        negations and counters. An event always touches what waits for the very next one.
+        """
+        mine = self.threads[thread_starts[state] : thread_starts[state + 1]]
+        touching: set[int] = set()
+        for kind, predicate, _, first, stop in mine:
+            if kind == NEXT:
+                return -1
+            touching.update(p for p, _ in self.negations[first:stop])
+            if kind == WHERE:
+                touching.add(predicate)
+        touching.update(p for _, p, _ in self.ticks[tick_starts[state] : tick_starts[state + 1]])
+        if len(mine) != 1 or mine[0][0] != WHERE:
+            touching.update(p for edge, (_, p) in zip(edges, judged, strict=True) if edge.source == state)
+        if -1 in touching:
+            return -1
+        options = tuple(self._numbered(p) for p in sorted(touching))
+        if len(options) == 1:
+            return next(iter(touching))
+        return self.predicates.setdefault((AnyOf(options),), len(self.predicates))
+
+    def _numbered(self, predicate: int) -> tuple[tree.Expression, ...]:
+        return list(self.predicates)[predicate]
 
     def _is_float(self, slot: int) -> bool:
         return any(s == slot and self.registers.types[r] is Type.FLOAT for r, s in self.registers.registers.items())

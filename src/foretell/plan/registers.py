@@ -40,6 +40,13 @@ class Every(tree.Expression):
 
 
 @dataclass(frozen=True)
+class AnyOf(tree.Expression):
+    """Whether one of several predicates holds, each a conjunction of conditions. None at all never hold."""
+
+    predicates: tuple[tuple[tree.Expression, ...], ...]
+
+
+@dataclass(frozen=True)
 class Ticks(tree.Expression):
     """How many events have satisfied a step since what precedes it: a register that counts."""
 
@@ -96,6 +103,10 @@ class Registers:
         return Operand("slot", self.register(Register(kind, step, expression), found), found)
 
 
+#: What lies in a place of its own, and so is no part of an expression about one event.
+_ELSEWHERE = (tree.Variable, tree.Parameter, tree.Aggregate, tree.Elapsed, Began, Known, Ticks)
+
+
 @dataclass(frozen=True)
 class Viewpoint:
     """From where a condition is judged: the step it was written for, and the step the event is tried for.
@@ -128,7 +139,15 @@ class Viewpoint:
                 return Operand("parameter", list(parameters).index(name), parameters[name])
         references = {node for node in expression.walk() if isinstance(node, tree.EventReference)}
         inside = {type(node) for node in expression.walk()}
-        if len(references) != 1 or inside & {tree.Variable, tree.Parameter, tree.Aggregate, Began, tree.Elapsed, Ticks}:
+        if len(references) != 1 or inside & {
+            tree.Variable,
+            tree.Parameter,
+            tree.Aggregate,
+            Began,
+            Known,
+            tree.Elapsed,
+            Ticks,
+        }:
             return None
         operand = self._of(references.pop(), of_this(expression))
         # The register of an unbound step is NULL, so what is kept there must be NULL where its attributes are.
