@@ -14,14 +14,13 @@ from foretell.language import tree
 
 @dataclass(frozen=True)
 class One:
-    """A finished match by itself. `order` is when it was completed, `known` when it may be told."""
+    """A finished match by itself. `order` is when it was completed, `instants` the extent of an event's instant."""
 
     index: int
     lane: int
     bound: tuple[tuple[int, int], ...]  # (position, step), by position
     order: tuple[int, ...]
-    known: float | int | None = None
-    instants: Callable[[int], tuple[int, int]] = lambda position: (position, position)
+    instants: Callable[[int], tuple[int, int]]
 
     @property
     def first(self) -> int:

@@ -145,6 +145,23 @@ class Matches:
             parameters,
         )
 
+    @classmethod
+    def joined(cls, parts: list[Matches], history: History) -> Matches:
+        """The matches of several batches, all speaking of one history."""
+        firsts = np.cumsum([0, *(len(p) for p in parts)])
+        return replace(
+            parts[-1],
+            history=history,
+            lane=np.concatenate([p.lane for p in parts]),
+            slots=np.concatenate([p.slots for p in parts]),
+            nulls=np.concatenate([p.nulls for p in parts]),
+            late=np.concatenate([p.late for p in parts]),
+            match=np.concatenate([p.match + first for p, first in zip(parts, firsts)]),
+            step=np.concatenate([p.step for p in parts]),
+            position=np.concatenate([p.position for p in parts]),
+            gaps=Gaps.none(),
+        )
+
     def __len__(self) -> int:
         return len(self.lane)
 
@@ -188,6 +205,11 @@ class Matches:
         ended = self.history.events.time.values[self.last - self.history.base]
         within = self.program.subscription.within
         return np.where(self.late, self.start + within, ended) if within is not None else ended
+
+    @property
+    def oldest(self) -> int | None:
+        """The position of the earliest event; None where there is none."""
+        return int(self.position.min()) if len(self.position) else None
 
     def of_step(self, step: str, *, latest: bool) -> Ints:
         """The position of each match's first or latest event of a step; -1 without one."""

@@ -75,6 +75,12 @@ class Program:
     deferred: tuple[str, ...]
 
     @property
+    def ambiguous(self) -> bool:
+        """Whether the same events may be bound to the same steps in two ways: two edges bind one leaf at one state."""
+        leaving = [(edge.source, edge.leaf.step) for edge in self.automaton.edges]
+        return len(set(leaving)) < len(leaving)
+
+    @property
     def chains(self) -> bool:
         """Whether events of repeated steps, or gaps, are kept in chains."""
         return any(s.shape.repeated for s in self.subscription.steps.values()) or bool(self.deferred)

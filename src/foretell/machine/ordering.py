@@ -1,0 +1,122 @@
+"""The one order of all events (decision 0002, items 1 and 2).
+
+An event's place is a row of numbers: twice its number among the base events; for a derived event the place of what
+completed it, then its statement's rank and its number there. What only time completed stands between two base events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from foretell.events.read import Loaded
+from foretell.events.types import Scalar, Type, format_timestamp
+from foretell.filter.columns import Column, Strings, from_arrow
+from foretell.filter.predicates import Events
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Input:
+    """Events of one stream, base or derived, on their way to the statements that read them."""
+
+    events: Events
+    name: NDArray[np.object_]
+    order: Ints
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+class Order:
+    """Numbers base events as they come. Only the times of the present batch are remembered: what time completes now
+    was not complete with the batch before."""
+
+    def __init__(self, ranks: Mapping[str, int], depth: int) -> None:
+        self.ranks, self.depth = ranks, depth
+        self.count = 0
+        self._before = 0
+        self._times: NDArray[Any] = np.zeros(0)
+
+    def inputs(self, loaded: Mapping[str, Loaded], strings: Strings) -> dict[str, Input]:
+        """The events of all streams, with their places."""
+        inputs = {name: _input(name, one, strings, self.depth) for name, one in loaded.items()}
+        self._before = self.count
+        self._times = np.zeros(0)
+        if not inputs:
+            return inputs
+        floats = any(one.schema.time_type is Type.FLOAT for one in loaded.values())
+        ends = [i.events.time.values.astype(np.float64 if floats else np.int64, copy=False) for i in inputs.values()]
+        sizes = [len(i) for i in inputs.values()]
+        end = np.concatenate(ends)
+        if len(inputs) == 1 and next(iter(loaded.values())).schema.order is None:
+            by = np.arange(len(end)) if (end[1:] >= end[:-1]).all() else np.argsort(end, kind="stable")
+        else:
+            by = self._sorted(loaded, end, sizes)
+        sequence = np.empty(len(by), np.int64)
+        sequence[by] = self.count + np.arange(len(by))
+        self.count += len(by)
+        self._times = end[by]
+        first = 0
+        for (name, one), size in zip(list(inputs.items()), sizes, strict=True):
+            order = np.full((size, self.depth), -1, np.int64)
+            order[:, 0] = 2 * sequence[first : first + size]
+            inputs[name] = Input(one.events, one.name, order)
+            first += size
+        return inputs
+
+    def _sorted(self, loaded: Mapping[str, Loaded], end: NDArray[Any], sizes: list[int]) -> Ints:
+        kinds, ties = [], []
+        for one, size in zip(loaded.values(), sizes, strict=True):
+            kind, tie = _tie_breaker(one, size)
+            kinds.append(kind)
+            ties += tie
+        rank = np.repeat([self.ranks[name] for name in loaded], sizes)
+        arrival = np.concatenate([np.arange(size) for size in sizes])
+        return np.lexsort((arrival, rank, _ranked(ties), np.concatenate(kinds), end))
+
+    def deadline(self, time: int | float) -> tuple[int, ...]:
+        """The place of what time completes: after every event of that instant, before any later one."""
+        return (2 * (self._before + int(np.searchsorted(self._times, time, side="right"))) - 1,)
+
+
+def _input(name: str, loaded: Loaded, strings: Strings, depth: int) -> Input:
+    schema, table = loaded.schema, loaded.table
+    assert schema.time is not None
+    columns = {n: from_arrow(table[n], kind, strings) for n, kind in schema.attributes.items()}
+    count = table.num_rows
+    stream = Column(Type.STRING, np.full(count, strings.code(name), np.int64), np.zeros(count, np.bool_))
+    events = Events(columns, schema.attributes, columns[schema.time], columns[schema.time], stream)
+    names = np.full(count, None, object)
+    if schema.id is not None:
+        names[:] = _names(table[schema.id], schema.attributes[schema.id])
+    return Input(events, names, np.full((count, depth), -1, np.int64))
+
+
+def _tie_breaker(loaded: Loaded, count: int) -> tuple[Ints, list[Any]]:
+    """Kind and value of each event's tie-breaker: none and NULL first, then numbers, then texts."""
+    if loaded.schema.order is None:
+        return np.zeros(count, np.int64), [0] * count
+    column = loaded.table[loaded.schema.order]
+    values = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+    kinds = [0 if v is None else 2 if isinstance(v, str) else 1 for v in values]
+    return np.array(kinds, np.int64), [0 if v is None else v for v in values]
+
+
+def _ranked(values: list[Any]) -> Ints:
+    """Numbers in the order of the values; texts and numbers are told apart by their kind before."""
+    numbers = {v: i for i, v in enumerate(sorted({v for v in values if not isinstance(v, str)}))}
+    texts = {v: i for i, v in enumerate(sorted({v for v in values if isinstance(v, str)}))}
+    return np.array([texts[v] if isinstance(v, str) else numbers[v] for v in values], np.int64)
+
+
+def _names(column: Any, kind: Type) -> list[Scalar]:
+    if kind is Type.TIMESTAMP:
+        return [None if v is None else format_timestamp(v) for v in column.cast(pa.int64()).to_pylist()]
+    return list(column.to_pylist())

@@ -1,0 +1,159 @@
+"""What a statement tells of a batch, as columns; rows for people are made only where they are asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.notification import Notification
+from foretell.events.types import Scalar, Type, format_timestamp
+from foretell.filter.columns import Column, Strings
+from foretell.filter.predicates import Events
+from foretell.language.checked import CheckedSubscription
+from foretell.machine.matches import Matches
+from foretell.machine.ordering import Input
+
+Ints = NDArray[np.int64]
+Place = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Told:
+    """Notifications of one statement. `order` has each one's place in the order of all events.
+
+    `matches` is None for silences, which have no events. `returned` are the RETURN columns or the variables.
+    """
+
+    checked: CheckedSubscription
+    matches: Matches | None
+    lane: Ints
+    start: NDArray[Any]
+    end: NDArray[Any]
+    order: Ints
+    returned: Mapping[str, Column]
+    keys: Sequence[Mapping[str, Scalar]]
+    id: Scalar
+    strings: Strings
+
+    def __len__(self) -> int:
+        return len(self.lane)
+
+    # ── rows ──
+
+    def bound(self, i: int) -> tuple[tuple[int, int], ...]:
+        """The positions and steps of a match's events, in order."""
+        if self.matches is None:
+            return ()
+        events = slice(self.matches.starts[i], self.matches.starts[i + 1])
+        return tuple(zip(self.matches.position[events].tolist(), self.matches.step[events].tolist()))
+
+    def place(self, i: int) -> Place:
+        """By end, then subscription, then the positions of the events (LANGUAGE section 7)."""
+        bound = self.bound(i)
+        number = (self.id, "") if isinstance(self.id, int | float) else (math.inf, str(self.id))
+        key = json.dumps(self.keys[self.lane[i]], sort_keys=True, default=str)
+        return (
+            self.end[i].item(),
+            self.checked.name,
+            tuple(p for p, _ in bound),
+            tuple(s for _, s in bound),
+            number,
+            key,
+        )
+
+    def notification(self, i: int) -> Notification:
+        return Notification(
+            subscription=self.checked.name,
+            kind="match",
+            key=dict(self.keys[self.lane[i]]) if self.checked.tree.per else None,
+            start=self.start[i].item(),
+            end=self.end[i].item(),
+            probability=1.0,
+            horizon=None,
+            id=self.id,
+            bindings={n: self._binding(c, i, self.checked.returns[n]) for n, c in self.returned.items()},
+            events={} if self.matches is None else self._names(self.matches, i),
+            time_type=self.checked.time,
+        )
+
+    def _names(self, matches: Matches, i: int) -> dict[str, Any]:
+        names: dict[str, Any] = dict.fromkeys(self.checked.positive)
+        history = matches.history
+        for position, step in self.bound(i):
+            at = position - history.base
+            name = history.name[at] if history.name[at] is not None else int(history.number[at])
+            step_name = self.checked.positive[step]
+            if self.checked.steps[step_name].shape.repeated:
+                names[step_name] = [*(names[step_name] or []), name]
+            else:
+                names[step_name] = name
+        return names
+
+    def _binding(self, column: Column, i: int, kind: Type) -> Scalar:
+        shown = shown_value(column, i, self.strings)
+        if kind is Type.FLOAT and isinstance(shown, int) and not isinstance(shown, bool):
+            return float(shown)
+        return shown
+
+
+def derived(told: Sequence[Told], rank: int, depth: int) -> Input:
+    """The results of a statement as events, each directly after what completed it, for the statements that read it."""
+    checked, strings = told[0].checked, told[0].strings
+    placed = sorted((one.order[i].tolist(), one.place(i), n, i) for n, one in enumerate(told) for i in range(len(one)))
+    starts = np.cumsum([0, *(len(one) for one in told)])
+    by = np.array([starts[n] + i for _, _, n, i in placed], np.int64)
+    count = len(by)
+    order = np.concatenate([np.zeros((0, depth), np.int64), *(one.order for one in told)])[by]
+    level = np.argmax(order == -1, axis=1) if count else np.zeros(0, np.int64)
+    number = np.arange(count)
+    order[number, level] = rank
+    order[number, level + 1] = number
+    dtype = np.float64 if checked.time is Type.FLOAT else np.int64
+    known = np.zeros(count, np.bool_)
+    start, end = (np.concatenate([t.start for t in told])[by], np.concatenate([t.end for t in told])[by])
+    events = Events(
+        {n: _attribute([t.returned[n] for t in told], by, kind) for n, kind in checked.returns.items()},
+        checked.returns,
+        Column(checked.time, end.astype(dtype), known),
+        Column(checked.time, start.astype(dtype), known),
+        Column(Type.STRING, np.full(count, strings.code(checked.name), np.int64), known),
+    )
+    return Input(events, np.full(count, None, object), order)
+
+
+def rows(told: Sequence[Told]) -> list[Notification]:
+    """All notifications, in their order."""
+    placed = sorted((one.place(i), n, i) for n, one in enumerate(told) for i in range(len(one)))
+    return [told[n].notification(i) for _, n, i in placed]
+
+
+def shown_value(column: Column, at: int, strings: Strings) -> Scalar:
+    """A value as a notification carries it."""
+    if column.nulls[at]:
+        return None
+    value = column.values[at].item()
+    match column.kind:
+        case Type.STRING:
+            return strings.text(value)
+        case Type.BOOL:
+            return bool(value)
+        case Type.TIMESTAMP:
+            return format_timestamp(value)
+        case Type.DURATION:
+            return float(value) / 1_000_000
+    return value  # type: ignore[no-any-return]
+
+
+def _attribute(parts: list[Column], by: Ints, kind: Type) -> Column:
+    """A RETURN column as an attribute: a duration in seconds, and FLOAT where it is declared so."""
+    values = np.concatenate([p.values for p in parts])[by]
+    nulls = np.concatenate([p.nulls for p in parts])[by]
+    if parts[0].kind is Type.DURATION:
+        return Column(Type.FLOAT, values / 1_000_000, nulls)
+    return Column(kind, values.astype(np.float64) if kind is Type.FLOAT else values, nulls)
