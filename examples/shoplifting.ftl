@@ -1,4 +1,5 @@
--- From the shelf (A) to the exit (C) and not past the counter (B); every reader misses one in twenty.
+-- From the shelf (A) to the exit (C) and not past the counter (B); every reader misses
+-- one in twenty.
 STREAM reads (receptor STRING, id STRING) TIME time;
 
 SUBSCRIBE shoplifting FROM reads

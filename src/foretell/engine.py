@@ -21,8 +21,7 @@ class Engine:
     def __init__(self, checked: Checked, tables: Mapping[str, LoadedTable] | None = None) -> None:
         self.checked = checked
         self.strings = Strings()
-        # A derived event's place goes two numbers deeper than that of what completed it.
-        self._order = Order(checked.ranks, 3 + 2 * len(checked.statements))
+        self._order = Order(checked.ranks)
         self._clock: dict[str, int | float] = {}
         self._statements: list[Statement] = []
         for statement in checked.statements:
@@ -30,6 +29,10 @@ class Engine:
                 raise UnsupportedError("CORRELATE")
             table = None if statement.tree.table is None else (tables or {})[statement.tree.table]
             self._statements.append(Statement(statement, self.strings, table))
+        self._needed: dict[str, set[str]] = {}
+        for one in self._statements:
+            for stream in one.checked.tree.streams:
+                self._needed.setdefault(str(stream), set()).update(one.needed)
 
     def feed(self, loaded: Mapping[str, Loaded], until: int | float | None = None) -> list[Notification]:
         """The notifications that a batch of each stream brings, in their order."""
@@ -37,7 +40,7 @@ class Engine:
 
     def tell(self, loaded: Mapping[str, Loaded], until: int | float | None = None) -> list[Told]:
         """The same as columns. Batches come in the order of time; within one, the order is the engine's to find."""
-        inputs = self._order.inputs(loaded, self.strings)
+        inputs = self._order.inputs(loaded, self.strings, self._needed)
         for name, some in inputs.items():
             if len(some):
                 self._clock[name] = max(self._clock.get(name, -math.inf), some.events.time.values.max().item())
@@ -53,7 +56,7 @@ class Engine:
             told = statement.feed([inputs[n] for n in sources if n in inputs], max(times), self._order)
             everything += told
             if told and self._is_read(statement.name):
-                inputs[statement.name] = derived(told, self.checked.ranks[statement.name], self._order.depth)
+                inputs[statement.name] = derived(told, self.checked.ranks[statement.name])
         return everything
 
     def _is_read(self, name: str) -> bool:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 from foretell.errors import ForetellError, InputError, suggestion
-from foretell.events.delays import Timing
 from foretell.events.read import Declaration, Loaded, LoadedTable, events_of, read, read_table
-from foretell.events.types import EPOCH, Schema, Type, parse_timestamp
+from foretell.events.types import Schema, Type
+from foretell.given.arguments import by_name, columns_by_name, described, wrong
+from foretell.given.model import timing_of
+from foretell.given.statements import statements_of
+from foretell.given.until import end_of_time
 from foretell.language import tree
-from foretell.language.check import declared_schema
-from foretell.language.checked import Checked
-from foretell.language.subscriptions import Subscriptions, parse
+from foretell.language.builder.statements import Statement
+from foretell.language.streams import declared_schema
+from foretell.language.subscriptions import Subscriptions
 from foretell.notify.notifications import Notifications
 from foretell.reference.expressions import Value, moment
 from foretell.reference.run import run as run_reference
@@ -24,14 +27,14 @@ ENGINES = ("reference",)
 
 
 def run(
-    subscriptions: Subscriptions | str,
+    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
     tables: Mapping[str, object] | None = None,
     engine: str = "reference",
     model: str | Path | Mapping[str, object] | None = None,
-    until: str | int | float | datetime | None = None,
+    until: str | int | float | date | datetime | None = None,
     strict: bool = False,
 ) -> Notifications:
     """The notifications of finite inputs.
@@ -41,17 +44,25 @@ def run(
     on after the last event, for what only time completes.
     """
     if engine not in ENGINES:
-        raise InputError("unknown-engine", f"unknown engine '{engine}'", hint=suggestion(engine, ENGINES))
-    program = parse(subscriptions) if isinstance(subscriptions, str) else subscriptions
-    loaded = _load(program, inputs, time or {}, strict)
-    given = _tables(program, tables or {})
+        raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))
+    if not isinstance(strict, bool):
+        raise wrong("strict", "True or False", strict)
+    program = statements_of(subscriptions)
+    sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
+    times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
+    given = _tables(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
+    timing = timing_of(model, [str(s.name) for s in _subscribed(program)])
+    loaded = _load(program, sources, times, strict)
     columns = {name: table.types for name, table in given.items()}
-    checked = program.checked({name: _known(one) for name, one in loaded.items()}, columns)
+    schemas = {name: _known(one) for name, one in loaded.items()}
+    checked = program.checked(schemas, columns)
     rows = {name: _values(table) for name, table in given.items()}
     events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
-    found = run_reference(checked, events, rows, until=_until(until, checked), timing=_timing(model))
+    end = end_of_time(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
+    found = run_reference(checked, events, rows, until=end, timing=timing)
     bad = tuple(b for one in loaded.values() for b in one.bad)
-    return Notifications(tuple(found), bad, tuple((name, one.total) for name, one in loaded.items()))
+    totals = tuple((name, one.total) for name, one in loaded.items())
+    return Notifications(tuple(found), bad, totals, _notes(program))
 
 
 def _load(
@@ -73,8 +84,11 @@ def _load(
 
 
 def _known(loaded: Loaded) -> Schema:
-    """A stream that is not declared and has no events shows no attributes; that is no reason to refuse a name."""
-    return replace(loaded.schema, open=loaded.open and loaded.total == 0)
+    """A stream without events does not show what is not declared; that is no reason to refuse a name or a unit."""
+    schema = replace(loaded.schema, open=loaded.open and loaded.total == 0)
+    if loaded.timed or schema.time is None:
+        return schema
+    return replace(schema, attributes={**schema.attributes, schema.time: Type.UNKNOWN})
 
 
 def _declaration(program: Subscriptions, name: str, time: Mapping[str, str]) -> Declaration:
@@ -126,41 +140,11 @@ def _values(table: LoadedTable) -> list[dict[str, Value]]:
     ]
 
 
-def _until(until: str | int | float | datetime | None, checked: Checked) -> int | float | None:
-    """The end of time, in the unit of the streams."""
-    if until is None:
-        return None
-    timestamps = any(s.time_type is Type.TIMESTAMP for s in checked.streams.values())
-    if isinstance(until, datetime):
-        aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-        until = (aware - EPOCH) // timedelta(microseconds=1)
-    elif isinstance(until, str):
-        try:
-            until = parse_timestamp(until) if timestamps else float(until)
-        except ValueError:
-            wanted = "a date and time" if timestamps else "a number"
-            raise InputError("bad-until", f"until: expected {wanted}, found '{until}'") from None
-    return until
+def _subscribed(program: Subscriptions) -> list[tree.Subscription]:
+    return [s for s in program.program.statements if isinstance(s, tree.Subscription)]
 
 
-def _timing(model: str | Path | Mapping[str, object] | None) -> dict[str, Timing]:
-    """The delays a model gives for each subscription."""
-    if model is None:
-        return {}
-    document = model if isinstance(model, Mapping) else _read_model(Path(model))
-    subscriptions = document.get("subscriptions")
-    if not isinstance(subscriptions, Mapping):
-        raise InputError("bad-model", "a model is a JSON object with an object 'subscriptions'")
-    return {str(name): Timing.of(delays) for name, delays in subscriptions.items()}
-
-
-def _read_model(path: Path) -> Mapping[str, object]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("no-file", f"there is no file '{path}'") from None
-    except (OSError, ValueError) as error:
-        raise InputError("bad-model", f"cannot read the model '{path}': {error}") from None
-    if not isinstance(document, dict):
-        raise InputError("bad-model", f"the model '{path}' is not a JSON object")
-    return document
+def _notes(program: Subscriptions) -> tuple[str, ...]:
+    """What is asked for and not given."""
+    asking = [s.name for s in _subscribed(program) if s.forecast is not None]
+    return tuple(f"'{name}' asks for forecasts; this version reports only its matches" for name in asking)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import signal
 import subprocess
 import sys
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+DEMONSTRATION = Path(str(files("foretell.app"))) / "demonstration"
 STATEMENT = "SUBSCRIBE m FROM s MATCH a , b DEFINE a AS k = 'a', b AS k = 'b';\n"
 EVENTS = '{"time": 1, "k": "a"}\n{"time": 2, "k": "b"}\n'
 
@@ -78,7 +84,10 @@ def test_until_lets_time_go_on(folder: Path) -> None:
     (folder / "m.ftl").write_text("SUBSCRIBE m FROM s MATCH a ; !b WITHIN 5 DEFINE a AS k = 'b', b AS k = 'a';")
     assert foretell(folder, *RUN).stdout == ""
     assert json.loads(foretell(folder, *RUN, "--until", "8").stdout)["end"] == 7
-    assert foretell(folder, *RUN, "--until", "soon").stderr == "error: until: expected a number, found 'soon'\n"
+    assert foretell(folder, *RUN, "--until", "soon").stderr == (
+        "error: until: expected a number, found 'soon'\n"
+        "  hint: the streams' time is a plain number, and a finite one is wanted\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,7 +95,7 @@ def test_until_lets_time_go_on(folder: Path) -> None:
     [
         (("run", "no.ftl"), 1, "error: there is no file 'no.ftl'\n"),
         (("run", "m.ftl"), 1, "error: no events are given for stream 's'\n  hint: --input s=PATH"),
-        (("run", "m.ftl", "--input", "s=no.jsonl", "--time", "s=time"), 1, "error: no such file or folder: no.jsonl\n"),
+        (("run", "m.ftl", "--input", "s=no.jsonl", "--time", "s=time"), 1, "error: there is no file 'no.jsonl'\n"),
         (("run", "m.ftl", "--input", "s=s.jsonl"), 1, "error: which column of stream 's' is its time?\n"),
         (("run", "m.ftl", "--input", "r=s.jsonl"), 1, "error: no statement reads a stream 'r'\n  hint: "),
         (("run", "m.ftl", "--input", "s"), 2, "expected STREAM=PATH, found 's'"),
@@ -96,10 +105,14 @@ def test_until_lets_time_go_on(folder: Path) -> None:
         (("fly",), 2, "No such command 'fly'"),
         (("bench", "fly"), 1, "error: there is no benchmark 'fly'\n"),
         ((*RUN, "--model", "no.json"), 1, "error: there is no file 'no.json'\n"),
-        ((*RUN, "--model", "m.ftl"), 1, "error: cannot read the model 'm.ftl': "),
+        ((*RUN, "--model", "."), 1, "error: cannot read '.': it is a folder\n"),
+        (("run", "."), 1, "error: cannot read '.': it is a folder\n"),
+        ((*RUN, "--until", "inf"), 1, "error: until: expected a number, found 'inf'\n"),
+        ((*RUN, "--until", "nan"), 1, "error: until: expected a number, found 'nan'\n"),
+        ((*RUN, "--model", "m.ftl"), 1, "error: the model 'm.ftl' is not JSON: Expecting value: line 1"),
         ((*RUN, "--output", "out.txt"), 1, "error: out.txt: cannot tell the format by the ending\n"),
-        ((*RUN, "--output", "no/out.jsonl"), 1, "error: "),
-        ((*RUN, "--quarantine", "no/bad.jsonl"), 1, "error: cannot write 'no/bad.jsonl': "),
+        ((*RUN, "--output", "no/out.jsonl"), 1, "error: cannot write 'no/out.jsonl': No such file or directory\n"),
+        ((*RUN, "--quarantine", "no/bad.jsonl"), 1, "error: cannot write 'no/bad.jsonl': No such file or directory\n"),
         ((*RUN, "--table", "t=s.jsonl"), 1, "error: no statement is FOR EACH 't'\n"),
     ],
 )
@@ -140,7 +153,101 @@ def test_demo_shows_what_happened(folder: Path) -> None:
     assert "may have happened" in done.stdout
 
 
+def test_demo_fits_into_80_columns(folder: Path) -> None:
+    text = (DEMONSTRATION / "watch.ftl").read_text()
+    shown = foretell(folder, "demo").stdout
+    assert shown.startswith(text)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "x = 128.100.2.15   s1: e0   s2: e1   s3: e2   s4: e3\n" in shown
+
+
 def test_bench_prints_json(folder: Path) -> None:
     lines = [json.loads(line) for line in foretell(folder, "bench", "language", "--json").stdout.splitlines()]
     assert [line["case"] for line in lines] == ["parse", "check"]
     assert all(line["rate"] > 0 for line in lines)
+
+
+def test_version(folder: Path) -> None:
+    assert foretell(folder, "--version").stdout == f"foretell {version('foretell')}\n"
+
+
+def test_says_that_nothing_forecasts_yet(folder: Path) -> None:
+    (folder / "m.ftl").write_text(STATEMENT.replace(";", " FORECAST WITHIN 10 EVENTS ABOVE 0.8;"))
+    done = foretell(folder, *RUN)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+    assert done.stderr == "note: 'm' asks for forecasts; this version reports only its matches\n"
+
+
+def test_a_quarantine_is_there_whole_or_not_at_all(folder: Path) -> None:
+    (folder / "s.jsonl").write_text(EVENTS + "not json\n")
+    (folder / "bad").mkdir()
+    done = foretell(folder, *RUN, "--quarantine", "bad")
+    assert (done.returncode, done.stderr) == (1, "error: cannot write 'bad': Is a directory\n")
+    assert sorted(p.name for p in folder.iterdir()) == ["bad", "m.ftl", "s.jsonl"]
+
+
+# ── standard output that is closed, full, or a pipe that nobody reads ──
+
+
+def shell(folder: Path, arguments: str, rest: str) -> tuple[int, str, str]:
+    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m foretell.app {arguments} {rest}"
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", [shlex.join(RUN), "demo", "bench language"])
+def test_output_that_is_closed_or_full(folder: Path, command: str) -> None:
+    said = "error: cannot write the output: {0}\n"
+    assert shell(folder, command, ">&-") == (1, "", said.format("standard output is closed"))
+    assert shell(folder, command, ">/dev/full") == (1, "", said.format("No space left on device"))
+
+
+def test_help_onto_a_full_disk(folder: Path) -> None:
+    assert shell(folder, "--help", ">/dev/full") == (1, "", "error: cannot write the output: No space left on device\n")
+
+
+def test_a_file_needs_no_standard_output(folder: Path) -> None:
+    assert shell(folder, f"{shlex.join(RUN)} --output out.jsonl", ">&-") == (0, "", "")
+    assert (folder / "out.jsonl").stat().st_size
+
+
+def test_an_error_without_standard_error_is_not_output(folder: Path) -> None:
+    assert shell(folder, "run no.ftl", "2>&-") == (1, "", "")
+
+
+@pytest.mark.parametrize("command", [shlex.join(RUN), "demo", "bench language"])
+def test_a_reader_that_has_seen_enough(folder: Path, command: str) -> None:
+    status, shown, said = shell(folder, command, "| head -1")
+    assert (status, len(shown.splitlines()), said) == (0, 1, "")
+    assert shell(folder, command, "| true") == (0, "", "")
+
+
+INTERRUPTED = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv[0] = "-m"
+runpy.run_module("foretell.app", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("module", ["pyarrow", "foretell.run", "typer", "foretell.app.bench"])
+def test_an_interrupt_while_it_loads(module: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, module]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_an_interrupt_at_work(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.jsonl")
+    command = [sys.executable, "-m", "foretell.app", "run", "m.ftl", "--input", "s=pipe.jsonl", "--time", "s=time"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with (folder / "pipe.jsonl").open("wb"):  # which waits until the command has opened it to read
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 130

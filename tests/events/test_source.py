@@ -76,7 +76,7 @@ def test_no_such_file(tmp_path: Path) -> None:
     (tmp_path / "ticks.jsonl").write_text("")
     error = refused(tmp_path / "tikcs.jsonl")
     assert error.code == "no-file"
-    assert str(error) == f"no such file or folder: {tmp_path / 'tikcs.jsonl'}\n  hint: did you mean 'ticks.jsonl'?"
+    assert str(error) == f"there is no file '{tmp_path / 'tikcs.jsonl'}'\n  hint: did you mean 'ticks.jsonl'?"
     assert refused(tmp_path / "nowhere" / "x.csv").hint == ""
 
 
@@ -115,7 +115,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "read_bytes", refuse)
     monkeypatch.setattr(pq, "ParquetFile", refuse)
     error = refused(path)
-    assert (error.code, str(error)) == ("cannot-read", f"cannot read {path}: Permission denied")
+    assert (error.code, str(error)) == ("cannot-read", f"cannot read '{path}': Permission denied")
 
 
 def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,4 +123,4 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monke
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "iterdir", refuse)
-    assert str(refused(tmp_path)) == f"cannot read {tmp_path}: Permission denied"
+    assert str(refused(tmp_path)) == f"cannot read '{tmp_path}': Permission denied"

@@ -71,7 +71,8 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "out.jsonl"
     with pytest.raises(InputError) as caught:
         write([ONE], path)
-    assert (caught.value.code, str(caught.value)) == ("cannot-write", f"cannot write {path}: No such file or directory")
+    assert caught.value.code == "cannot-write"
+    assert str(caught.value) == f"cannot write '{path}': No such file or directory"
 
 
 def test_a_folder_in_the_way(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_folder_in_the_way(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(InputError) as caught:
         write([ONE], path)
-    assert str(caught.value) == f"cannot write {path}: Is a directory"
+    assert str(caught.value) == f"cannot write '{path}': Is a directory"
     assert files(tmp_path) == ["out.jsonl"]
 
 
@@ -94,7 +95,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError) as caught:
         write([ONE], path)
-    assert (caught.value.code, str(caught.value)) == ("cannot-write", f"cannot write {path}: No space left on device")
+    assert (caught.value.code, str(caught.value)) == ("cannot-write", f"cannot write '{path}': No space left on device")
     assert path.read_text() == "old"
     assert files(tmp_path) == [name]
 
@@ -120,7 +121,7 @@ def test_a_stream_that_cannot_be_written() -> None:
         def write(self, _: object) -> int:
             raise OSError(28, "No space left on device")
 
-    with pytest.raises(InputError, match=r"^cannot write the notifications: No space left on device$") as caught:
+    with pytest.raises(InputError, match=r"^cannot write the output: No space left on device$") as caught:
         write_lines([ONE], Full())
     assert caught.value.code == "cannot-write"
 

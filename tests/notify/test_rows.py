@@ -104,8 +104,12 @@ def test_the_type_of_times(times: list[Type], kind: pa.DataType) -> None:
     assert table.column("horizon").to_pylist() == ["10"] * len(times)
 
 
-def test_no_rows_and_a_known_time() -> None:
-    assert to_table([], Type.INT).schema.field("end").type == pa.int64()
+def test_times_as_people_have_them() -> None:
+    assert (MATCH.started, MATCH.ended) == (
+        datetime(2024, 1, 1, tzinfo=UTC),
+        datetime(2024, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC),
+    )
+    assert (FORECAST.started, FORECAST.ended) == (1, 2)
 
 
 def test_two_kinds_of_time_do_not_fit_one_table() -> None:

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from foretell.app.output import standard_output
 from foretell.errors import InputError, suggestion
 from foretell.language.check import check
 from foretell.language.parser import parse
+from foretell.notify.files import onto
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,12 @@ class Measured:
 def bench(name: str | None, *, as_json: bool) -> None:
     if name is not None and name not in BENCHES:
         raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
-    for one in BENCHES if name is None else (name,):
-        for measured in BENCHES[one]():
-            print(_json(measured) if as_json else _line(measured), flush=True)
+    stream = standard_output()
+    with onto(stream):
+        for one in BENCHES if name is None else (name,):
+            for measured in BENCHES[one]():
+                stream.write(f"{_json(measured) if as_json else _line(measured)}\n".encode())
+                stream.flush()  # the next one may take a while
 
 
 def _json(measured: Measured) -> str:

@@ -1,8 +1,8 @@
-"""The command `foretell`. Exit status: 0, or 1 with a message a person can act on, 2 for a wrong command line."""
+"""The commands and their options."""
 
 from __future__ import annotations
 
-import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +10,14 @@ import typer
 
 from foretell.app import bench as benchmarks
 from foretell.app import demo as demonstration
-from foretell.app.report import report_bad, write_bad
-from foretell.errors import ForetellError
-from foretell.language.subscriptions import load
+from foretell.app.output import standard_output
+from foretell.app.report import report, write_bad
+from foretell.given.statements import load
 from foretell.notify.files import write, write_lines
 from foretell.run import ENGINES, run
 
 app = typer.Typer(
     name="foretell",
-    help="Subscribe to patterns of events: what has happened, what may have, what is about to.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -26,14 +25,19 @@ app = typer.Typer(
 )
 
 
-def main() -> None:
-    try:
-        app()
-    except ForetellError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"foretell {version('foretell')}")
+        raise typer.Exit
+
+
+@app.callback()
+def foretell(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Subscribe to patterns of events: what has happened, what may have, what is about to."""
 
 
 def _pairs(items: list[str], option: str, form: str) -> dict[str, str]:
@@ -70,7 +74,9 @@ def run_command(
     engine: Annotated[str, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}.")] = ENGINES[0],
     model: Annotated[Path | None, typer.Option(help="What was learned: delays between steps.")] = None,
     output: Annotated[Path | None, typer.Option(help="A .jsonl or .parquet file; standard output without.")] = None,
-    until: Annotated[str | None, typer.Option(help="Let time go on until then, after the last event.")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Let time go on until then, after the last event.")
+    ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first malformed event.")] = False,
     quarantine: Annotated[Path | None, typer.Option(help="Write malformed events there, as JSON lines.")] = None,
 ) -> None:
@@ -91,10 +97,10 @@ def run_command(
     if quarantine is not None:
         write_bad(found.bad, quarantine)
     if output is None:
-        write_lines(found, sys.stdout.buffer)
+        write_lines(found, standard_output())
     else:
         write(found, output)
-    report_bad(found)
+    report(found)
 
 
 @app.command("demo")

@@ -6,11 +6,12 @@ from importlib.resources import as_file, files
 
 from rich.console import Console
 from rich.syntax import Syntax
-from rich.table import Table
+from rich.text import Text
 
+from foretell.app.output import standard_output
 from foretell.events.notification import Notification
-from foretell.events.types import format_timestamp
-from foretell.language.subscriptions import load
+from foretell.given.statements import load
+from foretell.notify.files import onto
 from foretell.run import run
 
 _MEANING = {
@@ -22,7 +23,7 @@ _MEANING = {
 
 
 def show() -> None:
-    console = Console()
+    stream = standard_output()
     with as_file(files("foretell.app").joinpath("demonstration")) as folder:
         subscriptions = load(folder / "watch.ftl")
         found = run(
@@ -30,22 +31,25 @@ def show() -> None:
             {"logins": folder / "logins.jsonl", "reads": folder / "reads.csv"},
             model=folder / "model.json",
         )
-    console.print(Syntax(subscriptions.text, "sql", background_color="default"))
-    table = Table("what", "", "when", "p", "bindings and events", box=None, pad_edge=False)
-    for notification in found:
-        table.add_row(*_row(notification))
-    console.print(table)
+    console = Console(highlight=False)
+    # Taken before it is written: rich has its own way to end where nobody reads.
+    with console.capture() as shown:
+        console.print(Syntax(subscriptions.text, "sql", background_color="default", word_wrap=True))
+        for notification in found:
+            console.print(_headline(notification))
+            console.print(f"             {'   '.join(_details(notification))}")
+    with onto(stream):
+        stream.write(shown.get().encode())
 
 
-def _row(notification: Notification) -> tuple[str, ...]:
-    return (
-        notification.subscription,
-        _MEANING[notification.kind],
-        format_timestamp(int(notification.end)).replace("T", " ").rstrip("Z"),
-        f"{notification.probability:.2f}",
-        ", ".join([*(f"{k} = {v}" for k, v in notification.bindings.items()), *_events(notification)]),
+def _headline(notification: Notification) -> Text:
+    likely = "" if notification.kind == "match" else f"   probability {notification.probability:.2f}"
+    return Text.assemble(
+        (f"{notification.subscription:11}  ", "bold"),
+        f"{_MEANING[notification.kind]:18}  {notification.ended:%Y-%m-%d %H:%M:%S}{likely}",
     )
 
 
-def _events(notification: Notification) -> list[str]:
-    return [f"{step}: {'lost' if event is None else event}" for step, event in notification.events.items()]
+def _details(notification: Notification) -> list[str]:
+    bindings = [f"{name} = {value}" for name, value in notification.bindings.items()]
+    return bindings + [f"{step}: {'lost' if e is None else e}" for step, e in notification.events.items()]

@@ -1,8 +1,7 @@
-"""What was set aside: said on standard error, and written out whole where the user wants it."""
+"""What a run has to say besides its notifications, and what it set aside, written out where the user wants it."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -10,28 +9,28 @@ from pathlib import Path
 
 import msgspec
 
-from foretell.errors import InputError
+from foretell.app.output import say
 from foretell.events.read import BadEvent
+from foretell.notify.files import replacing
 from foretell.notify.notifications import Notifications
 
 
-def report_bad(found: Notifications) -> None:
-    """A line for each stream with malformed events: how many, why, and where the first is."""
+def report(found: Notifications) -> None:
+    """On standard error, its notes; then a line for each stream with malformed events: how many, why, the first."""
+    for note in found.notes:
+        say(f"note: {note}")
     for stream, total in found.totals:
         bad = [b for b in found.bad if b.stream == stream]
         if bad:
             reasons = Counter(b.reason for b in bad)
             listed = ", ".join(f"{count} × {reason}" for reason, count in reasons.most_common(5))
             more = ", …" if len(reasons) > 5 else ""
-            print(
+            say(
                 f"{stream}: {len(bad)} of {total} events set aside: {listed}{more}"
-                f" (the first at {bad[0].source}:{bad[0].row})",
-                file=sys.stderr,
+                f" (the first at {bad[0].source}:{bad[0].row})"
             )
 
 
 def write_bad(bad: Iterable[BadEvent], path: Path) -> None:
-    try:
-        path.write_bytes(b"".join(msgspec.json.encode(asdict(b)) + b"\n" for b in bad))
-    except OSError as error:
-        raise InputError("cannot-write", f"cannot write '{path}': {error.strerror or error}") from None
+    with replacing(path) as file:
+        file.writelines(msgspec.json.encode(asdict(b)) + b"\n" for b in bad)

@@ -10,7 +10,8 @@ rates (LANGUAGE section 5). A model gives delays by name and parameters, in seco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from foretell.errors import InputError, suggestion
+from foretell.events.scalars import shown
 
 Floats = NDArray[np.float64]
 Cdf = Callable[[Floats], Floats]
@@ -44,19 +46,24 @@ class Delay:
                 f"unknown distribution '{name}' of a delay",
                 hint=suggestion(name, _DISTRIBUTIONS),
             )
-        if not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise InputError("bad-delay", f"the share of a delay lies between 0 and 1, found {share!r}")
+        if not isinstance(share, int | float) or isinstance(share, bool) or not 0 <= share <= 1:
+            raise InputError("bad-delay", f"the share of a delay lies between 0 and 1, found {shown(share)}")
         wanted, make = _DISTRIBUTIONS[name]
         if set(given) != set(wanted):
             raise InputError("bad-delay", f"the delay '{name}' is given by {', '.join(wanted)} and share")
         try:
-            cdf, reach = make(given)
-        except (TypeError, ValueError) as error:
+            with np.errstate(over="ignore"):
+                cdf, reach = make(given)
+        except (ValueError, OverflowError) as error:
             raise InputError("bad-delay", f"the delay '{name}' cannot be: {error}") from None
+        if not 0 < reach < math.inf:
+            raise InputError("bad-delay", f"the delay '{name}' cannot be: it would take {reach:g}")
         return cls(name, given, float(share), cdf, reach)
 
     def cdf(self, time: ArrayLike) -> Floats:
-        return np.asarray(self.share * self._cdf(np.maximum(np.asarray(time, float), 0.0)), float)
+        # A time far beyond the delay may overflow on the way, and log(0) is on the way to 0.
+        with np.errstate(over="ignore", divide="ignore"):
+            return np.asarray(self.share * self._cdf(np.maximum(np.asarray(time, float), 0.0)), float)
 
 
 @dataclass(frozen=True)
@@ -71,13 +78,21 @@ class Timing:
     before: Mapping[str, Delay]
 
     @classmethod
-    def of(cls, description: Mapping[str, object]) -> Timing:
+    def of(cls, description: object) -> Timing:
+        """From a model: `{"after": {step: delay}, "before": {step: delay}}`, where both may be left out."""
         sides: dict[str, dict[str, Delay]] = {"after": {}, "before": {}}
-        for side, delays in description.items():
-            if side not in sides or not isinstance(delays, Mapping):
-                raise InputError("bad-delay", f"delays stand under 'after' or 'before', found '{side}'")
-            sides[side] = {str(step): Delay.of(delay) for step, delay in delays.items()}
+        for side, delays in _object(description, "its delays").items():
+            if side not in sides:
+                raise InputError("bad-model", f"delays stand under 'after' or 'before', found '{side}'")
+            steps = _object(delays, f"'{side}'")
+            sides[side] = {str(step): Delay.of(_object(d, f"the delay of '{step}'")) for step, d in steps.items()}
         return cls(sides["after"], sides["before"])
+
+
+def _object(found: object, what: str) -> Mapping[str, object]:
+    if not isinstance(found, Mapping):
+        raise InputError("bad-model", f"{what}: expected an object, found {shown(found)}")
+    return found
 
 
 Made = tuple[Cdf, float]
@@ -88,10 +103,21 @@ _RARE = 1e-12
 
 
 def _number(given: Mapping[str, object], name: str, *, positive: bool = True) -> float:
-    number = given[name]
-    if not isinstance(number, int | float) or isinstance(number, bool) or (positive and number <= 0):
-        raise ValueError(f"{name} is {number!r}")
-    return float(number)
+    number = _finite(given[name], name)
+    if positive and number <= 0:
+        raise ValueError(f"{name} is {shown(given[name])}")
+    return number
+
+
+def _finite(found: object, name: str) -> float:
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        try:
+            number = float(found)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    raise ValueError(f"{name} is {shown(found)}")
 
 
 def _exponential(given: Mapping[str, object]) -> Made:
@@ -111,12 +137,8 @@ def _weibull(given: Mapping[str, object]) -> Made:
 
 def _lognormal(given: Mapping[str, object]) -> Made:
     median, sigma = _number(given, "median"), _number(given, "sigma")
-
-    def cdf(at: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.asarray(special.ndtr(np.log(at / median) / sigma), float)
-
-    return cdf, median * float(np.exp(-sigma * special.ndtri(_RARE)))
+    reach = median * float(np.exp(-sigma * special.ndtri(_RARE)))
+    return lambda t: special.ndtr(np.log(t / median) / sigma), reach
 
 
 def _uniform(given: Mapping[str, object]) -> Made:
@@ -128,17 +150,24 @@ def _uniform(given: Mapping[str, object]) -> Made:
 
 def _points(given: Mapping[str, object]) -> Made:
     """A learned curve: [time, probability] pairs, straight lines between them."""
-    table = np.asarray(given["points"], float)
-    if table.ndim != 2 or table.shape[1] != 2 or len(table) < 2:
+    pairs = given["points"]
+    if not isinstance(pairs, Sequence) or len(pairs) < 2 or not all(_is_pair(pair) for pair in pairs):
         raise ValueError("points are pairs of time and probability, two or more")
-    time, probability = table.T
-    if np.any(np.diff(time) <= 0) or np.any(np.diff(probability) < 0) or time[0] < 0 or probability[-1] > 1:
+    time = np.array([_finite(t, "a time") for t, _ in pairs])
+    probability = np.array([_finite(p, "a probability") for _, p in pairs])
+    if time[0] < 0 or np.any(np.diff(time) <= 0) or np.any(np.diff(probability) < 0):
         raise ValueError("points must rise")
+    if probability[0] < 0 or probability[-1] > 1:
+        raise ValueError("a probability lies between 0 and 1")
 
     def cdf(at: Floats) -> Floats:
         return np.asarray(np.interp(at, time, probability, left=0.0), float)
 
     return cdf, float(time[-1])
+
+
+def _is_pair(found: object) -> bool:
+    return isinstance(found, Sequence) and not isinstance(found, str) and len(found) == 2
 
 
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Mapping[str, object]], Made]]] = {

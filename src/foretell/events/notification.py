@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from foretell.events.types import Scalar, Type
+from foretell.events.types import EPOCH, Scalar, Type
 
 #: The columns in the order in which every sink has them.
 COLUMNS = (
@@ -29,7 +30,8 @@ EventNames = Scalar | Sequence[Scalar]
 class Notification:
     """One notification. Values in key, bindings and events are plain JSON scalars, timestamps already ISO text.
 
-    `time_type` is that of the subscription's streams: start and end are numbers, and it says how to print them.
+    `time_type` is that of the subscription's streams. `start` and `end` are numbers whatever it is: where it is
+    TIMESTAMP, microseconds since 1970-01-01 UTC. `started` and `ended` are the same as people have them.
     """
 
     subscription: str
@@ -43,3 +45,16 @@ class Notification:
     bindings: Mapping[str, object]
     events: Mapping[str, EventNames]
     time_type: Type
+
+    @property
+    def started(self) -> datetime | int | float:
+        """The start: a datetime (of UTC) where time is a TIMESTAMP, else the number."""
+        return self._moment(self.start)
+
+    @property
+    def ended(self) -> datetime | int | float:
+        """The end: a datetime (of UTC) where time is a TIMESTAMP, else the number."""
+        return self._moment(self.end)
+
+    def _moment(self, time: int | float) -> datetime | int | float:
+        return EPOCH + timedelta(microseconds=time) if self.time_type is Type.TIMESTAMP else time

@@ -69,7 +69,10 @@ class BadEvent:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A stream's events in order of arrival, and those set aside; `total` counts both."""
+    """A stream's events in order of arrival, and those set aside; `total` counts both.
+
+    `timed` tells whether the type of its time was declared or read off the data, not only taken for want of both.
+    """
 
     stream: str
     schema: Schema
@@ -77,6 +80,7 @@ class Loaded:
     bad: tuple[BadEvent, ...]
     total: int
     open: bool = False
+    timed: bool = True
 
 
 def read(source: object, declaration: Declaration, *, strict: bool = False) -> Loaded:
@@ -90,7 +94,8 @@ def read(source: object, declaration: Declaration, *, strict: bool = False) -> L
     if strict and bad:
         raise InputError("bad-event", f"{bad[0].source}:{bad[0].row}: {bad[0].reason}")
     table = _without(_table(fitted, types), reasons)
-    return Loaded(declaration.stream, _schema(declaration, types), table, bad, gathered.total, declaration.open)
+    timed = gathered.rows > 0 or declaration.declared(declaration.time) is not None
+    return Loaded(declaration.stream, _schema(declaration, types), table, bad, gathered.total, declaration.open, timed)
 
 
 def events_of(loaded: Loaded, stream_rank: int) -> list[Event]:
@@ -110,8 +115,11 @@ class LoadedTable:
 def read_table(source: object, name: str) -> LoadedTable:
     """The rows of a FOR EACH table. A row that is malformed, or has no `id` of its own, is an error: it is no event."""
     gathered = gather(source, name)
-    if not gathered.rows and not gathered.names:
-        return LoadedTable({}, [])
+    if not gathered.rows:
+        for rejected in gathered.rejected:
+            raise _bad_row(rejected)
+        if not gathered.names:
+            return LoadedTable({}, [])
     if "id" not in gathered.names:
         raise InputError("bad-table", f"{name}: the table has no column 'id'", hint=suggestion("id", gathered.names))
     types = {column: found for column in gathered.names if (found := _guess(gathered, column)) is not None}
@@ -119,8 +127,12 @@ def read_table(source: object, name: str) -> LoadedTable:
         raise InputError("bad-table", f"{name}: the column 'id' holds no scalars")
     fitted = {column: _fit(gathered, column, kind) for column, kind in types.items()}
     for rejected in gathered.rejections(_id_reasons(fitted["id"]) | _first_reasons(fitted.values())):
-        raise InputError("bad-table", f"{rejected.source}:{rejected.row}: {rejected.reason}")
+        raise _bad_row(rejected)
     return LoadedTable(types, list(scalar_rows(_table(fitted, types))))
+
+
+def _bad_row(rejected: Rejected) -> InputError:
+    return InputError("bad-table", f"{rejected.source}:{rejected.row}: {rejected.reason}")
 
 
 def scalar_rows(table: pa.Table) -> Iterator[dict[str, Scalar]]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from foretell.errors import InputError, suggestion
+from foretell.errors import InputError
 from foretell.events.columns import Sheet, gather_sheets, read_parquet
 from foretell.events.delimited import gather_delimited
+from foretell.events.files import no_file, path_of, unreadable
 from foretell.events.gathered import Gathered
 from foretell.events.jsonlines import gather_json_lines, gather_rows
 
@@ -31,14 +32,18 @@ def gather(source: object, label: str, wanted: frozenset[str] | None = None) -> 
     Frames of pandas and polars (and of whoever else speaks Arrow's PyCapsule interface) are taken without a copy.
     """
     if isinstance(source, str | os.PathLike):
-        return _gather_files(Path(source), wanted)
+        return _gather_files(path_of(source), wanted)
     if isinstance(source, pa.RecordBatchReader):
         source = source.read_all()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         return _gather_frame(source, label, wanted)
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes | bytearray):
         return gather_rows(source, label, wanted)
-    raise InputError(
+    raise _unknown(source, label)
+
+
+def _unknown(source: object, label: str) -> InputError:
+    return InputError(
         "unknown-source",
         f"{label}: cannot read events from a value of type {type(source).__name__}",
         hint="give a path, an Arrow table, a pandas or polars frame, or an iterable of dicts",
@@ -48,12 +53,15 @@ def gather(source: object, label: str, wanted: frozenset[str] | None = None) -> 
 def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> Gathered:
     try:
         table = pa.table(frame)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (TypeError, ValueError):
         # A pandas column of objects of several types is no Arrow column, but its rows are still dicts.
-        to_dict = getattr(frame, "to_dict", None)
-        if to_dict is None:
-            raise
-        return gather_rows(to_dict("records"), label, wanted)
+        names = list(getattr(frame, "columns", ()))
+        if not names or not hasattr(frame, "to_dict"):
+            raise _unknown(frame, label) from None  # one column of Arrow's, without a name
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError("wrong-format", f"{label} has two columns '{twice}'") from None
+        return gather_rows(frame.to_dict("records"), label, wanted)
     taken = [index for index, name in enumerate(table.column_names) if wanted is None or name in wanted]
     return gather_sheets([Sheet(label, table.select(taken), table.column_names)])
 
@@ -73,9 +81,9 @@ def _files(path: Path) -> list[Path]:
         if path.is_dir():
             return _files_within(path)
         if not path.exists():
-            raise InputError("no-file", f"no such file or folder: {path}", hint=_nearby(path))
+            raise no_file(path)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     if path.suffix.lower() not in FORMATS:
         raise InputError("unknown-format", f"{path}: cannot tell the format by the ending", hint=_known_endings())
     return [path]
@@ -98,29 +106,15 @@ def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
         try:
             yield str(file), file.read_bytes()
         except OSError as error:
-            raise _unreadable(file, error) from None
+            raise unreadable(file, error) from None
 
 
 def _sheet(file: Path, wanted: frozenset[str] | None) -> Sheet:
     try:
         return read_parquet(str(file), wanted)
     except OSError as error:
-        raise _unreadable(file, error) from None
-
-
-def _unreadable(path: Path, error: OSError) -> InputError:
-    # Arrow's own text for it names the path once more.
-    return InputError("cannot-read", f"cannot read {path}: {os.strerror(error.errno) if error.errno else error}")
+        raise unreadable(file, error) from None
 
 
 def _known_endings() -> str:
     return f"known endings: {', '.join(FORMATS)}"
-
-
-def _nearby(path: Path) -> str:
-    """A file of the same folder whose name is like the one that is not there."""
-    try:
-        hint = suggestion(path.name, (entry.name for entry in path.absolute().parent.iterdir()))
-    except OSError:
-        return ""
-    return hint if hint.startswith("did you mean") else ""

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from foretell.machine.compiled import inlined, kernel
+from foretell.compiled import inlined, kernel
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.compiled import compiled
 from foretell.events.types import Type
 from foretell.filter.columns import Column
 from foretell.filter.predicates import Events
+from foretell.machine.ordering import deepened
 
 Ints = NDArray[np.int64]
 
@@ -23,7 +25,7 @@ class History:
     events: Events
     lane: Ints
     number: Ints
-    name: NDArray[np.object_]
+    name: NDArray[np.object_] | None
     order: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -32,13 +34,14 @@ class History:
     def extended(self, other: History) -> History:
         if not len(self):
             return other
+        depth = max(self.order.shape[1], other.order.shape[1])
         return History(
             self.base,
             _joined(self.events, other.events),
             np.concatenate([self.lane, other.lane]),
             np.concatenate([self.number, other.number]),
-            np.concatenate([self.name, other.name]),
-            np.concatenate([self.order, other.order]),
+            _joined_names(self, other),
+            np.concatenate([deepened(self.order, depth), deepened(other.order, depth)]),
         )
 
     def since(self, position: int) -> History:
@@ -52,7 +55,7 @@ class History:
             _part(self.events, part),
             self.lane[part],
             self.number[part],
-            self.name[part],
+            None if self.name is None else self.name[part],
             self.order[part],
         )
 
@@ -77,6 +80,13 @@ class History:
         if not len(column.values):
             return Column(column.kind, np.zeros(len(positions), column.values.dtype), np.ones(len(positions), np.bool_))
         return Column(column.kind, column.values[at], column.nulls[at] | absent)
+
+
+def _joined_names(one: History, other: History) -> NDArray[np.object_] | None:
+    if one.name is None and other.name is None:
+        return None
+    parts = [h.name if h.name is not None else np.full(len(h), None, object) for h in (one, other)]
+    return np.concatenate(parts)
 
 
 def _joined(one: Events, other: Events) -> Events:
@@ -119,47 +129,98 @@ def _part(events: Events, part: slice) -> Events:
     )
 
 
-@dataclass
 class Lanes:
-    """Lanes by the values of their PER attributes, numbered as they begin."""
+    """Lanes by the values of their PER attributes, numbered as they begin.
 
-    numbers: dict[tuple[object, ...], int] = field(default_factory=dict)
-    lengths: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    An open-addressed table: a row of words (for each attribute whether it is NULL, and its value) and its lane.
+    """
+
+    def __init__(self) -> None:
+        self.lengths: Ints = np.zeros(0, np.int64)
+        self._words: Ints = np.zeros((0, 0), np.int64)
+        self._lane: Ints = np.zeros(0, np.int64)
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return self._count
 
     def of(self, attributes: Mapping[str, Column], per: tuple[str, ...], count: int) -> Ints:
         """The lane of each event."""
         if not per:
-            self.numbers.setdefault((), 0)
+            self._count = 1
             return np.zeros(count, np.int64)
-        keys = np.zeros((count, 2 * len(per)), np.int64)
+        words = np.zeros((count, 2 * len(per)), np.int64)
         for i, name in enumerate(per):
             column = attributes.get(name)
             if column is None:
-                keys[:, 2 * i] = 1
-            else:
-                words = np.where(column.nulls, 0, column.values)
-                if column.kind is Type.FLOAT:
-                    words = words + 0.0  # -0.0 is 0.0
-                keys[:, 2 * i] = column.nulls
-                keys[:, 2 * i + 1] = np.ascontiguousarray(words).view(np.int64)
-        distinct, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        numbers = np.empty(len(distinct), np.int64)
-        for i in np.argsort(first):
-            numbers[i] = self.numbers.setdefault(tuple(distinct[i].tolist()), len(self.numbers))
-        return numbers[inverse.reshape(-1)]
+                words[:, 2 * i] = 1
+                continue
+            values = np.where(column.nulls, 0, column.values) if column.nulls.any() else column.values
+            if column.kind is Type.FLOAT:
+                values = values + 0.0  # -0.0 is 0.0
+            words[:, 2 * i] = column.nulls
+            words[:, 2 * i + 1] = np.ascontiguousarray(values).view(np.int64)
+        lanes = np.empty(count, np.int64)
+        done = 0
+        while done < count:
+            if 2 * self._count >= len(self._lane) - 1:
+                self._grow(words.shape[1])
+            done, self._count = _number(words, done, lanes, self._words, self._lane, self._count)
+        return lanes
+
+    def _grow(self, width: int) -> None:
+        old = self._words[self._lane >= 0], self._lane[self._lane >= 0]
+        size = max(1024, 4 * len(self._lane))
+        self._words, self._lane = np.zeros((size, width), np.int64), np.full(size, -1, np.int64)
+        if len(old[1]):
+            by = np.argsort(old[1])
+            _number(old[0][by], 0, np.empty(len(by), np.int64), self._words, self._lane, 0)
 
     def count(self, lane: Ints) -> Ints:
         """The number of each event in its lane, going on from the batches before."""
-        if len(self.numbers) > len(self.lengths):
-            more = len(self.numbers) - len(self.lengths)
+        if self._count > len(self.lengths):
+            more = max(self._count, 2 * len(self.lengths)) - len(self.lengths)
             self.lengths = np.concatenate([self.lengths, np.zeros(more, np.int64)])
-        order = np.argsort(lane, kind="stable")
-        sizes = np.bincount(lane, minlength=len(self.lengths))
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        number = np.empty(len(lane), np.int64)
-        number[order] = np.arange(len(lane)) - starts[lane[order]] + self.lengths[lane[order]]
-        self.lengths = self.lengths + sizes
-        return number
+        return _count(lane, self.lengths)
+
+
+@compiled
+def _number(words: Ints, done: int, lanes: Ints, table: Ints, table_lane: Ints, count: int) -> tuple[int, int]:
+    """Looks rows of words up, and enters new ones as long as the table is at most half full."""
+    mask = table_lane.size - 1
+    width = words.shape[1]
+    for i in range(done, words.shape[0]):
+        mixed = np.uint64(14695981039346656037)
+        for k in range(width):
+            mixed = (mixed ^ np.uint64(words[i, k])) * np.uint64(1099511628211)
+            mixed ^= mixed >> np.uint64(29)
+        at = np.int64(mixed & np.uint64(mask))
+        while True:
+            if table_lane[at] < 0:
+                if 2 * count >= mask:
+                    return i, count
+                for k in range(width):
+                    table[at, k] = words[i, k]
+                table_lane[at] = count
+                lanes[i] = count
+                count += 1
+                break
+            same = True
+            for k in range(width):
+                if table[at, k] != words[i, k]:
+                    same = False
+                    break
+            if same:
+                lanes[i] = table_lane[at]
+                break
+            at = (at + 1) & mask
+    return words.shape[0], count
+
+
+@compiled
+def _count(lane: Ints, lengths: Ints) -> Ints:
+    number = np.empty(lane.size, np.int64)
+    for i in range(lane.size):
+        number[i] = lengths[lane[i]]
+        lengths[lane[i]] += 1
+    return number

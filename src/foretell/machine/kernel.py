@@ -15,12 +15,12 @@ Arrays that go together travel as tuples, in this order:
 | program | states, threads, negations and edges, see foretell.plan.program |
 | updates | what each edge keeps of its event: kind, slot, argument, end of code, whether its result is a float |
 | code | operations, constants, heap of strings |
-| events | lane, end time, start time, position, flags of the predicates |
+| events | lane, end time, start time, position, flags of the predicates, rows of the template that begin with it |
 | batch | columns as floats, as integers, nulls; parameters likewise |
 | pool | of each instance: state, next of its lane and state, when it began, first position, is it over; free ones |
 | lanes | first instance at each state; how many in all; first of those new in the present instant; its time |
 | registers | slots as floats, as integers, nulls; chain; nodes: parent, position, step; row of a FOR EACH table |
-| output | of each match: state, lane, row of its last event, first position, chain, slots, nulls |
+| output | of each match: state, lane, row of its last event, first position, chain, template rows, slots, nulls |
 | counters | free instances, next node, matches written, what ran out, first of the instances this event made |
 """
 
@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from foretell.machine.compiled import compiled, inlined, kernel
+from foretell.compiled import compiled, inlined, kernel
 from foretell.machine.evaluate import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I, holds, run_code
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -189,8 +189,8 @@ def _keep(first: int, stop: int, updates: Any, code: Any, instance: int, row: in
 def _emit(there: int, lane: int, row: int, first: int, instance: int, registers: Any, output: Any,
           counters: Array) -> None:
     """Writes a match down."""
-    (_, slot_i, slot_null, chain, _, _, _, _) = registers
-    (out_state, out_lane, out_row, out_first, out_chain, out_slot, out_null) = output
+    (_, slot_i, slot_null, chain, _, _, _, parameter_row) = registers
+    (out_state, out_lane, out_row, out_first, out_chain, out_rows, out_slot, out_null) = output
     match = counters[2]
     counters[2] = match + 1
     out_state[match] = there
@@ -198,6 +198,7 @@ def _emit(there: int, lane: int, row: int, first: int, instance: int, registers:
     out_row[match] = row
     out_first[match] = first
     out_chain[match] = chain[instance]
+    out_rows[match] = parameter_row[instance]
     for slot in range(slot_i.shape[1]):
         out_slot[match, slot] = slot_i[instance, slot]
         out_null[match, slot] = slot_null[instance, slot]
@@ -294,7 +295,7 @@ def run_events(first: int, stop: int, simultaneous: bool, fan: tuple[int, int, i
     (state_thread, thread_kind, thread_predicate, thread_code, thread_negation, negation_predicate, negation_code,
      state_edge, edge_thread, edge_predicate, edge_code, edge_update, edge_target, state_within, state_accept,
      state_waits, start_edge, state_tick, tick_slot, tick_predicate, tick_code, state_touch) = program
-    (event_lane, event_time, event_start, event_position, predicates) = events
+    (event_lane, event_time, event_start, event_position, predicates, event_rows) = events
     (state, following, began, first_position, over, free) = pool
     (heads, lane_length, new_head, lane_time) = lanes
     (_, slot_i, slot_null, chain, node_parent, _, _, parameter_row) = registers
@@ -423,7 +424,7 @@ def run_events(first: int, stop: int, simultaneous: bool, fan: tuple[int, int, i
             for slot in range(slots):
                 slot_null[target, slot] = 1
             chain[target] = -1
-            parameter_row[target] = 0
+            parameter_row[target] = event_rows[row]
             if not _holds(edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, target, stacks):
                 continue
             there = edge_target[edge]

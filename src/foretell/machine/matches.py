@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.compiled import compiled
 from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings, evaluate
 from foretell.language import tree
-from foretell.machine.compiled import compiled
 from foretell.machine.history import History
 from foretell.machine.kernel import overflows
 from foretell.machine.stage import Found
@@ -29,27 +29,64 @@ Flags = NDArray[np.bool_]
 
 
 @compiled
-def _chain_lengths(chain: Ints, parent: Ints) -> Ints:
-    lengths = np.zeros(chain.size, np.int64)
+def _sizes(chain: Ints, nodes: Any, slots: Ints, nulls: Any) -> tuple[Ints, Ints]:
+    """Where the events of each match begin when all stand in a row, and where its gaps; one more at the end."""
+    (parent, _, step) = nodes
+    starts = np.zeros(chain.size + 1, np.int64)
+    gap_starts = np.zeros(chain.size + 1, np.int64)
     for i in range(chain.size):
+        events, gaps = 0, 0
+        for k in range(slots.size):
+            if not nulls[i, slots[k]]:
+                events += 1
         node = chain[i]
         while node != -1:
-            lengths[i] += 1
+            if step[node] >= 0:
+                events += 1
+            else:
+                gaps += 1
             node = parent[node]
-    return lengths
+        starts[i + 1] = starts[i] + events
+        gap_starts[i + 1] = gap_starts[i] + gaps // 2
+    return starts, gap_starts
 
 
 @compiled
-def _walk(chain: Ints, nodes: Any, starts: Ints, step: Ints, position: Ints) -> None:
+def _gather(chain: Ints, nodes: Any, numbers: Ints, slots: Ints, slot: Any, nulls: Any, events: Any, gaps: Any) -> None:
+    """The events of each match, from its registers and its chain, in order; and its gaps."""
     (parent, node_position, node_step) = nodes
+    (starts, match, step, position) = events
+    (gap_starts, gap_match, negation, after, before) = gaps
     for i in range(chain.size):
+        first, at, gap = starts[i], starts[i], gap_starts[i]
         node = chain[i]
-        at = starts[i]
-        while node != -1:
-            position[at] = node_position[node]
-            step[at] = node_step[node]
+        taken = 0
+        while taken < slots.size or node != -1:
+            if taken < slots.size:
+                k = slots[taken]
+                taken += 1
+                if nulls[i, k]:
+                    continue
+                new_step, new_position = numbers[taken - 1], slot[i, k]
+            else:
+                new_step, new_position = node_step[node], node_position[node]
+                if new_step < 0:
+                    # A gap lies in the chain as two nodes, the later one first: see GAP in the kernel.
+                    gap_match[gap] = i
+                    negation[gap] = -new_step // 2 - 1
+                    before[gap] = new_position
+                    after[gap] = node_position[parent[node]]
+                    gap += 1
+                    node = parent[parent[node]]
+                    continue
+                node = parent[node]
+            # Matches are short and come almost sorted, so each event is moved to its place.
+            to = at
+            while to > first and position[to - 1] > new_position:
+                position[to], step[to] = position[to - 1], step[to - 1]
+                to -= 1
+            match[at], position[to], step[to] = i, new_position, new_step
             at += 1
-            node = parent[node]
 
 
 @dataclass(frozen=True)
@@ -64,12 +101,6 @@ class Gaps:
     @classmethod
     def none(cls) -> Gaps:
         return cls(*(np.zeros(0, np.int64) for _ in range(4)))
-
-    @classmethod
-    def among(cls, match: Ints, step: Ints, position: Ints) -> Gaps:
-        """Gaps lie in the chains as pairs of nodes, the later one first: see GAP in the kernel."""
-        later = np.flatnonzero((step < 0) & (step % 2 == 0))
-        return cls(match[later], -step[later] // 2 - 1, position[later + 1], position[later])
 
     def kept(self, keep: Flags, numbers: Ints) -> Gaps:
         mine = keep[self.match]
@@ -87,6 +118,7 @@ class Matches:
     history: History
     strings: Strings
     lane: Ints
+    rows: Ints
     slots: Ints
     nulls: NDArray[np.uint8]
     late: Flags
@@ -106,42 +138,34 @@ class Matches:
         nodes: tuple[Ints, Ints, Ints],
         parameters: Mapping[str, Column],
     ) -> Matches:
-        count = len(found)
-        matches, steps, positions = [], [], []
-        gaps = Gaps.none()
-        for number, name in enumerate(program.steps):
-            slot = program.registers.get(Register("position", name))
-            if slot is not None:
-                bound = np.flatnonzero(found.nulls[:, slot] == 0)
-                matches.append(bound)
-                steps.append(np.full(len(bound), number, np.int64))
-                positions.append(found.slots[bound, slot])
-        if (found.chain != -1).any():
-            lengths = _chain_lengths(found.chain, nodes[0])
-            starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
-            step, position = np.empty(lengths.sum(), np.int64), np.empty(lengths.sum(), np.int64)
-            _walk(found.chain, nodes, starts, step, position)
-            owner = np.repeat(np.arange(count), lengths)
-            gaps = Gaps.among(owner, step, position)
-            events = step >= 0
-            matches.append(owner[events])
-            steps.append(step[events])
-            positions.append(position[events])
-        nothing = [np.zeros(0, np.int64)]
-        match, step, position = (np.concatenate(some or nothing) for some in (matches, steps, positions))
-        order = np.lexsort((position, match))
+        numbers = [n for n, name in enumerate(program.steps) if Register("position", name) in program.registers]
+        slots = [program.registers[Register("position", program.steps[n])] for n in numbers]
+        starts, gap_starts = _sizes(found.chain, nodes, np.array(slots, np.int64), found.nulls)
+        match, step, position = (np.empty(starts[-1], np.int64) for _ in range(3))
+        gaps = tuple(np.empty(gap_starts[-1], np.int64) for _ in range(4))
+        _gather(
+            found.chain,
+            nodes,
+            np.array(numbers, np.int64),
+            np.array(slots, np.int64),
+            found.slots,
+            found.nulls,
+            (starts, match, step, position),
+            (gap_starts, *gaps),
+        )
         return cls(
             program,
             history,
             strings,
             found.lane,
+            found.rows,
             found.slots,
             found.nulls,
             found.position < 0,
-            match[order],
-            step[order],
-            position[order],
-            gaps,
+            match,
+            step,
+            position,
+            Gaps(*gaps),
             parameters,
         )
 
@@ -153,6 +177,7 @@ class Matches:
             parts[-1],
             history=history,
             lane=np.concatenate([p.lane for p in parts]),
+            rows=np.concatenate([p.rows for p in parts]),
             slots=np.concatenate([p.slots for p in parts]),
             nulls=np.concatenate([p.nulls for p in parts]),
             late=np.concatenate([p.late for p in parts]),
@@ -174,6 +199,7 @@ class Matches:
         return replace(
             self,
             lane=self.lane[keep],
+            rows=self.rows[keep],
             slots=self.slots[keep],
             nulls=self.nulls[keep],
             late=self.late[keep],
@@ -419,8 +445,11 @@ def _aggregated(function: str, owner: Ints, values: NDArray[Any], kind: Type, co
         _add_ints(owner, values, totals, bad)
     if function == "sum":
         return Column(kind, totals, unknown | bad)
-    with np.errstate(all="ignore"):
-        means = np.array([t / c if c else 0.0 for t, c in zip(totals.tolist(), counts.tolist())], np.float64)
+    means = totals / np.maximum(counts, 1)
+    if kind is not Type.FLOAT:
+        # A long sum is divided exactly, as Python does it, and not as the float nearest to it.
+        for i in np.flatnonzero(np.abs(totals) >= 2**53).tolist():
+            means[i] = int(totals[i]) / max(1, int(counts[i]))
     return Column(Type.FLOAT, means, unknown | bad | ~np.isfinite(means))
 
 

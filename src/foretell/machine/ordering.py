@@ -24,10 +24,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Input:
-    """Events of one stream, base or derived, on their way to the statements that read them."""
+    """Events of one stream, base or derived, on their way to the statements that read them.
+
+    `name` is None where the stream has no ID. `order` has a row for each event, as deep as the stream is derived.
+    """
 
     events: Events
-    name: NDArray[np.object_]
+    name: NDArray[np.object_] | None
     order: Ints
 
     def __len__(self) -> int:
@@ -38,15 +41,17 @@ class Order:
     """Numbers base events as they come. Only the times of the present batch are remembered: what time completes now
     was not complete with the batch before."""
 
-    def __init__(self, ranks: Mapping[str, int], depth: int) -> None:
-        self.ranks, self.depth = ranks, depth
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self.ranks = ranks
         self.count = 0
         self._before = 0
         self._times: NDArray[Any] = np.zeros(0)
 
-    def inputs(self, loaded: Mapping[str, Loaded], strings: Strings) -> dict[str, Input]:
-        """The events of all streams, with their places."""
-        inputs = {name: _input(name, one, strings, self.depth) for name, one in loaded.items()}
+    def inputs(
+        self, loaded: Mapping[str, Loaded], strings: Strings, needed: Mapping[str, set[str]]
+    ) -> dict[str, Input]:
+        """The events of all streams, with their places; of their attributes only those that somebody needs."""
+        inputs = {name: _input(name, one, strings, needed.get(name, set())) for name, one in loaded.items()}
         self._before = self.count
         self._times = np.zeros(0)
         if not inputs:
@@ -65,9 +70,7 @@ class Order:
         self._times = end[by]
         first = 0
         for (name, one), size in zip(list(inputs.items()), sizes, strict=True):
-            order = np.full((size, self.depth), -1, np.int64)
-            order[:, 0] = 2 * sequence[first : first + size]
-            inputs[name] = Input(one.events, one.name, order)
+            inputs[name] = Input(one.events, one.name, 2 * sequence[first : first + size].reshape(-1, 1))
             first += size
         return inputs
 
@@ -81,22 +84,31 @@ class Order:
         arrival = np.concatenate([np.arange(size) for size in sizes])
         return np.lexsort((arrival, rank, _ranked(ties), np.concatenate(kinds), end))
 
-    def deadline(self, time: int | float) -> tuple[int, ...]:
+    def deadline(self, time: int | float) -> int:
         """The place of what time completes: after every event of that instant, before any later one."""
-        return (2 * (self._before + int(np.searchsorted(self._times, time, side="right"))) - 1,)
+        return 2 * (self._before + int(np.searchsorted(self._times, time, side="right"))) - 1
 
 
-def _input(name: str, loaded: Loaded, strings: Strings, depth: int) -> Input:
+def deepened(order: Ints, depth: int) -> Ints:
+    """Places with room for more numbers; -1 stands where there is none."""
+    if order.shape[1] >= depth:
+        return order
+    return np.concatenate([order, np.full((len(order), depth - order.shape[1]), -1, np.int64)], axis=1)
+
+
+def _input(name: str, loaded: Loaded, strings: Strings, needed: set[str]) -> Input:
     schema, table = loaded.schema, loaded.table
     assert schema.time is not None
-    columns = {n: from_arrow(table[n], kind, strings) for n, kind in schema.attributes.items()}
+    wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
+    columns = {n: from_arrow(table[n], kind, strings) for n, kind in wanted.items()}
     count = table.num_rows
     stream = Column(Type.STRING, np.full(count, strings.code(name), np.int64), np.zeros(count, np.bool_))
-    events = Events(columns, schema.attributes, columns[schema.time], columns[schema.time], stream)
-    names = np.full(count, None, object)
+    events = Events(columns, wanted, columns[schema.time], columns[schema.time], stream)
+    names = None
     if schema.id is not None:
+        names = np.full(count, None, object)
         names[:] = _names(table[schema.id], schema.attributes[schema.id])
-    return Input(events, names, np.full((count, depth), -1, np.int64))
+    return Input(events, names, np.zeros((count, 1), np.int64))
 
 
 def _tie_breaker(loaded: Loaded, count: int) -> tuple[Ints, list[Any]]:

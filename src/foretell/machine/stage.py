@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events, answers
+from foretell.filter.selection import Selection
 from foretell.language.tree import Expression
 from foretell.machine import kernel
 from foretell.plan.program import Program, is_static
-from foretell.plan.registers import AnyOf, Every, Known, Start
+from foretell.plan.registers import AnyOf, Every, Known, Selected, Start
 
 Ints = NDArray[np.int64]
 
@@ -32,6 +33,7 @@ class Found:
     position: Ints
     first: Ints
     chain: Ints
+    rows: Ints
     slots: Ints
     nulls: NDArray[np.uint8]
 
@@ -49,6 +51,7 @@ class Stage:
     parameters: Mapping[str, Column] = field(default_factory=dict)
     ordinals: dict[tuple[object, ...], int] = field(default_factory=dict)
     kept_nodes: int = 0
+    selection: Selection | None = None
     pool: tuple[NDArray[Any], ...] = field(init=False)
     lanes: tuple[NDArray[Any], ...] = field(init=False)
     registers: tuple[NDArray[Any], ...] = field(init=False)
@@ -132,12 +135,17 @@ class Stage:
         count = len(events)
         self._room_for_lanes(lane_count)
         columns, nulls = self._columns(events)
-        flags = answers(self.program.predicates, events, self.strings, self._every(events, lane))
+        given_flags = self._every(events, lane)
+        rows = np.zeros(count, np.int64)
+        if self.selection is not None:
+            rows = self.selection.rows(events, self.strings)
+            given_flags[Selected()] = rows != 0
+        flags = answers(self.program.predicates, events, self.strings, given_flags)
         if not len(flags):
             flags = np.zeros((1, count), np.uint8)
         position = np.arange(first_position, first_position + count, dtype=np.int64)
         code = self.program.code.code
-        given = (np.ascontiguousarray(lane), events.time.values, events.start.values, position, flags)
+        given = (np.ascontiguousarray(lane), events.time.values, events.start.values, position, flags, rows)
         output = self._output(max(1024, count))
         self._forget_nodes()
         if self.program.chains and len(self.nodes[0]) - self.counters[1] < 2 * count:
@@ -171,9 +179,9 @@ class Stage:
         if now is not None and self.program.waits:
             output = self._pass_time(now, lane_count, output)
         found = int(self.counters[2])
-        accept, lanes, rows, first, chain, slots, slot_nulls = (a[:found] for a in output)
-        last = np.where(rows < 0, -1, rows + first_position)
-        return Found(accept, lanes, last, first, chain, slots, slot_nulls)
+        accept, lanes, at, first, chain, begun, slots, slot_nulls = (a[:found] for a in output)
+        last = np.where(at < 0, -1, at + first_position)
+        return Found(accept, lanes, last, first, chain, begun, slots, slot_nulls)
 
     def _pass_time(
         self, now: int | float, lane_count: int, output: tuple[NDArray[Any], ...]
@@ -263,7 +271,7 @@ class Stage:
     def _output(self, size: int) -> tuple[NDArray[Any], ...]:
         slots = self.registers[0].shape[1]
         return (
-            *(np.empty(size, np.int64) for _ in range(5)),
+            *(np.empty(size, np.int64) for _ in range(6)),
             np.empty((size, slots), np.int64),
             np.empty((size, slots), np.uint8),
         )

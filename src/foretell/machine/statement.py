@@ -13,17 +13,18 @@ from foretell.events.read import LoadedTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Column, Strings, evaluate
 from foretell.filter.predicates import Events, answers
+from foretell.filter.selection import Selection
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.choose import Chooser, One, Taker
 from foretell.machine.finish import finished
 from foretell.machine.history import History, Lanes
 from foretell.machine.matches import Matches
-from foretell.machine.ordering import Input, Order
+from foretell.machine.ordering import Input, Order, deepened
 from foretell.machine.stage import Stage
 from foretell.machine.told import Told, shown_value
-from foretell.plan.program import Program, UnsupportedError, build
-from foretell.plan.registers import mapped
+from foretell.plan.program import Program, UnsupportedError, build, selection_of
+from foretell.plan.registers import Registers, mapped
 
 Ints = NDArray[np.int64]
 
@@ -51,18 +52,35 @@ class Statement:
         self.history: History | None = None
         self.positions = 0
         self.program: Program | None = None
+        self.row_ids: list[Scalar] = []
         types = {} if table is None else dict(table.types)
         given: Iterable[Mapping[str, Scalar]] = [{}] if table is None else table.rows
+        self.selection = None if table is None else self._selection(table)
         if given and not isinstance(checked.pattern, tree.Silence):
-            self.program = build(checked, strings.code, types)
+            self.program = build(checked, strings.code, types, selected=self.selection is not None)
+        if self.selection is not None and table is not None:
+            # One machine serves all rows; what each is called is looked up when it matches.
+            self.row_ids = [table.rows[i].get("id") for i in self.selection.rows_in_order.tolist()]
+            given, types = [{}], {}
         self.rows = [self._row(row, types) for row in given]
 
     @property
     def name(self) -> str:
         return self.checked.name
 
+    def _selection(self, table: LoadedTable) -> Selection | None:
+        """The rows of a template as one, where its parameters allow it."""
+        comparisons = None if isinstance(self.checked.pattern, tree.Silence) else selection_of(self.checked)
+        if comparisons is None or not table.rows:
+            return None
+        columns = {n: several_values([r[n] for r in table.rows], k, self.strings) for n, k in table.types.items()}
+        kinds = [(Registers(self.checked).event_type(c.expression), table.types[c.parameter]) for c in comparisons]
+        if any(c.operator != "=" and Type.STRING in k for c, k in zip(comparisons, kinds, strict=True)):
+            return None
+        return Selection(comparisons, columns, [Type.FLOAT in k for k in kinds])
+
     def _row(self, row: Mapping[str, Scalar], types: Mapping[str, Type]) -> Row:
-        parameters = {name: one_value(row[name], kind, self.strings) for name, kind in types.items()}
+        parameters = {name: several_values([row[name]], kind, self.strings) for name, kind in types.items()}
         steps = self.checked.positive
         shapes = {n: s.shape for n, s in self.checked.steps.items()}
         chosen = tuple((steps.index(n), s.chosen) for n, s in shapes.items() if s.chosen is not None)
@@ -70,7 +88,9 @@ class Statement:
         return Row(
             parameters,
             row.get("id"),
-            None if self.program is None else Stage(self.program, self.strings, parameters=parameters),
+            None
+            if self.program is None
+            else Stage(self.program, self.strings, parameters=parameters, selection=self.selection),
             Chooser(chosen),
             Taker(after.policy, None if after.step is None else steps.index(after.step)),
         )
@@ -79,7 +99,7 @@ class Statement:
 
     def feed(self, inputs: list[Input], now: int | float, order: Order) -> list[Told]:
         """What the events of a batch bring, and time until `now`."""
-        batch = self._placed(self._merged(inputs, order.depth))
+        batch = self._placed(self._merged(inputs))
         self.history = batch if self.history is None else self.history.extended(batch)
         told = []
         for row in self.rows:
@@ -90,20 +110,35 @@ class Statement:
         self._forget()
         return told
 
-    def _merged(self, inputs: list[Input], depth: int) -> Input:
+    @property
+    def needed(self) -> set[str]:
+        """The attributes that the statement speaks of."""
+        names = {str(name) for name in self.checked.tree.per}
+        for node in self.checked.tree.walk():
+            match node:
+                case tree.Attribute(name=name) | tree.Aggregate(attribute=str(name)):
+                    names.add(str(name))
+        return names
+
+    def _merged(self, inputs: list[Input]) -> Input:
         """The streams of FROM as one, in order."""
-        checked = self.checked
+        checked, needed = self.checked, self.needed
         attributes = {
             name: _stacked([_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs], kind)
             for name, kind in checked.attributes.items()
+            if name in needed
         }
         if "stream" in checked.tree.per and not any("stream" in i.events.attributes for i in inputs):
             attributes["stream"] = _stacked([i.events.stream for i in inputs], Type.STRING)
         time = _stacked([_typed(i.events.time, checked.time, len(i)) for i in inputs], checked.time)
         start = _stacked([_typed(i.events.start, checked.time, len(i)) for i in inputs], checked.time)
         stream = _stacked([i.events.stream for i in inputs], Type.STRING)
-        order = np.concatenate([np.zeros((0, depth), np.int64), *(i.order for i in inputs)])
-        names = np.concatenate([np.zeros(0, object), *(i.name for i in inputs)])
+        depth = max((i.order.shape[1] for i in inputs), default=1)
+        order = np.concatenate([np.zeros((0, depth), np.int64), *(deepened(i.order, depth) for i in inputs)])
+        names = None
+        if any(i.name is not None for i in inputs):
+            parts = [i.name if i.name is not None else np.full(len(i), None, object) for i in inputs]
+            names = np.concatenate(parts)
         if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
             return Input(Events(attributes, checked.attributes, time, start, stream), names, order)
         by = np.lexsort(order.T[::-1])
@@ -118,16 +153,17 @@ class Statement:
             sorted_(start),
             sorted_(stream),
         )
-        return Input(events, names[by], order[by])
+        return Input(events, None if names is None else names[by], order[by])
 
     def _placed(self, merged: Input) -> History:
         known, per = len(self.lanes), self.checked.tree.per
         lane = self.lanes.of(merged.events.attributes, per, len(merged))
         number = self.lanes.count(lane)
-        if len(self.lanes) > known:
-            new, first = np.unique(lane, return_index=True)
-            for at in first[new >= known].tolist() if per else [0]:
-                self.keys.append({str(n): shown_value(merged.events.attributes[n], at, self.strings) for n in per})
+        if not per and not self.keys:
+            self.keys.append({})
+        # Lanes are numbered as they begin, so their first events come in the order of their numbers.
+        for at in np.flatnonzero((number == 0) & (lane >= known)).tolist() if per else ():
+            self.keys.append({str(n): shown_value(merged.events.attributes[n], at, self.strings) for n in per})
         base = self.positions
         self.positions += len(merged)
         return History(base, merged.events, lane, number, merged.name, merged.order)
@@ -149,6 +185,9 @@ class Statement:
         found = stage.feed(batch.events, batch.lane, len(self.lanes), batch.base, now)
         matches = Matches.of(self.program, self.history, self.strings, found, stage.nodes, row.parameters)
         told = self._told(row, finished(matches), order)
+        if self.selection is not None:
+            assert told.matches is not None
+            return replace(told, selected=told.matches.rows, row_ids=self.row_ids)
         checked = self.checked
         simple = not row.chooser.choices and not checked.known_late and checked.tree.after.policy is tree.Policy.HOLD
         if simple and not self.program.ambiguous:
@@ -159,7 +198,7 @@ class Statement:
         places = matches.history.order[matches.last - matches.history.base]
         for i in np.flatnonzero(matches.late).tolist():
             places[i] = -1
-            places[i, 0] = order.deadline(matches.end[i].item())[0]
+            places[i, 0] = order.deadline(matches.end[i].item())
         return Told(
             self.checked,
             matches,
@@ -192,20 +231,20 @@ class Statement:
         taken = row.taker.taken(sorted(chosen, key=lambda one: one.taking))
         keep = np.zeros(len(told), np.bool_)
         keep[[one.index for one in taken]] = True
-        return _kept(told, keep)
+        return told.kept(keep)
 
     def _known(self, row: Row, told: Told, now: int | float, order: Order) -> Told:
         """With a LAST that nothing follows, what is known by now; the rest waits (decision 0002, item 11)."""
         together = _joined([*row.waiting, told], self.history)
         assert together.matches is not None
         known = np.array([self._known_at(together, i) for i in range(len(together))], np.float64)
-        row.waiting = [_kept(together, known >= now)]
-        at, ready = known[known < now], _kept(together, known < now)
+        row.waiting = [together.kept(known >= now)]
+        at, ready = known[known < now], together.kept(known < now)
         places, end = ready.order.copy(), ready.end.astype(np.float64 if self.checked.time is Type.FLOAT else np.int64)
         for i in np.flatnonzero(np.isfinite(at)).tolist():
             end[i] = at[i]
             places[i] = -1
-            places[i, 0] = order.deadline(end[i].item())[0]
+            places[i, 0] = order.deadline(end[i].item())
         return replace(ready, end=end, order=places)
 
     def _known_at(self, told: Told, i: int) -> float:
@@ -264,9 +303,7 @@ class Statement:
         dtype = np.float64 if checked.time is Type.FLOAT else np.int64
         lane = np.array([lane for lane, _, _ in found], np.int64)
         start, end = (np.array([f[k] for f in found], dtype) for k in (1, 2))
-        places = np.full((len(found), order.depth), -1, np.int64)
-        for i in range(len(found)):
-            places[i, 0] = order.deadline(end[i].item())[0]
+        places = np.array([[order.deadline(time)] for time in end.tolist()], np.int64).reshape(-1, 1)
         kind = Type.DURATION if checked.time is Type.TIMESTAMP else checked.time
         columns = {"duration": Column(kind, end - start, np.zeros(len(found), np.bool_))}
         columns |= {f":{name}": _repeated(column, len(found)) for name, column in row.parameters.items()}
@@ -281,7 +318,7 @@ class Statement:
         if checked.tree.having is None:
             return told
         truth = worth(checked.tree.having)
-        return _kept(told, np.asarray((truth.values != 0) & ~truth.nulls))
+        return told.kept(np.asarray((truth.values != 0) & ~truth.nulls))
 
 
 def _quiet(
@@ -307,13 +344,11 @@ def _with_given(expression: tree.Expression) -> tree.Expression:
 # ── columns ──
 
 
-def one_value(value: Scalar, kind: Type, strings: Strings) -> Column:
-    """A single value as a column."""
-    word: object = 0 if value is None else value
-    if kind is Type.STRING:
-        word = strings.code(str(value)) if value is not None else 0
+def several_values(values: list[Scalar], kind: Type, strings: Strings) -> Column:
+    """Values as a column."""
+    words = [0 if v is None else strings.code(v) if isinstance(v, str) else v for v in values]
     dtype = np.float64 if kind is Type.FLOAT else np.int64
-    return Column(kind, np.array([word], dtype), np.array([value is None]))
+    return Column(kind, np.array(words, dtype), np.array([v is None for v in values], np.bool_))
 
 
 def _repeated(column: Column, count: int) -> Column:
@@ -339,18 +374,6 @@ def _stacked(columns: list[Column], kind: Type) -> Column:
     )
 
 
-def _kept(told: Told, keep: NDArray[np.bool_]) -> Told:
-    return replace(
-        told,
-        matches=None if told.matches is None else told.matches.kept(keep),
-        lane=told.lane[keep],
-        start=told.start[keep],
-        end=told.end[keep],
-        order=told.order[keep],
-        returned={n: Column(c.kind, c.values[keep], c.nulls[keep]) for n, c in told.returned.items()},
-    )
-
-
 def _joined(parts: list[Told], history: History | None) -> Told:
     """Results of several batches as one, all speaking of the same history."""
     matches = [p.matches for p in parts if p.matches is not None]
@@ -361,7 +384,7 @@ def _joined(parts: list[Told], history: History | None) -> Told:
         lane=np.concatenate([p.lane for p in parts]),
         start=np.concatenate([p.start for p in parts]),
         end=np.concatenate([p.end for p in parts]),
-        order=np.concatenate([p.order for p in parts]),
+        order=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
         returned={
             n: Column(
                 c.kind,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from foretell.events.notification import Notification
 from foretell.events.types import Scalar, Type, format_timestamp
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events
+from foretell.filter.selection import SHIFT
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches import Matches
-from foretell.machine.ordering import Input
+from foretell.machine.ordering import Input, deepened
 
 Ints = NDArray[np.int64]
 Place = tuple[object, ...]
@@ -40,9 +41,41 @@ class Told:
     keys: Sequence[Mapping[str, Scalar]]
     id: Scalar
     strings: Strings
+    selected: Ints | None = None
+    row_ids: Sequence[Scalar] = ()
 
     def __len__(self) -> int:
         return len(self.lane)
+
+    @property
+    def count(self) -> int:
+        """How many notifications these are: of a template, one for each row that a match is of."""
+        return len(self) if self.selected is None else int((self.selected & ((1 << SHIFT) - 1)).sum())
+
+    def by_row(self) -> list[Told]:
+        """Of a template that ran as one, each row's own."""
+        if self.selected is None:
+            return [self]
+        first, count = self.selected >> SHIFT, self.selected & ((1 << SHIFT) - 1)
+        parts = []
+        for row in range(int(first.min(initial=0)), int((first + count).max(initial=0))):
+            mine = (first <= row) & (row < first + count)
+            if mine.any():
+                parts.append(replace(self.kept(mine), id=self.row_ids[row], selected=None))
+        return parts
+
+    def kept(self, keep: NDArray[np.bool_]) -> Told:
+        """Only some of them."""
+        return replace(
+            self,
+            matches=None if self.matches is None else self.matches.kept(keep),
+            lane=self.lane[keep],
+            start=self.start[keep],
+            end=self.end[keep],
+            order=self.order[keep],
+            returned={n: Column(c.kind, c.values[keep], c.nulls[keep]) for n, c in self.returned.items()},
+            selected=None if self.selected is None else self.selected[keep],
+        )
 
     # ── rows ──
 
@@ -87,7 +120,8 @@ class Told:
         history = matches.history
         for position, step in self.bound(i):
             at = position - history.base
-            name = history.name[at] if history.name[at] is not None else int(history.number[at])
+            called = None if history.name is None else history.name[at]
+            name = int(history.number[at]) if called is None else called
             step_name = self.checked.positive[step]
             if self.checked.steps[step_name].shape.repeated:
                 names[step_name] = [*(names[step_name] or []), name]
@@ -102,14 +136,16 @@ class Told:
         return shown
 
 
-def derived(told: Sequence[Told], rank: int, depth: int) -> Input:
+def derived(told: Sequence[Told], rank: int) -> Input:
     """The results of a statement as events, each directly after what completed it, for the statements that read it."""
     checked, strings = told[0].checked, told[0].strings
+    told = [one for some in told for one in some.by_row()] or [told[0].kept(np.zeros(len(told[0]), np.bool_))]
     placed = sorted((one.order[i].tolist(), one.place(i), n, i) for n, one in enumerate(told) for i in range(len(one)))
     starts = np.cumsum([0, *(len(one) for one in told)])
     by = np.array([starts[n] + i for _, _, n, i in placed], np.int64)
     count = len(by)
-    order = np.concatenate([np.zeros((0, depth), np.int64), *(one.order for one in told)])[by]
+    depth = max(one.order.shape[1] for one in told) + 2
+    order = np.concatenate([deepened(one.order, depth) for one in told])[by]
     level = np.argmax(order == -1, axis=1) if count else np.zeros(0, np.int64)
     number = np.arange(count)
     order[number, level] = rank
@@ -124,11 +160,12 @@ def derived(told: Sequence[Told], rank: int, depth: int) -> Input:
         Column(checked.time, start.astype(dtype), known),
         Column(Type.STRING, np.full(count, strings.code(checked.name), np.int64), known),
     )
-    return Input(events, np.full(count, None, object), order)
+    return Input(events, None, order)
 
 
 def rows(told: Sequence[Told]) -> list[Notification]:
     """All notifications, in their order."""
+    told = [one for some in told for one in some.by_row()]
     placed = sorted((one.place(i), n, i) for n, one in enumerate(told) for i in range(len(one)))
     return [told[n].notification(i) for _, n, i in placed]
 

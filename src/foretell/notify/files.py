@@ -23,20 +23,15 @@ def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -
     if writer is None:
         hint = f"known endings: {', '.join(_WRITERS)}"
         raise InputError("unknown-format", f"{target}: cannot tell the format by the ending", hint=hint)
-    with _replacing(target) as file:
+    with replacing(target) as file:
         writer(notifications, file)
 
 
 def write_lines(notifications: Iterable[Notification], stream: BinaryIO) -> None:
-    """Line by line, as they come. A reader that has seen enough (`| head`) is no error."""
-    try:
+    """Line by line, as they come."""
+    with onto(stream):
         for notification in notifications:
             stream.write(to_json(notification))
-        stream.flush()
-    except BrokenPipeError:
-        _discard_rest(stream)
-    except OSError as error:
-        raise InputError("cannot-write", f"cannot write the notifications: {error.strerror or error}") from None
 
 
 def _write_json_lines(notifications: Iterable[Notification], file: BinaryIO) -> None:
@@ -54,7 +49,7 @@ _WRITERS: Mapping[str, Callable[[Iterable[Notification], BinaryIO], None]] = {
 
 
 @contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
+def replacing(target: Path) -> Iterator[BinaryIO]:
     """A file beside `target` that takes its place at the end."""
     # A link stays a link: what it points to is replaced.
     final = Path(os.path.realpath(target))
@@ -66,14 +61,26 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         draft.replace(final)
     except OSError as error:
-        raise InputError("cannot-write", f"cannot write {target}: {error.strerror or error}") from None
+        raise InputError("cannot-write", f"cannot write '{target}': {error.strerror or error}") from None
     finally:
         with suppress(OSError):
             draft.unlink()
 
 
-def _discard_rest(stream: BinaryIO) -> None:
-    """Let Python's own flush at exit go nowhere, or it would complain of the same broken pipe."""
+@contextmanager
+def onto(stream: BinaryIO) -> Iterator[None]:
+    """Writing onto a stream such as standard output. A reader that has seen enough (`| head`) is no error."""
+    try:
+        yield
+        stream.flush()
+    except BrokenPipeError:
+        discard_rest(stream)
+    except OSError as error:
+        raise InputError("cannot-write", f"cannot write the output: {error.strerror or error}") from None
+
+
+def discard_rest(stream: BinaryIO) -> None:
+    """Let Python's own flush at exit go nowhere, or it would complain of the same failure again."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -15,11 +15,15 @@ from foretell.notify.rows import to_table
 
 @dataclass(frozen=True)
 class Notifications(Sequence[Notification]):
-    """A sequence of notifications; `bad` are the malformed events, `totals` the events read of each stream."""
+    """A sequence of notifications.
+
+    `bad` are the malformed events, `totals` the events read of each stream, `notes` what a user should know of the run.
+    """
 
     rows: tuple[Notification, ...]
     bad: tuple[BadEvent, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Notification: ...

@@ -18,8 +18,8 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan import automaton as machine
 from foretell.plan.bytecode import Code, Linked, Op, compile_expression, link
-from foretell.plan.registers import AnyOf, Every, Register, Registers, Start, Ticks, Viewpoint, of_this
-from foretell.plan.terms import Done, Link, Term, moves, threads
+from foretell.plan.registers import AnyOf, Every, Register, Registers, Selected, Start, Ticks, Viewpoint, of_this
+from foretell.plan.terms import Done, Link, Term, beginnings, moves, threads
 
 Ints = NDArray[np.int64]
 
@@ -92,16 +92,29 @@ class Program:
 
 
 def build(
-    subscription: CheckedSubscription, code_of: Callable[[str], int], parameters: Mapping[str, Type] | None = None
+    subscription: CheckedSubscription,
+    code_of: Callable[[str], int],
+    parameters: Mapping[str, Type] | None = None,
+    *,
+    selected: bool = False,
 ) -> Program:
-    """The program of a subscription; `parameters` are the columns of its FOR EACH table."""
-    return _Lowering(subscription, code_of, dict(parameters or {})).build()
+    """The program of a subscription; `parameters` are the columns of its FOR EACH table.
+
+    With `selected` the conditions on parameters are answered beforehand, for all rows at once: see selection_of.
+    """
+    return _Lowering(subscription, code_of, dict(parameters or {}), selected=selected).build()
 
 
 class _Lowering:
     def __init__(
-        self, subscription: CheckedSubscription, code_of: Callable[[str], int], parameters: dict[str, Type]
+        self,
+        subscription: CheckedSubscription,
+        code_of: Callable[[str], int],
+        parameters: dict[str, Type],
+        *,
+        selected: bool,
     ) -> None:
+        self.selected = selected
         self.subscription = subscription
         self.code_of = code_of
         self.automaton = machine.build(subscription)
@@ -220,6 +233,8 @@ class _Lowering:
         bound = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
         binding = dict(edge.binding)
         own = [c.expression for c in edge.judged if c.owner == edge.leaf.step]
+        if self.selected and edge.source is None:
+            own = [*(c for c in own if not _has_parameter(c)), Selected()]
         view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound, binding)
         own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
         own += [tree.IsNull(e, negated=True) for _, e in edge.binding]
@@ -436,6 +451,62 @@ class _Lowering:
 
     def _time_dtype(self) -> type[np.generic]:
         return np.float64 if self.subscription.time is Type.FLOAT else np.int64
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`expression operator :parameter`, of the event that begins a match."""
+
+    expression: tree.Expression
+    operator: str
+    parameter: str
+
+
+def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | None:
+    """The comparisons by which rows of a template begin with an event, if that is all its parameters do.
+
+    Then one machine serves all rows: it carries along which rows began with its first event. They are an interval of
+    the rows sorted by equalities and one inequality; templates that ask for more run row by row.
+    """
+    tree_, pattern = subscription.tree, subscription.pattern
+    elsewhere: list[tree.Expression | None] = [tree_.having, *(r.expression for r in tree_.returns)]
+    if tree_.table is None or any(e is not None and _has_parameter(e) for e in elsewhere):
+        return None
+    if tree_.after.policy is not tree.Policy.HOLD or any(s.shape.chosen for s in subscription.steps.values()):
+        return None
+    first = {move.leaf.step for move in beginnings(pattern)}
+    if len(first) != 1 or any(isinstance(node, tree.Numbered) for node in pattern.walk()):
+        return None
+    if any(isinstance(n, tree.FirstWhere) and _has_parameter(n.condition) for n in pattern.walk()):
+        return None
+    found: list[Comparison] = []
+    for name, step in subscription.steps.items():
+        for condition in (*step.conditions, *(e for _, e in step.binders)):
+            if not _has_parameter(condition):
+                continue
+            comparison = _comparison(condition)
+            if name not in first or comparison is None or step.shape.repeated:
+                return None
+            found.append(comparison)
+    return tuple(found) if sum(c.operator != "=" for c in found) <= 1 and found else None
+
+
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _comparison(condition: tree.Expression) -> Comparison | None:
+    match condition:
+        case tree.Binary(operator=operator, left=value, right=tree.Parameter(name=name)):
+            pass
+        case tree.Binary(operator=mirrored, left=tree.Parameter(name=name), right=value) if mirrored in _MIRRORED:
+            operator = _MIRRORED[mirrored]
+        case _:
+            return None
+    return Comparison(value, operator, name) if operator in _MIRRORED and is_static(value) else None
+
+
+def _has_parameter(expression: tree.Expression) -> bool:
+    return any(isinstance(node, tree.Parameter) for node in expression.walk())
 
 
 def is_static(condition: tree.Expression) -> bool:

@@ -40,6 +40,11 @@ class Every(tree.Expression):
 
 
 @dataclass(frozen=True)
+class Selected(tree.Expression):
+    """Whether some row of a template begins with the event being tried (see foretell.filter.selection)."""
+
+
+@dataclass(frozen=True)
 class AnyOf(tree.Expression):
     """Whether one of several predicates holds, each a conjunction of conditions. None at all never hold."""
 

@@ -9,12 +9,16 @@ an event on the event (C3), the internal ones until none is left. As the paper's
 | --- | --- |
 | Transition.enabling, reads, clears, targets, token | En, a, Clr, Tgt, o |
 | Module.initial, success, failure | I, s, f |
-| Module.before | ≺ |
+| Module.parts, own | ≺ |
+
+The priorities ≺ are never written down pair by pair: that is quadratic in the size of a machine, and `repeat(1000)`
+is a machine of thousands of transitions. They follow the nesting of the modules, and so does the search for what is
+taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -44,12 +48,28 @@ class Transition:
 
 @dataclass(frozen=True)
 class Module:
+    """A machine, made of the machines of its parts and of transitions of its `own` that join them.
+
+    What is inside a part precedes what is the module's own, and of its own each precedes those after it. Parts stand
+    in ranks: those of one rank have nothing to do with each other, all of a rank precede all of the next.
+    """
+
     states: States
     initial: States
-    transitions: tuple[Transition, ...]
-    before: frozenset[tuple[Transition, Transition]]
+    parts: tuple[tuple[Module, ...], ...]
+    own: tuple[Transition, ...]
     success: State
     failure: State
+
+    def foremost(self, active: States, reads: Callable[[str | None], bool]) -> list[Transition]:
+        """The enabled transitions of this moment that no other of them precedes (C1)."""
+        if self.states.isdisjoint(active):  # all that its transitions are enabled by is inside
+            return []
+        for rank in self.parts:
+            found = [t for part in rank for t in part.foremost(active, reads)]
+            if found:
+                return found
+        return next(([t] for t in self.own if t.enabled(active) and reads(t.reads)), [])
 
 
 class Builder:
@@ -99,23 +119,21 @@ class Builder:
             next(self._numbers), (frozenset({waiting}),), step, frozenset({waiting}), frozenset({success})
         )
         states = frozenset({waiting, success, failure})
-        return Module(states, frozenset({waiting}), (read,), frozenset(), success, failure)
+        return Module(states, frozenset({waiting}), (), (read,), success, failure)
 
     def _around(
         self,
         parts: list[Module],
         initial: States,
         added: Callable[[States, State, State], list[Transition]],
+        first: Iterable[Module] = (),
     ) -> Module:
-        """The parts, two new final states, and transitions that come after everything inside and in their order."""
-        inside = frozenset[State]().union(*(p.states for p in parts))
+        """The parts, two new final states, and the transitions added; the parts in `first` precede the others."""
+        ranks = tuple(rank for rank in (tuple(first), tuple(parts)) if rank)
+        inside = frozenset[State]().union(*(p.states for rank in ranks for p in rank))
         success, failure = self._state(), self._state()
-        new = added(inside, success, failure)
-        inner = tuple(t for p in parts for t in p.transitions)
-        before = frozenset[tuple[Transition, Transition]]().union(*(p.before for p in parts))
-        before |= {(old, one) for old in inner for one in new}
-        before |= {(one, other) for i, one in enumerate(new) for other in new[i + 1 :]}
-        return Module(inside | {success, failure}, initial, (*inner, *new), before, success, failure)
+        own = tuple(added(inside, success, failure))
+        return Module(inside | {success, failure}, initial, ranks, own, success, failure)
 
     def accumulate(self, parts: list[Module]) -> Module:
         """Fig. 4(a): success when all have succeeded, failure when one fails (the printed τ₂ is a slip)."""
@@ -239,9 +257,7 @@ class Builder:
             ]
 
         initial = modes[0][1].initial | frozenset[State]().union(*(g.initial for g in guards[1:]))
-        module = self._around([m for pair in modes for m in pair], initial, added)
-        first = {(g, t) for guard in guards for g in guard.transitions for _, body in modes for t in body.transitions}
-        return Module(module.states, initial, module.transitions, module.before | first, module.success, module.failure)
+        return self._around([body for _, body in modes], initial, added, first=guards)
 
 
 def _initial(parts: list[Module]) -> States:
@@ -260,21 +276,21 @@ class Run:
         return cls(module, module.initial)
 
     def read(self, satisfies: Callable[[str], bool]) -> list[str]:
-        """One event: the transitions that read it together, then the internal ones until none is enabled."""
-        reading = [t for t in self.module.transitions if t.reads is not None and satisfies(t.reads)]
-        tokens = self._take(reading)
-        internal = [t for t in self.module.transitions if t.reads is None]
-        while any(t.enabled(self.active) for t in internal):
-            tokens += self._take(internal)
-        return tokens
+        """One event: the transitions that read it together (C3), then the internal ones until none is enabled."""
+        found = self._take(lambda step: step is not None and satisfies(step))
+        tokens = list(found)
+        while found:
+            found = self._take(lambda step: step is None)
+            tokens += found
+        return [t.token for t in tokens if t.token is not None]
 
-    def _take(self, candidates: list[Transition]) -> list[str]:
-        enabled = [t for t in candidates if t.enabled(self.active)]
-        taken = [t for t in enabled if not any((other, t) in self.module.before for other in enabled)]
+    def _take(self, reads: Callable[[str | None], bool]) -> list[Transition]:
+        """All that are foremost, together (C2); of the same moment, outputs come in the order of their numbers."""
+        taken = self.module.foremost(self.active, reads)
         cleared = frozenset[State]().union(*(t.clears for t in taken))
         targets = frozenset[State]().union(*(t.targets for t in taken))
         self.active = (self.active - cleared) | targets
-        return [t.token for t in sorted(taken, key=lambda t: t.number) if t.token is not None]
+        return sorted(taken, key=lambda t: t.number)
 
 
 def tokens(correlator: CheckedCorrelator, lane: Lane) -> Iterator[tuple[str, Placed]]:

@@ -9,7 +9,8 @@ DEFINE s1, s2, s3 AS ip = $x AND status = 'denied',
 
 STREAM reads (receptor STRING, id STRING) TIME time;
 
--- From the shelf (A) to the exit (C) and not past the counter (B); every reader misses one in twenty.
+-- From the shelf (A) to the exit (C) and not past the counter (B).
+-- Every reader misses one in twenty.
 SUBSCRIBE shoplifting FROM reads
 MATCH  x ; !y ; z
 DEFINE x AS receptor = 'A' AND id = $id,

@@ -1,0 +1,126 @@
+"""`foretell bench engine`: the tick workloads in process, one core, events in Arrow, notifications as columns.
+
+What other engines find and how fast they are stands in docs/results.md. `limit` is the speed of a bare compiled loop
+that only reads the same columns: the ratio to it holds on any machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from foretell.app.measured import Measured
+from foretell.compiled import compiled
+from foretell.engine import Engine
+from foretell.events.read import Declaration, read, read_table
+from foretell.events.types import Type
+from foretell.events.workloads import ticks
+from foretell.language.subscriptions import parse
+
+EVENTS = 1_000_000
+RUNS = 5
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`matches` is what other engines found in the first million; `columns` are those its conditions read."""
+
+    name: str
+    text: str
+    matches: int | None
+    columns: tuple[str, ...]
+    rows: int = 0
+
+
+_RISE = "DEFINE a AS price < 60, b AS price > a.price, c AS price > b.price;"
+_RUN = """MATCH a , b+ , c DEFINE b AS price > prev.price, c AS price <= prev.price {} RETURN count(b) AS n, avg(b.price) AS mean;"""
+_TEMPLATE = """SUBSCRIBE w6 FOR EACH row FROM ticks PER name MATCH a , b , c
+DEFINE a AS name = :name AND volume > :volume, b AS price > a.price, c AS price > b.price;"""
+
+WORKLOADS = (
+    Workload("w1", f"SUBSCRIBE w1 FROM ticks PER name MATCH a , b , c {_RISE}", 23_627, ("price",)),
+    Workload(
+        "w2",
+        "SUBSCRIBE w2 FROM ticks PER name MATCH a ;{volume > 900 AND price > a.price} b ;{volume < 100} c "
+        "DEFINE a AS volume > 900 WITHIN 59999;",
+        72_019,
+        ("price", "volume"),
+    ),
+    Workload("w3", "SUBSCRIBE w3 FROM ticks PER name " + _RUN.format(""), 498_682, ("price",)),
+    Workload(
+        "w3 skip",
+        "SUBSCRIBE w3 FROM ticks PER name " + _RUN.format("AFTER MATCH SKIP PAST LAST"),
+        200_625,
+        ("price",),
+    ),
+    Workload("w4", f"SUBSCRIBE w4 FROM ticks MATCH a , b , c {_RISE}", 40_462, ("price",)),
+    Workload(
+        "w5",
+        "SUBSCRIBE w5 FROM ticks MATCH a ; b ; c DEFINE a AS volume BETWEEN 1 AND 20, "
+        "b AS volume BETWEEN 101 AND 120, c AS volume BETWEEN 201 AND 220 WITHIN 1999;",
+        156_930,
+        ("volume",),
+    ),
+    *(
+        Workload(f"w6 N={rows:,}", _TEMPLATE, matches, ("price", "volume"), rows)
+        for rows, matches in ((1, 260), (10, 2_439), (100, 24_731), (1_000, 258_692), (100_000, None))
+    ),
+)
+
+
+def measure() -> Iterator[Measured]:
+    """Each workload, the best of some runs, every one on an engine of its own."""
+    table = ticks(EVENTS)
+    loaded = read(table, Declaration("ticks", {}, "ts", open=True))
+    for workload in WORKLOADS:
+        program = parse(workload.text)
+        tables = {"row": read_table(_rows(workload.rows), "row")} if workload.rows else {}
+        checked = program.checked({"ticks": loaded.schema}, {name: t.types for name, t in tables.items()})
+        seconds, found = [], 0
+        for _ in range(RUNS):
+            engine = Engine(checked, tables)
+            started = time.perf_counter()
+            told = engine.tell({"ticks": loaded})
+            seconds.append(time.perf_counter() - started)
+            found = sum(one.count for one in told)
+        if workload.matches is not None and found != workload.matches:
+            raise AssertionError(f"{workload.name}: {found:,} matches, {workload.matches:,} are right")
+        best = min(seconds)
+        yield Measured(
+            "engine", workload.name, EVENTS, best, EVENTS / best, found, EVENTS / _bare(table, workload.columns)
+        )
+
+
+def _rows(count: int) -> pa.Table:
+    numbers = np.arange(count)
+    return pa.table(
+        {"id": numbers, "name": [f"S{i % 100:02d}" for i in range(count)], "volume": 900 - numbers // 100}
+    )
+
+
+def _bare(table: pa.Table, names: tuple[str, ...]) -> float:
+    """The seconds in which a compiled loop reads the columns."""
+    columns = [table[name].to_numpy() for name in names]
+    return min(_timed(lambda: [_read(column) for column in columns]) for _ in range(RUNS))
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+@compiled
+def _read(column: Any) -> float:
+    total = 0.0
+    for i in range(column.size):
+        total += column[i]
+    return total
+
+
+__all__ = ["WORKLOADS", "Type", "measure"]

@@ -1,0 +1,48 @@
+"""Files that are read, and one wording for each way in which that fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from foretell.errors import InputError, closest
+
+
+def path_of(given: str | os.PathLike[str]) -> Path:
+    """The path, if it can be one: the empty text would be the folder one is in, which nobody means by it."""
+    text = os.fspath(given)
+    if not text or "\0" in text:
+        raise InputError("no-file", f"there is no file {text!r}")
+    return Path(text)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of UTF-8, without the mark some editors begin it with."""
+    if path.is_dir():
+        raise InputError("cannot-read", f"cannot read '{path}': it is a folder")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise no_file(path) from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except UnicodeDecodeError:
+        raise InputError("cannot-read", f"cannot read '{path}': it is not UTF-8") from None
+
+
+def no_file(path: Path) -> InputError:
+    return InputError("no-file", f"there is no file '{path}'", hint=_nearby(path))
+
+
+def unreadable(path: Path, error: OSError) -> InputError:
+    # Arrow's own text for it names the path once more.
+    return InputError("cannot-read", f"cannot read '{path}': {os.strerror(error.errno) if error.errno else error}")
+
+
+def _nearby(path: Path) -> str:
+    """A file of the same folder whose name is like the one that is not there."""
+    try:
+        meant = closest(path.name, [entry.name for entry in path.absolute().parent.iterdir()])
+    except OSError:
+        return ""
+    return f"did you mean '{meant}'?" if meant else ""
