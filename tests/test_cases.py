@@ -16,10 +16,21 @@ def test_there_are_enough_and_no_two_have_one_name() -> None:
     assert len({(c.file, c.name) for c in ALL}) == len(ALL)
 
 
+def beyond(engine: str, case: Case) -> bool:
+    """What an engine does not run yet, and must say so of. Nothing else may be left out."""
+    return engine == "embedded" and (
+        "CORRELATE" in case.text or "LOSING" in case.text or ("SIMULTANEOUS" in case.text and "&" in case.text)
+    )
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", ALL, ids=lambda c: f"{c.file}: {c.name}")
 def test_case(case: Case, engine: str) -> None:
-    if case.error is not None:
+    if beyond(engine, case):
+        with pytest.raises(ft.ForetellError) as caught:
+            _run(case, engine)
+        assert caught.value.code in ("not-in-engine", case.error)
+    elif case.error is not None:
         with pytest.raises(ft.ForetellError) as caught:
             _run(case, engine)
         assert caught.value.code == case.error

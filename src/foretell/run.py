@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from foretell.errors import ForetellError, InputError, suggestion
+from foretell.events.notification import Notification
 from foretell.events.read import Declaration, Loaded, LoadedTable, events_of, read, read_table
 from foretell.events.types import Schema, Type
 from foretell.given.arguments import by_name, columns_by_name, described, wrong
@@ -17,13 +18,14 @@ from foretell.given.statements import statements_of
 from foretell.given.until import end_of_time
 from foretell.language import tree
 from foretell.language.builder.statements import Statement
+from foretell.language.checked import Checked
 from foretell.language.streams import declared_schema
 from foretell.language.subscriptions import Subscriptions
 from foretell.notify.notifications import Notifications
 from foretell.reference.expressions import Value, moment
 from foretell.reference.run import run as run_reference
 
-ENGINES = ("reference",)
+ENGINES = ("reference", "embedded")
 
 
 def run(
@@ -56,13 +58,31 @@ def run(
     columns = {name: table.types for name, table in given.items()}
     schemas = {name: _known(one) for name, one in loaded.items()}
     checked = program.checked(schemas, columns)
-    rows = {name: _values(table) for name, table in given.items()}
-    events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
     end = end_of_time(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
-    found = run_reference(checked, events, rows, until=end, timing=timing)
+    if engine == "embedded":
+        found = _run_embedded(checked, loaded, given, end)
+    else:
+        rows = {name: _values(table) for name, table in given.items()}
+        events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
+        found = run_reference(checked, events, rows, until=end, timing=timing)
     bad = tuple(b for one in loaded.values() for b in one.bad)
     totals = tuple((name, one.total) for name, one in loaded.items())
     return Notifications(tuple(found), bad, totals, _notes(program))
+
+
+def _run_embedded(
+    checked: Checked, loaded: Mapping[str, Loaded], tables: Mapping[str, LoadedTable], until: int | float | None
+) -> list[Notification]:
+    # Numba takes a while to load, and only those who ask for this engine need it.
+    from foretell.engine import Engine
+    from foretell.plan.program import UnsupportedError
+
+    try:
+        return Engine(checked, tables).feed(loaded, until)
+    except UnsupportedError as error:
+        raise InputError(
+            "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"
+        ) from None
 
 
 def _load(

@@ -5,26 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from foretell.app.measured import Measured
 from foretell.app.output import standard_output
 from foretell.errors import InputError, suggestion
 from foretell.language.check import check
 from foretell.language.parser import parse
 from foretell.notify.files import onto
-
-
-@dataclass(frozen=True)
-class Measured:
-    """`rate` is events a second; for the language an event is a statement."""
-
-    bench: str
-    case: str
-    events: int
-    seconds: float
-    rate: float
-    matches: int | None = None
-    limit: float | None = None
 
 
 def bench(name: str | None, *, as_json: bool) -> None:
@@ -70,4 +58,10 @@ def _language() -> Iterator[Measured]:
     yield Measured("language", "check", count, checked - parsed, count / (checked - parsed))
 
 
-BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {"language": _language}
+def _engine() -> Iterator[Measured]:
+    from foretell.app.engine_bench import measure  # with Numba, which the other commands do without
+
+    return measure()
+
+
+BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {"language": _language, "engine": _engine}

@@ -13,8 +13,8 @@ _MOST = 5_000_000  # all columns are drawn at this length, so that the first eve
 def ticks(count: int) -> pa.Table:
     """Trades of a hundred names: `ts` (milliseconds, a number), `name`, `price` (a walk between 50 and 150), `volume`.
 
-    The stream of the published comparisons with other engines: gaps of 1 to 19 ms, names S00 to S99 alike likely, prices
-    moving by a standard normal step and reflected at the borders, volumes 1 to 1000.
+    The stream on which engines were compared: gaps of 1 to 19 ms, names S00 to S99 alike likely, prices moving by a
+    standard normal step and reflected at the borders, volumes 1 to 1000.
     """
     if not 0 <= count <= _MOST:
         raise ValueError(f"at most {_MOST:,} ticks can be had")
@@ -32,4 +32,6 @@ def ticks(count: int) -> pa.Table:
         price[mine] = np.round(50 + np.minimum(folded, 200 - folded), 2)
     labels = pa.array([f"S{number:02d}" for number in range(_NAMES)])
     names = pa.DictionaryArray.from_arrays(pa.array(name[:count]), labels).cast(pa.string())
-    return pa.table({"ts": time[:count], "name": names, "price": price[:count], "volume": volume[:count]})
+    columns = {"ts": time, "price": price, "volume": volume}
+    arrays = {column: pa.array(values[:count]) for column, values in columns.items()}
+    return pa.table({"ts": arrays["ts"], "name": names, "price": arrays["price"], "volume": arrays["volume"]})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from foretell.errors import ForetellError, InputError
+from foretell.errors import ForetellError
 from foretell.events.types import Schema
 from foretell.language import tree
 from foretell.language.check import check
@@ -71,17 +70,6 @@ def parse(text: str, file: str = "") -> Subscriptions:
     subscriptions = Subscriptions(parse_text(text, file), text, file)
     subscriptions.checked()
     return subscriptions
-
-
-def load(path: str | Path) -> Subscriptions:
-    """Statements from a file."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError("no-file", f"there is no file '{path}'") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("unreadable", f"cannot read '{path}': {error}") from None
-    return parse(text, str(path))
 
 
 def of_program(program: tree.Program) -> Subscriptions:

@@ -436,7 +436,7 @@ def _aggregated(function: str, owner: Ints, values: NDArray[Any], kind: Type, co
     if function in ("min", "max"):
         return Column(kind, _extreme(function, owner, values, kind, count, strings), unknown)
     if kind is Type.FLOAT:
-        totals = np.zeros(count, np.float64)
+        totals = np.full(count, -0.0)  # to which -0.0 can be added
         _add_floats(owner, values, totals)
         bad = ~np.isfinite(totals)
     else:

@@ -15,7 +15,7 @@ from foretell.filter.predicates import Events, answers
 from foretell.filter.selection import Selection
 from foretell.language.tree import Expression
 from foretell.machine import kernel
-from foretell.plan.program import Program, is_static
+from foretell.plan.program import Program
 from foretell.plan.registers import AnyOf, Every, Known, Selected, Start
 
 Ints = NDArray[np.int64]
@@ -234,9 +234,7 @@ class Stage:
         step = self.program.subscription.steps[every.step]
         values = [events.worth(expression, self.strings) for _, expression in step.binders]
         satisfied = np.ones(len(events), np.bool_)
-        for condition in step.counted:
-            if not is_static(condition):
-                continue
+        for condition in every.conditions:
             truth = events.worth(condition, self.strings)
             satisfied &= (truth.values != 0) & ~truth.nulls
         for value in values:

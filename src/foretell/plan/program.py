@@ -18,8 +18,20 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan import automaton as machine
 from foretell.plan.bytecode import Code, Linked, Op, compile_expression, link
-from foretell.plan.registers import AnyOf, Every, Register, Registers, Selected, Start, Ticks, Viewpoint, of_this
-from foretell.plan.terms import Done, Link, Term, beginnings, moves, threads
+from foretell.plan.registers import (
+    AnyOf,
+    Began,
+    Every,
+    Known,
+    Register,
+    Registers,
+    Selected,
+    Start,
+    Ticks,
+    Viewpoint,
+    of_this,
+)
+from foretell.plan.terms import Done, Leaf, Link, Term, beginnings, moves, restarted, threads
 
 Ints = NDArray[np.int64]
 
@@ -241,7 +253,7 @@ class _Lowering:
         if edge.leaf.index and edge.leaf.counted_here:
             own.append(tree.Binary("=", Ticks(edge.leaf.step), tree.Literal(edge.leaf.index)))
         elif edge.leaf.index:
-            own.append(Every(edge.leaf.step, edge.leaf.index))
+            own.append(self._every(edge.leaf, view))
         code, predicate = self._split(own, view)
         waited = [c for c in edge.judged if c.owner != edge.leaf.step]
         for condition in waited:
@@ -249,6 +261,22 @@ class _Lowering:
             more = self._compiled(condition.expression, earlier)
             code = more if code == NO_CODE else self._both(code, more)
         return code, predicate
+
+    def _every(self, leaf: Leaf, view: Viewpoint) -> Every:
+        """An `a[i]` that nothing precedes. It counts by its own event: anything else would differ for each match."""
+        step = self.subscription.steps[leaf.step]
+        own = tree.This, tree.Bound, tree.First, tree.Last
+        conditions = []
+        for condition in step.counted:
+            if _binds(condition, step.binders):
+                continue
+            spelled = view.spelled(condition)
+            named = [node for node in spelled.walk() if isinstance(node, tree.EventReference | Began | Known)]
+            spelled = of_this(spelled)
+            if not all(isinstance(node, own) for node in named) or not is_static(spelled):
+                raise UnsupportedError("a[i] that nothing precedes, counted by more than its own event")
+            conditions.append(spelled)
+        return Every(leaf.step, leaf.index, tuple(conditions))
 
     def _both(self, one: int, other: int) -> int:
         """Two codes that must both hold, as one."""
@@ -285,6 +313,7 @@ class _Lowering:
         numbers, deferred = self.registers.registers, list(self.deferred)
         updates += [Update(GAP, numbers[Register("where")], deferred.index(gap)) for gap in self._gaps(edge)]
         updates += [Update(POSITION, numbers[Register("leading", absent)], 0) for absent in edge.leading]
+        updates += [Update(RUN, numbers[Register("ticks", one)], 0, self._null()) for one in self._restarted(edge)]
         for register, slot in list(self.registers.registers.items()):
             update = self._update(register, slot, step, before, beginning=edge.source is None)
             if update is not None:
@@ -292,6 +321,16 @@ class _Lowering:
         if self.subscription.steps[step].shape.repeated:
             updates.append(Update(CHAIN, 0, self.subscription.positive.index(step)))
         return updates
+
+    def _restarted(self, edge: machine.Edge) -> list[str]:
+        """The steps `a[i]` that count anew after an edge."""
+        source = None if edge.source is None else self.automaton.states[edge.source].term
+        return sorted(restarted(source, edge.thread, self.automaton.states[edge.target].term))
+
+    def _null(self) -> int:
+        """The code of NULL."""
+        self.codes.append(compile_expression(tree.Literal(None), lambda _: None, self.code_of))
+        return len(self.codes) - 1
 
     def _gaps(self, edge: machine.Edge) -> list[str]:
         """The deferred absences that end with an edge."""
@@ -523,3 +562,13 @@ def is_static(condition: tree.Expression) -> bool:
         Ticks,
     )
     return not any(isinstance(node, outside) for node in condition.walk())
+
+
+def _binds(condition: tree.Expression, binders: Iterable[tuple[str, tree.Expression]]) -> bool:
+    """Whether a condition is one that binds a variable."""
+    match condition:
+        case tree.Binary(operator="=", left=tree.Variable(name=name), right=value) if (name, value) in binders:
+            return True
+        case tree.Binary(operator="=", left=value, right=tree.Variable(name=name)) if (name, value) in binders:
+            return True
+    return False

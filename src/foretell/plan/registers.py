@@ -37,6 +37,7 @@ class Every(tree.Expression):
 
     step: str
     index: int
+    conditions: tuple[tree.Expression, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,16 +144,7 @@ class Viewpoint:
                 parameters = self.registers.parameters
                 return Operand("parameter", list(parameters).index(name), parameters[name])
         references = {node for node in expression.walk() if isinstance(node, tree.EventReference)}
-        inside = {type(node) for node in expression.walk()}
-        if len(references) != 1 or inside & {
-            tree.Variable,
-            tree.Parameter,
-            tree.Aggregate,
-            Began,
-            Known,
-            tree.Elapsed,
-            Ticks,
-        }:
+        if len(references) != 1 or any(isinstance(node, _ELSEWHERE) for node in expression.walk()):
             return None
         operand = self._of(references.pop(), of_this(expression))
         # The register of an unbound step is NULL, so what is kept there must be NULL where its attributes are.

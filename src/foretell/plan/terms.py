@@ -159,6 +159,27 @@ def threads(term: Side) -> tuple[Link, ...]:
     return ()
 
 
+def restarted(before: Side | None, thread: int, after: Side) -> frozenset[str]:
+    """The steps `a[i]` that count anew after an event is bound: those that it now precedes.
+
+    A side of `&` that has not begun, and one that the event has not moved, count on from where they were.
+    """
+    match after:
+        case Wait(options=options):
+            return frozenset(o.leaf.step for o in options if o.leaf.index and o.leaf.counted_here)
+        case Both(sides=sides):
+            found: frozenset[str] = frozenset()
+            first = 0
+            for i, side in enumerate(sides):
+                old = before.sides[i] if isinstance(before, Both) else None
+                count = 0 if old is None else len(threads(old))
+                if old is None or (first <= thread < first + count if thread >= 0 else old != side):
+                    found |= restarted(old, thread - first if thread >= 0 else -1, side)
+                first += count
+            return found
+    return frozenset()
+
+
 def awaited(term: Side) -> Iterator[Leaf]:
     """The leaves a term may bind next: what it has to count, where it counts."""
     return (move.leaf for move in moves(term))
