@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -31,7 +33,6 @@ def ticks(count: int) -> pa.Table:
         folded = np.mod(beginning - 50 + np.cumsum(steps[mine]), 200)
         price[mine] = np.round(50 + np.minimum(folded, 200 - folded), 2)
     labels = pa.array([f"S{number:02d}" for number in range(_NAMES)])
-    names = pa.DictionaryArray.from_arrays(pa.array(name[:count]), labels).cast(pa.string())
-    columns = {"ts": time, "price": price, "volume": volume}
-    arrays = {column: pa.array(values[:count]) for column, values in columns.items()}
-    return pa.table({"ts": arrays["ts"], "name": names, "price": arrays["price"], "volume": arrays["volume"]})
+    names = pa.DictionaryArray.from_arrays(name[:count], labels).cast(pa.string())
+    columns: dict[str, Any] = {"ts": time[:count], "name": names, "price": price[:count], "volume": volume[:count]}
+    return pa.table(columns)

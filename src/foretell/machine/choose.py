@@ -6,10 +6,17 @@ equal matches, AFTER MATCH what the matches taken so far exclude.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.compiled import compiled
 from foretell.language import tree
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -70,12 +77,22 @@ class Taker:
 
     policy: tree.Policy
     step: int | None
-    past: dict[int, int] = field(default_factory=dict)
+    past: Ints = field(default_factory=lambda: np.full(16, -1, np.int64))
     firsts: set[tuple[int, int]] = field(default_factory=set)
     consumed: set[tuple[int, int]] = field(default_factory=set)
 
-    def taken(self, matches: Iterable[One]) -> list[One]:
+    def taken(self, matches: Sequence[One]) -> list[One]:
+        self._room(max((m.lane for m in matches), default=0))
         return [m for m in matches if self._take(m)]
+
+    def past_last(self, lane: Ints, first: Ints, last: Ints) -> Flags:
+        """SKIP PAST LAST for many at once, which stand in the order in which they are taken."""
+        self._room(int(lane.max(initial=0)))
+        return _past_last(lane, first, last, self.past)
+
+    def _room(self, lane: int) -> None:
+        if lane >= len(self.past):
+            self.past = np.concatenate([self.past, np.full(max(lane + 1, len(self.past)), -1, np.int64)])
 
     def _take(self, match: One) -> bool:
         match self.policy:
@@ -91,16 +108,26 @@ class Taker:
                     return False
                 self.firsts.add((match.lane, match.first))
             case tree.Policy.SKIP_PAST_LAST:
-                if match.first <= self.past.get(match.lane, -1):
+                if match.first <= self.past[match.lane]:
                     return False
                 # What is of the same instant does not come after it.
-                self.past[match.lane] = max(self.past.get(match.lane, -1), match.instants(match.last)[1])
+                self.past[match.lane] = max(self.past[match.lane], match.instants(match.last)[1])
             case tree.Policy.SKIP_TO_FIRST | tree.Policy.SKIP_TO_LAST:
-                if match.first < self.past.get(match.lane, -1):
+                if match.first < self.past[match.lane]:
                     return False
                 assert self.step is not None
                 events = match.of(self.step)
                 if events:
                     to = events[0] if self.policy is tree.Policy.SKIP_TO_FIRST else events[-1]
-                    self.past[match.lane] = max(self.past.get(match.lane, -1), match.instants(to)[0])
+                    self.past[match.lane] = max(self.past[match.lane], match.instants(to)[0])
         return True
+
+
+@compiled
+def _past_last(lane: Ints, first: Ints, last: Ints, past: Ints) -> Flags:
+    taken = np.zeros(lane.size, np.bool_)
+    for i in range(lane.size):
+        if first[i] > past[lane[i]]:
+            taken[i] = True
+            past[lane[i]] = max(past[lane[i]], last[i])
+    return taken

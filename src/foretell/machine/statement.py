@@ -218,7 +218,14 @@ class Statement:
         return {v: matches.worth(tree.Variable(v)) for v in self.checked.variables}
 
     def _taken(self, row: Row, told: Told, now: int | float, order: Order) -> Told:
-        """Those that FIRST, LAST and AFTER MATCH leave, one by one: this part is not columnar."""
+        """Those that FIRST, LAST and AFTER MATCH leave."""
+        if self._skips_past_last(row):
+            by = told.in_order_of_taking()
+            if by is not None:
+                assert told.matches is not None
+                keep = np.zeros(len(told), np.bool_)
+                keep[by] = row.taker.past_last(told.lane[by], told.matches.first[by], told.matches.last[by])
+                return told.kept(keep)
         if self.checked.known_late:
             told = self._known(row, told, now, order)
         assert told.matches is not None
@@ -232,6 +239,13 @@ class Statement:
         keep = np.zeros(len(told), np.bool_)
         keep[[one.index for one in taken]] = True
         return told.kept(keep)
+
+    def _skips_past_last(self, row: Row) -> bool:
+        """The commonest policy alone; with others the matches are taken one by one."""
+        assert self.program is not None
+        only = not row.chooser.choices and not self.checked.known_late and not self.program.ambiguous
+        skips = self.checked.tree.after.policy is tree.Policy.SKIP_PAST_LAST
+        return only and skips and not self.checked.simultaneous
 
     def _known(self, row: Row, told: Told, now: int | float, order: Order) -> Told:
         """With a LAST that nothing follows, what is known by now; the rest waits (decision 0002, item 11)."""

@@ -100,6 +100,16 @@ class Told:
             key,
         )
 
+    def in_order_of_taking(self) -> Ints | None:
+        """By completion, then by first events; None where that does not settle it."""
+        assert self.matches is not None
+        keys = (self.matches.first, *self.order.T[::-1])
+        by = np.lexsort(keys)
+        same = np.ones(max(0, len(by) - 1), np.bool_)
+        for key in keys:
+            same &= key[by][1:] == key[by][:-1]
+        return None if same.any() else by
+
     def notification(self, i: int) -> Notification:
         return Notification(
             subscription=self.checked.name,
