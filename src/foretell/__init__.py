@@ -1,5 +1,7 @@
 """Foretell: subscribe to patterns of events, and be told that they happened, may have, or are about to."""
 
+from typing import TYPE_CHECKING, Any
+
 from foretell import build
 from foretell.errors import ForetellError, InputError, LanguageError
 from foretell.events.notification import Notification
@@ -8,7 +10,11 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.notify.notifications import Notifications
 from foretell.run import run
 
+if TYPE_CHECKING:
+    from foretell.engine import Engine
+
 __all__ = [
+    "Engine",
     "ForetellError",
     "InputError",
     "LanguageError",
@@ -20,3 +26,12 @@ __all__ = [
     "parse",
     "run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The engine brings Numba, which takes as long to load as all the rest: it comes when it is asked for."""
+    if name == "Engine":
+        from foretell.engine import Engine
+
+        return Engine
+    raise AttributeError(f"module 'foretell' has no attribute '{name}'")

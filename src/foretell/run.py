@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from foretell.errors import ForetellError, InputError, suggestion
+from foretell.errors import InputError, suggestion
 from foretell.events.notification import Notification
-from foretell.events.read import Declaration, Loaded, LoadedTable, events_of, read, read_table
-from foretell.events.types import Schema, Type
+from foretell.events.read import Loaded, LoadedTable, events_of, read
+from foretell.events.types import Type
 from foretell.given.arguments import by_name, columns_by_name, described, wrong
 from foretell.given.model import timing_of
+from foretell.given.sources import declaration_of, known_schema, tables_of
 from foretell.given.statements import statements_of
 from foretell.given.until import end_of_time
 from foretell.language import tree
 from foretell.language.builder.statements import Statement
 from foretell.language.checked import Checked
-from foretell.language.streams import declared_schema
 from foretell.language.subscriptions import Subscriptions
 from foretell.notify.notifications import Notifications
 from foretell.reference.expressions import Value, moment
@@ -52,11 +51,11 @@ def run(
     program = statements_of(subscriptions)
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
-    given = _tables(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
+    given = tables_of(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
     timing = timing_of(model, [str(s.name) for s in _subscribed(program)])
     loaded = _load(program, sources, times, strict)
     columns = {name: table.types for name, table in given.items()}
-    schemas = {name: _known(one) for name, one in loaded.items()}
+    schemas = {name: known_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, columns)
     end = end_of_time(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
     if engine == "embedded":
@@ -74,11 +73,11 @@ def _run_embedded(
     checked: Checked, loaded: Mapping[str, Loaded], tables: Mapping[str, LoadedTable], until: int | float | None
 ) -> list[Notification]:
     # Numba takes a while to load, and only those who ask for this engine need it.
-    from foretell.engine import Engine
+    from foretell.machine.running import Running
     from foretell.plan.program import UnsupportedError
 
     try:
-        return Engine(checked, tables).feed(loaded, until)
+        return Running(checked, tables).feed(loaded, until)
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"
@@ -100,55 +99,7 @@ def _load(
             f"no events are given for stream '{missing[0]}'",
             hint=f"--input {missing[0]}=PATH, or inputs={{'{missing[0]}': ...}}",
         )
-    return {name: read(inputs[name], _declaration(program, name, time), strict=strict) for name in sources}
-
-
-def _known(loaded: Loaded) -> Schema:
-    """A stream without events does not show what is not declared; that is no reason to refuse a name or a unit."""
-    schema = replace(loaded.schema, open=loaded.open and loaded.total == 0)
-    if loaded.timed or schema.time is None:
-        return schema
-    return replace(schema, attributes={**schema.attributes, schema.time: Type.UNKNOWN})
-
-
-def _declaration(program: Subscriptions, name: str, time: Mapping[str, str]) -> Declaration:
-    stream = program.declared.get(name)
-    if stream is None:
-        if name not in time:
-            hint = f"--time {name}=COLUMN, or a statement STREAM {name} (...) TIME column"
-            raise InputError("no-time-column", f"which column of stream '{name}' is its time?", hint=hint)
-        return Declaration(name, {}, time[name], open=True)
-    if time.get(name, stream.time) != stream.time:
-        raise InputError("time-twice", f"the time of stream '{name}' is '{stream.time}', as its STREAM statement says")
-    schema = _schema(program, stream)
-    return Declaration(
-        name,
-        schema.attributes,
-        stream.time,
-        stream.id,
-        stream.order,
-        stream.simultaneous,
-        schema.lateness,
-        open=schema.open,
-    )
-
-
-def _schema(program: Subscriptions, stream: tree.Stream) -> Schema:
-    try:
-        return declared_schema(stream)
-    except ForetellError as error:
-        raise error.within(program.text, program.file) from None
-
-
-def _tables(program: Subscriptions, tables: Mapping[str, object]) -> dict[str, LoadedTable]:
-    for name in tables:
-        if name not in program.tables:
-            hint = suggestion(name, program.tables)
-            raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=hint)
-    missing = [name for name in program.tables if name not in tables]
-    if missing:
-        raise InputError("missing-table", f"no table '{missing[0]}' is given", hint=f"--table {missing[0]}=PATH")
-    return {name: read_table(source, name) for name, source in tables.items()}
+    return {name: read(inputs[name], declaration_of(program, name, time), strict=strict) for name in sources}
 
 
 def _values(table: LoadedTable) -> list[dict[str, Value]]:

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from foretell.app.measured import Measured
 from foretell.compiled import compiled
-from foretell.engine import Engine
 from foretell.events.read import Declaration, read, read_table
 from foretell.events.workloads import ticks
 from foretell.language.subscriptions import parse
+from foretell.machine.running import Running
 
 EVENTS = 1_000_000
 RUNS = 5
@@ -86,7 +86,7 @@ def measure() -> Iterator[Measured]:
         checked = program.checked({"ticks": loaded.schema}, {name: t.types for name, t in tables.items()})
         seconds, found = [], 0
         for _ in range(RUNS):
-            engine = Engine(checked, tables)
+            engine = Running(checked, tables)
             started = time.perf_counter()
             told = engine.tell({"ticks": loaded})
             seconds.append(time.perf_counter() - started)
