@@ -1,0 +1,41 @@
+"""`foretell explain`: what was planned for each statement."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from foretell.app.output import standard_output
+from foretell.errors import InputError, suggestion
+from foretell.given.statements import load
+from foretell.language.checked import CheckedSubscription
+from foretell.notify.files import onto
+from foretell.plan.explain import as_mermaid, as_text, explain
+
+FORMATS = ("text", "mermaid", "json")
+
+
+def show(file: Path, form: str) -> None:
+    """Explains the subscriptions of a file, as far as their streams are declared there."""
+    if form not in FORMATS:
+        raise InputError("unknown-format", f"unknown format '{form}'", hint=suggestion(form, FORMATS))
+    checked = load(file).checked()
+    for name, schema in checked.streams.items():
+        if schema.open:
+            raise InputError(
+                "undeclared-stream",
+                f"nothing is known of stream '{name}': its attributes decide what is planned",
+                hint=f"declare it: STREAM {name} (attribute TYPE, ...) TIME column",
+            )
+    stream = standard_output()
+    with onto(stream):
+        for statement in checked.statements:
+            if isinstance(statement, CheckedSubscription):
+                explained = explain(statement)
+                if form == "json":
+                    text = json.dumps(explained.as_dict())
+                else:
+                    text = as_text(explained) if form == "text" else as_mermaid(explained)
+            else:
+                text = json.dumps({"name": statement.name}) if form == "json" else f"{statement.name}: a correlator"
+            stream.write(f"{text}\n".encode())

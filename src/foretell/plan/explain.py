@@ -1,0 +1,194 @@
+"""What was planned for a subscription, in words: its states, where each condition is judged, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.language.printer import expression_text
+from foretell.plan.automaton import Edge
+from foretell.plan.program import Program, UnsupportedError, build, selection_of
+from foretell.plan.terms import Done, Link, threads
+
+
+@dataclass(frozen=True)
+class ExplainedState:
+    """A state: what it waits under, and what it is over with."""
+
+    number: int
+    waits: tuple[str, ...]
+    final: bool
+
+
+@dataclass(frozen=True)
+class ExplainedEdge:
+    """An edge: from where to where, which step it binds, and what is judged there."""
+
+    source: int | None
+    step: str
+    judged: tuple[str, ...]
+    target: int
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The plan of one statement. `why` says how the strategy was chosen."""
+
+    name: str
+    strategy: str
+    why: str
+    lanes: tuple[str, ...]
+    window: int | float | None
+    states: tuple[ExplainedState, ...]
+    edges: tuple[ExplainedEdge, ...]
+    finally_judged: tuple[str, ...]
+    predicates: int
+    columns: int
+    registers: int
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def explain(subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None) -> Explained:
+    """The plan of a subscription. Of one the compiled engine does not run it says so, and has no states."""
+    strategy, why = _strategy(subscription)
+    if subscription.tree.losing is not None:
+        return _explained(subscription, None, "the reference", "the compiled engine does not run LOSING yet")
+    try:
+        if isinstance(subscription.pattern, tree.Silence):
+            return _explained(subscription, None, "a clock for each lane", "a negation alone waits for no events")
+        selected = selection_of(subscription) is not None
+        program = build(subscription, _Codes(), parameters, selected=selected)
+    except UnsupportedError as error:
+        return _explained(subscription, None, "the reference", f"the compiled engine does not run {error} yet")
+    return _explained(subscription, program, strategy, why)
+
+
+def _strategy(subscription: CheckedSubscription) -> tuple[str, str]:
+    if subscription.tree.table is None:
+        return "instances with registers", "an event touches only the states whose operators or edges may want it"
+    if selection_of(subscription) is not None:
+        return (
+            "instances with registers, one machine for all rows",
+            "the parameters only select the first event, by equalities and at most one bound",
+        )
+    return (
+        "instances with registers, a machine for each row",
+        "the parameters do more than select the first event by equalities and one bound",
+    )
+
+
+class _Codes:
+    """Codes for strings, as an engine would give them; nothing is run with them here."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self._codes.setdefault(text, len(self._codes))
+
+
+def _explained(subscription: CheckedSubscription, program: Program | None, strategy: str, why: str) -> Explained:
+    states: tuple[ExplainedState, ...] = ()
+    edges: tuple[ExplainedEdge, ...] = ()
+    final: tuple[str, ...] = ()
+    if program is not None:
+        states = tuple(
+            ExplainedState(i, tuple(map(_link, threads(s.term))), isinstance(s.term, Done))
+            for i, s in enumerate(program.automaton.states)
+        )
+        edges = tuple(_edge(e) for e in program.automaton.edges)
+        final = tuple(f"{c.owner}: {expression_text(c.expression)}" for c in program.automaton.final)
+        final += tuple(f"no {step} in its gap" for step in program.deferred)
+        final += tuple(f"no {step} in the window before" for step in program.leading)
+    return Explained(
+        subscription.name,
+        strategy,
+        why,
+        tuple(map(str, subscription.tree.per)),
+        subscription.within,
+        states,
+        edges,
+        final,
+        len(program.predicates) if program else 0,
+        len(program.columns) if program else 0,
+        len(program.registers) if program else 0,
+        tuple(_warnings(subscription)),
+    )
+
+
+def _link(link: Link) -> str:
+    match link.operator:
+        case tree.Next():
+            text = "the very next event"
+        case tree.FirstWhere(condition=condition):
+            text = f"the first event with {expression_text(condition)}"
+        case _:
+            text = "any later event"
+    return text + "".join(f", no {step} before it" for step in link.absent)
+
+
+def _edge(edge: Edge) -> ExplainedEdge:
+    judged = [
+        expression_text(c.expression) + ("" if c.owner == edge.leaf.step else f" (of {c.owner})") for c in edge.judged
+    ]
+    judged += [f"${name} = {expression_text(value)}" for name, value in edge.agreeing]
+    judged += [f"${name} := {expression_text(value)}" for name, value in edge.binding]
+    return ExplainedEdge(edge.source, edge.leaf.step, tuple(judged), edge.target)
+
+
+def _warnings(subscription: CheckedSubscription) -> list[str]:
+    if subscription.within is not None:
+        return []
+    waiting = [n for n in subscription.pattern.walk() if isinstance(n, tree.Later)]
+    if not waiting:
+        return []
+    return [
+        "';' without WITHIN: every partial match waits for ever. Memory grows with each event that begins one, and the "
+        "time for each event with the partial matches it can go on"
+    ]
+
+
+# ── as text ──
+
+
+def as_text(explained: Explained) -> str:
+    lines = [f"{explained.name}: {explained.strategy}", f"  because {explained.why}"]
+    if explained.lanes:
+        lines.append(f"  lanes by {', '.join(explained.lanes)}")
+    if explained.window is not None:
+        lines.append(f"  window {explained.window}")
+    if explained.states:
+        lines.append(
+            f"  {len(explained.states)} states, {len(explained.edges)} edges, {explained.predicates} predicates, "
+            f"{explained.columns} columns compared, {explained.registers} registers"
+        )
+    waits = {s.number: " and ".join(s.waits) for s in explained.states if s.waits}
+    for edge in explained.edges:
+        source = "begin" if edge.source is None else f"{edge.source}"
+        target = "match" if explained.states[edge.target].final else str(edge.target)
+        asked = f" if {' AND '.join(edge.judged)}" if edge.judged else ""
+        lines.append(f"  {source} -{edge.step}-> {target}{asked}")
+    lines += [f"  {number} waits for {text}" for number, text in waits.items()]
+    lines += [f"  on the finished match: {text}" for text in explained.finally_judged]
+    lines += [f"  warning: {text}" for text in explained.warnings]
+    return "\n".join(lines)
+
+
+def as_mermaid(explained: Explained) -> str:
+    lines = ["stateDiagram-v2"]
+    for edge in explained.edges:
+        source = "[*]" if edge.source is None else f"s{edge.source}"
+        target = "[*]" if explained.states[edge.target].final else f"s{edge.target}"
+        asked = f" {' AND '.join(edge.judged)}".replace(":", " ").replace(";", ",") if edge.judged else ""
+        lines.append(f"    {source} --> {target} : {edge.step}{asked}")
+    for state in explained.states:
+        if state.waits:
+            waits = " and ".join(state.waits).replace(":", " ").replace(";", ",")
+            lines.append(f"    note right of s{state.number} : {waits}")
+    return "\n".join(lines)
