@@ -6,6 +6,7 @@ equal matches, AFTER MATCH what the matches taken so far exclude.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -21,13 +22,16 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class One:
-    """A finished match by itself. `order` is when it was completed, `instants` the extent of an event's instant."""
+    """A finished match by itself. `order` is when it was completed.
+
+    `rank` says of a position where its event stands: events of one rank do not follow one another.
+    """
 
     index: int
     lane: int
     bound: tuple[tuple[int, int], ...]  # (position, step), by position
-    order: tuple[int, ...]
-    instants: Callable[[int], tuple[int, int]]
+    order: tuple[int | float, ...]
+    rank: Callable[[int], int | float]
 
     @property
     def first(self) -> int:
@@ -78,16 +82,19 @@ class Taker:
     policy: tree.Policy
     step: int | None
     past: Ints = field(default_factory=lambda: np.full(16, -1, np.int64))
+    ranks: dict[int, int | float] = field(default_factory=dict)
     firsts: set[tuple[int, int]] = field(default_factory=set)
     consumed: set[tuple[int, int]] = field(default_factory=set)
 
     def taken(self, matches: Sequence[One]) -> list[One]:
-        self._room(max((m.lane for m in matches), default=0))
         return [m for m in matches if self._take(m)]
 
     def past_last(self, lane: Ints, first: Ints, last: Ints) -> Flags:
         """SKIP PAST LAST for many at once, which stand in the order in which they are taken."""
-        self._room(int(lane.max(initial=0)))
+        self._room(max(int(lane.max(initial=0)), *self.ranks, 0))
+        for one, rank in self.ranks.items():
+            self.past[one] = max(self.past[one], rank)
+        self.ranks.clear()
         return _past_last(lane, first, last, self.past)
 
     def _room(self, lane: int) -> None:
@@ -108,19 +115,23 @@ class Taker:
                     return False
                 self.firsts.add((match.lane, match.first))
             case tree.Policy.SKIP_PAST_LAST:
-                if match.first <= self.past[match.lane]:
+                if match.rank(match.first) <= self._rank(match):
                     return False
-                # What is of the same instant does not come after it.
-                self.past[match.lane] = max(self.past[match.lane], match.instants(match.last)[1])
+                self.ranks[match.lane] = max(self._rank(match), match.rank(match.last))
             case tree.Policy.SKIP_TO_FIRST | tree.Policy.SKIP_TO_LAST:
-                if match.first < self.past[match.lane]:
+                if match.rank(match.first) < self._rank(match):
                     return False
                 assert self.step is not None
                 events = match.of(self.step)
                 if events:
                     to = events[0] if self.policy is tree.Policy.SKIP_TO_FIRST else events[-1]
-                    self.past[match.lane] = max(self.past[match.lane], match.instants(to)[0])
+                    self.ranks[match.lane] = max(self._rank(match), match.rank(to))
         return True
+
+    def _rank(self, match: One) -> int | float:
+        """How far matches of the lane are excluded; `past_last` has written it down as a position."""
+        past = self.past[match.lane] if match.lane < len(self.past) else -1
+        return max(self.ranks.get(match.lane, -math.inf), past if past >= 0 else -math.inf)
 
 
 @compiled

@@ -319,13 +319,17 @@ class _Gathering:
             case tree.Previous():
                 assert rows.previous is not None
                 return rows.previous
+            case tree.First(step=step) if step in self.matches.program.steps:
+                found = self.matches.of_step(str(step), latest=False)[rows.match]
+                if rows.until is not None and self._runs_with(str(step)):
+                    return np.where(found <= rows.until, found, -1)
+                return found
             case tree.Bound(step=step) | tree.Last(step=step) | tree.First(step=step):
                 if step == rows.owner and rows.this is not None:
                     return rows.this
-                latest = not isinstance(event, tree.First)
-                if latest and self._runs_with(str(step)):
+                if self._runs_with(str(step)):
                     return self._latest(str(step))
-                return self.matches.of_step(str(step), latest=latest)[rows.match]
+                return self.matches.of_step(str(step), latest=True)[rows.match]
         raise AssertionError(event)
 
     def _runs_with(self, step: str) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow.compute as pc
 
 from foretell.events.notification import Notification
 from foretell.events.read import Loaded, LoadedTable
@@ -13,6 +16,25 @@ from foretell.machine.ordering import Order
 from foretell.machine.statement import Statement
 from foretell.machine.told import Told, derived, rows
 from foretell.plan.program import UnsupportedError
+
+#: So many events are worked on at once. On the tick workloads, in one run, this was up to 1.3 times as fast as a
+#: million at once, whose columns fall out of the cache, and 1.5 times as fast as 16,384, where each part has its cost.
+PART = 262_144
+
+
+def _parts(loaded: Mapping[str, Loaded]) -> list[Mapping[str, Loaded]]:
+    """A long batch in parts, where it can be cut: one stream that comes in the order of time."""
+    if len(loaded) != 1:
+        return [loaded]
+    ((name, one),) = loaded.items()
+    count = one.table.num_rows
+    assert one.schema.time is not None
+    if count <= PART or one.schema.order is not None:
+        return [loaded]
+    times = one.table[one.schema.time]
+    if pc.any(pc.less(times.slice(1), times.slice(0, count - 1))).as_py():
+        return [loaded]
+    return [{name: replace(one, table=one.table.slice(first, PART))} for first in range(0, count, PART)]
 
 
 class Running:
@@ -41,6 +63,10 @@ class Running:
 
     def tell(self, loaded: Mapping[str, Loaded], until: int | float | None = None) -> list[Told]:
         """The same as columns. Batches come in the order of time; within one, the order is the engine's to find."""
+        *parts, last = _parts(loaded)
+        return [*(told for part in parts for told in self._tell(part, None)), *self._tell(last, until)]
+
+    def _tell(self, loaded: Mapping[str, Loaded], until: int | float | None) -> list[Told]:
         inputs = self._order.inputs(loaded, self.strings, self._needed)
         for name, some in inputs.items():
             if len(some):

@@ -141,7 +141,8 @@ class Statement:
             names = np.concatenate(parts)
         if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
             return Input(Events(attributes, checked.attributes, time, start, stream), names, order)
-        by = np.lexsort(order.T[::-1])
+        # What time completed between the same two events goes by its end.
+        by = np.lexsort((*order.T[:0:-1], time.values, order[:, 0]))
 
         def sorted_(column: Column) -> Column:
             return Column(column.kind, column.values[by], column.nulls[by])
@@ -229,10 +230,10 @@ class Statement:
         if self.checked.known_late:
             told = self._known(row, told, now, order)
         assert told.matches is not None
-        instants = self._instants(told.matches.history)
+        rank = self._rank(told.matches.history)
         unique: dict[tuple[int, tuple[tuple[int, int], ...]], One] = {}
         for i in range(len(told)):
-            one = One(i, int(told.lane[i]), told.bound(i), tuple(told.order[i].tolist()), instants)
+            one = One(i, int(told.lane[i]), told.bound(i), told.completion(i), rank)
             unique.setdefault((one.lane, one.bound), one)
         chosen = row.chooser.chosen(list(unique.values()))
         taken = row.taker.taken(sorted(chosen, key=lambda one: one.taking))
@@ -274,16 +275,12 @@ class Statement:
                 waits.append(min((start for start, step in begins if step != name), default=math.inf))
         return max(waits) + within if waits else -math.inf
 
-    def _instants(self, history: History) -> Callable[[int], tuple[int, int]]:
-        """The first and the last position of the instant of an event, where ties are simultaneous."""
+    def _rank(self, history: History) -> Callable[[int], int | float]:
+        """What orders events: their positions, or their instants where ties are simultaneous."""
         if not self.checked.simultaneous:
-            return lambda position: (position, position)
-
-        def instants(position: int) -> tuple[int, int]:
-            at = np.array([position])
-            return int(history.instant_of(at, True)[0]), int(history.instant_after(at, True)[0]) - 1
-
-        return instants
+            return lambda position: position
+        times, base = history.events.time.values, history.base
+        return lambda position: times[position - base].item()
 
     # ── silence ──
 

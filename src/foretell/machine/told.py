@@ -103,12 +103,17 @@ class Told:
     def in_order_of_taking(self) -> Ints | None:
         """By completion, then by first events; None where that does not settle it."""
         assert self.matches is not None
-        keys = (self.matches.first, *self.order.T[::-1])
+        keys = (self.matches.first, *self.order.T[:0:-1], self.end, self.order[:, 0])
         by = np.lexsort(keys)
         same = np.ones(max(0, len(by) - 1), np.bool_)
         for key in keys:
             same &= key[by][1:] == key[by][:-1]
         return None if same.any() else by
+
+    def completion(self, i: int) -> tuple[int | float, ...]:
+        """When it was completed. What time completes between the same two events goes by its end."""
+        first, *rest = self.order[i].tolist()
+        return first, self.end[i].item(), *rest
 
     def notification(self, i: int) -> Notification:
         return Notification(
@@ -150,7 +155,7 @@ def derived(told: Sequence[Told], rank: int) -> Input:
     """The results of a statement as events, each directly after what completed it, for the statements that read it."""
     checked, strings = told[0].checked, told[0].strings
     told = [one for some in told for one in some.by_row()] or [told[0].kept(np.zeros(len(told[0]), np.bool_))]
-    placed = sorted((one.order[i].tolist(), one.place(i), n, i) for n, one in enumerate(told) for i in range(len(one)))
+    placed = sorted((one.completion(i), one.place(i), n, i) for n, one in enumerate(told) for i in range(len(one)))
     starts = np.cumsum([0, *(len(one) for one in told)])
     by = np.array([starts[n] + i for _, _, n, i in placed], np.int64)
     count = len(by)

@@ -31,7 +31,7 @@ from foretell.plan.registers import (
     Viewpoint,
     of_this,
 )
-from foretell.plan.terms import Done, Leaf, Link, Term, beginnings, moves, restarted, threads
+from foretell.plan.terms import Both, Done, Leaf, Link, Term, Wait, beginnings, begun, moves, threads
 
 Ints = NDArray[np.int64]
 
@@ -173,6 +173,8 @@ class _Lowering:
                     kind = NEXT
                 case tree.FirstWhere(condition=condition):
                     kind = WHERE
+                    if isinstance(state.term, Both) and _is_relative(condition):
+                        raise UnsupportedError("prev or duration in ;{θ} beside &")
                     view = Viewpoint(self.registers, None, None, state.bound)
                     where = self._split(tree.conjuncts(condition), view)
             first = len(self.negations)
@@ -204,7 +206,12 @@ class _Lowering:
         return threads(term)
 
     def _is_deferred(self, step: str, state: machine.State) -> bool:
-        """Whether a negated step names what may be bound only after the gap."""
+        """Whether a negated step names what may be bound only after the gap.
+
+        Beside `&` the event before the gap need not be the one bound last, which is all that the kernel knows.
+        """
+        if isinstance(state.term, Both) and any(_is_relative(c) for c in self.subscription.steps[step].conditions):
+            return True
         later = self.automaton.later(state)
         named, variables = machine.named(self.subscription.steps[step].conditions)
         return bool(named & later) or any(
@@ -213,7 +220,7 @@ class _Lowering:
 
     def _defer(self, step: str) -> None:
         self.deferred[step] = None
-        self.registers.register(Register("where"), Type.INT)
+        self.registers.register(Register("where", step), Type.INT)
 
     def _split(self, conditions: Iterable[tree.Expression], view: Viewpoint) -> tuple[int, int]:
         """Conditions as code for what compares, and the number of a predicate (-1: none) for what does not."""
@@ -311,9 +318,13 @@ class _Lowering:
             else:
                 updates.append(Update(SET, slot, self.registers.column(of_this(expression))))
         numbers, deferred = self.registers.registers, list(self.deferred)
-        updates += [Update(GAP, numbers[Register("where")], deferred.index(gap)) for gap in self._gaps(edge)]
+        updates += [Update(GAP, numbers[Register("where", gap)], deferred.index(gap)) for gap in self._gaps(edge)]
         updates += [Update(POSITION, numbers[Register("leading", absent)], 0) for absent in edge.leading]
-        updates += [Update(RUN, numbers[Register("ticks", one)], 0, self._null()) for one in self._restarted(edge)]
+        for wait in self._begun(edge):
+            counted = [o.leaf.step for o in wait.options if o.leaf.index and o.leaf.counted_here]
+            updates += [Update(RUN, numbers[Register("ticks", one)], 0, self._null()) for one in counted]
+            absent = [one for one in wait.link.absent if one in deferred]
+            updates += [Update(POSITION, numbers[Register("where", one)], 0) for one in absent]
         for register, slot in list(self.registers.registers.items()):
             update = self._update(register, slot, step, before, beginning=edge.source is None)
             if update is not None:
@@ -322,10 +333,10 @@ class _Lowering:
             updates.append(Update(CHAIN, 0, self.subscription.positive.index(step)))
         return updates
 
-    def _restarted(self, edge: machine.Edge) -> list[str]:
-        """The steps `a[i]` that count anew after an edge."""
+    def _begun(self, edge: machine.Edge) -> tuple[Wait, ...]:
+        """The waits that the event of an edge precedes."""
         source = None if edge.source is None else self.automaton.states[edge.source].term
-        return sorted(restarted(source, edge.thread, self.automaton.states[edge.target].term))
+        return begun(source, edge.thread, self.automaton.states[edge.target].term)
 
     def _null(self) -> int:
         """The code of NULL."""
@@ -347,9 +358,7 @@ class _Lowering:
             return Update(SET, slot, self.registers.column(register.expression))
         if register.kind == "began":
             return Update(SET, slot, self.registers.column(Start())) if beginning else None
-        if register.kind == "where":
-            return Update(POSITION, slot, 0)
-        if register.step != step or register.kind in ("variable", "leading", "ticks"):
+        if register.step != step or register.kind in ("variable", "leading", "ticks", "where"):
             return None
         if register.kind == "position":
             return Update(POSITION, slot, 0)
@@ -465,6 +474,8 @@ class _Lowering:
         negations and counters. An event always touches what waits for the very next one.
         """
         mine = self.threads[thread_starts[state] : thread_starts[state + 1]]
+        if not mine:
+            return -1  # nothing waits at a final state
         touching: set[int] = set()
         for kind, predicate, _, first, stop in mine:
             if kind == NEXT:
@@ -473,8 +484,11 @@ class _Lowering:
             if kind == WHERE:
                 touching.add(predicate)
         touching.update(p for _, p, _ in self.ticks[tick_starts[state] : tick_starts[state + 1]])
-        if len(mine) != 1 or mine[0][0] != WHERE:
-            touching.update(p for edge, (_, p) in zip(edges, judged, strict=True) if edge.source == state)
+        only = len(mine) == 1 and mine[0][0] == WHERE
+        for edge, (_, predicate) in zip(edges, judged, strict=True):
+            # A side of `&` that has not begun waits under no operator.
+            if edge.source == state and (edge.thread < 0 or not only):
+                touching.add(predicate)
         if -1 in touching:
             return -1
         options = tuple(self._numbered(p) for p in sorted(touching))
@@ -562,6 +576,11 @@ def is_static(condition: tree.Expression) -> bool:
         Ticks,
     )
     return not any(isinstance(node, outside) for node in condition.walk())
+
+
+def _is_relative(condition: tree.Expression) -> bool:
+    """Whether a condition goes by what is bound just before."""
+    return any(isinstance(node, tree.Previous | tree.Elapsed) for node in condition.walk())
 
 
 def _binds(condition: tree.Expression, binders: Iterable[tuple[str, tree.Expression]]) -> bool:

@@ -199,22 +199,27 @@ class Viewpoint:
 
     def spelled(self, expression: tree.Expression) -> tree.Expression:
         """The expression in what the kernel has: averages as quotients, `duration` as a difference."""
-        repeated = self.registers.subscription.steps[self.owner].shape.repeated if self.owner else False
-        return _rewritten(expression, self._current, repeated, in_operator=self.owner is None)
+        steps = self.registers.subscription.steps
+        single = frozenset(name for name, step in steps.items() if not step.shape.repeated)
+        return _rewritten(expression, self._current, single, in_operator=self.owner is None)
 
 
-def _rewritten(expression: tree.Expression, own: str | None, repeated: bool, *, in_operator: bool) -> tree.Expression:
+def _rewritten(
+    expression: tree.Expression, own: str | None, single: frozenset[str], *, in_operator: bool
+) -> tree.Expression:
     match expression:
         case tree.Elapsed():
             until: tree.EventReference = tree.Previous() if in_operator else tree.This()
             return tree.Binary("-", tree.TimeOf(until), Began())
-        case tree.Aggregate(function=function, step=step, attribute=attribute) if step == own and not repeated:
+        case tree.Aggregate(function=function, step=step, attribute=attribute) if step == own and step in single:
             return _alone(function, attribute)
+        case tree.Aggregate(function="min" | "max" | "sum", step=step, attribute=str(attribute)) if step in single:
+            return tree.Attribute(tree.Bound(step), attribute)
         case tree.Aggregate(function="count"):
             return tree.Call("coalesce", (expression, tree.Literal(0)))
         case tree.Aggregate(function="avg", step=step, attribute=attribute):
             return tree.Binary("/", tree.Aggregate("sum", step, attribute), tree.Aggregate("count", step, attribute))
-    return mapped(expression, lambda e: _rewritten(e, own, repeated, in_operator=in_operator))
+    return mapped(expression, lambda e: _rewritten(e, own, single, in_operator=in_operator))
 
 
 def _alone(function: str, attribute: str | None) -> tree.Expression:

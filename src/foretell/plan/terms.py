@@ -159,25 +159,25 @@ def threads(term: Side) -> tuple[Link, ...]:
     return ()
 
 
-def restarted(before: Side | None, thread: int, after: Side) -> frozenset[str]:
-    """The steps `a[i]` that count anew after an event is bound: those that it now precedes.
+def begun(before: Side | None, thread: int, after: Side) -> tuple[Wait, ...]:
+    """The waits that begin with an event bound in a thread: it is what precedes them.
 
-    A side of `&` that has not begun, and one that the event has not moved, count on from where they were.
+    A side of `&` that has not begun, and one that the event has not moved, wait on as they did.
     """
     match after:
-        case Wait(options=options):
-            return frozenset(o.leaf.step for o in options if o.leaf.index and o.leaf.counted_here)
+        case Wait():
+            return (after,)
         case Both(sides=sides):
-            found: frozenset[str] = frozenset()
+            found: tuple[Wait, ...] = ()
             first = 0
             for i, side in enumerate(sides):
                 old = before.sides[i] if isinstance(before, Both) else None
                 count = 0 if old is None else len(threads(old))
                 if old is None or (first <= thread < first + count if thread >= 0 else old != side):
-                    found |= restarted(old, thread - first if thread >= 0 else -1, side)
+                    found += begun(old, thread - first if thread >= 0 else -1, side)
                 first += count
             return found
-    return frozenset()
+    return ()
 
 
 def awaited(term: Side) -> Iterator[Leaf]:

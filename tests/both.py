@@ -1,0 +1,83 @@
+"""One input through both engines: the compiled one and the reference, whose rows must be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from foretell import parse
+from foretell.events.notification import Notification
+from foretell.events.read import Loaded, LoadedTable, events_of
+from foretell.given.sources import known_schema, tables_of
+from foretell.language.checked import Checked
+from foretell.machine.running import Running
+from foretell.reference.run import run as run_reference
+from foretell.run import _load, _values
+
+
+class Both:
+    """A program with its input, read and checked once. A text that is wrong raises as `foretell.run` does."""
+
+    def __init__(
+        self,
+        text: str,
+        streams: Mapping[str, object],
+        *,
+        time: Mapping[str, str] | None = None,
+        tables: Mapping[str, object] | None = None,
+        until: int | float | None = None,
+    ) -> None:
+        program = parse(text)
+        self.text = text
+        self.until = until
+        self.loaded: dict[str, Loaded] = _load(program, streams, time or {}, False)
+        self.given: dict[str, LoadedTable] = tables_of(program, tables or {})
+        self.checked: Checked = program.checked(
+            {name: known_schema(one) for name, one in self.loaded.items()},
+            {name: table.types for name, table in self.given.items()},
+        )
+
+    def reference(self) -> list[Notification]:
+        rows = {name: _values(table) for name, table in self.given.items()}
+        events = {name: events_of(one, self.checked.ranks[name]) for name, one in self.loaded.items()}
+        return run_reference(self.checked, events, rows, until=self.until)
+
+    def embedded(self) -> list[Notification]:
+        return Running(self.checked, self.given).feed(self.loaded, self.until)
+
+    def embedded_in_batches(self, batches: Sequence[Mapping[str, Loaded]]) -> list[Notification]:
+        """Fed one after the other; time goes on to `until` with the last."""
+        running = Running(self.checked, self.given)
+        found: list[Notification] = []
+        for number, batch in enumerate(batches, 1):
+            found += running.feed(batch, self.until if number == len(batches) else None)
+        return found
+
+
+def told(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:
+    """Everything a row says, as values that tell 1 from 1.0 and from true."""
+    return [
+        (
+            n.subscription,
+            n.kind,
+            _exactly(n.key),
+            _exactly(n.start),
+            _exactly(n.end),
+            n.probability,
+            n.horizon,
+            _exactly(n.id),
+            _exactly(n.bindings),
+            _exactly(n.events),
+            n.time_type,
+        )
+        for n in notifications
+    ]
+
+
+def _exactly(value: object) -> object:
+    match value:
+        case Mapping():
+            return tuple((name, _exactly(one)) for name, one in value.items())
+        case list() | tuple():
+            return tuple(_exactly(one) for one in value)
+    return type(value).__name__, repr(value)

@@ -1,0 +1,534 @@
+"""Random programs with input for them, as texts: what a subscriber might write, and much that nobody would.
+
+A pattern is drawn as a tree, then its conditions, which may name any of its steps, so that the tree has to be there.
+What the reference would take too long for is cut down beforehand: it tries every combination.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+Drawn = TypeVar("Drawn")
+Row = dict[str, Any]
+
+MOST_EVENTS = 14
+MOST_COST = 20_000
+MOST_DERIVED = 30
+EPOCH = datetime(2024, 5, 1, tzinfo=UTC)
+COLUMNS = "kind STRING, v INT, w FLOAT, g STRING, f BOOL, n STRING, at TIMESTAMP"
+TEXTS = ("", "a", "ab", "b", "Abc", "größe")
+SIGNS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program and its input, as the engines take them."""
+
+    text: str
+    streams: dict[str, list[Row]]
+    tables: dict[str, list[Row]] = field(default_factory=dict)
+    until: int | float | None = None
+    time: str = "INT"
+
+    def __repr__(self) -> str:
+        rows = "\n".join(f"  {name}: {row}" for name, some in self.streams.items() for row in some)
+        tables = f"\n  tables={self.tables}" if self.tables else ""
+        return f"\n{self.text}\n{rows}{tables}\n  until={self.until}\n"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a pattern. `form` is step, numbered, sequence, repeat, all, any, first or last."""
+
+    form: str
+    parts: tuple[Node, ...] = ()
+    name: str = ""
+    operators: tuple[str, ...] = ()
+    absent: tuple[tuple[str, ...], ...] = ()
+    quantifier: str = ""
+    under: str = ""
+
+    def walk(self) -> Iterator[Node]:
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+
+@dataclass(frozen=True)
+class Chance:
+    """All that is drawn comes from whole numbers: Hypothesis gives them, or any generator of random numbers."""
+
+    number: Callable[[int, int], int]
+
+    def pick(self, *options: Drawn) -> Drawn:
+        return options[self.number(0, len(options) - 1)]
+
+    def maybe(self, percent: int) -> bool:
+        return self.number(0, 99) >= 100 - percent
+
+    def shuffled(self, some: list[Drawn]) -> list[Drawn]:
+        rest, shuffled = list(some), []
+        while rest:
+            shuffled.append(rest.pop(self.number(0, len(rest) - 1)))
+        return shuffled
+
+
+@dataclass
+class Step:
+    name: str
+    negated: bool = False
+    repeated: bool = False
+    numbered: bool = False
+
+
+class Maker:
+    """Draws one statement."""
+
+    def __init__(self, chance: Chance, time: str, events: int, table: bool) -> None:
+        self.light = chance.maybe(40)
+        self.pick, self.maybe, self.number = chance.pick, chance.maybe, chance.number
+        self.time, self.events, self.table = time, events, table
+        self.free = list("abcdeijklopqryzABCDEIJKLOPQRYZ")
+        self.steps: dict[str, Step] = {}
+        self.variables: dict[str, list[str]] = {}
+        self.before: list[str] = []
+
+    # ── patterns ──
+
+    def named(self, *, negated: bool = False, repeated: bool = False) -> str:
+        name = self.free.pop(0)
+        self.steps[name] = Step(name, negated, repeated)
+        return name
+
+    def pattern(self, depth: int, *, repeated: bool = False, edge: bool = False) -> Node:
+        forms = ["step"] * (1 if depth == 4 else 3)
+        if depth and len(self.free) > 25:
+            forms += ["sequence"] * 4 + ["repeat"] * 2 + ["all", "any"]
+        match self.pick(*forms):
+            case "sequence":
+                return self.sequence(depth, repeated=repeated, edge=edge)
+            case "repeat":
+                quantifier = self.pick("?", "*", "+", "+", "{2}", "{1,2}", "{2,}", "{0,2}", "{1}", "{0,1}")
+                again = repeated or quantifier not in ("?", "{1}", "{0,1}")
+                under = self.pick("", "", "", ",", ";", ";{}")
+                inner = self.pattern(depth - 1 if self.maybe(40) else 0, repeated=again)
+                return Node("repeat", (inner,), quantifier=quantifier, under=under)
+            case "all":
+                return Node("all", tuple(self.pattern(depth - 1, repeated=repeated) for _ in range(self.number(2, 2))))
+            case "any":
+                parts = [self.pattern(depth - 1, repeated=repeated, edge=edge) for _ in range(self.number(2, 3))]
+                return Node("any", tuple(parts))
+        if self.maybe(6) and not repeated:
+            name = self.named()
+            self.steps[name].numbered = True
+            return Node("numbered", name=name, quantifier=f"[{self.number(1, 3)}]")
+        if not repeated and self.maybe(8):
+            return Node(self.pick("first", "last"), name=self.named())
+        return Node("step", name=self.named(repeated=repeated))
+
+    def sequence(self, depth: int, *, repeated: bool, edge: bool) -> Node:
+        count = self.number(2, 3)
+        parts, operators, absent = [], [""], [self.absent(8 if edge else 0)]
+        for i in range(count):
+            inner_edge = edge and ((i == 0 and not absent[0]) or i == count - 1)
+            parts.append(self.pattern(depth - 1, repeated=repeated, edge=inner_edge and self.maybe(10)))
+            if i < count - 1:
+                operators.append(self.pick(",", ";", ";", ";{}"))
+                absent.append(() if operators[-1] == "," else self.absent(20))
+        absent.append(self.absent(8 if edge else 0))
+        return Node("sequence", tuple(parts), operators=tuple(operators), absent=tuple(absent))
+
+    def absent(self, percent: int) -> tuple[str, ...]:
+        if len(self.free) <= 22 or not percent or not self.maybe(percent):
+            return ()
+        return tuple(self.named(negated=True) for _ in range(2 if self.maybe(15) else 1))
+
+    def cost(self, node: Node, under: str = ",") -> float:
+        """About how many combinations the reference tries, as a power of two."""
+        each = math.log2(max(2.0, self.events * 0.6))
+        match node.form:
+            case "sequence":
+                operators = [o or node.operators[1] for o in node.operators]
+                return sum(self.cost(p, o) * (0.6 if o == "," else 1.0) for p, o in zip(node.parts, operators))
+            case "all":
+                return sum(self.cost(p, under) for p in node.parts)
+            case "any":
+                return max(self.cost(p, under) for p in node.parts) + 1
+            case "repeat":
+                inner = self.cost(node.parts[0], under)
+                if node.quantifier in ("?", "{1}", "{0,1}"):
+                    return inner
+                if node.quantifier in ("{2}", "{1,2}", "{0,2}"):
+                    return 2 * inner
+                return 2.5 * inner if (node.under or under) == "," else max(self.events * 0.75, 3 * inner)
+        return each
+
+    def text(self, node: Node, *, top: bool = False) -> str:
+        match node.form:
+            case "step" | "numbered":
+                self.before.append(node.name)
+                return node.name + node.quantifier + self.further(node.name, 10)
+            case "first" | "last":
+                self.before.append(node.name)
+                return f"{node.form.upper()} {node.name}" + self.further(node.name, 10)
+            case "repeat":
+                inner = node.parts[0]
+                body = inner.name if inner.form == "step" else f"({self.text(inner)})"
+                under = ""
+                if inner.form == "step":
+                    self.before.append(inner.name)
+                if node.under:
+                    under = f"<{self.operator(node.under)}>"
+                return f"{body}{node.quantifier}{under}" + (self.further(inner.name, 10) if inner.name else "")
+            case "all" | "any":
+                sign = " & " if node.form == "all" else " | "
+                return sign.join(self.inside(p, top=top and node.form == "any") for p in node.parts)
+        words: list[str] = []
+        for i, part in enumerate(node.parts):
+            words += [f"!{name}{self.further(name, 10)} ;" for name in node.absent[i]] if i == 0 else []
+            if i:
+                words += [f"; !{name}{self.further(name, 10)}" for name in node.absent[i]]
+                words.append(self.operator(node.operators[i]))
+            words.append(self.inside(part))
+        words += [f"; !{name}{self.further(name, 10)}" for name in node.absent[-1]]
+        return " ".join(words)
+
+    def inside(self, node: Node, *, top: bool = False) -> str:
+        text = self.text(node, top=top)
+        bare = node.form in ("step", "numbered", "first", "last", "repeat") or (top and node.form == "sequence")
+        return text if bare else f"({text})"
+
+    def operator(self, form: str) -> str:
+        if form != ";{}":
+            return form
+        return f";{{{self.where()}}}"
+
+    def further(self, name: str, percent: int) -> str:
+        return f" @({self.between(name)})" if self.maybe(percent) else ""
+
+    # ── conditions ──
+
+    def span(self, low: int = 0, high: int = 6) -> str:
+        number = self.number(low, high)
+        if self.time == "TIMESTAMP":
+            return f"{number} s"
+        if self.time == "FLOAT" and self.maybe(50):
+            return self.pick(f"{number}.5", f"0.{number + 1}")
+        return str(number)
+
+    def static(self) -> str:
+        number = self.number(0, 3)
+        return self.pick(
+            f"v {self.pick(*SIGNS)} {number}",
+            f"w {self.pick(*SIGNS)} {number}.5",
+            f"v IN ({number}, {number + 1})",
+            f"v NOT IN ({number}, NULL)",
+            f"v BETWEEN {number} AND {number + 1}",
+            f"{self.pick('v', 'w', 'g', 'f', 'n')} IS {self.pick('', 'NOT ')}NULL",
+            "f",
+            "NOT f",
+            "f OR v > 1",
+            f"n LIKE '{self.pick('a%', '%b_', '_', '%')}'",
+            f"contains(n, '{self.pick('a', 'b', '')}')",
+            "lower(n) = 'abc'",
+            "length(n) > 1",
+            f"stream = '{self.pick('s', 'u', 'm1')}'",
+            f"v % 2 = {number % 2}",
+            f"w / v > {number}",
+            "at > TIMESTAMP '2024-05-01T00:00:04'",
+            f"coalesce(v, w, 1) >= {number}",
+            f"v * 2 - {number} < w + 1",
+            *([f"v >= :{self.pick('lo', 'hi')}", "w < :hi", "g = :name", "contains(n, :name)"] if self.table else []),
+        )
+
+    def kind(self) -> str:
+        return self.pick("kind = 'a'", "kind = 'b'", "kind = 'c'", "kind IN ('a', 'b')", "kind <> 'a'")
+
+    def event(self, own: str | None, others: Sequence[str]) -> str:
+        """An event that a condition may name."""
+        options = [*others, *(f"{self.pick('first', 'last')}({o})" for o in others)]
+        if own and self.steps[own].repeated:
+            options += [own, f"first({own})", f"last({own})"]
+        return self.pick(*options) if options else (own or "prev")
+
+    def time_of(self, event: str) -> str:
+        return f"t({event})"
+
+    def between(self, own: str, *, others: Sequence[str] | None = None) -> str:
+        """A condition of a step about itself and others."""
+        positive = [n for n, s in self.steps.items() if not s.negated and n != own] if others is None else list(others)
+        x, y = self.event(own, positive), self.event(own, positive)
+        some = self.pick(own, own, *positive) if own in self.steps else self.pick(*positive, "prev")
+        if self.steps.get(own, Step("")).negated and some == own:
+            some = self.pick(*positive, "prev")
+        sign = self.pick(*SIGNS)
+        options = [
+            f"v {sign} {x}.v",
+            f"w {sign} {x}.w + {self.number(0, 2)}",
+            f"kind {self.pick('=', '<>')} {x}.kind",
+            f"g = {x}.g",
+            f"n {sign} {x}.n",
+            f"contains(n, {x}.n)",
+            f"n LIKE {x}.n",
+            f"coalesce({x}.v, 1) {sign} v",
+            f"{x}.v IS NULL OR v {sign} {x}.v",
+            f"{x}.v IS NOT NULL",
+            f"NOT ({x}.f AND f)",
+            f"v + {x}.v {sign} {y}.v * 2",
+            f"{x}.v BETWEEN {y}.v AND v",
+            f"v IN ({x}.v, {y}.v)",
+            f"{x}.v {sign} {self.number(0, 3)}",
+            f"v {sign} prev.v",
+            f"w {sign} prev.w",
+            f"prev.kind {self.pick('=', '<>')} kind",
+            f"prev.v IS {self.pick('', 'NOT ')}NULL",
+            f"duration {sign} {self.span()}",
+            f"{self.time_of(self.pick(x, 'prev'))} {sign} {self.time_of(y)}",
+            f"abs({self.time_of(x)} - {self.time_of(y)}) {sign} {self.span()}",
+            f"at {sign} {x}.at",
+            f"at - {x}.at < {self.number(0, 5)} s",
+            f"stream {self.pick('=', '<>')} {self.pick(x, 'prev')}.stream",
+        ]
+        if some != "prev":
+            options += [
+                f"count({some}) {sign} {self.number(0, 3)}",
+                f"count({some}.v) {sign} {self.number(0, 2)}",
+                f"v {sign} avg({some}.v)",
+                f"w {sign} avg({some}.w)",
+                f"sum({some}.v) {sign} {self.number(0, 8)}",
+                f"sum({some}.w) < {self.number(0, 8)}",
+                f"{self.pick('min', 'max')}({some}.{self.pick('v', 'w')}) {sign} v",
+                f"coalesce(max({some}.at), at) {sign} at",
+                f"v {sign} sum({some}.v) OR count({some}) = 0",
+                f"{self.pick('min', 'max')}({some}.n) <= n" if self.maybe(20) else f"count({some}) < 2",
+            ]
+        bound = [v for v, steps in self.variables.items() if own or set(steps) & set(self.before)]
+        if bound:
+            variable = self.pick(*bound)
+            options += [f"v {sign} ${variable}" if variable != "k" else f"kind <> ${variable}"] * 4
+        return self.pick(*options)
+
+    def binder(self, own: str) -> str:
+        """A condition that binds a variable."""
+        values = [("x", "v"), ("x", "v"), ("k", "kind"), ("k", "kind"), ("x", "v + 1"), ("x", "coalesce(v, 1)")]
+        if self.steps[own].negated:
+            values = [(n, v) for n, v in values if n in self.variables] or [("", "kind")]
+        name, value = self.pick(*values)
+        if not name:
+            return self.kind()
+        if not self.steps[own].negated:
+            self.variables.setdefault(name, []).append(own)
+        return self.pick(f"${name} = {value}", f"{value} = ${name}")
+
+    def where(self) -> str:
+        """θ: about an event, and what is bound before."""
+        if self.before and self.maybe(40):
+            return self.between("", others=self.before[-2:])
+        return self.pick(self.kind, self.static)()
+
+    def definition(self, step: Step) -> str:
+        some = [self.kind()] if self.maybe(88 if step.repeated else 80) else []
+        if self.table and self.maybe(40):
+            some.append(
+                self.pick("v >= :lo", "w < :hi", "g = :name", ":lo <= v", "v = :lo", "n >= :name", "w > :hi + 1")
+            )
+        if self.light and self.maybe(75):
+            return " AND ".join(some)
+        if self.maybe(10):
+            some.append(self.static())
+        if self.maybe(20):
+            some.append(self.binder(step.name))
+        for _ in range(self.pick(0, 0, 0, 1, 1, 2) if len(self.steps) > 2 else self.pick(0, 1, 1, 2)):
+            earlier = [n for n in list(self.steps)[: list(self.steps).index(step.name)] if not self.steps[n].negated]
+            one = self.between(step.name, others=earlier if step.numbered else None)
+            some.append(f"({one})" if " OR " in one else one)
+        return " AND ".join(some)
+
+    # ── the statement ──
+
+    def statement(self, name: str, sources: Sequence[str], *, used: bool) -> str:
+        if self.maybe(6):
+            return self.silence(name, sources, used=used)
+        pattern = self.pattern(4, edge=True)
+        while self.cost(pattern) > math.log2(MOST_COST):
+            self.free, self.steps = list("abcdeijklopqryzABCDEIJKLOPQRYZ"), {}
+            pattern = self.pattern(2, edge=True)
+        definitions = {n: self.definition(s) for n, s in self.steps.items()}
+        match = self.text(pattern, top=True)
+        defined = ", ".join(f"{n} AS {c}" for n, c in definitions.items() if c)
+        edges = any(
+            n.form == "last" or (n.form == "sequence" and (n.absent[0] or n.absent[-1])) for n in pattern.walk()
+        )
+        text = f"SUBSCRIBE {name}{' FOR EACH people' if self.table else ''} FROM {', '.join(sources)}"
+        text += self.pick("", "", "", " PER g", " PER kind", " PER g, f", " PER stream") + f"\nMATCH {match}"
+        text += f"\nDEFINE {defined}" if defined else ""
+        if edges or self.maybe(35):
+            text += f"\nWITHIN {self.span(1, 9)}"
+        positive = [n for n, s in self.steps.items() if not s.negated]
+        if self.maybe(20):
+            text += f"\nHAVING {self.finally_(positive)}"
+        if self.maybe(40):
+            text += f"\nAFTER MATCH {self.policy(positive)}"
+        if used or self.maybe(40):
+            text += f"\nRETURN {self.returned(positive, used=used)}"
+        return text + ";"
+
+    def silence(self, name: str, sources: Sequence[str], *, used: bool) -> str:
+        per = self.pick("", " PER g")
+        absent = " ; ".join(["!a", "!b"][: self.number(1, 2)])
+        steps = [n for n in "ab" if f"!{n}" in absent]
+        defined = ", ".join(f"{n} AS {self.pick(self.kind, self.static)()}" for n in steps)
+        head = f"SUBSCRIBE {name}{' FOR EACH people' if self.table else ''} FROM {', '.join(sources)}{per}"
+        text = f"{head}\nMATCH {absent}\nDEFINE {defined}\nWITHIN {self.span(1, 9)}"
+        if used:
+            moment = "TIMESTAMP '2024-05-01T00:00:05Z'"
+            text += f"\nRETURN 'b' AS kind, 2 AS v, 1.5 AS w, 'p' AS g, TRUE AS f, 'ab' AS n, {moment} AS at"
+        elif self.maybe(30):
+            text += "\nRETURN duration AS d, 'x' AS y"
+        return f"{text};"
+
+    def policy(self, positive: Sequence[str]) -> str:
+        step = self.pick(*positive)
+        return self.pick(
+            "HOLD", "CONSUME", "SKIP PAST LAST", "SKIP TO NEXT", f"SKIP TO FIRST {step}", f"SKIP TO LAST {step}"
+        )
+
+    def finally_(self, positive: Sequence[str]) -> str:
+        x, y, some = self.event(None, positive), self.event(None, positive), self.pick(*positive)
+        sign = self.pick(*SIGNS)
+        options = [
+            f"{x}.v {sign} {y}.v",
+            f"coalesce({x}.w, 1) {sign} 1",
+            f"duration {sign} {self.span()}",
+            f"count({some}) {sign} {self.number(0, 3)}",
+            f"avg({some}.v) {sign} {x}.v",
+            f"sum({some}.w) {sign} 3",
+            f"max({some}.n) <> 'ab'",
+            f"t({x}) - t({y}) {sign} {self.span()}",
+            f"{x}.v IS NULL",
+        ]
+        if self.variables:
+            options.append(f"${self.pick(*self.variables)} IS {self.pick('', 'NOT ')}NULL")
+        return self.pick(*options)
+
+    def returned(self, positive: Sequence[str], *, used: bool) -> str:
+        x, some = self.event(None, positive), self.pick(*positive)
+        time = f"t({x})" if self.time == "TIMESTAMP" else f"{x}.at"
+        whole = self.pick(f"{x}.v", f"count({some})", f"sum({some}.v)", f"max({some}.v) + 1", f"count({some}.w)")
+        broken = self.pick(f"{x}.w", f"avg({some}.v)", f"sum({some}.w)", f"min({some}.w) / {x}.v", f"{x}.v / 2")
+        columns = {
+            "kind": self.pick(f"{x}.kind", f"coalesce({x}.kind, 'c')", "'b'"),
+            "v": "$x" if "x" in self.variables and self.maybe(30) else whole,
+            "w": broken,
+            "g": self.pick(f"{x}.g", f"{x}.n", f"max({some}.g)"),
+            "f": self.pick(f"{x}.f", f"{x}.v > 1", f"{x}.n LIKE 'a%'"),
+            "n": self.pick(f"{x}.n", f"lower({x}.n)", f"upper({x}.n)"),
+            "at": self.pick(time, f"max({some}.at)"),
+        }
+        if not used:
+            columns["t"] = f"t({x})"
+            columns["d"] = "duration"
+            columns = {n: e for n, e in columns.items() if self.maybe(40)} or {"v": columns["v"]}
+        return ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+
+
+# ── input ──
+
+
+def _rows(chance: Chance, count: int, time: str, *, order: bool, named: bool) -> list[Row]:
+    rows: list[Row] = []
+    now: float = 0
+    scale = chance.pick(1, 1, 1, 2) * (chance.pick(0.5, 0.1) if time == "FLOAT" else 1)
+    wild = chance.maybe(5)
+    for number in range(count):
+        now += chance.pick(0, 1, 1, 1, 2, 3) * scale
+        row: Row = {
+            "time": moment(now, time),
+            "kind": chance.pick("a", "b", "c", "a", "b", "c", "x"),
+            "v": chance.pick(0, 1, 2, 3, 1, 2, None) if not wild else chance.pick(2**63 - 1, -(2**63), 1),
+            "w": chance.pick(0.0, 0.5, 1.5, 2.5, None) if not wild else chance.pick(1.7e308, -0.0, 0.0, -1e308),
+            "g": chance.pick("p", "p", "q", None),
+            "f": chance.pick(True, False, None),
+            "n": chance.pick(*TEXTS, None),
+            "at": chance.pick(moment(chance.number(0, 9), "TIMESTAMP"), None),
+        }
+        if order:
+            row["seq"] = chance.pick(0, 1, 2, None)
+        if named:
+            row["id"] = chance.pick(number + 100, None)
+        rows.append(row)
+    return chance.shuffled(rows) if chance.maybe(30) else rows
+
+
+def moment(now: float, time: str) -> Any:
+    if time == "TIMESTAMP":
+        return (EPOCH + timedelta(seconds=now)).isoformat().replace("+00:00", "Z")
+    return float(now) if time == "FLOAT" else int(now)
+
+
+def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
+    """A program of one to three statements, with its input."""
+    time = chance.pick("INT", "INT", "FLOAT", "TIMESTAMP")
+    second, ties = chance.maybe(25), " TIES SIMULTANEOUS" if chance.maybe(15) else ""
+    streams, declarations = {}, []
+    left = most_events
+    for name in ["s", "u"] if second else ["s"]:
+        order, named = chance.maybe(20), chance.maybe(20)
+        count = chance.number(0 if second else 1, left if name == "s" else min(left, 6))
+        count = max(count, chance.number(0, left)) if name == "s" else count
+        left -= count
+        streams[name] = _rows(chance, count, time, order=order, named=named)
+        columns = f"time {time}, {COLUMNS}" + (", seq INT" if order else "") + (", id INT" if named else "")
+        options = (" ID id" if named else "") + (" ORDER BY seq" if order else "") + ties
+        declarations.append(f"STREAM {name} ({columns}) TIME time{options};")
+    events = sum(len(some) for some in streams.values())
+    sources = [["s"], ["s"], ["u", "s"] if second else ["s"]]
+    count = chance.pick(1, 1, 1, 2, 3)
+    table = chance.maybe(16)
+    texts: list[str] = []
+    read: set[str] = set()
+    for number in range(1, count + 1):
+        mine = chance.pick(*sources)
+        count_of = MOST_DERIVED if any(n.startswith("m") for n in mine) else events
+        maker = Maker(chance, time, count_of, table and number == 1)
+        read.update(mine)
+        texts.append(maker.statement(f"m{number}", mine, used=number < count))
+        sources += [[f"m{number}"], [f"m{number}", "s"], [f"m{number}", "s"]]
+    streams = {n: rows for n, rows in streams.items() if n in read}
+    declarations = [d for d in declarations if d.split()[1] in read]
+    return Case(
+        "\n".join([*declarations, *texts]), streams, _tables(chance) if table else {}, _until(chance, time), time
+    )
+
+
+def _until(chance: Chance, time: str) -> int | float | None:
+    if chance.maybe(50):
+        return None
+    if time == "TIMESTAMP":
+        return int((EPOCH + timedelta(seconds=60)).timestamp()) * 1_000_000
+    return 60.0 if time == "FLOAT" else 60
+
+
+def _tables(chance: Chance) -> dict[str, list[Row]]:
+    rows = [
+        {
+            "id": number,
+            "lo": chance.pick(0, 1, 2, None),
+            "hi": chance.pick(0.5, 1.5, 2.5, None),
+            "name": chance.pick("p", "q", "a", None),
+        }
+        for number in range(chance.number(1, 3))
+    ]
+    # The first row says what the columns are.
+    return {"people": [{"id": -1, "lo": 1, "hi": 1.5, "name": "p"}, *rows]}
+
+
+@st.composite
+def cases(draw: Callable[[st.SearchStrategy[int]], int], most_events: int = MOST_EVENTS) -> Case:
+    return case(Chance(lambda low, high: draw(st.integers(low, high))), most_events)

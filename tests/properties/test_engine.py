@@ -1,0 +1,160 @@
+"""The compiled engine against the reference on random programs and streams, whole and in batches."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, event, given, reject, settings
+from hypothesis import strategies as st
+
+import foretell as ft
+from foretell.events.read import Loaded, events_of
+from foretell.plan.program import UnsupportedError
+from tests.both import Both, told
+from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, cases
+
+quick = settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+long = settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def _both(one: Case) -> Both | None:
+    """None for a text that is none, and for what the reference would take too long for."""
+    try:
+        both = Both(one.text, one.streams, tables=one.tables, until=one.until)
+    except ft.ForetellError:
+        return None
+    return None if _is_costly(both) else both
+
+
+def _is_costly(both: Both) -> bool:
+    """Whether a statement reads very many derived events; how many there are, the compiled engine says quickly."""
+    read = {name for s in both.checked.statements for name in s.tree.streams}
+    try:
+        counts = Counter(n.subscription for n in both.embedded())
+    except UnsupportedError:
+        return False
+    return any(count > MOST_DERIVED for name, count in counts.items() if name in read)
+
+
+def _agrees(one: Case) -> None:
+    both = _both(one)
+    assume(both is not None)
+    assert both is not None
+    try:
+        embedded = both.embedded()
+    except UnsupportedError as error:
+        event(f"unsupported: {error}")
+        reject()
+    event("with matches" if embedded else "without matches")
+    assert told(embedded) == told(both.reference())
+
+
+def _batches(both: Both, cuts: list[int]) -> list[Mapping[str, Loaded]]:
+    """The input cut where the numbers say, in the one order of all its events."""
+    keyed = [
+        (found.key, name, index)
+        for name, one in both.loaded.items()
+        for index, found in enumerate(events_of(one, both.checked.ranks[name]))
+    ]
+    ordered = sorted(keyed, key=lambda k: k[0])
+    edges = sorted({0, len(ordered), *(c % (len(ordered) + 1) for c in cuts)})
+    batches: list[Mapping[str, Loaded]] = []
+    for first, last in pairwise(edges):
+        rows = {name: [i for _, n, i in ordered[first:last] if n == name] for name in both.loaded}
+        cut = {n: pa.array(some, pa.int64()) for n, some in rows.items()}
+        batches.append({n: replace(one, table=one.table.take(cut[n])) for n, one in both.loaded.items()})
+    return batches or [both.loaded]
+
+
+def _agrees_in_batches(one: Case, cuts: list[int]) -> None:
+    both = _both(one)
+    assume(both is not None)
+    assert both is not None
+    try:
+        whole = both.embedded()
+    except UnsupportedError:
+        reject()
+    pieces = both.embedded_in_batches(_batches(both, cuts))
+    assert Counter(told(pieces)) == Counter(told(whole))
+
+
+@quick
+@given(cases())
+def test_it_says_what_the_reference_says(one: Case) -> None:
+    _agrees(one)
+
+
+@quick
+@given(cases(), st.lists(st.integers(0, 30), min_size=1, max_size=5))
+def test_batches_may_be_cut_anywhere(one: Case, cuts: list[int]) -> None:
+    _agrees_in_batches(one, cuts)
+
+
+def test_every_event_may_come_alone() -> None:
+    for seed in range(300):
+        both = _both(case(Chance(random.Random(seed).randint)))
+        if both is not None:
+            try:
+                whole = both.embedded()
+            except UnsupportedError:
+                continue
+            assert Counter(told(both.embedded_in_batches(_batches(both, list(range(31)))))) == Counter(told(whole))
+
+
+def test_few_programs_are_refused_or_unsupported() -> None:
+    """What is drawn must be worth drawing: most of it runs, and much of it matches."""
+    tally: Counter[str] = Counter()
+    for seed in range(500):
+        both = _both(case(Chance(random.Random(seed).randint)))
+        if both is None:
+            tally["refused"] += 1
+            continue
+        try:
+            tally["matches" if both.embedded() else "no matches"] += 1
+        except UnsupportedError:
+            tally["unsupported"] += 1
+    assert tally["matches"] > 200
+    assert tally["refused"] < 100
+    assert tally["unsupported"] < 75
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@long
+@given(cases())
+def test_it_says_what_the_reference_says_for_long(one: Case) -> None:
+    _agrees(one)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@long
+@given(cases(), st.lists(st.integers(0, 30), min_size=1, max_size=5))
+def test_batches_may_be_cut_anywhere_for_long(one: Case, cuts: list[int]) -> None:
+    _agrees_in_batches(one, cuts)
+
+
+ROWS = [{"time": i, "kind": "ab"[i % 2], "v": i, "n": "x"} for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("SUBSCRIBE m FROM s MATCH a ; b DEFINE b AS n <= max(a.n);", None),
+        ("SUBSCRIBE m FROM s MATCH a+ ; b DEFINE b AS n <= max(a.n);", "max of strings"),
+        ("SUBSCRIBE m FROM s MATCH a+ ; b DEFINE b AS n >= min(a.n);", "min of strings"),
+    ],
+)
+def test_what_is_unsupported(text: str, form: str | None) -> None:
+    both = Both(text, {"s": ROWS}, time={"s": "time"})
+    if form is None:
+        assert told(both.embedded()) == told(both.reference())
+    else:
+        with pytest.raises(UnsupportedError, match=form):
+            both.embedded()
