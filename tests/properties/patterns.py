@@ -166,7 +166,9 @@ class Maker:
                     return inner
                 if node.quantifier in ("{2}", "{1,2}", "{0,2}"):
                     return 2 * inner
-                return 2.5 * inner if (node.under or under) == "," else max(self.events * 0.75, 3 * inner)
+                if (node.under or under) == "," and node.parts[0].name:
+                    return 2.5 * inner
+                return max(self.events * 1.1, 3 * inner)
         return each
 
     def text(self, node: Node, *, top: bool = False) -> str:

@@ -55,6 +55,11 @@ def _agrees(one: Case) -> None:
     assert told(embedded) == told(both.reference())
 
 
+def _is_open(one: Case) -> bool:
+    """With two LAST, a match may be told before a better one is known: what comes then hangs on the batches."""
+    return one.text.count("LAST ") - one.text.count("PAST LAST") - one.text.count("TO LAST") > 1
+
+
 def _batches(both: Both, cuts: list[int]) -> list[Mapping[str, Loaded]]:
     """The input cut where the numbers say, in the one order of all its events."""
     keyed = [
@@ -98,8 +103,9 @@ def test_batches_may_be_cut_anywhere(one: Case, cuts: list[int]) -> None:
 
 def test_every_event_may_come_alone() -> None:
     for seed in range(300):
-        both = _both(case(Chance(random.Random(seed).randint)))
-        if both is not None:
+        one = case(Chance(random.Random(seed).randint))
+        both = _both(one)
+        if both is not None and not _is_open(one):
             try:
                 whole = both.embedded()
             except UnsupportedError:

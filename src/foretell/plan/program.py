@@ -272,15 +272,14 @@ class _Lowering:
     def _every(self, leaf: Leaf, view: Viewpoint) -> Every:
         """An `a[i]` that nothing precedes. It counts by its own event: anything else would differ for each match."""
         step = self.subscription.steps[leaf.step]
-        own = tree.This, tree.Bound, tree.First, tree.Last
         conditions = []
         for condition in step.counted:
             if _binds(condition, step.binders):
                 continue
             spelled = view.spelled(condition)
-            named = [node for node in spelled.walk() if isinstance(node, tree.EventReference | Began | Known)]
+            others = [n for n in spelled.walk() if _is_of_another(n, leaf.step)]
             spelled = of_this(spelled)
-            if not all(isinstance(node, own) for node in named) or not is_static(spelled):
+            if others or not is_static(spelled):
                 raise UnsupportedError("a[i] that nothing precedes, counted by more than its own event")
             conditions.append(spelled)
         return Every(leaf.step, leaf.index, tuple(conditions))
@@ -576,6 +575,14 @@ def is_static(condition: tree.Expression) -> bool:
         Ticks,
     )
     return not any(isinstance(node, outside) for node in condition.walk())
+
+
+def _is_of_another(node: tree.Node, own: str) -> bool:
+    """Whether a node speaks of more than the event tried for a step."""
+    match node:
+        case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step):
+            return step != own
+    return isinstance(node, tree.Previous | Began | Known)
 
 
 def _is_relative(condition: tree.Expression) -> bool:
