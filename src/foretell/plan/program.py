@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.language.printer import expression_text
 from foretell.plan import automaton as machine
-from foretell.plan.bytecode import Code, Linked, Op, compile_expression, link
+from foretell.plan.bytecode import Code, Linked, Op, UncompilableError, compile_expression, link
 from foretell.plan.registers import (
     AnyOf,
     Began,
@@ -242,7 +243,10 @@ class _Lowering:
         return self._compiled(together, view)
 
     def _compiled(self, expression: tree.Expression, view: Viewpoint) -> int:
-        self.codes.append(compile_expression(view.spelled(expression), view.operand, self.code_of))
+        try:
+            self.codes.append(compile_expression(view.spelled(expression), view.operand, self.code_of))
+        except UncompilableError as error:
+            raise UnsupportedError(f"'{expression_text(error.expression)}' in a condition") from None
         return len(self.codes) - 1
 
     # ── edges ──
