@@ -114,20 +114,23 @@ def test_every_event_may_come_alone() -> None:
 
 
 def test_few_programs_are_refused_or_unsupported() -> None:
-    """What is drawn must be worth drawing: most of it runs, and much of it matches."""
+    """What is drawn must be worth drawing: most of it runs, much of it matches, and nothing else goes unnoticed."""
     tally: Counter[str] = Counter()
-    for seed in range(500):
+    forms: set[str] = set()
+    for seed in range(400):
         both = _both(case(Chance(random.Random(seed).randint)))
         if both is None:
             tally["refused"] += 1
             continue
         try:
             tally["matches" if both.embedded() else "no matches"] += 1
-        except UnsupportedError:
+        except UnsupportedError as error:
+            forms.add(str(error))
             tally["unsupported"] += 1
-    assert tally["matches"] > 200
-    assert tally["refused"] < 100
-    assert tally["unsupported"] < 75
+    assert forms <= set(UNSUPPORTED)
+    assert tally["matches"] > 150
+    assert tally["refused"] < 60
+    assert tally["unsupported"] < 60
 
 
 @pytest.mark.soak
@@ -148,19 +151,25 @@ def test_batches_may_be_cut_anywhere_for_long(one: Case, cuts: list[int]) -> Non
 
 ROWS = [{"time": i, "kind": "ab"[i % 2], "v": i, "n": "x"} for i in range(6)]
 
+#: What the compiled engine does not run, by what it says of it. Whatever begins to run leaves this list.
+UNSUPPORTED = {
+    "CORRELATE": "CORRELATE m FROM s DO accumulate{a, b} DEFINE a AS v = 1, b AS v = 2;",
+    "LOSING": "SUBSCRIBE m FROM s MATCH a ; b WITHIN 3 LOSING 0.1 ABOVE 0.5;",
+    "TIES SIMULTANEOUS with &": "STREAM s TIME time TIES SIMULTANEOUS; SUBSCRIBE m FROM s MATCH a & b;",
+    "prev or duration in ;{θ} beside &": "SUBSCRIBE m FROM s MATCH a & (b ;{v > prev.v} c);",
+    "a[i] that binds a variable after something else": "SUBSCRIBE m FROM s MATCH a ; b[2] DEFINE b AS v = $x;",
+    "a[i] that nothing precedes, counted by more than its own event": (
+        "SUBSCRIBE m FROM s MATCH a[2] DEFINE a AS prev.v IS NULL;"
+    ),
+    "max of strings": "SUBSCRIBE m FROM s MATCH a+ ; b DEFINE b AS n <= max(a.n);",
+    "min of strings": "SUBSCRIBE m FROM s MATCH a+ ; b DEFINE b AS n >= min(a.n);",
+}
 
-@pytest.mark.parametrize(
-    ("text", "form"),
-    [
-        ("SUBSCRIBE m FROM s MATCH a ; b DEFINE b AS n <= max(a.n);", None),
-        ("SUBSCRIBE m FROM s MATCH a+ ; b DEFINE b AS n <= max(a.n);", "max of strings"),
-        ("SUBSCRIBE m FROM s MATCH a+ ; b DEFINE b AS n >= min(a.n);", "min of strings"),
-    ],
-)
-def test_what_is_unsupported(text: str, form: str | None) -> None:
-    both = Both(text, {"s": ROWS}, time={"s": "time"})
-    if form is None:
-        assert told(both.embedded()) == told(both.reference())
-    else:
-        with pytest.raises(UnsupportedError, match=form):
-            both.embedded()
+
+@pytest.mark.parametrize("form", UNSUPPORTED)
+def test_what_is_unsupported(form: str) -> None:
+    time = {} if "STREAM" in UNSUPPORTED[form] else {"s": "time"}
+    both = Both(UNSUPPORTED[form], {"s": ROWS}, time=time)
+    with pytest.raises(UnsupportedError) as caught:
+        both.embedded()
+    assert str(caught.value) == form
