@@ -110,7 +110,10 @@ def _edged(operators: int) -> tuple[Small, ...]:
 
 def _may(form: str, one: Small) -> bool:
     """A negation has one place at each edge; an alternation's branches have their own."""
-    return one.form != "|" and (not one.needs_window or (one.form in ("!;", ";!") and one.form != form))
+    if one.form == "|":
+        return False
+    other = one.form in ("!;", ";!") and one.form != form and not one.parts[0].needs_window
+    return other or not one.needs_window
 
 
 @cache
