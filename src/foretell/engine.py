@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
-import pyarrow as pa
-
-from foretell.errors import InputError, suggestion
+from foretell.errors import ForetellError, InputError, suggestion
+from foretell.events.notification import Notification
 from foretell.events.read import Declaration, Loaded, read
-from foretell.events.types import Schema, Type, format_timestamp
+from foretell.events.types import Schema, Type
+from foretell.events.waiting import Waiting, shown_time
 from foretell.given.arguments import by_name, columns_by_name
 from foretell.given.sources import declaration_of, known_schema, tables_of
 from foretell.given.statements import statements_of
 from foretell.given.until import end_of_time
+from foretell.language.checked import Checked
+from foretell.language.streams import length_of
 from foretell.machine.running import Running
 from foretell.machine.told import rows
 from foretell.notify.notifications import Notifications
@@ -46,35 +48,51 @@ class Engine:
         given = by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}")
         self._tables = tables_of(self.subscriptions, given)
         self._schemas: dict[str, Schema] = {}
-        self._running: Running | None = None
-        self._now: int | float = -math.inf
+        self._work: _Work | None = None
+
+    @property
+    def late(self) -> dict[str, int]:
+        """How many events of each stream have come later than LATE BY allows."""
+        return {} if self._work is None else dict(self._work.waiting.late)
 
     def push(self, stream: str, batch: object, *, strict: bool = False) -> Notifications:
-        """What a batch of events brings. Its events may be in any order; none may be earlier than those before it.
+        """What a batch of events brings. Its events may be in any order.
 
-        A batch that is refused leaves the engine as it was. Malformed events are set aside, in `bad`.
+        None may be earlier than those before it, less the LATE BY of the streams; such events are set aside, in `late`,
+        or where the stream has no LATE BY the batch is refused. Malformed events are set aside, in `bad`. A batch that
+        is refused leaves the engine as it was.
         """
         if stream not in self.subscriptions.sources:
             hint = suggestion(str(stream), self.subscriptions.sources)
             raise InputError("unread-input", f"no statement reads a stream '{stream}'", hint=hint)
         loaded = read(batch, self._declaration(stream), strict=strict)
-        self._check_order(stream, loaded)
-        running = self._at_work(stream, loaded)
-        found = rows(running.tell({stream: loaded}))
-        if loaded.table.num_rows:
-            self._now = max(self._now, _latest(loaded))
-        return Notifications(tuple(found), loaded.bad, ((stream, loaded.total),))
+        totals = ((stream, loaded.total),)
+        if not loaded.table.num_rows:
+            return Notifications((), loaded.bad, totals)
+        work = self._at_work(stream, loaded)
+        late = work.waiting.add(loaded)
+        self._schemas[stream] = loaded.schema
+        return Notifications(work.go_on(), loaded.bad, totals, late=late.events())
 
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
-        """Lets time go on: what only time completes by then."""
+        """Lets time go on: what only time completes by then, with the events before it that were held back.
+
+        An event at `now` itself may still come; those that have come wait for it.
+        """
         kinds = {schema.time_type for schema in self._schemas.values()} - {Type.UNKNOWN}
         until = end_of_time(now, kinds)
-        if self._running is None or until is None:
+        if self._work is None or until is None:
             return Notifications(())
-        if until < self._now:
-            raise InputError("out-of-order", f"time does not go back: it is {self._shown(self._now)} already")
-        self._now = until
-        return Notifications(tuple(rows(self._running.tell({}, until))))
+        waiting = self._work.waiting
+        if until < waiting.time:
+            shown = shown_time(waiting.time, next(iter(kinds)))
+            raise InputError("out-of-order", f"time does not go back: it is {shown} already")
+        waiting.advance(until)
+        return Notifications(self._work.tell(waiting.ready(), until))
+
+    def end(self) -> Notifications:
+        """No more events will come: what those bring that were held back. Time ends with the last of them."""
+        return Notifications(() if self._work is None else self._work.tell(self._work.waiting.end()))
 
     def _declaration(self, stream: str) -> Declaration:
         """How a stream's batches are read: after the first, with the types that one had."""
@@ -83,39 +101,27 @@ class Engine:
             return declaration
         return replace(declaration, attributes=self._schemas[stream].attributes, open=False)
 
-    def _check_order(self, stream: str, loaded: Loaded) -> None:
-        if not loaded.table.num_rows:
-            return
-        column = loaded.schema.time
-        times = _times(loaded)
-        early = times < self._now
-        if early.any():
-            row = int(early.argmax())
-            raise InputError(
-                "out-of-order",
-                f"stream '{stream}': row {row + 1} has {column} {self._shown(times[row].item(), loaded.schema)}, "
-                f"but time is {self._shown(self._now, loaded.schema)} already",
-                hint="push events in the order of time, all streams together",
-            )
-
-    def _shown(self, time: int | float, schema: Schema | None = None) -> str:
-        schemas = [schema] if schema is not None else list(self._schemas.values())
-        if any(s.time_type is Type.TIMESTAMP for s in schemas):
-            return format_timestamp(int(time))
-        return str(time)
-
-    def _at_work(self, stream: str, loaded: Loaded) -> Running:
-        """The statements at work: they begin with the first batch, which shows what the text leaves open."""
-        if self._running is None:
+    def _at_work(self, stream: str, loaded: Loaded) -> _Work:
+        """The statements at work: they begin with the first events, which show what the text leaves open."""
+        if self._work is None:
             schemas = {name: self._schema(name, stream, loaded) for name in self.subscriptions.sources}
+            lateness = {name: self._lateness(name, schema) for name, schema in schemas.items()}
             columns = {name: table.types for name, table in self._tables.items()}
             checked = self.subscriptions.checked(schemas, columns)
             try:
-                self._running = Running(checked, self._tables)
+                self._work = _Work(Running(checked, self._tables), Waiting(lateness), _clocks(checked))
             except UnsupportedError as error:
                 raise InputError("not-in-engine", f"this engine does not run {error} yet") from None
             self._schemas = schemas
-        return self._running
+        return self._work
+
+    def _lateness(self, name: str, schema: Schema) -> int | float | None:
+        """A stream's LATE BY in the unit of its time, which the text need not have told."""
+        stream = self.subscriptions.declared.get(name)
+        try:
+            return None if stream is None else length_of(stream.lateness, schema.time_type, "LATE BY")
+        except ForetellError as error:
+            raise error.within(self.subscriptions.text, self.subscriptions.file) from None
 
     def _schema(self, name: str, stream: str, loaded: Loaded) -> Schema:
         if name == stream:
@@ -133,12 +139,35 @@ class Engine:
         return Schema(attributes, *roles, declaration.simultaneous, declaration.lateness)
 
 
-def _times(loaded: Loaded) -> Any:
-    assert loaded.schema.time is not None
-    column = loaded.table[loaded.schema.time]
-    return column.cast(pa.int64()).to_numpy() if loaded.schema.time_type is Type.TIMESTAMP else column.to_numpy()
+@dataclass(frozen=True)
+class _Work:
+    """The statements at work, and the events that wait for them. `clocks` are the streams that each statement reads."""
+
+    running: Running
+    waiting: Waiting
+    clocks: frozenset[frozenset[str]]
+
+    def go_on(self) -> tuple[Notification, ...]:
+        """What has come to be known by the events that have come."""
+        return self.tell(self.waiting.ready(), self._passed())
+
+    def tell(self, ready: Mapping[str, Loaded], until: int | float | None = None) -> tuple[Notification, ...]:
+        return tuple(rows(self.running.tell(ready, until)))
+
+    def _passed(self) -> int | float | None:
+        """What time has passed for every statement. Those events that wait are not told yet, but time has gone on.
+
+        A stream that a statement does not read is no clock for it (decision 0002, item 3), and `until` is for all of
+        them: where they read different streams, it is what the slowest allows.
+        """
+        passed = min(map(self.waiting.clock, self.clocks), default=-math.inf)
+        return passed if self.waiting.longest and math.isfinite(passed) else None
 
 
-def _latest(loaded: Loaded) -> int | float:
-    latest: int | float = _times(loaded).max().item()
-    return latest
+def _clocks(checked: Checked) -> frozenset[frozenset[str]]:
+    """The streams from outside that each statement reads, directly or through others."""
+    read: dict[str, frozenset[str]] = {}
+    for statement in checked.statements:
+        parts = (read.get(str(name), frozenset({str(name)})) for name in statement.tree.streams)
+        read[statement.name] = frozenset().union(*parts)
+    return frozenset(read.values())

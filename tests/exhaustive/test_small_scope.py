@@ -47,7 +47,7 @@ def _told(one: Told) -> Codes:
     if not len(matches):
         return np.zeros(0, np.int64)
     codes = np.zeros(len(matches), np.int64)
-    places = matches.history.number[matches.position - matches.history.base]
+    places = matches.history.values(lambda piece: piece.number, matches.position)
     np.add.at(codes, matches.match, (matches.step + 1) << (BITS * places))
     lanes = np.array([key["lane"] for key in one.keys], np.int64)[one.lane]
     return np.sort((lanes << (BITS * LONGEST)) + codes)
@@ -73,7 +73,8 @@ def _engine_finds_all(everything: Sequence[Small]) -> None:
         part = everything[first : first + AT_ONCE]
         texts = [_text(pattern, number) for number, pattern in enumerate(part)]
         both = _both(texts, all_streams)
-        for number, one in enumerate(Running(both.checked).tell(both.loaded, UNTIL)):
+        for one in Running(both.checked).tell(both.loaded, UNTIL):
+            number = int(one.checked.name[1:])
             expected, found = _meant(part[number], number, some), _told(one)
             if not np.array_equal(expected, found):
                 different = int(np.setxor1d(expected, found)[0]) >> (BITS * LONGEST)

@@ -6,6 +6,8 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 
 from foretell.app.measured import Measured
 from foretell.app.output import standard_output
@@ -15,25 +17,23 @@ from foretell.language.parser import parse
 from foretell.notify.files import onto
 
 
-def bench(name: str | None, *, as_json: bool) -> None:
+def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path | None = None) -> None:
+    """`quick` and `output`, a folder for pictures, are for the benchmark that draws curves."""
     if name is not None and name not in BENCHES:
         raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
+    if (quick or output is not None) and name != "growth":
+        raise InputError("unknown-option", "only the benchmark 'growth' takes --quick and --output")
+    benches: dict[str, Callable[[], Iterator[Measured]]] = {**BENCHES, "growth": partial(_growth, quick, output)}
     stream = standard_output()
     with onto(stream):
-        for one in BENCHES if name is None else (name,):
-            for measured in BENCHES[one]():
-                stream.write(f"{_json(measured) if as_json else _line(measured)}\n".encode())
+        for one in benches if name is None else (name,):
+            for measured in benches[one]():
+                stream.write(f"{_json(measured) if as_json else measured.line()}\n".encode())
                 stream.flush()  # the next one may take a while
 
 
 def _json(measured: Measured) -> str:
     return json.dumps({k: v for k, v in asdict(measured).items() if v is not None})
-
-
-def _line(measured: Measured) -> str:
-    limit = "" if measured.limit is None else f"   ({measured.rate / measured.limit:.0%} of a bare loop)"
-    matches = "" if measured.matches is None else f"   {measured.matches:>12,} matches"
-    return f"{measured.bench:10} {measured.case:24} {measured.rate:>16,.0f} /s{matches}{limit}"
 
 
 _STATEMENT = """
@@ -64,4 +64,18 @@ def _engine() -> Iterator[Measured]:
     return measure()
 
 
-BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {"language": _language, "engine": _engine}
+def _growth(quick: bool = False, output: Path | None = None) -> Iterator[Measured]:
+    from foretell.app import growth_bench
+
+    if output is None:
+        return growth_bench.measure(quick)
+    from foretell.app.growth_pictures import drawn  # with what draws, which is needed only here
+
+    return drawn(growth_bench.measure(quick), output)
+
+
+BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {
+    "language": _language,
+    "engine": _engine,
+    "growth": _growth,
+}

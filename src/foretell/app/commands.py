@@ -125,6 +125,10 @@ def explain_command(
 def bench_command(
     name: Annotated[str | None, typer.Argument(help="Which benchmark; all without.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="growth: short curves, to see that it works.")] = False,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="growth: write growth.html and pictures there.")
+    ] = None,
 ) -> None:
     """Measure."""
-    benchmarks.bench(name, as_json=as_json)
+    benchmarks.bench(name, as_json=as_json, quick=quick, output=output)

@@ -95,7 +95,7 @@ def measure() -> Iterator[Measured]:
             raise AssertionError(f"{workload.name}: {found:,} matches, {workload.matches:,} are right")
         best = min(seconds)
         yield Measured(
-            "engine", workload.name, EVENTS, best, EVENTS / best, found, EVENTS / _bare(table, workload.columns)
+            "engine", workload.name, EVENTS, best, EVENTS / best, found, EVENTS / bare(table, workload.columns)
         )
 
 
@@ -106,7 +106,7 @@ def _rows(count: int) -> pa.Table:
     return pa.table({"id": list(range(count)), "name": names, "volume": volumes})
 
 
-def _bare(table: pa.Table, names: tuple[str, ...]) -> float:
+def bare(table: pa.Table, names: tuple[str, ...]) -> float:
     """The seconds in which a compiled loop reads the columns."""
     columns = [table[name].to_numpy() for name in names]
     return min(_timed(lambda: [_read(column) for column in columns]) for _ in range(RUNS))

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measured:
-    """`rate` is events a second; for the language an event is a statement. `limit` is the rate of a bare loop."""
+    """`rate` is events a second; for the language an event is a statement. `limit` is the rate of a bare loop.
+
+    A `note` says why something was not measured.
+    """
 
     bench: str
     case: str
@@ -16,3 +19,12 @@ class Measured:
     rate: float
     matches: int | None = None
     limit: float | None = None
+    note: str | None = None
+
+    def line(self) -> str:
+        """For people."""
+        if self.note is not None:
+            return f"{self.bench:10} {self.case}: {self.note}"
+        limit = "" if self.limit is None else f"   ({self.rate / self.limit:.0%} of a bare loop)"
+        matches = "" if self.matches is None else f"   {self.matches:>12,} matches"
+        return f"{self.bench:10} {self.case:24} {self.rate:>16,.0f} /s{matches}{limit}"

@@ -46,6 +46,21 @@ class Column:
     nulls: Flags
 
 
+_NONE: list[Flags] = [np.zeros(1024, np.bool_)]
+
+
+def no_nulls(count: int) -> Flags:
+    """So many flags that are not set. They are one array, made once, that nobody may write to."""
+    if count > len(_NONE[0]):
+        _NONE[0] = np.zeros(max(count, 2 * len(_NONE[0])), np.bool_)
+    return _NONE[0][:count]
+
+
+def may_be_null(nulls: Flags) -> bool:
+    """Whether a flag may be set: no pass over the flags is made to find out."""
+    return nulls.base is not _NONE[0] and bool(len(nulls) != 1 or nulls[0])
+
+
 # ── Strings ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -124,6 +139,8 @@ class Strings:
     def _chunk_codes(self, chunk: ArrowArray) -> tuple[Ints, Flags]:
         encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         words = [None if text is None else self.code(text) for text in encoded.dictionary.to_pylist()]
+        if encoded.null_count == 0 and None not in words:
+            return np.array(words or [0], np.int64)[np.asarray(encoded.indices)], no_nulls(len(encoded))
         # One more entry stands for NULL, which may be an index that is missing or a word that is.
         known = np.array([*(word or 0 for word in words), 0], np.int64)
         missing = np.array([*(word is None for word in words), True], np.bool_)
@@ -152,14 +169,20 @@ def from_arrow(table_column: ArrowArray, kind: Type, strings: Strings) -> Column
         return Column(kind, *strings.codes(table_column))
     chunks = [_numbers(chunk, kind) for chunk in _chunks(table_column)]
     values = _joined([values for values, _ in chunks], _dtype(kind))
-    nulls = _joined([nulls for _, nulls in chunks], np.bool_)
-    return Column(kind, values, nulls | np.isnan(values) if kind is Type.FLOAT else nulls)
+    return Column(kind, values, _joined([nulls for _, nulls in chunks], np.bool_))
 
 
 def _numbers(chunk: ArrowArray, kind: Type) -> tuple[Values, Flags]:
-    plain = chunk.cast(ARROW_TYPES[kind]).cast(pa.float64() if kind is Type.FLOAT else pa.int64())
-    nulls = np.asarray(plain.is_null())
-    return np.asarray(pc.fill_null(plain, 0)), nulls
+    plain = chunk
+    for wanted in (ARROW_TYPES[kind], pa.float64() if kind is Type.FLOAT else pa.int64()):
+        plain = plain if plain.type == wanted else plain.cast(wanted)
+    # Most columns have no NULL and come as they lie in Arrow, without a copy.
+    known = plain.null_count == 0
+    values = np.asarray(plain if known else pc.fill_null(plain, 0))
+    nulls = no_nulls(len(plain)) if known else np.asarray(plain.is_null())
+    if kind is Type.FLOAT and np.isnan(values).any():
+        nulls = nulls | np.isnan(values)
+    return values, nulls
 
 
 def _chunks(array: ArrowArray) -> list[ArrowArray]:
@@ -193,10 +216,30 @@ def evaluate(
     whose attribute is a FLOAT in another, a time held as plain microseconds. An attribute without a column is NULL.
     `stream` may be None where the expression does not ask for it.
     """
-    batch = _Batch(columns, _as_type(time, time_type), stream, strings, types)
-    with np.errstate(all="ignore"):  # what has no result is found by looking at it
-        found = _value(expression, batch)
+    found = _evaluated(expression, _Batch(columns, _as_type(time, time_type), stream, strings, types))
     return _stretched(found, len(time.values))
+
+
+def truth(
+    condition: Expression,
+    columns: Mapping[str, Column],
+    time: Column,
+    stream: Column | None,
+    strings: Strings,
+    time_type: Type,
+    types: Mapping[str, Type],
+) -> Flags:
+    """In which rows a condition is true; the arguments are those of `evaluate`."""
+    found = _evaluated(condition, _Batch(columns, _as_type(time, time_type), stream, strings, types))
+    true = found.values if found.values.dtype == np.bool_ else found.values != 0
+    if may_be_null(found.nulls):
+        true = true & ~found.nulls
+    return true if len(true) == len(time.values) else np.full(len(time.values), true)
+
+
+def _evaluated(expression: Expression, batch: _Batch) -> Column:
+    with np.errstate(all="ignore"):  # what has no result is found by looking at it
+        return _value(expression, batch)
 
 
 @dataclass(frozen=True)
@@ -313,6 +356,8 @@ def _binary(binary: tree.Binary, batch: _Batch) -> Column:
 
 
 def _and(left: Column, right: Column) -> Column:
+    if not may_be_null(left.nulls) and not may_be_null(right.nulls):
+        return Column(Type.BOOL, (left.values != 0) & (right.values != 0), _either(left.nulls, right.nulls))
     false = _false(left) | _false(right)
     nulls = (left.nulls | right.nulls) & ~false
     return Column(Type.BOOL, ~(false | nulls), nulls)
@@ -353,7 +398,16 @@ def _compare(sign: str, left: Column, right: Column, strings: Strings) -> Column
     one, other = left.values, right.values
     if left.kind is Type.STRING and sign not in ("=", "<>"):
         one, other = _ranks(one, other, strings)
-    return Column(Type.BOOL, _COMPARE[sign](one, other), left.nulls | right.nulls)
+    return Column(Type.BOOL, _COMPARE[sign](one, other), _either(left.nulls, right.nulls))
+
+
+def _either(one: Flags, other: Flags) -> Flags:
+    """Where one of two is NULL: the longer of them itself where the other is never."""
+    if len(other) in (1, len(one)) and not may_be_null(other):
+        return one
+    if len(one) in (1, len(other)) and not may_be_null(one):
+        return other
+    return one | other
 
 
 # ── Numbers ────────────────────────────────────────────────────────────────────────────────────────────────────────

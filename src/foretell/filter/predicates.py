@@ -7,65 +7,79 @@ answered (a row of flags for each predicate) is meant to stay when an index take
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Type
-from foretell.filter.columns import Column, Strings, evaluate
+from foretell.filter.columns import Column, Flags, Strings, evaluate, truth
 from foretell.language.tree import Expression
 from foretell.plan.registers import AnyOf
 
 
 @dataclass(frozen=True)
 class Events:
-    """The events of a batch as columns; `start` differs from `time` only for events that are matches themselves."""
+    """The events of a batch as columns; `start` differs from `time` only for events that are matches themselves.
+
+    What is asked of them is worked out once, whichever subscription asks: `known` remembers it.
+    """
 
     attributes: Mapping[str, Column]
     types: Mapping[str, Type]
     time: Column
     start: Column
     stream: Column
+    known: dict[tuple[str, Expression], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.time.values)
 
     def worth(self, expression: Expression, strings: Strings) -> Column:
         """What an expression about one event is worth for each of them."""
-        return evaluate(expression, self.attributes, self.time, self.stream, strings, self.time.kind, self.types)
+        asked = "worth", expression
+        if asked not in self.known:
+            self.known[asked] = evaluate(expression, *self._given(strings))
+        found: Column = self.known[asked]
+        return found
+
+    def true(self, condition: Expression, strings: Strings) -> Flags:
+        """For which of them a condition is true."""
+        asked = "true", condition
+        if asked not in self.known:
+            self.known[asked] = truth(condition, *self._given(strings))
+        found: Flags = self.known[asked]
+        return found
+
+    def _given(self, strings: Strings) -> tuple[Any, ...]:
+        return self.attributes, self.time, self.stream, strings, self.time.kind, self.types
 
 
 def answers(
     predicates: Sequence[Sequence[Expression]],
     events: Events,
     strings: Strings,
-    given: Mapping[Expression, NDArray[np.bool_]] | None = None,
+    given: Mapping[Expression, Flags] | None = None,
 ) -> NDArray[np.uint8]:
     """A row for each predicate (a conjunction of conditions), a flag for each event.
 
     `given` are the answers to conditions that are not about one event alone, such as being every third.
     """
-    known: dict[Expression, NDArray[np.bool_]] = dict(given or {})
+    given = given or {}
 
-    def truth(condition: Expression) -> NDArray[np.bool_]:
-        if condition not in known:
-            if isinstance(condition, AnyOf):
-                known[condition] = np.zeros(len(events), np.bool_)
-                for option in condition.predicates:
-                    known[condition] |= both(option)
-            else:
-                found = events.worth(condition, strings)
-                known[condition] = (found.values != 0) & ~found.nulls
-        return known[condition]
+    def true(condition: Expression) -> Flags:
+        if condition in given:
+            return given[condition]
+        if isinstance(condition, AnyOf):
+            return reduce(np.logical_or, map(together, condition.predicates), np.zeros(len(events), np.bool_))
+        return events.true(condition, strings)
 
-    def both(conditions: Sequence[Expression]) -> NDArray[np.bool_]:
-        result = np.ones(len(events), np.bool_)
-        for condition in conditions:
-            result &= truth(condition)
-        return result
+    def together(conditions: Sequence[Expression]) -> Flags:
+        return reduce(np.logical_and, map(true, conditions)) if conditions else np.ones(len(events), np.bool_)
 
-    result = np.empty((len(predicates), len(events)), np.uint8)
+    result = np.empty((len(predicates), len(events)), np.bool_)
     for row, conditions in zip(result, predicates, strict=True):
-        row[:] = both(conditions)
-    return result
+        row[:] = together(conditions)
+    return result.view(np.uint8)

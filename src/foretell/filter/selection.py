@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foretell.compiled import compiled
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events
-from foretell.plan.program import Comparison
+from foretell.plan.selection import Comparison
 
 Ints = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from foretell.filter.predicates import answers
 from foretell.language import tree
 from foretell.machine.matches import Matches, Rows
-from foretell.plan.program import is_static
+from foretell.plan.conditions import is_static
 from foretell.plan.registers import Register
 
 Ints = NDArray[np.int64]
@@ -54,12 +54,12 @@ def _came_before(matches: Matches, step: str) -> Flags:
     """Whether the step came in the window before the match, up to its first event."""
     within = matches.program.subscription.within
     assert within is not None
-    times = matches.history.events.time.values
-    ended = times[matches.last - matches.history.base]
+    times = matches.history.whole.events.time.values
+    ended = matches.history.times(matches.last)
     # Time goes up with the position, so the window is a range of positions.
     low = matches.history.base + np.searchsorted(times + within, ended, side="left")
     everyone = np.arange(len(matches))
-    asked = matches.nulls[:, matches.program.registers[Register("leading", step)]] == 0
+    asked = matches.register(Register("leading", step))[1] == 0
     nothing = np.full(len(matches), -1, np.int64)
     high = matches.history.instant_of(matches.first, matches.program.subscription.simultaneous)
     return np.asarray(asked) & _came(matches, step, _Where(everyone, low, high, nothing, matches.first))
@@ -92,7 +92,7 @@ class _Where:
 
 def _came(matches: Matches, step: str, where: _Where) -> Flags:
     """Whether, in the match's lane, an event satisfies the step."""
-    history = matches.history
+    history = matches.history.whole
     conditions = matches.program.subscription.steps[step].conditions
     static = [c for c in conditions if is_static(c)]
     satisfied = np.flatnonzero(answers([static], history.events, matches.strings)[0])

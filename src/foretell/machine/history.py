@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.compiled import compiled
 from foretell.events.types import Type
-from foretell.filter.columns import Column
+from foretell.filter.columns import Column, may_be_null, no_nulls
 from foretell.filter.predicates import Events
 from foretell.machine.ordering import deepened
 
@@ -18,81 +19,170 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class History:
-    """Events from position `base` on. `order` is their place in the one order of all events (see foretell.engine)."""
+class Piece:
+    """Consecutive events, from position `base` on.
+
+    `number` is an event's number in its lane, `order` its place in the one order of all events (see ordering);
+    `name` is None where no stream has an ID.
+    """
 
     base: int
     events: Events
     lane: Ints
     number: Ints
     name: NDArray[np.object_] | None
-    order: NDArray[np.int64]
+    order: Ints
 
     def __len__(self) -> int:
         return len(self.lane)
 
-    def extended(self, other: History) -> History:
-        if not len(self):
-            return other
-        depth = max(self.order.shape[1], other.order.shape[1])
-        return History(
-            self.base,
-            _joined(self.events, other.events),
-            np.concatenate([self.lane, other.lane]),
-            np.concatenate([self.number, other.number]),
-            _joined_names(self, other),
-            np.concatenate([deepened(self.order, depth), deepened(other.order, depth)]),
+    @property
+    def end(self) -> int:
+        return self.base + len(self)
+
+    def since(self, position: int) -> Piece:
+        """Without what lies before a position. What is left of much is copied, so that the rest can go."""
+        cut = position - self.base
+        if cut <= 0:
+            return self
+        left = len(self) - cut
+
+        def part(array: NDArray[Any]) -> NDArray[Any]:
+            return array[cut:].copy() if left < cut else array[cut:]
+
+        return Piece(
+            position,
+            _changed(self.events, lambda c: Column(c.kind, part(c.values), _part(c.nulls, cut))),
+            part(self.lane),
+            part(self.number),
+            None if self.name is None else part(self.name),
+            part(self.order),
         )
+
+
+@dataclass(frozen=True)
+class History:
+    """Pieces one after the other. They stay as they came: a batch is long, and most of it is soon forgotten."""
+
+    pieces: tuple[Piece, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return sum(len(piece) for piece in self.pieces)
+
+    @property
+    def base(self) -> int:
+        return self.pieces[0].base
+
+    def extended(self, piece: Piece) -> History:
+        """With one more piece. Short ones before it are joined in twos, so that many small batches are few pieces."""
+        older = [p for p in self.pieces if len(p)]
+        while len(older) > 1 and len(older[-2]) < 2 * len(older[-1]):
+            older[-2:] = [_joined(*older[-2:])]
+        return History((*older, piece))
 
     def since(self, position: int) -> History:
         """Without what lies before a position."""
-        cut = min(max(0, position - self.base), len(self))
-        if cut == 0:
-            return self
-        part = slice(cut, None)
-        return History(
-            self.base + cut,
-            _part(self.events, part),
-            self.lane[part],
-            self.number[part],
-            None if self.name is None else self.name[part],
-            self.order[part],
-        )
+        kept = [p.since(min(position, p.end)) for p in self.pieces if p.end > position]
+        return History(tuple(kept) or (self.pieces[-1].since(self.pieces[-1].end),))
+
+    @cached_property
+    def whole(self) -> Piece:
+        """All pieces as one: for what looks at events between those of a match."""
+        return reduce(_joined, self.pieces)
+
+    # ── values at positions ──
+
+    def values(self, of: Callable[[Piece], NDArray[Any]], positions: Ints) -> NDArray[Any]:
+        """What each position has in a column, which `of` finds in a piece."""
+        last = self.pieces[-1]
+        if len(self.pieces) == 1 or not len(positions) or positions.min() >= last.base:
+            return of(last)[positions - last.base]
+        found = np.empty((len(positions), *of(last).shape[1:]), of(last).dtype)
+        for piece in self.pieces:
+            mine = (piece.base <= positions) & (positions < piece.end)
+            found[mine] = of(piece)[positions[mine] - piece.base]
+        return found
+
+    def times(self, positions: Ints) -> NDArray[Any]:
+        return self.values(lambda piece: piece.events.time.values, positions)
+
+    def starts(self, positions: Ints) -> NDArray[Any]:
+        return self.values(lambda piece: piece.events.start.values, positions)
+
+    def order(self, positions: Ints) -> Ints:
+        depth = max(piece.order.shape[1] for piece in self.pieces)
+        return self.values(lambda piece: deepened(piece.order, depth), positions)
+
+    def gather(self, of: Callable[[Events], Column | None], positions: Ints) -> Column | None:
+        """A column's values at positions; NULL at a negative one. None where no event has the column."""
+        found = next((c for c in (of(piece.events) for piece in self.pieces) if c is not None), None)
+        if found is None:
+            return None
+        kind = found.kind
+        absent = positions < 0
+
+        def column(piece: Piece) -> Column:
+            return of(piece.events) or unknown(kind, len(piece))
+
+        if not len(self) or absent.all():
+            return unknown(kind, len(positions))
+        at = np.where(absent, self.pieces[-1].end - 1, positions) if absent.any() else positions
+        values = self.values(lambda piece: column(piece).values, at)
+        if not absent.any() and not any(may_be_null(column(piece).nulls) for piece in self.pieces):
+            return Column(kind, values, no_nulls(len(positions)))
+        return Column(kind, values, self.values(lambda piece: column(piece).nulls, at) | absent)
+
+    def names(self, positions: Ints) -> list[Any]:
+        """What events are called: by their ID, or by their number in the lane."""
+        numbers: list[Any] = self.values(lambda piece: piece.number, positions).tolist()
+        if all(piece.name is None for piece in self.pieces):
+            return numbers
+        names = self.values(_names, positions).tolist()
+        return [number if name is None else name for name, number in zip(names, numbers, strict=True)]
+
+    # ── instants ──
 
     def instant_of(self, positions: Ints, simultaneous: bool) -> Ints:
         """Where the instant of an event begins: what comes before it lies before that."""
         if not simultaneous:
             return positions
-        times = self.events.time.values
+        times = self.whole.events.time.values
         return self.base + np.searchsorted(times, times[positions - self.base], side="left")
 
     def instant_after(self, positions: Ints, simultaneous: bool) -> Ints:
         """Where what follows an event begins."""
         if not simultaneous:
             return positions + 1
-        times = self.events.time.values
+        times = self.whole.events.time.values
         return self.base + np.searchsorted(times, times[positions - self.base], side="right")
 
-    def gather(self, column: Column, positions: Ints) -> Column:
-        """A column's values at positions; NULL at a negative one."""
-        absent = positions < 0
-        at = np.where(absent, 0, positions - self.base)
-        if not len(column.values):
-            return Column(column.kind, np.zeros(len(positions), column.values.dtype), np.ones(len(positions), np.bool_))
-        return Column(column.kind, column.values[at], column.nulls[at] | absent)
+
+def _names(piece: Piece) -> NDArray[np.object_]:
+    return piece.name if piece.name is not None else np.full(len(piece), None, object)
 
 
-def _joined_names(one: History, other: History) -> NDArray[np.object_] | None:
-    if one.name is None and other.name is None:
-        return None
-    parts = [h.name if h.name is not None else np.full(len(h), None, object) for h in (one, other)]
-    return np.concatenate(parts)
+def _joined(one: Piece, other: Piece) -> Piece:
+    depth = max(one.order.shape[1], other.order.shape[1])
+    unnamed = one.name is None and other.name is None
+    return Piece(
+        one.base,
+        _joined_events(one.events, other.events),
+        np.concatenate([one.lane, other.lane]),
+        np.concatenate([one.number, other.number]),
+        None if unnamed else np.concatenate([_names(one), _names(other)]),
+        np.concatenate([deepened(one.order, depth), deepened(other.order, depth)]),
+    )
 
 
-def _joined(one: Events, other: Events) -> Events:
+def _joined_events(one: Events, other: Events) -> Events:
+    def column(name: str) -> Column:
+        kind = one.types.get(name) or other.types[name]
+        some, more = (e.attributes.get(name) or unknown(kind, len(e)) for e in (one, other))
+        return _concatenated(some, more)
+
     names = dict.fromkeys([*one.attributes, *other.attributes])
     return Events(
-        {n: _column(one, n, other, n) for n in names},
+        {n: column(n) for n in names},
         {**one.types, **other.types},
         _concatenated(one.time, other.time),
         _concatenated(one.start, other.start),
@@ -100,127 +190,29 @@ def _joined(one: Events, other: Events) -> Events:
     )
 
 
-def _column(one: Events, name: str, other: Events, _: str) -> Column:
-    kind = one.types.get(name) or other.types[name]
-    return _concatenated(
-        one.attributes.get(name) or _unknown(kind, len(one)), other.attributes.get(name) or _unknown(kind, len(other))
-    )
-
-
-def _unknown(kind: Type, count: int) -> Column:
-    dtype = np.float64 if kind is Type.FLOAT else np.int64
-    return Column(kind, np.zeros(count, dtype), np.ones(count, np.bool_))
+def unknown(kind: Type, count: int) -> Column:
+    """A column of NULLs."""
+    return Column(kind, np.zeros(count, np.float64 if kind is Type.FLOAT else np.int64), np.ones(count, np.bool_))
 
 
 def _concatenated(one: Column, other: Column) -> Column:
-    return Column(other.kind, np.concatenate([one.values, other.values]), np.concatenate([one.nulls, other.nulls]))
+    if may_be_null(one.nulls) or may_be_null(other.nulls):
+        nulls = np.concatenate([one.nulls, other.nulls])
+    else:
+        nulls = no_nulls(len(one.values) + len(other.values))
+    return Column(other.kind, np.concatenate([one.values, other.values]), nulls)
 
 
-def _part(events: Events, part: slice) -> Events:
-    def cut(column: Column) -> Column:
-        return Column(column.kind, column.values[part], column.nulls[part])
+def _part(nulls: NDArray[np.bool_], cut: int) -> NDArray[np.bool_]:
+    return nulls[cut:].copy() if may_be_null(nulls) else no_nulls(len(nulls) - cut)
 
+
+def _changed(events: Events, change: Callable[[Column], Column]) -> Events:
+    time = change(events.time)
     return Events(
-        {n: cut(c) for n, c in events.attributes.items()},
+        {n: change(c) for n, c in events.attributes.items()},
         events.types,
-        cut(events.time),
-        cut(events.start),
-        cut(events.stream),
+        time,
+        time if events.start is events.time else change(events.start),
+        change(events.stream),
     )
-
-
-class Lanes:
-    """Lanes by the values of their PER attributes, numbered as they begin.
-
-    An open-addressed table: a row of words (for each attribute whether it is NULL, and its value) and its lane.
-    """
-
-    def __init__(self) -> None:
-        self.lengths: Ints = np.zeros(0, np.int64)
-        self._words: Ints = np.zeros((0, 0), np.int64)
-        self._lane: Ints = np.zeros(0, np.int64)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def of(self, attributes: Mapping[str, Column], per: tuple[str, ...], count: int) -> Ints:
-        """The lane of each event."""
-        if not per:
-            self._count = 1
-            return np.zeros(count, np.int64)
-        words = np.zeros((count, 2 * len(per)), np.int64)
-        for i, name in enumerate(per):
-            column = attributes.get(name)
-            if column is None:
-                words[:, 2 * i] = 1
-                continue
-            values = np.where(column.nulls, 0, column.values) if column.nulls.any() else column.values
-            if column.kind is Type.FLOAT:
-                values = values + 0.0  # -0.0 is 0.0
-            words[:, 2 * i] = column.nulls
-            words[:, 2 * i + 1] = np.ascontiguousarray(values).view(np.int64)
-        lanes = np.empty(count, np.int64)
-        done = 0
-        while done < count:
-            if 2 * self._count >= len(self._lane) - 1:
-                self._grow(words.shape[1])
-            done, self._count = _number(words, done, lanes, self._words, self._lane, self._count)
-        return lanes
-
-    def _grow(self, width: int) -> None:
-        old = self._words[self._lane >= 0], self._lane[self._lane >= 0]
-        size = max(1024, 4 * len(self._lane))
-        self._words, self._lane = np.zeros((size, width), np.int64), np.full(size, -1, np.int64)
-        if len(old[1]):
-            by = np.argsort(old[1])
-            _number(old[0][by], 0, np.empty(len(by), np.int64), self._words, self._lane, 0)
-
-    def count(self, lane: Ints) -> Ints:
-        """The number of each event in its lane, going on from the batches before."""
-        if self._count > len(self.lengths):
-            more = max(self._count, 2 * len(self.lengths)) - len(self.lengths)
-            self.lengths = np.concatenate([self.lengths, np.zeros(more, np.int64)])
-        return _count(lane, self.lengths)
-
-
-@compiled
-def _number(words: Ints, done: int, lanes: Ints, table: Ints, table_lane: Ints, count: int) -> tuple[int, int]:
-    """Looks rows of words up, and enters new ones as long as the table is at most half full."""
-    mask = table_lane.size - 1
-    width = words.shape[1]
-    for i in range(done, words.shape[0]):
-        mixed = np.uint64(14695981039346656037)
-        for k in range(width):
-            mixed = (mixed ^ np.uint64(words[i, k])) * np.uint64(1099511628211)
-            mixed ^= mixed >> np.uint64(29)
-        at = np.int64(mixed & np.uint64(mask))
-        while True:
-            if table_lane[at] < 0:
-                if 2 * count >= mask:
-                    return i, count
-                for k in range(width):
-                    table[at, k] = words[i, k]
-                table_lane[at] = count
-                lanes[i] = count
-                count += 1
-                break
-            same = True
-            for k in range(width):
-                if table[at, k] != words[i, k]:
-                    same = False
-                    break
-            if same:
-                lanes[i] = table_lane[at]
-                break
-            at = (at + 1) & mask
-    return words.shape[0], count
-
-
-@compiled
-def _count(lane: Ints, lengths: Ints) -> Ints:
-    number = np.empty(lane.size, np.int64)
-    for i in range(lane.size):
-        number[i] = lengths[lane[i]]
-        lengths[lane[i]] += 1
-    return number

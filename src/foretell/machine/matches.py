@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from foretell.compiled import compiled
 from foretell.events.types import Type
-from foretell.filter.columns import Column, Strings, evaluate
+from foretell.filter.columns import Column, Strings, evaluate, no_nulls
 from foretell.language import tree
-from foretell.machine.history import History
-from foretell.machine.kernel import overflows
+from foretell.machine.binding import overflows
+from foretell.machine.bound import Bound
+from foretell.machine.history import History, unknown
 from foretell.machine.stage import Found
+from foretell.plan.lowering import registers_of
 from foretell.plan.program import Program
 from foretell.plan.registers import Register
 
@@ -109,141 +111,136 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Matches:
-    """`match`, `step` and `position` list the bound events, those of one match together and in order.
-
-    `deadline` is NaN-free: a match that time completed has `late` set and ends at `end`.
-    """
+    """Finished matches of one subscription. Their events are put together only where somebody asks for them."""
 
     program: Program
     history: History
     strings: Strings
-    lane: Ints
-    rows: Ints
-    slots: Ints
-    nulls: NDArray[np.uint8]
-    late: Flags
-    match: Ints
-    step: Ints
-    position: Ints
-    gaps: Gaps
+    found: Found
     parameters: Mapping[str, Column]
-
-    @classmethod
-    def of(
-        cls,
-        program: Program,
-        history: History,
-        strings: Strings,
-        found: Found,
-        nodes: tuple[Ints, Ints, Ints],
-        parameters: Mapping[str, Column],
-    ) -> Matches:
-        numbers = [n for n, name in enumerate(program.steps) if Register("position", name) in program.registers]
-        slots = [program.registers[Register("position", program.steps[n])] for n in numbers]
-        starts, gap_starts = _sizes(found.chain, nodes, np.array(slots, np.int64), found.nulls)
-        match, step, position = (np.empty(starts[-1], np.int64) for _ in range(3))
-        gaps = tuple(np.empty(gap_starts[-1], np.int64) for _ in range(4))
-        _gather(
-            found.chain,
-            nodes,
-            np.array(numbers, np.int64),
-            np.array(slots, np.int64),
-            found.slots,
-            found.nulls,
-            (starts, match, step, position),
-            (gap_starts, *gaps),
-        )
-        return cls(
-            program,
-            history,
-            strings,
-            found.lane,
-            found.rows,
-            found.slots,
-            found.nulls,
-            found.position < 0,
-            match,
-            step,
-            position,
-            Gaps(*gaps),
-            parameters,
-        )
+    given: tuple[Bound, Gaps] | None = None
 
     @classmethod
     def joined(cls, parts: list[Matches], history: History) -> Matches:
         """The matches of several batches, all speaking of one history."""
-        firsts = np.cumsum([0, *(len(p) for p in parts)])
+        starts = np.cumsum([0, *(len(p.bound.position) for p in parts)])
+        bound = Bound(
+            np.concatenate([p.lane for p in parts]),
+            np.concatenate([*(p.bound.starts[:-1] + first for p, first in zip(parts, starts)), starts[-1:]]),
+            np.concatenate([p.position for p in parts]),
+            np.concatenate([p.step for p in parts]),
+        )
         return replace(
-            parts[-1],
-            history=history,
-            lane=np.concatenate([p.lane for p in parts]),
-            rows=np.concatenate([p.rows for p in parts]),
-            slots=np.concatenate([p.slots for p in parts]),
-            nulls=np.concatenate([p.nulls for p in parts]),
-            late=np.concatenate([p.late for p in parts]),
-            match=np.concatenate([p.match + first for p, first in zip(parts, firsts)]),
-            step=np.concatenate([p.step for p in parts]),
-            position=np.concatenate([p.position for p in parts]),
-            gaps=Gaps.none(),
+            parts[-1], history=history, found=Found.joined([p.found for p in parts]), given=(bound, Gaps.none())
         )
 
     def __len__(self) -> int:
-        return len(self.lane)
+        return len(self.found)
 
     def kept(self, keep: Flags) -> Matches:
         """Only some of the matches."""
         if keep.all():
             return self
-        numbers = np.cumsum(keep) - 1
-        events = keep[self.match]
-        return replace(
-            self,
-            lane=self.lane[keep],
-            rows=self.rows[keep],
-            slots=self.slots[keep],
-            nulls=self.nulls[keep],
-            late=self.late[keep],
-            match=numbers[self.match[events]],
-            step=self.step[events],
-            position=self.position[events],
-            gaps=self.gaps.kept(keep, numbers),
-        )
+        given = None
+        if self.given is not None or "_events" in self.__dict__:
+            numbers = np.cumsum(keep) - 1
+            given = self.bound.kept(keep), self.gaps.kept(keep, numbers)
+        return replace(self, found=self.found.only(keep), given=given)
 
-    @cached_property
-    def starts(self) -> Ints:
-        """Where the events of each match begin; one more at the end."""
-        return np.searchsorted(self.match, np.arange(len(self) + 1))
+    # ── columns ──
 
-    @cached_property
+    @property
+    def lane(self) -> Ints:
+        return self.found.lane
+
+    @property
+    def rows(self) -> Ints:
+        return self.found.rows
+
+    @property
+    def late(self) -> Flags:
+        """Which are matches because time has passed."""
+        return self.found.position < 0
+
+    @property
     def first(self) -> Ints:
-        return self.position[self.starts[:-1]]
+        return self.found.first
 
     @cached_property
     def last(self) -> Ints:
-        return self.position[self.starts[1:] - 1]
+        late = self.late
+        return np.where(late, self.bound.last, self.found.position) if late.any() else self.found.position
 
     @cached_property
     def start(self) -> NDArray[Any]:
-        return self.history.events.start.values[self.first - self.history.base]
+        return self.history.starts(self.first)
 
     @cached_property
     def end(self) -> NDArray[Any]:
-        ended = self.history.events.time.values[self.last - self.history.base]
-        within = self.program.subscription.within
-        return np.where(self.late, self.start + within, ended) if within is not None else ended
+        ended = self.history.times(self.last)
+        late, within = self.late, self.program.subscription.within
+        return np.where(late, self.start + within, ended) if within is not None and late.any() else ended
+
+    def register(self, register: Register) -> tuple[Ints, NDArray[np.uint8]]:
+        """What a register held when the match was found, as words, and where it is NULL."""
+        at = self.program.finals[register]
+        return self.found.slots[:, at], self.found.nulls[:, at]
+
+    # ── events ──
+
+    @cached_property
+    def _events(self) -> tuple[Bound, Gaps]:
+        return self.given or self._gathered()
+
+    def _gathered(self) -> tuple[Bound, Gaps]:
+        program, found = self.program, self.found
+        numbers = [n for n, name in enumerate(program.steps) if Register("position", name) in program.finals]
+        slots = np.array([program.finals[Register("position", program.steps[n])] for n in numbers], np.int64)
+        starts, gap_starts = _sizes(found.chain, found.nodes, slots, found.nulls)
+        match, step, position = (np.empty(starts[-1], np.int64) for _ in range(3))
+        gaps = tuple(np.empty(gap_starts[-1], np.int64) for _ in range(4))
+        events = starts, match, step, position
+        chosen = np.array(numbers, np.int64), slots, found.slots, found.nulls
+        _gather(found.chain, found.nodes, *chosen, events, (gap_starts, *gaps))
+        return Bound(found.lane, starts, position, step), Gaps(*gaps)
+
+    @property
+    def bound(self) -> Bound:
+        return self._events[0]
+
+    @property
+    def gaps(self) -> Gaps:
+        return self._events[1]
+
+    @property
+    def starts(self) -> Ints:
+        """Where the events of each match begin; one more at the end."""
+        return self.bound.starts
+
+    @property
+    def match(self) -> Ints:
+        return self.bound.match
+
+    @property
+    def step(self) -> Ints:
+        return self.bound.step
+
+    @property
+    def position(self) -> Ints:
+        return self.bound.position
 
     @property
     def oldest(self) -> int | None:
         """The position of the earliest event; None where there is none."""
-        return int(self.position.min()) if len(self.position) else None
+        return int(self.first.min()) if len(self) else None
 
     def of_step(self, step: str, *, latest: bool) -> Ints:
         """The position of each match's first or latest event of a step; -1 without one."""
-        found = np.full(len(self), -1, np.int64)
-        mine = np.flatnonzero(self.step == self.program.steps.index(step))
-        mine = mine if latest else mine[::-1]
-        found[self.match[mine]] = self.position[mine]
-        return found
+        register = Register("position", step)
+        if register in self.program.finals:
+            words, nulls = self.register(register)
+            return np.where(nulls != 0, -1, words)
+        return self.bound.of_step(self.program.steps.index(step), latest=latest)
 
     # ── expressions ──
 
@@ -358,28 +355,32 @@ class _Gathering:
         subscription = self.matches.program.subscription
         match expression:
             case tree.TimeOf():
-                return _retyped(history.gather(history.events.time, positions), subscription.time)
+                return _retyped(history.gather(lambda events: events.time, positions), subscription.time)
             case tree.StreamOf():
-                return history.gather(history.events.stream, positions)
+                return _retyped(history.gather(lambda events: events.stream, positions), Type.STRING)
             case tree.Attribute(name=name):
                 kind = subscription.attributes.get(name, Type.NULL)
-                column = history.events.attributes.get(name)
-                if column is None:
-                    return Column(kind, np.zeros(len(positions), np.int64), np.ones(len(positions), np.bool_))
-                return _retyped(history.gather(column, positions), kind)
+                found = history.gather(lambda events: events.attributes.get(name), positions)
+                return unknown(kind, len(positions)) if found is None else _retyped(found, kind)
         raise AssertionError(expression)
 
     def _variable(self, name: str) -> Column:
         kind = self.matches.program.subscription.variables[name]
-        slot = self.matches.program.registers[Register("variable", name)]
-        words = np.ascontiguousarray(self.matches.slots[self.rows.match, slot])
-        values = words.view(np.float64) if kind is Type.FLOAT else words
-        return Column(kind, values, self.matches.nulls[self.rows.match, slot] != 0)
+        return self._register(Register("variable", name), kind)
+
+    def _register(self, register: Register, kind: Type) -> Column:
+        """What a register held when the match was found."""
+        words, nulls = self.matches.register(register)
+        if self.rows.owner is not None or len(self.rows.match) != len(words):
+            words, nulls = words[self.rows.match], nulls[self.rows.match]
+        words = np.ascontiguousarray(words)
+        return Column(kind, words.view(np.float64) if kind is Type.FLOAT else words, nulls != 0)
 
     def _elapsed(self) -> Column:
         matches, history = self.matches, self.matches.history
         until = matches.last[self.rows.match] if self.rows.this is None else self.rows.this
-        ended = history.gather(history.events.time, until)
+        ended = history.gather(lambda events: events.time, until)
+        assert ended is not None
         passed = ended.values - matches.start[self.rows.match]
         kind = (
             Type.DURATION if matches.program.subscription.time is Type.TIMESTAMP else matches.program.subscription.time
@@ -389,6 +390,8 @@ class _Gathering:
 
     def _aggregate(self, aggregate: tree.Aggregate) -> Column:
         matches = self.matches
+        if self.rows.owner is None and all(r in matches.program.finals for r in registers_of(aggregate)):
+            return self._kept(aggregate)
         mine = np.flatnonzero(matches.step == matches.program.steps.index(aggregate.step))
         owner = matches.match[mine]
         if self._runs_with(str(aggregate.step)):
@@ -403,6 +406,20 @@ class _Gathering:
             aggregate.function, owner[known], values.values[known], values.kind, len(matches), matches.strings
         )
         return Column(found.kind, found.values[self.rows.match], found.nulls[self.rows.match])
+
+    def _kept(self, aggregate: tree.Aggregate) -> Column:
+        """An aggregate that was kept on the way."""
+        kinds = self.matches.program.subscription.attributes
+        kind = Type.INT if aggregate.attribute is None else kinds.get(aggregate.attribute, Type.NULL)
+        first, *count = registers_of(aggregate)
+        if aggregate.function == "count":
+            counted = self._register(first, Type.INT)
+            return Column(Type.INT, np.where(counted.nulls, 0, counted.values), no_nulls(len(counted.values)))
+        found = self._register(first, kind)
+        if not count:
+            return found
+        counts = self._register(count[0], Type.INT)
+        return _mean(found.values, np.where(counts.nulls, 0, counts.values), kind, found.nulls)
 
     def _running(self, aggregate: tree.Aggregate, mine: Ints) -> Column:
         """An aggregate over the events that are seen, which are others for each row."""
@@ -425,7 +442,8 @@ class _Gathering:
         return _aggregated(aggregate.function, owner[known], values.values[known], values.kind, count, matches.strings)
 
 
-def _retyped(column: Column, kind: Type) -> Column:
+def _retyped(column: Column | None, kind: Type) -> Column:
+    assert column is not None
     if column.kind is Type.INT and kind is Type.FLOAT:
         return Column(kind, column.values.astype(np.float64), column.nulls)
     return Column(kind, column.values, column.nulls)
@@ -449,12 +467,16 @@ def _aggregated(function: str, owner: Ints, values: NDArray[Any], kind: Type, co
         _add_ints(owner, values, totals, bad)
     if function == "sum":
         return Column(kind, totals, unknown | bad)
+    return _mean(totals, counts, kind, unknown | bad)
+
+
+def _mean(totals: NDArray[Any], counts: Ints, kind: Type, nulls: Flags) -> Column:
     means = totals / np.maximum(counts, 1)
     if kind is not Type.FLOAT:
         # A long sum is divided exactly, as Python does it, and not as the float nearest to it.
-        for i in np.flatnonzero(np.abs(totals) >= 2**53).tolist():
+        for i in np.flatnonzero((np.abs(totals) >= 2**53) & ~nulls).tolist():
             means[i] = int(totals[i]) / max(1, int(counts[i]))
-    return Column(Type.FLOAT, means, unknown | bad | ~np.isfinite(means))
+    return Column(Type.FLOAT, means, nulls | ~np.isfinite(means))
 
 
 def _extreme(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from foretell.events.read import Loaded
 from foretell.events.types import Scalar, Type, format_timestamp
-from foretell.filter.columns import Column, Strings, from_arrow
+from foretell.filter.columns import Column, Strings, from_arrow, no_nulls
 from foretell.filter.predicates import Events
 
 Ints = NDArray[np.int64]
@@ -58,21 +58,28 @@ class Order:
             return inputs
         floats = any(one.schema.time_type is Type.FLOAT for one in loaded.values())
         ends = [i.events.time.values.astype(np.float64 if floats else np.int64, copy=False) for i in inputs.values()]
-        sizes = [len(i) for i in inputs.values()]
-        end = np.concatenate(ends)
-        if len(inputs) == 1 and next(iter(loaded.values())).schema.order is None:
-            by = np.arange(len(end)) if (end[1:] >= end[:-1]).all() else np.argsort(end, kind="stable")
+        by = self._in_order(loaded, ends)
+        place = 2 * self.count
+        self.count += sum(len(end) for end in ends)
+        places = np.arange(place, 2 * self.count, 2, dtype=np.int64)
+        if by is None:
+            self._times = ends[0]
         else:
-            by = self._sorted(loaded, end, sizes)
-        sequence = np.empty(len(by), np.int64)
-        sequence[by] = self.count + np.arange(len(by))
-        self.count += len(by)
-        self._times = end[by]
+            self._times = np.concatenate(ends)[by]
+            places[by] = places.copy()
         first = 0
-        for (name, one), size in zip(list(inputs.items()), sizes, strict=True):
-            inputs[name] = Input(one.events, one.name, 2 * sequence[first : first + size].reshape(-1, 1))
-            first += size
+        for name, one in list(inputs.items()):
+            inputs[name] = Input(one.events, one.name, places[first : first + len(one)].reshape(-1, 1))
+            first += len(one)
         return inputs
+
+    def _in_order(self, loaded: Mapping[str, Loaded], ends: list[NDArray[Any]]) -> Ints | None:
+        """The order of all events; None where they stand in it, which is the common case."""
+        alone = len(ends) == 1 and next(iter(loaded.values())).schema.order is None
+        if alone and (ends[0][1:] >= ends[0][:-1]).all():
+            return None
+        end = np.concatenate(ends)
+        return np.argsort(end, kind="stable") if alone else self._sorted(loaded, end, [len(e) for e in ends])
 
     def _sorted(self, loaded: Mapping[str, Loaded], end: NDArray[Any], sizes: list[int]) -> Ints:
         kinds, ties = [], []
@@ -84,9 +91,9 @@ class Order:
         arrival = np.concatenate([np.arange(size) for size in sizes])
         return np.lexsort((arrival, rank, _ranked(ties), np.concatenate(kinds), end))
 
-    def deadline(self, time: int | float) -> int:
-        """The place of what time completes: after every event of that instant, before any later one."""
-        return 2 * (self._before + int(np.searchsorted(self._times, time, side="right"))) - 1
+    def deadlines(self, times: NDArray[Any]) -> Ints:
+        """The places of what time completes: after every event of that instant, before any later one."""
+        return 2 * (self._before + np.searchsorted(self._times, times, side="right")) - 1
 
 
 def deepened(order: Ints, depth: int) -> Ints:
@@ -102,7 +109,7 @@ def _input(name: str, loaded: Loaded, strings: Strings, needed: set[str]) -> Inp
     wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
     columns = {n: from_arrow(table[n], kind, strings) for n, kind in wanted.items()}
     count = table.num_rows
-    stream = Column(Type.STRING, np.full(count, strings.code(name), np.int64), np.zeros(count, np.bool_))
+    stream = Column(Type.STRING, np.broadcast_to(np.int64(strings.code(name)), count), no_nulls(count))
     events = Events(columns, wanted, columns[schema.time], columns[schema.time], stream)
     names = None
     if schema.id is not None:

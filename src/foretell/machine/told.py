@@ -6,22 +6,24 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.notification import Notification
-from foretell.events.types import Scalar, Type, format_timestamp
+from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events
 from foretell.filter.selection import SHIFT
 from foretell.language.checked import CheckedSubscription
+from foretell.machine.bound import Bound, Runs, in_order, matrix
 from foretell.machine.matches import Matches
 from foretell.machine.ordering import Input, deepened
+from foretell.machine.shown import shown_value
 
 Ints = NDArray[np.int64]
-Place = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -52,17 +54,17 @@ class Told:
         """How many notifications these are: of a template, one for each row that a match is of."""
         return len(self) if self.selected is None else int((self.selected & ((1 << SHIFT) - 1)).sum())
 
-    def by_row(self) -> list[Told]:
-        """Of a template that ran as one, each row's own."""
+    @property
+    def members(self) -> tuple[Ints, Ints]:
+        """Of each notification, which match it tells, and to which row of a template that ran as one; -1 to none."""
         if self.selected is None:
-            return [self]
+            return np.arange(len(self)), np.full(len(self), -1, np.int64)
         first, count = self.selected >> SHIFT, self.selected & ((1 << SHIFT) - 1)
-        parts = []
-        for row in range(int(first.min(initial=0)), int((first + count).max(initial=0))):
-            mine = (first <= row) & (row < first + count)
-            if mine.any():
-                parts.append(replace(self.kept(mine), id=self.row_ids[row], selected=None))
-        return parts
+        match = np.repeat(np.arange(len(self)), count)
+        return match, np.arange(len(match)) + np.repeat(first - np.cumsum(count) + count, count)
+
+    def id_of(self, row: int) -> Scalar:
+        return self.id if row < 0 else self.row_ids[row]
 
     def kept(self, keep: NDArray[np.bool_]) -> Told:
         """Only some of them."""
@@ -86,36 +88,18 @@ class Told:
         events = slice(self.matches.starts[i], self.matches.starts[i + 1])
         return tuple(zip(self.matches.position[events].tolist(), self.matches.step[events].tolist()))
 
-    def place(self, i: int) -> Place:
-        """By end, then subscription, then the positions of the events (LANGUAGE section 7)."""
-        bound = self.bound(i)
-        number = (self.id, "") if isinstance(self.id, int | float) else (math.inf, str(self.id))
-        key = json.dumps(self.keys[self.lane[i]], sort_keys=True, default=str)
-        return (
-            self.end[i].item(),
-            self.checked.name,
-            tuple(p for p, _ in bound),
-            tuple(s for _, s in bound),
-            number,
-            key,
-        )
+    @property
+    def all_bound(self) -> Bound:
+        if self.matches is None:
+            nothing = np.zeros(0, np.int64)
+            return Bound(self.lane, np.zeros(len(self) + 1, np.int64), nothing, nothing)
+        return Bound(self.lane, self.matches.starts, self.matches.position, self.matches.step)
 
-    def in_order_of_taking(self) -> Ints | None:
-        """By completion, then by first events; None where that does not settle it."""
-        assert self.matches is not None
-        keys = (self.matches.first, *self.order.T[:0:-1], self.end, self.order[:, 0])
-        by = np.lexsort(keys)
-        same = np.ones(max(0, len(by) - 1), np.bool_)
-        for key in keys:
-            same &= key[by][1:] == key[by][:-1]
-        return None if same.any() else by
+    def in_order_of_taking(self) -> Ints:
+        """By completion, then by the positions of events, then by their steps."""
+        return self.all_bound.order(_completion(self.order, self.end))
 
-    def completion(self, i: int) -> tuple[int | float, ...]:
-        """When it was completed. What time completes between the same two events goes by its end."""
-        first, *rest = self.order[i].tolist()
-        return first, self.end[i].item(), *rest
-
-    def notification(self, i: int) -> Notification:
+    def notification(self, i: int, row: int = -1) -> Notification:
         return Notification(
             subscription=self.checked.name,
             kind="match",
@@ -124,7 +108,7 @@ class Told:
             end=self.end[i].item(),
             probability=1.0,
             horizon=None,
-            id=self.id,
+            id=self.id_of(row),
             bindings={n: self._binding(c, i, self.checked.returns[n]) for n, c in self.returned.items()},
             events={} if self.matches is None else self._names(self.matches, i),
             time_type=self.checked.time,
@@ -132,11 +116,9 @@ class Told:
 
     def _names(self, matches: Matches, i: int) -> dict[str, Any]:
         names: dict[str, Any] = dict.fromkeys(self.checked.positive)
-        history = matches.history
-        for position, step in self.bound(i):
-            at = position - history.base
-            called = None if history.name is None else history.name[at]
-            name = int(history.number[at]) if called is None else called
+        events = slice(matches.starts[i], matches.starts[i + 1])
+        called = matches.history.names(matches.position[events])
+        for name, step in zip(called, matches.step[events].tolist(), strict=True):
             step_name = self.checked.positive[step]
             if self.checked.steps[step_name].shape.repeated:
                 names[step_name] = [*(names[step_name] or []), name]
@@ -151,16 +133,93 @@ class Told:
         return shown
 
 
+@dataclass(frozen=True)
+class _Notifications:
+    """All notifications of several results: of which result each is, of which of its matches, and to which row."""
+
+    told: Sequence[Told]
+    result: Ints
+    match: Ints
+    row: Ints
+
+    @classmethod
+    def of(cls, told: Sequence[Told]) -> _Notifications:
+        members = [one.members for one in told]
+        result = np.repeat(np.arange(len(told)), [len(match) for match, _ in members])
+        return cls(told, result, _concatenated([m for m, _ in members]), _concatenated([row for _, row in members]))
+
+    @cached_property
+    def at(self) -> Ints:
+        """Where the match of each stands when those of all results stand in a row."""
+        return np.cumsum([0, *map(len, self.told)])[self.result] + self.match
+
+    def order(self, before: Sequence[NDArray[Any]]) -> Ints:
+        """By some columns, the positions of events, their steps, then by id and key (decision 0002, item 23)."""
+        bound = [one.all_bound for one in self.told]
+        first = np.cumsum([0, *(len(b.position) for b in bound)])
+        begin = _concatenated([b.starts[:-1] + f for b, f in zip(bound, first)])[self.at]
+        end = _concatenated([b.starts[1:] + f for b, f in zip(bound, first)])[self.at]
+        events = _concatenated([b.position for b in bound]), _concatenated([b.step for b in bound])
+        after = matrix([self._ids(), self._keys()], len(self.at))
+        return in_order(matrix(before, len(self.at)), Runs(begin, end, *events), after)
+
+    def ends(self) -> NDArray[Any]:
+        return _ends([one.end for one in self.told])[self.at]
+
+    def names(self) -> Ints:
+        return _ranks([one.checked.name for one in self.told])[self.result]
+
+    def _ids(self) -> Ints:
+        """Numbers by size, before texts."""
+        rows = max((len(one.row_ids) for one in self.told), default=0) + 1
+        distinct, which = np.unique(self.result * rows + self.row + 1, return_inverse=True)
+        return _ranks([_number(self.told[k // rows].id_of(k % rows - 1)) for k in distinct.tolist()])[which]
+
+    def _keys(self) -> Ints:
+        """Matches of the same events are of one lane, so only what has none is told apart by its key."""
+        silent = np.array([one.matches is None for one in self.told], np.bool_)[self.result]
+        lanes = max((len(one.keys) for one in self.told), default=0)
+        lane = np.where(silent, _concatenated([one.lane for one in self.told])[self.at], 0)
+        distinct, which = np.unique(self.result * lanes + lane, return_inverse=True)
+        keys = [self.told[k // lanes].keys[k % lanes] for k in distinct.tolist()] if silent.any() else []
+        texts = [json.dumps(key, sort_keys=True, default=str) for key in keys]
+        return _ranks(texts)[which] if texts else np.zeros(len(which), np.int64)
+
+
+def _concatenated(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _completion(order: Ints, end: NDArray[Any]) -> list[NDArray[Any]]:
+    """When it was completed. What time completes between the same two events goes by its end."""
+    return [order[:, 0], end, *order.T[1:]]
+
+
+def _number(name: Scalar) -> tuple[int | float, str]:
+    return (name, "") if isinstance(name, int | float) else (math.inf, str(name))
+
+
+def _ranks(values: Sequence[Any]) -> Ints:
+    rank = {value: number for number, value in enumerate(sorted(set(values)))}
+    return np.array([rank[value] for value in values], np.int64)
+
+
+def _ends(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Times as they are; where some are INT and others FLOAT as ranks, since not every INT is a FLOAT."""
+    if len({part.dtype for part in parts}) > 1:
+        return _ranks([end for part in parts for end in part.tolist()])
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
 def derived(told: Sequence[Told], rank: int) -> Input:
     """The results of a statement as events, each directly after what completed it, for the statements that read it."""
     checked, strings = told[0].checked, told[0].strings
-    told = [one for some in told for one in some.by_row()] or [told[0].kept(np.zeros(len(told[0]), np.bool_))]
-    placed = sorted((one.completion(i), one.place(i), n, i) for n, one in enumerate(told) for i in range(len(one)))
-    starts = np.cumsum([0, *(len(one) for one in told)])
-    by = np.array([starts[n] + i for _, _, n, i in placed], np.int64)
-    count = len(by)
+    every = _Notifications.of(told)
     depth = max(one.order.shape[1] for one in told) + 2
-    order = np.concatenate([deepened(one.order, depth) for one in told])[by]
+    order = np.concatenate([deepened(one.order, depth) for one in told])
+    by = every.at[every.order(_completion(order[every.at], every.ends()))]
+    count = len(by)
+    order = order[by]
     level = np.argmax(order == -1, axis=1) if count else np.zeros(0, np.int64)
     number = np.arange(count)
     order[number, level] = rank
@@ -180,26 +239,12 @@ def derived(told: Sequence[Told], rank: int) -> Input:
 
 def rows(told: Sequence[Told]) -> list[Notification]:
     """All notifications, in their order."""
-    told = [one for some in told for one in some.by_row()]
-    placed = sorted((one.place(i), n, i) for n, one in enumerate(told) for i in range(len(one)))
-    return [told[n].notification(i) for _, n, i in placed]
-
-
-def shown_value(column: Column, at: int, strings: Strings) -> Scalar:
-    """A value as a notification carries it."""
-    if column.nulls[at]:
-        return None
-    value = column.values[at].item()
-    match column.kind:
-        case Type.STRING:
-            return strings.text(value)
-        case Type.BOOL:
-            return bool(value)
-        case Type.TIMESTAMP:
-            return format_timestamp(value)
-        case Type.DURATION:
-            return float(value) / 1_000_000
-    return value  # type: ignore[no-any-return]
+    every = _Notifications.of(told)
+    by = every.order([every.ends(), every.names()])
+    return [
+        told[n].notification(i, row)
+        for n, i, row in zip(every.result[by].tolist(), every.match[by].tolist(), every.row[by].tolist())
+    ]
 
 
 def _attribute(parts: list[Column], by: Ints, kind: Type) -> Column:

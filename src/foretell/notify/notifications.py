@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from foretell.events.notification import Notification
 from foretell.events.read import BadEvent
+from foretell.events.waiting import LateEvent
 from foretell.notify.rows import to_table
 
 
@@ -17,13 +18,15 @@ from foretell.notify.rows import to_table
 class Notifications(Sequence[Notification]):
     """A sequence of notifications.
 
-    `bad` are the malformed events, `totals` the events read of each stream, `notes` what a user should know of the run.
+    `bad` are the malformed events, `totals` the events read of each stream, `notes` what a user should know of the run,
+    `late` the events that came later than LATE BY allows.
     """
 
     rows: tuple[Notification, ...]
     bad: tuple[BadEvent, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    late: tuple[LateEvent, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Notification: ...

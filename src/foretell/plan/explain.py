@@ -10,17 +10,22 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.automaton import Edge
-from foretell.plan.program import Program, UnsupportedError, build, selection_of
+from foretell.plan.program import Machine, Program, UnsupportedError
+from foretell.plan.registers import Hashed
+from foretell.plan.selection import selection_of
+from foretell.plan.sharing import Shared
+from foretell.plan.strategy import choose
 from foretell.plan.terms import Done, Link, threads
 
 
 @dataclass(frozen=True)
 class ExplainedState:
-    """A state: what it waits under, and what it is over with."""
+    """A state: what it waits under, and by which value of an event its partial matches are found."""
 
     number: int
     waits: tuple[str, ...]
     final: bool
+    found_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,23 +68,25 @@ def explain(subscription: CheckedSubscription, parameters: Mapping[str, Type] | 
         if isinstance(subscription.pattern, tree.Silence):
             return _explained(subscription, None, "a clock for each lane", "a negation alone waits for no events")
         selected = selection_of(subscription) is not None
-        program = build(subscription, _Codes(), parameters, selected=selected)
+        shared = Shared(_Codes(), subscription.simultaneous, subscription.time)
+        _, program = shared.add(subscription, parameters, selected=selected)
     except UnsupportedError as error:
         return _explained(subscription, None, "the reference", f"the compiled engine does not run {error} yet")
-    return _explained(subscription, program, strategy, why)
+    return _explained(subscription, (program, shared.machine()), strategy, why)
 
 
 def _strategy(subscription: CheckedSubscription) -> tuple[str, str]:
+    chosen = choose(subscription)
     if subscription.tree.table is None:
-        return "instances with registers", "an event touches only the states whose operators or edges may want it"
+        return chosen.name, chosen.why
     if selection_of(subscription) is not None:
         return (
-            "instances with registers, one machine for all rows",
-            "the parameters only select the first event, by equalities and at most one bound",
+            f"{chosen.name}, one machine for all rows",
+            f"{chosen.why}; the parameters only select the first event, by equalities and at most one bound",
         )
     return (
-        "instances with registers, a machine for each row",
-        "the parameters do more than select the first event by equalities and one bound",
+        f"{chosen.name}, a machine for each row",
+        f"{chosen.why}; the parameters do more than select the first event by equalities and one bound",
     )
 
 
@@ -93,13 +100,18 @@ class _Codes:
         return self._codes.setdefault(text, len(self._codes))
 
 
-def _explained(subscription: CheckedSubscription, program: Program | None, strategy: str, why: str) -> Explained:
+def _explained(
+    subscription: CheckedSubscription, planned: tuple[Program, Machine] | None, strategy: str, why: str
+) -> Explained:
     states: tuple[ExplainedState, ...] = ()
     edges: tuple[ExplainedEdge, ...] = ()
     final: tuple[str, ...] = ()
-    if program is not None:
+    numbers = (0, 0, 0)
+    if planned is not None:
+        program, machine = planned
+        numbers = len(machine.predicates), len(machine.columns), machine.slots
         states = tuple(
-            ExplainedState(i, tuple(map(_link, threads(s.term))), isinstance(s.term, Done))
+            ExplainedState(i, tuple(map(_link, threads(s.term))), isinstance(s.term, Done), _key(machine, i))
             for i, s in enumerate(program.automaton.states)
         )
         edges = tuple(_edge(e) for e in program.automaton.edges)
@@ -115,11 +127,20 @@ def _explained(subscription: CheckedSubscription, program: Program | None, strat
         states,
         edges,
         final,
-        len(program.predicates) if program else 0,
-        len(program.columns) if program else 0,
-        len(program.registers) if program else 0,
+        *numbers,
         tuple(_warnings(subscription)),
     )
+
+
+def _key(machine: Machine, state: int) -> str | None:
+    """What a state's instances are hashed by."""
+    keys = machine.arrays[22]
+    assert not isinstance(keys, int)
+    if keys[state] < 0:
+        return None
+    hashed = machine.columns[int(keys[state])]
+    assert isinstance(hashed, Hashed)
+    return expression_text(hashed.expression)
 
 
 def _link(link: Link) -> str:
@@ -174,7 +195,8 @@ def as_text(explained: Explained) -> str:
         target = "match" if explained.states[edge.target].final else str(edge.target)
         asked = f" if {' AND '.join(edge.judged)}" if edge.judged else ""
         lines.append(f"  {source} -{edge.step}-> {target}{asked}")
-    lines += [f"  {number} waits for {text}" for number, text in waits.items()]
+    found = {s.number: f", found by {s.found_by}" if s.found_by else "" for s in explained.states}
+    lines += [f"  {number} waits for {text}{found[number]}" for number, text in waits.items()]
     lines += [f"  on the finished match: {text}" for text in explained.finally_judged]
     lines += [f"  warning: {text}" for text in explained.warnings]
     return "\n".join(lines)

@@ -38,6 +38,7 @@ class Every(tree.Expression):
     step: str
     index: int
     conditions: tuple[tree.Expression, ...] = ()
+    binders: tuple[tree.Expression, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,30 +66,62 @@ class Began(tree.Expression):
 
 
 @dataclass(frozen=True)
+class Hashed(tree.Expression):
+    """The number of an expression's value among those of its lane: a column by which instances are found."""
+
+    expression: tree.Expression
+    kind: Type
+
+
+@dataclass(frozen=True)
 class Register:
     """What a register holds: of which step, which expression of its event, and which one (the first, the latest)."""
 
-    kind: str  # position, first, last, previous, variable, began, count, known, sum, min, max
+    kind: str  # position, first, last, previous, variable, began, count, known, sum, min, max, leading, ticks, where
     step: str = ""
     expression: tree.Expression | None = None
 
 
+#: Registers that belong to a variable, not to a step.
+OF_VARIABLES = ("variable", "bucket of variable")
+
+
+@dataclass
+class Store:
+    """The columns and slots of one machine, numbered as they are asked for.
+
+    Subscriptions call the same steps by different names; here they go by their numbers, so that what is equal in two
+    subscriptions lies in one slot.
+    """
+
+    columns: dict[tree.Expression, int] = field(default_factory=dict)
+    slots: dict[tuple[Register, Type], int] = field(default_factory=dict)
+
+
 @dataclass
 class Registers:
-    """The columns and registers of one subscription, numbered as they are asked for."""
+    """The columns and registers of one subscription, in the store of its machine."""
 
     subscription: CheckedSubscription
     parameters: dict[str, Type] = field(default_factory=dict)
-    columns: dict[tree.Expression, int] = field(default_factory=dict)
+    store: Store = field(default_factory=Store)
     registers: dict[Register, int] = field(default_factory=dict)
     types: dict[Register, Type] = field(default_factory=dict)
 
     def column(self, expression: tree.Expression) -> int:
-        return self.columns.setdefault(expression, len(self.columns))
+        return self.store.columns.setdefault(expression, len(self.store.columns))
 
     def register(self, register: Register, kind: Type) -> int:
-        self.types[register] = kind
-        return self.registers.setdefault(register, len(self.registers))
+        if register not in self.registers:
+            common = self._numbered(register), kind
+            self.registers[register] = self.store.slots.setdefault(common, len(self.store.slots))
+            self.types[register] = kind
+        return self.registers[register]
+
+    def _numbered(self, register: Register) -> Register:
+        names = self.subscription.variables if register.kind in OF_VARIABLES else self.subscription.steps
+        number = list(names).index(register.step) if register.step in names else -1
+        return replace(register, step=str(number))
 
     def event_type(self, expression: tree.Expression) -> Type:
         """The type of an expression about one event."""

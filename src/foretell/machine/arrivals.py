@@ -1,0 +1,332 @@
+"""One subscription at work with arrival lists: what foretell.machine.backwards walks through, with room to grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Type
+from foretell.filter.columns import Column, Strings
+from foretell.filter.predicates import Events, answers
+from foretell.filter.selection import Selection
+from foretell.language.tree import Expression
+from foretell.machine import backwards
+from foretell.machine.backwards import END, FRONT, FULL_RING, IDLE, LACKING, LEVEL, MATCHES
+from foretell.machine.history import Piece
+from foretell.machine.numbering import Numbering
+from foretell.machine.stage import NO_NODES, Found
+from foretell.plan.arrivals import ArrivalPlan
+from foretell.plan.registers import Known, Register, Selected, Start
+
+Ints = NDArray[np.int64]
+Arrays: TypeAlias = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The events of a batch that some step may want: `rows` are their places in it, all else is theirs alone."""
+
+    rows: Ints
+    lane: Ints
+    events: Arrays
+    words: Ints
+    nulls: NDArray[np.uint8]
+
+
+@dataclass
+class Arrivals:
+    """The arrivals of one subscription, to be used as a foretell.machine.stage.Stage is.
+
+    `most` is how many matches are handed over at once: one event may complete very many.
+    """
+
+    plan: ArrivalPlan
+    strings: Strings
+    parameters: Mapping[str, Column] = field(default_factory=dict)
+    selection: Selection | None = None
+    capacity: int = 1024
+    most: int = 65_536
+    ring: Arrays = field(init=False)
+    heads: Ints = field(init=False)
+    latest: tuple[Ints, Ints] = field(init=False)
+    keys: Numbering = field(init=False)
+    counters: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        subscription, finals = self.plan.program.subscription, self.plan.program.finals
+        self._time = np.float64 if subscription.time is Type.FLOAT else np.int64
+        self._windowed = subscription.within is not None
+        self._within = self._time(subscription.within or 0)
+        self._last = len(self.plan.steps) - 1
+        self._kinds = {key: i for i, key in enumerate(dict.fromkeys([(), *self.plan.keys]))}
+        self.counters = np.array([0, 0, 0, 0, IDLE], np.int64)
+        self.ring = self._new_ring(1 << max(self.capacity, self._last + 1).bit_length())
+        self.keys = Numbering()
+        self.heads, self.latest = self._new_heads(0), (self._new_latest(0), self._new_latest(0))
+        self._search = *(np.zeros(self._last, np.int64) for _ in range(2)), np.zeros(len(finals), np.int64)
+        self._slots = np.zeros((1, self.plan.slots), np.int64), np.ones((1, self.plan.slots), np.uint8)
+
+    def __len__(self) -> int:
+        """How many arrivals are held."""
+        return int(self.counters[END] - self.counters[FRONT])
+
+    @property
+    def alive(self) -> int:
+        return len(self)
+
+    @property
+    def oldest(self) -> int | None:
+        """The position of the earliest event that is kept; None where there is none."""
+        return int(self.ring[0][self.counters[FRONT] & (len(self.ring[0]) - 1)]) if len(self) else None
+
+    # ── a batch ──
+
+    def feed(self, piece: Piece, lane_count: int, now: int | float) -> Found:
+        """The matches that the events of a batch complete, in the order of their last events."""
+        batch = self._batch(piece.events, piece.lane, lane_count, piece.base)
+        parts = list(self._outputs(batch, now))
+        whole = parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+        return self._found(whole, batch, piece.base)
+
+    def _outputs(self, batch: _Batch, now: int | float) -> Iterator[Arrays]:
+        """Matches as the kernel writes them down: row of the last event, rows of the template, slots."""
+        done, count = 0, len(batch.rows)
+        size = max(1024, count)
+        while True:
+            output = self._output(min(self.most, size))
+            done = self._run(batch, done, output)
+            yield tuple(part[: self.counters[MATCHES]] for part in output)
+            if done == count:
+                break
+            size *= 4
+        if self._windowed:
+            backwards.expire(self._time(now), self._within, self._given_ring(), self.counters)
+
+    def _run(self, batch: _Batch, done: int, output: Arrays) -> int:
+        """Goes on until all is done or the output is full; returns where."""
+        count, code = len(batch.rows), self.plan.code.code
+        depth = max(1, code.depth)
+        stacks = (np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8))
+        slots, slot_nulls = self._slots
+        parameters = self._parameter_words()
+        self.counters[MATCHES] = 0
+        while done < count:
+            done = backwards.run_arrivals(
+                done,
+                count,
+                self._windowed,
+                self._within,
+                self.plan.arrays,
+                (code.ops, code.constants_f, code.constants_i, self.strings.offsets, self.strings.data),
+                batch.events,
+                (batch.words.view(np.float64), batch.words, batch.nulls),
+                parameters,
+                self._given_ring(),
+                (self.heads, *self.latest),
+                self._search,
+                (slots.view(np.float64), slots, slot_nulls),
+                output,
+                self.counters,
+                stacks,
+            )
+            if done < count and self.counters[LACKING] != FULL_RING:
+                break
+            if done < count:
+                self._grow_ring()
+        return done
+
+    def _batch(self, events: Events, lane: Ints, lane_count: int, first_position: int) -> _Batch:
+        """What the kernel reads of a batch, without the events that no step wants: often that is most of them."""
+        given: dict[Expression, NDArray[np.bool_]] = {}
+        template_rows = None
+        if self.selection is not None:
+            template_rows = self.selection.rows(events, self.strings)
+            given[Selected()] = template_rows != 0
+        flags = answers(self.plan.predicates, events, self.strings, given)
+        for key, kind in self._kinds.items():
+            if kind:
+                flags[[k == key for k in self.plan.keys]] &= self._agreeing(key, events)
+        rows = np.flatnonzero(np.bitwise_or.reduce(flags, axis=0))
+        flags = np.ascontiguousarray(flags[:, rows])
+        lanes = np.ascontiguousarray(lane[rows])
+        columns = [self._column(expression, events, rows) for expression in self.plan.columns]
+        words, nulls = np.zeros((len(columns), len(rows)), np.int64), np.zeros((len(columns), len(rows)), np.uint8)
+        for i, column in enumerate(columns):
+            words[i], nulls[i] = np.ascontiguousarray(column.values).view(np.int64), column.nulls
+        given_events = (
+            self._buckets(events, rows, lanes, flags),
+            np.array([self._kinds[key] for key in self.plan.keys], np.int64),
+            lanes,
+            events.time.values[rows],
+            events.start.values[rows],
+            rows + first_position,
+            flags,
+            np.zeros(len(rows), np.int64) if template_rows is None else template_rows[rows],
+        )
+        self._room_for_lists(lane_count)
+        return _Batch(rows, lanes, given_events, words, nulls)
+
+    def _column(self, expression: Expression, events: Events, rows: Ints) -> Column:
+        column = self._worth(expression, events)
+        count = len(events)
+        return Column(
+            column.kind, np.broadcast_to(column.values, count)[rows], np.broadcast_to(column.nulls, count)[rows]
+        )
+
+    def _worth(self, expression: Expression, events: Events) -> Column:
+        match expression:
+            case Start():
+                return events.start
+            case Known(attribute=name):
+                attribute = events.attributes.get(name)
+                nothing = np.zeros(1, np.bool_)
+                return Column(Type.INT, (nothing if attribute is None else ~attribute.nulls).astype(np.int64), nothing)
+        return events.worth(expression, self.strings)
+
+    # ── keys ──
+
+    def _agreeing(self, key: tuple[Expression, ...], events: Events) -> NDArray[np.bool_]:
+        """Which events have a key that another may agree with: NULL never agrees, nor does what is no number."""
+        agreeing = np.ones(len(events), np.bool_)
+        for column in (self._worth(expression, events) for expression in key):
+            agreeing &= ~column.nulls
+            if column.kind is Type.FLOAT:
+                agreeing &= ~np.isnan(column.values)
+        return agreeing
+
+    def _buckets(self, events: Events, rows: Ints, lane: Ints, flags: NDArray[np.uint8]) -> Ints:
+        """For each kind of key the number of the list in which each event stands; the first kind is the lane."""
+        buckets = np.zeros((len(self._kinds), len(rows)), np.int64)
+        buckets[0] = lane
+        self._sweep(len(rows))
+        for key, kind in self._kinds.items():
+            if kind:
+                mine = np.flatnonzero(flags[[k == key for k in self.plan.keys]].any(axis=0))
+                columns = [self._column(expression, events, rows[mine]) for expression in key]
+                words = np.stack([lane[mine], *map(_words, columns)], axis=1)
+                starts = np.arange(len(mine) + 1) * words.shape[1]
+                buckets[kind, mine] = self.keys.of(starts, words.reshape(-1))
+        return buckets
+
+    def _sweep(self, more: int) -> None:
+        """Forgets the keys whose arrivals are all gone, when room for more would have to be made and if it helps."""
+        count = len(self.keys)
+        if not count or count + more <= len(self.heads):
+            return
+        alive = (self.heads[:count] >= self.counters[FRONT]).any(axis=1)
+        kept = int(alive.sum())
+        if 2 * kept > count:
+            return
+        self.keys.keep(alive)
+        for lists in (self.heads, self.latest[0]):
+            lists[:kept] = lists[:count][alive]
+            lists[kept:] = -1
+
+    # ── room ──
+
+    def _new_ring(self, size: int) -> Arrays:
+        return (
+            np.zeros(size, np.int64),  # position
+            np.zeros(size, self._time),  # start
+            np.zeros(size, self._time),  # the latest start of a match up to it
+            np.full(size, -1, np.int64),  # the arrival before it
+            np.full(size, -1, np.int64),  # the newest one of the step before
+            np.full(size, -1, np.int64),  # the latest absence before it
+            np.zeros((self.plan.width, size), np.int64),  # values
+            np.zeros((self.plan.width, size), np.uint8),  # which of them are NULL
+        )
+
+    def _given_ring(self) -> Arrays:
+        *links, values, nulls = self.ring
+        return (*links, values.view(np.float64), values, nulls)
+
+    def _grow_ring(self) -> None:
+        self._fill_ring(self._held(), 2 * len(self.ring[0]))
+
+    def _held(self) -> Arrays:
+        """The ring's arrivals from the front to the end."""
+        held = np.arange(self.counters[FRONT], self.counters[END]) & (len(self.ring[0]) - 1)
+        return tuple(part[..., held] for part in self.ring)
+
+    def _fill_ring(self, held: Arrays, size: int) -> None:
+        self.ring = self._new_ring(size)
+        places = np.arange(self.counters[FRONT], self.counters[END]) & (size - 1)
+        for part, values in zip(self.ring, held, strict=True):
+            part[..., places] = values
+
+    def _new_heads(self, count: int) -> Ints:
+        return np.full((count, self._last), -1, np.int64)
+
+    def _new_latest(self, count: int) -> Ints:
+        return np.full((count, len(self.plan.predicates) - self._last - 1), -1, np.int64)
+
+    def _room_for_lists(self, lane_count: int) -> None:
+        by_key, by_lane = self.latest
+        lists = len(self.keys) if len(self._kinds) > 1 else lane_count
+        if lists > len(self.heads):
+            more = max(lists, 2 * len(self.heads)) - len(self.heads)
+            self.heads = np.concatenate([self.heads, self._new_heads(more)])
+            by_key = np.concatenate([by_key, self._new_latest(more)])
+        if lane_count > len(by_lane):
+            more = max(lane_count, 2 * len(by_lane)) - len(by_lane)
+            by_lane = np.concatenate([by_lane, self._new_latest(more)])
+        self.latest = by_key, by_lane
+
+    def _parameter_words(self) -> Arrays:
+        """The row of the FOR EACH table, as the kernel reads it."""
+        words = np.array([c.values[:1].view(np.int64)[0] for c in self.parameters.values()], np.int64).reshape(1, -1)
+        nulls = np.array([c.nulls[0] for c in self.parameters.values()], np.uint8).reshape(1, -1)
+        return words.view(np.float64), words, nulls
+
+    # ── matches ──
+
+    def _output(self, size: int) -> Arrays:
+        width = len(self.plan.program.finals)
+        return np.empty(size, np.int64), np.empty(size, np.int64), np.empty((size, width), np.int64)
+
+    def _found(self, output: Arrays, batch: _Batch, first_position: int) -> Found:
+        row, template_rows, slots = output
+        return Found(
+            np.zeros(len(row), np.int64),
+            batch.lane[row],
+            batch.rows[row] + first_position,
+            slots[:, self.plan.program.finals[Register("position", self.plan.steps[0])]],
+            np.full(len(row), -1, np.int64),
+            template_rows,
+            slots,
+            np.zeros(slots.shape, np.uint8),
+            NO_NODES,
+        )
+
+    # ── state ──
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that a later batch needs, as arrays. Between batches no walk is under way."""
+        ring = {f"ring.{i}": part for i, part in enumerate(self._held())}
+        keys = {f"keys.{name}": part for name, part in self.keys.state().items()}
+        by_key, by_lane = self.latest
+        lists = {"heads": self.heads.copy(), "latest": by_key.copy(), "lane_latest": by_lane.copy()}
+        return {"numbers": self.counters[[FRONT, END]], **keys, **lists, **ring}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.counters[[FRONT, END]] = state["numbers"]
+        self.counters[LEVEL] = IDLE
+        self.keys.restore(
+            {name.removeprefix("keys."): part for name, part in state.items() if name.startswith("keys.")}
+        )
+        self.heads = state["heads"].copy()
+        self.latest = state["latest"].copy(), state["lane_latest"].copy()
+        size = len(self.ring[0])
+        while size < len(self) + self._last:
+            size *= 2
+        self._fill_ring(tuple(state[f"ring.{i}"] for i in range(len(self.ring))), size)
+
+
+def _words(column: Column) -> Ints:
+    """Values as words: equal ones are the same."""
+    values = column.values + 0.0 if column.kind is Type.FLOAT else column.values  # -0.0 is 0.0
+    return np.ascontiguousarray(values).view(np.int64)

@@ -1,0 +1,157 @@
+"""Lanes by the values of their PER attributes, numbered as they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.compiled import compiled
+from foretell.events.types import Type
+from foretell.filter.columns import Column, may_be_null, no_nulls
+
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+
+
+class Lanes:
+    """An open-addressed table of lane numbers; what a lane's key is lies in one row of words.
+
+    A word is a value's 64 bits; with NULLs there is one more word for each value, which tells whether it is NULL.
+    """
+
+    def __init__(self, kinds: Sequence[Type]) -> None:
+        self.kinds = tuple(kinds)
+        self.count = 0 if kinds else 1
+        self.keys: Ints = np.zeros((16, 2 * len(self.kinds)), np.int64)
+        self.lengths: Ints = np.zeros(16, np.int64)
+        self._table: Numbers = np.full(64, -1, np.int32)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def of(self, columns: Sequence[Column], count: int) -> Ints:
+        """The lane of each event."""
+        return self.numbered(columns, count)[0]
+
+    def numbered(self, columns: Sequence[Column], count: int) -> tuple[Ints, Ints]:
+        """The lane of each event, and its number there, going on from the batches before."""
+        if not self.kinds:
+            first = int(self.lengths[0])
+            self.lengths[0] += count
+            return np.zeros(count, np.int64), np.arange(first, first + count, dtype=np.int64)
+        values = np.stack([_words(c) for c in columns]) if len(columns) > 1 else _words(columns[0]).reshape(1, -1)
+        known = not any(may_be_null(c.nulls) for c in columns)
+        nulls = no_nulls(count).reshape(1, -1) if known else np.stack([c.nulls for c in columns])
+        lanes, numbers = np.empty(count, np.int64), np.empty(count, np.int64)
+        done = 0
+        while done < count:
+            if 2 * self.count >= len(self._table) - 1:
+                self._grow_table()
+            if self.count >= len(self.lengths):
+                self._grow_lanes()
+            done, self.count = _number(
+                values, nulls, known, done, lanes, numbers, self.keys, self.lengths, self._table, self.count
+            )
+        return lanes, numbers
+
+    def key(self, lane: int) -> list[tuple[Type, Any]]:
+        """The values of a lane's key with their types; None for NULL."""
+        found: list[tuple[Type, Any]] = []
+        for i, kind in enumerate(self.kinds):
+            null, word = self.keys[lane, 2 * i], self.keys[lane, 2 * i + 1 : 2 * i + 2]
+            value = word.view(np.float64) if kind is Type.FLOAT else word
+            found.append((kind, None if null else value[0].item()))
+        return found
+
+    def state(self) -> dict[str, Any]:
+        return {"count": self.count, "keys": self.keys[: self.count], "lengths": self.lengths[: max(1, self.count)]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.count, self.keys, self.lengths = state["count"], state["keys"], state["lengths"]
+        self._grow_lanes()
+        self._table = np.full(64, -1, np.int32)
+        while 2 * self.count >= len(self._table) - 1:
+            self._grow_table()
+
+    def _grow_lanes(self) -> None:
+        more = max(16, len(self.lengths))
+        self.keys = np.concatenate([self.keys, np.zeros((more, self.keys.shape[1]), np.int64)])
+        self.lengths = np.concatenate([self.lengths, np.zeros(more, np.int64)])
+
+    def _grow_table(self) -> None:
+        self._table = np.full(4 * len(self._table), -1, np.int32)
+        _enter(self.keys, self.count, self._table)
+
+
+def _words(column: Column) -> Ints:
+    values = column.values
+    if column.kind is Type.FLOAT:
+        values = values + 0.0  # -0.0 is 0.0
+    if may_be_null(column.nulls):
+        values = np.where(column.nulls, 0, values)
+    return np.ascontiguousarray(values).view(np.int64)
+
+
+@compiled
+def _mixed(mixed: Any, word: Any) -> Any:
+    mixed = (mixed ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> np.uint64(32))
+
+
+@compiled
+def _enter(keys: Ints, count: int, table: Numbers) -> None:
+    """Puts all lanes into an empty table."""
+    mask = np.uint64(table.size - 1)
+    for lane in range(count):
+        mixed = np.uint64(0)
+        for k in range(keys.shape[1] // 2):
+            mixed = _mixed(mixed, keys[lane, 2 * k + 1] + keys[lane, 2 * k])
+        at = np.int64(mixed & mask)
+        while table[at] >= 0:
+            at = (at + 1) & np.int64(mask)
+        table[at] = lane
+
+
+@compiled
+def _number(
+    values: Any, nulls: Any, known: bool, done: int, lanes: Ints, numbers: Ints, keys: Ints, lengths: Ints,
+    table: Numbers, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Looks keys up and enters new ones, as long as the table is at most half full and there is room for a lane."""
+    mask = np.uint64(table.size - 1)
+    width = values.shape[0]
+    for i in range(done, lanes.size):
+        mixed = np.uint64(0)
+        for k in range(width):
+            mixed = _mixed(mixed, values[k, i] + (0 if known else nulls[k, i]))
+        at = np.int64(mixed & mask)
+        lane = np.int64(-1)
+        while True:
+            lane = table[at]
+            if lane < 0:
+                break
+            same = True
+            for k in range(width):
+                if keys[lane, 2 * k + 1] != values[k, i] or keys[lane, 2 * k] != (0 if known else nulls[k, i]):
+                    same = False
+                    break
+            if same:
+                break
+            at = (at + 1) & np.int64(mask)
+        if lane < 0:
+            if 2 * count >= table.size - 1 or count >= lengths.size:
+                return i, count
+            lane = np.int64(count)
+            for k in range(width):
+                keys[lane, 2 * k + 1] = values[k, i]
+                keys[lane, 2 * k] = 0 if known else nulls[k, i]
+            lengths[lane] = 0
+            table[at] = lane
+            count += 1
+        lanes[i] = lane
+        numbers[i] = lengths[lane]
+        lengths[lane] += 1
+    return lanes.size, count

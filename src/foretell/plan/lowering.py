@@ -1,0 +1,559 @@
+"""A subscription's automaton in the numbers of its machine: predicates, code, slots, and what each edge keeps.
+
+Conditions about the event alone are *static*: they have numbers and are answered by the filter for whole batches. The
+others become code. What the kernel does not judge is listed: conditions for the finished match, and absences that name
+steps bound after the gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.language.printer import expression_text
+from foretell.plan import automaton as machine
+from foretell.plan.bytecode import Code, Op, Operand, UncompilableError, compile_expression, link
+from foretell.plan.conditions import binds, has_parameter, is_of_another, is_relative, is_static
+from foretell.plan.program import Program, UnsupportedError
+from foretell.plan.registers import (
+    Every,
+    Hashed,
+    Register,
+    Registers,
+    Selected,
+    Start,
+    Store,
+    Ticks,
+    Viewpoint,
+    of_this,
+)
+from foretell.plan.terms import Both, Done, Leaf, Link, Term, Wait, begun, moves, threads
+
+# The kernels' numbers (their modules may import nothing of ours, so they stand twice).
+NEXT, ANY, WHERE = 0, 1, 2
+POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP = range(
+    13
+)
+
+NO_CODE = 0
+
+#: In place of a slot: the chain of the events of repeated steps.
+CHAINED = -1
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an edge writes into a slot. `argument` is a column, a step or a negation; `code` is for RUN."""
+
+    kind: int
+    slot: int
+    argument: int
+    code: int = NO_CODE
+    is_float: bool = False
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Conditions: a predicate's number (-1: none) for what is static, code for the rest."""
+
+    predicate: int = -1
+    code: int = NO_CODE
+
+
+@dataclass(frozen=True)
+class Thread:
+    """An operator under which a state waits: it must let an event pass that is not bound under it."""
+
+    kind: int
+    where: Judged
+    absent: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class Tick:
+    slot: int
+    counted: Judged
+
+
+@dataclass(frozen=True)
+class Key:
+    """All that a state waits for equals something bound: `column` of an event must be what `slot` holds."""
+
+    column: int
+    slot: int
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How a state waits. States of two subscriptions that wait alike, and are reached alike, are one."""
+
+    threads: tuple[Thread, ...]
+    ticks: tuple[Tick, ...] = ()
+    key: Key | None = None
+    waits: bool = False
+    final: bool = False
+
+    @property
+    def strict(self) -> bool:
+        """Whether only the very next event can be bound: no instance stays here."""
+        return self.final or (not self.ticks and [t.kind for t in self.threads] == [NEXT])
+
+
+@dataclass(frozen=True)
+class LoweredEdge:
+    source: int | None
+    target: int
+    thread: int
+    judged: Judged
+    updates: tuple[Update, ...]
+
+
+@dataclass
+class Numbers:
+    """What the subscriptions of a machine have in common: slots and columns, predicates, code."""
+
+    code_of: Callable[[str], int]
+    store: Store = field(default_factory=Store)
+    predicates: dict[tuple[tree.Expression, ...], int] = field(default_factory=dict)
+    codes: list[Code] = field(default_factory=list)
+    reads: list[frozenset[int]] = field(default_factory=list)
+    _known: dict[tuple[bytes, bytes, bytes], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.coded(compile_expression(tree.Literal(True), lambda _: None, self.code_of), frozenset())
+
+    def coded(self, code: Code, reads: frozenset[int]) -> int:
+        """The number of a code, and the slots it reads."""
+        known = code.ops.tobytes(), code.constants_f.tobytes(), code.constants_i.tobytes()
+        if known not in self._known:
+            self._known[known] = len(self.codes)
+            self.codes.append(code)
+            self.reads.append(reads)
+        return self._known[known]
+
+    def predicate(self, conditions: Iterable[tree.Expression]) -> int:
+        asked = tuple(conditions)
+        return self.predicates.setdefault(asked, len(self.predicates)) if asked else -1
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """`finals` are the registers that a finished match is asked for."""
+
+    program: Program
+    states: tuple[Waiting, ...]
+    edges: tuple[LoweredEdge, ...]
+    finals: tuple[Register, ...]
+    registers: Mapping[Register, int]
+
+
+def lower(
+    subscription: CheckedSubscription,
+    numbers: Numbers,
+    parameters: Mapping[str, Type] | None = None,
+    *,
+    selected: bool = False,
+) -> Lowered:
+    """A subscription in numbers; `parameters` are the columns of its FOR EACH table.
+
+    With `selected` the conditions on parameters are answered beforehand, for all rows at once: see plan.selection.
+    """
+    return _Lowering(subscription, numbers, dict(parameters or {}), selected=selected).lowered()
+
+
+class _Lowering:
+    def __init__(
+        self, subscription: CheckedSubscription, numbers: Numbers, parameters: dict[str, Type], *, selected: bool
+    ) -> None:
+        self.selected = selected
+        self.subscription = subscription
+        self.numbers = numbers
+        self.automaton = machine.build(subscription)
+        self.registers = Registers(subscription, parameters, numbers.store)
+        self.deferred: dict[str, None] = {}
+        self.leading = {step: None for edge in self.automaton.edges for step in edge.leading}
+        if subscription.simultaneous and any(isinstance(n, tree.Conjunction) for n in subscription.pattern.walk()):
+            raise UnsupportedError("TIES SIMULTANEOUS with &")
+
+    def lowered(self) -> Lowered:
+        finals = self._finals()
+        judged = [self._judged(edge) for edge in self.automaton.edges]
+        variables = [self._variables(edge) for edge in self.automaton.edges]
+        states = tuple(self._waiting(i, state) for i, state in enumerate(self.automaton.states))
+        # All registers are known only now; an edge writes every one that its event has a part in.
+        edges = tuple(
+            LoweredEdge(e.source, e.target, e.thread, j, tuple(self._updates(e, v)))
+            for e, j, v in zip(self.automaton.edges, judged, variables, strict=True)
+        )
+        numbered = {register: i for i, register in enumerate(finals)}
+        program = Program(self.subscription, self.automaton, numbered, tuple(self.leading), tuple(self.deferred))
+        return Lowered(program, states, edges, finals, self.registers.registers)
+
+    def _finals(self) -> tuple[Register, ...]:
+        """The registers that a finished match is asked for."""
+        found: dict[Register, Type] = {}
+        for name in self.subscription.positive:
+            if not self.subscription.steps[name].shape.repeated:
+                found[Register("position", name)] = Type.INT
+        for absent in self.leading:
+            found[Register("leading", absent)] = Type.INT
+        for name, kind in self.subscription.variables.items():
+            found[Register("variable", name)] = kind
+        found |= self._aggregates()
+        for register, kind in found.items():
+            self.registers.register(register, kind)
+        return tuple(found)
+
+    def _aggregates(self) -> dict[Register, Type]:
+        """What RETURN and HAVING aggregate over a repeated step, kept on the way rather than gathered at the end."""
+        tree_ = self.subscription.tree
+        asked = [r.expression for r in tree_.returns] + ([] if tree_.having is None else [tree_.having])
+        found: dict[Register, Type] = {}
+        for node in (n for e in asked for n in e.walk()):
+            if isinstance(node, tree.Aggregate) and self.subscription.steps[str(node.step)].shape.repeated:
+                for register in registers_of(node):
+                    expression = register.expression
+                    kind = Type.INT if register.kind in ("count", "known") else self.registers.event_type(expression)  # type: ignore[arg-type]
+                    if kind is not Type.STRING:
+                        found[register] = kind
+        return found
+
+    # ── states ──
+
+    def _waiting(self, number: int, state: machine.State) -> Waiting:
+        term = state.term
+        if isinstance(term, Done) and not term.trailing:
+            return Waiting((), final=True)
+        threads_ = tuple(self._thread(link_, state) for link_ in self._links(term))
+        ticks = tuple(self._ticking(state))
+        return Waiting(threads_, ticks, self._key(number, state, ticks), waits=isinstance(term, Done))
+
+    def _thread(self, link_: Link, state: machine.State) -> Thread:
+        """Each link must let an event pass, unless the event is bound under it."""
+        kind, where = ANY, Judged()
+        match link_.operator:
+            case tree.Next():
+                kind = NEXT
+            case tree.FirstWhere(condition=condition):
+                kind = WHERE
+                if isinstance(state.term, Both) and is_relative(condition):
+                    raise UnsupportedError("prev or duration in ;{θ} beside &")
+                where = self._split(tree.conjuncts(condition), self._operator_view(state))
+        absent = []
+        for step in link_.absent:
+            if self._is_deferred(step, state):
+                self._defer(step)
+            else:
+                absent.append(self._split(self.subscription.steps[step].conditions, self._absent_view(step, state)))
+        return Thread(kind, where, tuple(absent))
+
+    def _operator_view(self, state: machine.State) -> Viewpoint:
+        return Viewpoint(self.registers, None, None, state.bound)
+
+    def _absent_view(self, step: str, state: machine.State) -> Viewpoint:
+        return Viewpoint(self.registers, step, None, state.bound)
+
+    def _ticking(self, state: machine.State) -> Iterable[Tick]:
+        """What a state counts: the events that satisfy each a[i] it waits for."""
+        leaves = {move.leaf: None for move in moves(state.term) if move.leaf.index and move.leaf.counted_here}
+        for leaf in leaves:
+            step = self.subscription.steps[leaf.step]
+            if any(v not in state.variables for v, _ in step.binders):
+                raise UnsupportedError("a[i] that binds a variable after something else")
+            view = Viewpoint(self.registers, leaf.step, leaf.step, state.bound)
+            slot = self.registers.register(Register("ticks", leaf.step), Type.INT)
+            yield Tick(slot, self._split(step.counted, view))
+
+    def _links(self, term: Term) -> tuple[Link, ...]:
+        """The links of a state's threads; one that is done but for a negation waits for its window to pass."""
+        if isinstance(term, Done) and term.trailing:
+            return (Link(tree.Later(), term.trailing),)
+        return threads(term)
+
+    def _is_deferred(self, step: str, state: machine.State) -> bool:
+        """Whether a negated step names what may be bound only after the gap.
+
+        Beside `&` the event before the gap need not be the one bound last, which is all that the kernel knows.
+        """
+        if isinstance(state.term, Both) and any(is_relative(c) for c in self.subscription.steps[step].conditions):
+            return True
+        later = self.automaton.later(state)
+        named, variables = machine.named(self.subscription.steps[step].conditions)
+        return bool(named & later) or any(
+            v not in state.variables and machine.binders(self.subscription, v) & later for v in variables
+        )
+
+    def _defer(self, step: str) -> None:
+        self.deferred[step] = None
+        self.registers.register(Register("where", step), Type.INT)
+
+    # ── keys ──
+
+    def _key(self, number: int, state: machine.State, ticks: tuple[Tick, ...]) -> Key | None:
+        """By what the instances of a state can be found: an equality that all it waits for has in common.
+
+        That makes PER implicit (P-ToPSS's `ip = $x`, AYAC's hashed queues), and is Cayuga's index of affected
+        instances where `;{name = a.name}` says it.
+        """
+        if self.subscription.simultaneous or ticks:
+            return None
+        wanted: list[dict[tuple[tree.Expression, Register], None]] = []
+        links = self._links(state.term)
+        for link_ in links:
+            if isinstance(link_.operator, tree.Next):
+                return None
+            if isinstance(link_.operator, tree.FirstWhere):
+                where = tree.conjuncts(link_.operator.condition)
+                wanted.append(self._equalities(where, self._operator_view(state)))
+            for step in link_.absent:
+                if not self._is_deferred(step, state):
+                    conditions = self.subscription.steps[step].conditions
+                    wanted.append(self._equalities(conditions, self._absent_view(step, state)))
+        for edge in self.automaton.leaving(number):
+            if edge.thread < 0 or not isinstance(links[edge.thread].operator, tree.FirstWhere):
+                view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, state.bound, dict(edge.binding))
+                own = [c.expression for c in edge.judged if c.owner == edge.leaf.step]
+                own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
+                wanted.append(self._equalities(own, view))
+        common = [e for e in wanted[0] if all(e in others for others in wanted)] if wanted else []
+        if not common:
+            return None
+        expression, register = common[0]
+        kind = self.registers.types[register]
+        bucket = Register(f"bucket of {register.kind}", register.step, register.expression)
+        return Key(self.registers.column(Hashed(expression, kind)), self.registers.register(bucket, kind))
+
+    def _equalities(
+        self, conditions: Iterable[tree.Expression], view: Viewpoint
+    ) -> dict[tuple[tree.Expression, Register], None]:
+        """The expressions of an event that must equal what a register holds."""
+        found: dict[tuple[tree.Expression, Register], None] = {}
+        for condition in conditions:
+            match view.spelled(condition):
+                case tree.Binary(operator="=", left=one, right=other):
+                    for event, bound in ((one, other), (other, one)):
+                        register = self._held(view, bound)
+                        if register is None or not is_static(of_this(event)):
+                            continue
+                        place = view.operand(event)
+                        if (
+                            place is not None
+                            and place.kind == "column"
+                            and place.type is self.registers.types[register]
+                        ):
+                            found[of_this(event), register] = None
+        return found
+
+    def _held(self, view: Viewpoint, expression: tree.Expression) -> Register | None:
+        """The register in which an expression lies that does not change while its instance waits."""
+        operand = view.operand(expression)
+        if operand is None or operand.kind != "slot":
+            return None
+        register = next(r for r, slot in self.registers.registers.items() if slot == operand.index)
+        if register.kind == "variable":
+            binders = [e for s in self.subscription.steps.values() for v, e in s.binders if v == register.step]
+            return register if all(is_static(e) for e in binders) else None
+        return register if register.kind in ("first", "last") else None
+
+    # ── conditions ──
+
+    def _split(self, conditions: Iterable[tree.Expression], view: Viewpoint) -> Judged:
+        static: list[tree.Expression] = []
+        compared: list[tree.Expression] = []
+        for condition in conditions:
+            (static if is_static(condition) else compared).append(condition)
+        return Judged(self.numbers.predicate(static), self._code(compared, view))
+
+    def _code(self, conditions: list[tree.Expression], view: Viewpoint) -> int:
+        if not conditions:
+            return NO_CODE
+        together = conditions[0]
+        for condition in conditions[1:]:
+            together = tree.Binary("AND", together, condition)
+        return self._compiled(together, view)
+
+    def _compiled(self, expression: tree.Expression, view: Viewpoint) -> int:
+        reads: set[int] = set()
+
+        def operand(part: tree.Expression) -> Operand | None:
+            found = view.operand(part)
+            if found is not None and found.kind == "slot":
+                reads.add(found.index)
+            return found
+
+        try:
+            code = compile_expression(view.spelled(expression), operand, self.numbers.code_of)
+        except UncompilableError as error:
+            raise UnsupportedError(f"'{expression_text(error.expression)}' in a condition") from None
+        return self.numbers.coded(code, frozenset(reads))
+
+    # ── edges ──
+
+    def _judged(self, edge: machine.Edge) -> Judged:
+        """Code and predicate of an edge."""
+        bound = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
+        binding = dict(edge.binding)
+        own = [c.expression for c in edge.judged if c.owner == edge.leaf.step]
+        if self.selected and edge.source is None:
+            own = [*(c for c in own if not has_parameter(c)), Selected()]
+        view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound, binding)
+        own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
+        own += [tree.IsNull(e, negated=True) for _, e in edge.binding]
+        if edge.leaf.index and edge.leaf.counted_here:
+            own.append(tree.Binary("=", Ticks(edge.leaf.step), tree.Literal(edge.leaf.index)))
+        elif edge.leaf.index:
+            own.append(self._every(edge.leaf, view))
+        judged = self._split(own, view)
+        code = judged.code
+        for condition in (c for c in edge.judged if c.owner != edge.leaf.step):
+            earlier = Viewpoint(self.registers, condition.owner, edge.leaf.step, bound, binding)
+            more = self._compiled(condition.expression, earlier)
+            code = more if code == NO_CODE else self._both(code, more)
+        return Judged(judged.predicate, code)
+
+    def _every(self, leaf: Leaf, view: Viewpoint) -> Every:
+        """An `a[i]` that nothing precedes. It counts by its own event: anything else would differ for each match."""
+        step = self.subscription.steps[leaf.step]
+        conditions = []
+        for condition in step.counted:
+            if binds(condition, step.binders):
+                continue
+            spelled = view.spelled(condition)
+            others = [n for n in spelled.walk() if is_of_another(n, leaf.step)]
+            spelled = of_this(spelled)
+            if others or not is_static(spelled):
+                raise UnsupportedError("a[i] that nothing precedes, counted by more than its own event")
+            conditions.append(spelled)
+        return Every(leaf.step, leaf.index, tuple(conditions), tuple(e for _, e in step.binders))
+
+    def _both(self, one: int, other: int) -> int:
+        """Two codes that must both hold, as one."""
+        first, second = self.numbers.codes[one], self.numbers.codes[other]
+        linked = link([first, second])
+        ops = np.concatenate([linked.code.ops, np.array([[Op.AND, 0, 0]], np.int32)])
+        depth = max(first.depth, second.depth + 1)
+        code = Code(ops, linked.code.constants_f, linked.code.constants_i, depth)
+        return self.numbers.coded(code, self.numbers.reads[one] | self.numbers.reads[other])
+
+    def _variables(self, edge: machine.Edge) -> list[tuple[Register, tree.Expression, int]]:
+        """What an edge binds: each variable's register and, where it is no column, the code for its value."""
+        found = []
+        bound = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
+        view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound)
+        for name, expression in edge.binding:
+            register = Register("variable", name)
+            self.registers.register(register, self.subscription.variables[name])
+            operand = view.operand(expression)
+            code = NO_CODE if operand is not None and operand.kind == "column" else self._compiled(expression, view)
+            found.append((register, expression, code))
+        return found
+
+    # ── what edges keep ──
+
+    def _updates(self, edge: machine.Edge, variables: list[tuple[Register, tree.Expression, int]]) -> list[Update]:
+        step = edge.leaf.step
+        before = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
+        updates = []
+        numbers, deferred = self.registers.registers, list(self.deferred)
+        for register, expression, code in variables:
+            slot, kind = numbers[register], self.registers.types[register]
+            if code != NO_CODE:
+                updates.append(Update(RUN, slot, 0, code, kind is Type.FLOAT))
+            else:
+                updates.append(Update(SET, slot, self.registers.column(of_this(expression))))
+            bucket = Register("bucket of variable", register.step, register.expression)
+            if bucket in numbers:
+                column = self.registers.column(Hashed(of_this(expression), kind))
+                updates.append(Update(SET, numbers[bucket], column))
+        updates += [Update(GAP, numbers[Register("where", gap)], deferred.index(gap)) for gap in self._gaps(edge)]
+        updates += [Update(POSITION, numbers[Register("leading", absent)], 0) for absent in edge.leading]
+        for wait in self._begun(edge):
+            counted = [o.leaf.step for o in wait.options if o.leaf.index and o.leaf.counted_here]
+            updates += [Update(RUN, numbers[Register("ticks", one)], 0, self._null()) for one in counted]
+            absent = [one for one in wait.link.absent if one in deferred]
+            updates += [Update(POSITION, numbers[Register("where", one)], 0) for one in absent]
+        for register, slot in list(numbers.items()):
+            update = self._update(register, slot, step, before, beginning=edge.source is None)
+            if update is not None:
+                updates.append(update)
+        if self.subscription.steps[step].shape.repeated:
+            updates.append(Update(CHAIN, CHAINED, self.subscription.positive.index(step)))
+        return updates
+
+    def _begun(self, edge: machine.Edge) -> tuple[Wait, ...]:
+        """The waits that the event of an edge precedes."""
+        source = None if edge.source is None else self.automaton.states[edge.source].term
+        return begun(source, edge.thread, self.automaton.states[edge.target].term)
+
+    def _null(self) -> int:
+        """The code of NULL."""
+        code = compile_expression(tree.Literal(None), lambda _: None, self.numbers.code_of)
+        return self.numbers.coded(code, frozenset())
+
+    def _gaps(self, edge: machine.Edge) -> list[str]:
+        """The deferred absences that end with an edge."""
+        if edge.source is None or edge.thread < 0:
+            return []
+        return [s for s in threads(self.automaton.states[edge.source].term)[edge.thread].absent if s in self.deferred]
+
+    def _update(
+        self, register: Register, slot: int, step: str, before: frozenset[str], *, beginning: bool
+    ) -> Update | None:
+        """What an event bound to `step` writes into a register."""
+        if register.kind == "previous":
+            assert register.expression is not None
+            return Update(SET, slot, self.registers.column(register.expression))
+        if register.kind == "began":
+            return Update(SET, slot, self.registers.column(Start())) if beginning else None
+        if register.step != step or register.kind in ("variable", "bucket of variable", "leading", "ticks", "where"):
+            return None
+        if register.kind == "position":
+            return Update(POSITION, slot, 0)
+        if register.kind == "count":
+            return Update(COUNT, slot, 0)
+        assert register.expression is not None
+        column = self.registers.column(register.expression)
+        match register.kind:
+            case "first":
+                return None if step in before else Update(SET, slot, column)
+            case "last":
+                return Update(SET, slot, column)
+            case "bucket of first" | "bucket of last":
+                if register.kind == "bucket of first" and step in before:
+                    return None
+                hashed = Hashed(register.expression, self.registers.types[register])
+                return Update(SET, slot, self.registers.column(hashed))
+        return Update(self._aggregate(register), slot, column)
+
+    def _aggregate(self, register: Register) -> int:
+        if register.kind == "known":
+            return COUNT_KNOWN
+        kind = self.registers.types[register]
+        if kind is Type.STRING:
+            raise UnsupportedError(f"{register.kind} of strings")
+        floats = kind is Type.FLOAT
+        return {
+            ("sum", False): SUM_INT,
+            ("sum", True): SUM_FLOAT,
+            ("min", False): MIN_INT,
+            ("min", True): MIN_FLOAT,
+            ("max", False): MAX_INT,
+            ("max", True): MAX_FLOAT,
+        }[register.kind, floats]
+
+
+def registers_of(aggregate: tree.Aggregate) -> tuple[Register, ...]:
+    """The registers in which an aggregate is kept: an average as a sum and a count."""
+    step = str(aggregate.step)
+    attribute = None if aggregate.attribute is None else tree.Attribute(tree.This(), aggregate.attribute)
+    match aggregate.function:
+        case "count":
+            return (Register("count" if attribute is None else "known", step, attribute),)
+        case "avg":
+            return Register("sum", step, attribute), Register("known", step, attribute)
+    return (Register(aggregate.function, step, attribute),)

@@ -1,0 +1,232 @@
+"""Arrival lists against the reference: random `;` sequences, cut anywhere, written down and read back in between."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import foretell as ft
+from foretell import parse
+from foretell.events.types import Type
+from foretell.filter.columns import Column, Strings
+from foretell.filter.predicates import Events
+from foretell.language.checked import CheckedSubscription
+from foretell.machine import group, running
+from foretell.machine.arrivals import Arrivals
+from foretell.machine.history import Piece
+from foretell.machine.stage import Found
+from foretell.plan import strategy
+from foretell.plan.arrivals import ask, lower
+from foretell.plan.explain import as_text, explain
+from foretell.plan.program import UnsupportedError
+from foretell.plan.strategy import Kind, choose, hindrance
+from tests.both import Both, told
+from tests.properties import patterns
+from tests.properties.patterns import Case, Chance, Maker, Node, Step, case
+from tests.properties.test_engine import _batches, _is_open
+
+
+class Later(Maker):
+    """Draws sequences of single steps under `;`, often with a variable in all of them."""
+
+    shared = ""
+
+    def pattern(self, depth: int, *, repeated: bool = False, edge: bool = False) -> Node:
+        count = self.number(2, 4)
+        steps = [Node(self.pick("step", "step", "step", "first", "last"), name=self.named()) for _ in range(count)]
+        absent = [self.absent(8), *(self.absent(20) for _ in steps[1:]), ()]
+        self.shared = self.pick("", "", "v", "kind", "w")
+        return Node("sequence", tuple(steps), operators=("", *";" * (count - 1)), absent=tuple(absent))
+
+    def definition(self, step: Step) -> str:
+        mine = super().definition(step)
+        if not self.shared or (step.negated and self.maybe(30)):
+            return mine
+        return f"({mine}) AND {self.shared} = $s" if mine else f"$s = {self.shared}"
+
+
+class Interrupted(Arrivals):
+    """Forgets all but its state before every batch, and has hardly any room."""
+
+    def feed(self, *given: Any, **more: Any) -> Found:
+        other = Arrivals(self.plan, self.strings, self.parameters, self.selection, capacity=1, most=2)
+        other.restore(self.state())
+        found = other.feed(*given, **more)
+        self.restore(other.state())
+        return found
+
+
+def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[Arrivals] = Arrivals) -> None:
+    """Arrival lists also where they do not pay."""
+
+    def kind_of(subscription: CheckedSubscription, *, shared: bool = True) -> Kind:
+        return strategy.kind_of(subscription, shared=shared) if hindrance(subscription) else Kind.ARRIVALS
+
+    monkeypatch.setattr(running, "kind_of", kind_of)
+    monkeypatch.setattr(group, "Arrivals", kind)
+
+
+def drawn(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Case, Both] | None:
+    monkeypatch.setattr(patterns, "Maker", Later)
+    one = case(Chance(random.Random(seed).randint))
+    try:
+        return one, Both(one.text, one.streams, tables=one.tables, until=one.until)
+    except ft.ForetellError:
+        return None
+
+
+def embedded(both: Both) -> list[tuple[Any, ...]] | None:
+    try:
+        return told(both.embedded())
+    except UnsupportedError:
+        return None
+
+
+def test_they_say_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    tally: Counter[str] = Counter()
+    wherever_possible(monkeypatch)
+    for seed in range(400):
+        found = drawn(seed, monkeypatch)
+        said = None if found is None else embedded(found[1])
+        if found is None or said is None or len(said) > 1000:
+            continue
+        assert said == told(found[1].reference()), found[0]
+        for one in found[1].checked.statements:
+            assert isinstance(one, CheckedSubscription)
+            if hindrance(one) is None:
+                tally.update(["arrivals"] + ["keyed"] * bool(ask(one).keys) + ["absent"] * bool(ask(one).gaps))
+        tally["matches"] += bool(said)
+    assert tally["arrivals"] > 200, tally
+    assert min(tally["keyed"], tally["absent"], tally["matches"]) > 50, tally
+
+
+def test_batches_may_be_cut_anywhere_and_state_be_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(400, 700):
+        found = drawn(seed, monkeypatch)
+        if found is None or _is_open(found[0]):
+            continue
+        wherever_possible(monkeypatch)
+        whole = embedded(found[1])
+        if whole is None or len(whole) > 1000:
+            continue
+        wherever_possible(monkeypatch, Interrupted)
+        cuts = random.Random(seed).choices(range(30), k=4) if seed % 2 else list(range(31))
+        pieces = found[1].embedded_in_batches(_batches(found[1], cuts))
+        assert Counter(told(pieces)) == Counter(whole), found[0]
+
+
+# ── memory ──
+
+DEFINED = "DEFINE a AS kind = 'a', b AS kind = 'b', c AS kind = 'c'"
+SHARED = "DEFINE a AS kind = 'a' AND v = $x, b AS kind = 'b' AND v = $x, c AS kind = 'c' AND v = $x"
+
+
+def made(text: str, *, capacity: int = 1024, most: int = 65_536) -> Arrivals:
+    (one,) = (
+        parse(f"STREAM s (time INT, kind STRING, v INT) TIME time; SUBSCRIBE m FROM s {text};").checked().statements
+    )
+    assert isinstance(one, CheckedSubscription)
+    strings = Strings(["a", "b", "c"])
+    return Arrivals(lower(one, strings.code), strings, capacity=capacity, most=most)
+
+
+def batch(arrivals: Arrivals, kinds: str, first: int, values: int = 1, now: int | None = None) -> Any:
+    """One event for each letter, one a moment; then time goes on until `now`."""
+    count = len(kinds)
+
+    def column(kind: Type, some: list[int]) -> Column:
+        return Column(kind, np.array(some, np.int64), np.zeros(count, np.bool_))
+
+    time = column(Type.INT, list(range(first, first + count)))
+    attributes = {
+        "kind": column(Type.STRING, [arrivals.strings.code(k) for k in kinds]),
+        "v": column(Type.INT, [i // values for i in range(first, first + count)]),
+    }
+    types = {"kind": Type.STRING, "v": Type.INT}
+    events = Events(attributes, types, time, time, column(Type.STRING, [0] * count))
+    places = np.zeros(count, np.int64)
+    piece = Piece(first, events, places, places, None, places.reshape(-1, 1))
+    return piece, 1, first + count - 1 if now is None else now
+
+
+def test_what_the_window_has_left_is_forgotten() -> None:
+    arrivals = made(f"MATCH a ; b ; c {DEFINED} WITHIN 50", capacity=1)
+    for first in range(0, 60_000, 600):
+        arrivals.feed(*batch(arrivals, "abc" * 200, first))
+        assert len(arrivals) <= 51
+        assert arrivals.oldest is not None
+        assert arrivals.oldest >= first + 600 - 51
+    assert len(arrivals.ring[0]) <= 128
+
+
+def test_time_alone_empties_them() -> None:
+    arrivals = made(f"MATCH a ; b ; c {DEFINED} WITHIN 50")
+    arrivals.feed(*batch(arrivals, "ab", 0, now=50))
+    assert len(arrivals) == 2
+    arrivals.feed(*batch(arrivals, "", 2, now=51))
+    assert (len(arrivals), arrivals.oldest) == (0, None)
+
+
+def test_keys_that_went_quiet_are_forgotten() -> None:
+    arrivals = made(f"MATCH a ; b ; c {SHARED} WITHIN 50", capacity=1)
+    for first in range(0, 60_000, 600):
+        found = arrivals.feed(*batch(arrivals, "abc" * 200, first, values=3))
+        assert len(found) == 200
+    assert len(arrivals.heads) <= 1200
+
+
+def test_what_nothing_precedes_is_not_kept() -> None:
+    arrivals = made(f"MATCH a ; b ; c {DEFINED} WITHIN 50")
+    arrivals.feed(*batch(arrivals, "b" * 40 + "c" * 40, 0))
+    assert len(arrivals) == 0
+
+
+def test_one_event_may_complete_more_matches_than_fit_at_once() -> None:
+    arrivals = made(f"MATCH a ; b ; c {DEFINED}", most=1000)
+    found = arrivals.feed(*batch(arrivals, "a" * 100 + "b" * 100 + "c", 0))
+    assert len({tuple(row) for row in found.slots.tolist()}) == len(found) == 10_000
+
+
+# ── the choice ──
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (
+            "a ; b DEFINE b AS v > a.v",
+            "arrival lists: every operator is `;`, so partial combinations need not be copied",
+        ),
+        ("a ; !x ; b", "arrival lists: every operator is `;`, so partial combinations need not be copied"),
+        (
+            "a ; b ; c DEFINE a AS v = $x, b AS v = $x AND kind <> a.kind, c AS v = b.v",
+            "arrival lists: every operator is `;` and a value that all steps share finds the list",
+        ),
+        (
+            "a ; b ; c DEFINE b AS v > a.v",
+            "instances with registers: a condition between `a` and `b` drops combinations before `c` comes",
+        ),
+        ("a ; b+", "instances with registers: `b` repeats"),
+        ("a ; (b ; c)+", "instances with registers: a group repeats"),
+        ("a , b ; c", "instances with registers: `,` wants the very next event"),
+        ("a ;{v > 1} b", "instances with registers: `;{θ}` wants the first event for which θ holds"),
+        ("a ; b[2]", "instances with registers: `b[2]` counts events"),
+        ("a ; (b | c)", "instances with registers: `|` goes on in several ways"),
+        ("a & b", "instances with registers: `&` takes its sides in any order"),
+        ("a ; !x ; b DEFINE x AS v > a.v", "instances with registers: `!x` compares with events of the match"),
+        ("a ; !b WITHIN 5", "instances with registers: one step alone has no partial combinations"),
+        ("a ; b ; !c WITHIN 5", "instances with registers: `!c` at the end is known only when time has passed"),
+        ("a", "instances with registers: one step alone has no partial combinations"),
+    ],
+)
+def test_which_strategy_is_chosen_and_why(pattern: str, why: str) -> None:
+    text = f"STREAM s (time INT, kind STRING, v INT) TIME time; SUBSCRIBE m FROM s MATCH {pattern};"
+    (one,) = parse(text).checked().statements
+    assert isinstance(one, CheckedSubscription)
+    chosen = choose(one)
+    assert f"{chosen.name}: {chosen.why}" == why
+    assert as_text(explain(one)).startswith(f"m: {chosen.name}\n  because {chosen.why}\n")

@@ -1,0 +1,305 @@
+"""LATE BY in the live engine: what comes out of order within it makes no difference, what comes later is set aside."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import foretell as ft
+from foretell.engine import Engine
+from foretell.events.read import Declaration, Loaded, read
+from foretell.events.waiting import Waiting
+from foretell.machine.packed import pack, unpack
+from tests.both import told
+
+Row = dict[str, Any]
+
+quick = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+S = "STREAM s (k STRING, q INT, time INT) TIME time LATE BY 5;\n"
+R = "STREAM r (k STRING, q INT, time INT) TIME time;\n"
+AB = " DEFINE a AS k = 'a', b AS k = 'b'"
+PAIR = f"{S}SUBSCRIBE m FROM s MATCH a ; b{AB};"
+ABSENT = f"MATCH a ; !b{AB} WITHIN 4;"
+
+PROGRAMS = {
+    "pairs": PAIR,
+    "next": f"{S}SUBSCRIBE m FROM s MATCH a , b{AB};",
+    "tie-breaker": f"{S.replace('LATE', 'ORDER BY q LATE')}SUBSCRIBE m FROM s MATCH a , b{AB};",
+    "simultaneous": f"{S.replace('LATE', 'TIES SIMULTANEOUS LATE')}SUBSCRIBE m FROM s MATCH a , b{AB};",
+    "absence": f"{S}SUBSCRIBE m FROM s {ABSENT}",
+    "silence": f"{S}SUBSCRIBE m FROM s PER k MATCH !a WITHIN 3;",
+    "two streams": f"{S}{R}SUBSCRIBE m FROM r, s MATCH a , b{AB};",
+    "two latenesses": f"{S}{R.replace('TIME time;', 'TIME time LATE BY 2.5;')}SUBSCRIBE m FROM r, s {ABSENT}",
+    "derived": f"{S}{R}SUBSCRIBE m FROM s MATCH a , b{AB}; SUBSCRIBE n FROM m, r MATCH x ; y WITHIN 4;",
+    "apart": f"{S}{R}SUBSCRIBE m FROM s {ABSENT} SUBSCRIBE n FROM r {ABSENT}",
+}
+LATENESS = {"two latenesses": {"s": 5, "r": 2}}
+
+
+@dataclass(frozen=True)
+class Arrival:
+    stream: str
+    row: Row
+    delay: int
+
+    @property
+    def time(self) -> int:
+        return int(self.row["time"])
+
+
+@st.composite
+def arrivals(draw: st.DrawFn, lateness: dict[str, int], beyond: int = 0) -> list[Arrival]:
+    """Events of these streams, each at most so much later than its time; `beyond` is how much too late they may be."""
+    found = []
+    for number in range(draw(st.integers(0, 14))):
+        stream = draw(st.sampled_from(sorted(lateness)))
+        row = {
+            "time": draw(st.integers(0, 20)),
+            "k": draw(st.sampled_from("abc")),
+            "q": draw(st.integers(0, 3)),
+            "number": number,
+        }
+        found.append(Arrival(stream, row, draw(st.integers(0, lateness[stream] + beyond))))
+    return sorted(found, key=lambda a: a.time + a.delay)
+
+
+def pieces(some: Sequence[Arrival], cuts: Iterable[int]) -> list[list[Arrival]]:
+    """Cut at these places, and wherever another stream goes on."""
+    edges = set(cuts)
+    numbered = groupby(enumerate(some), key=lambda one: (one[1].stream, sum(e <= one[0] for e in edges)))
+    return [[arrival for _, arrival in group] for _, group in numbered]
+
+
+def in_order(text: str, some: Iterable[Arrival], until: int | None = None) -> list[tuple[Any, ...]]:
+    """What a bounded run tells of the events, sorted by time."""
+    inputs: dict[str, list[Row]] = {name: [] for name in ft.parse(text).sources}
+    for one in sorted(some, key=lambda a: a.time):
+        inputs[one.stream].append(one.row)
+    return told(ft.run(text, inputs, engine="embedded", until=until))
+
+
+def restored(engine: Engine) -> None:
+    """Writes down what waits and reads it back."""
+    if engine._work is not None:
+        waiting = engine._work.waiting
+        _, state = unpack(pack("waiting", {}, waiting.state()), "waiting")
+        engine._work = replace(engine._work, waiting=Waiting.restore(waiting.lateness, state))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@quick
+@given(data=st.data(), cuts=st.sets(st.integers(0, 14)), until=st.sampled_from([None, 99]), kept=st.booleans())
+def test_disorder_within_the_lateness_makes_no_difference(
+    name: str, data: st.DataObject, cuts: set[int], until: int | None, kept: bool
+) -> None:
+    text = PROGRAMS[name]
+    some = data.draw(arrivals(LATENESS.get(name, {"s": 5, "r": 0} if R in text else {"s": 5})))
+    engine = Engine(text)
+    found: list[ft.Notification] = []
+    for piece in pieces(some, cuts):
+        got = engine.push(piece[0].stream, [a.row for a in piece])
+        assert got.late == ()
+        found += got
+        if not kept:
+            restored(engine)
+    found += engine.end() if until is None else engine.advance(until)
+    assert sorted(told(found)) == sorted(in_order(text, some, until))
+    assert [n.end for n in found] == sorted(n.end for n in found) or name == "apart"
+
+
+@quick
+@given(arrivals({"s": 5}, beyond=12), st.sets(st.integers(0, 14)))
+def test_what_is_later_is_set_aside_once(some: list[Arrival], cuts: set[int]) -> None:
+    engine = Engine(PAIR.replace("k STRING", "k STRING, number INT"))
+    found: list[ft.Notification] = []
+    late: list[Arrival] = []
+    latest = -math.inf
+    for piece in pieces(some, cuts):
+        expected = [(i, a) for i, a in enumerate(piece, 1) if a.time < latest - 5]
+        got = engine.push("s", [a.row for a in piece])
+        assert [(e.stream, e.row, e.event) for e in got.late] == [("s", i, a.row) for i, a in expected]
+        late += [a for _, a in expected]
+        latest = max(latest, *(a.time for a in piece))
+        found += got
+    found += engine.end()
+    assert engine.late == ({"s": len(late)} if late else {})
+    assert told(found) == in_order(PAIR, [a for a in some if a not in late])
+
+
+# ── by example ──
+
+
+def event(time: Any, k: str = "a", **more: Any) -> Row:
+    return {"time": time, "k": k, **more}
+
+
+def refused(work: Any) -> tuple[str, str]:
+    with pytest.raises(ft.ForetellError) as caught:
+        work()
+    return caught.value.code, str(caught.value).splitlines()[0]
+
+
+def test_events_wait_until_time_less_the_lateness_has_passed_them() -> None:
+    engine = Engine(PAIR)
+    assert len(engine.push("s", [event(4, "b")])) == 0
+    assert len(engine.push("s", [event(3, "a")])) == 0
+    assert len(engine.push("s", [event(9, "c")])) == 0  # another event may still come at 4
+    assert [(n.start, n.end) for n in engine.push("s", [event(10, "c")])] == [(3, 4)]
+
+
+def test_time_completes_what_waits_for_it() -> None:
+    engine = Engine(PROGRAMS["absence"])
+    engine.push("s", [event(1, "a")])
+    assert len(engine.push("s", [event(10, "c")])) == 0
+    assert [(n.start, n.end) for n in engine.push("s", [event(11, "c")])] == [(1, 5)]
+
+
+def test_advance_waits_for_the_last_instant() -> None:
+    engine = Engine(PROGRAMS["tie-breaker"])
+    engine.push("s", [event(1, "a", q=1), event(2, "b", q=2)])
+    assert len(engine.advance(2)) == 0
+    assert len(engine.push("s", [event(2, "c", q=1)])) == 0  # goes before the b
+    assert len(engine.advance(3)) == 0
+    assert refused(lambda: engine.advance(2)) == ("out-of-order", "time does not go back: it is 3 already")
+    assert [e.event["time"] for e in engine.push("s", [event(2), event(3)]).late] == [2]
+
+
+def test_a_batch_comes_all_at_once() -> None:
+    assert Engine(PAIR).push("s", [event(99), event(1)]).late == ()
+
+
+def test_the_end_tells_what_waits() -> None:
+    engine = Engine(PAIR)
+    assert len(engine.end()) == 0
+    engine.push("s", [event(2, "b"), event(1, "a")])
+    assert len(engine.end()) == 1
+    assert len(engine.end()) == 0
+
+
+def test_a_stream_without_lateness_is_refused_what_is_too_late() -> None:
+    engine = Engine(PROGRAMS["two streams"])
+    engine.push("s", [event(20)])
+    assert engine.push("r", [event(15)]).late == ()  # can still be put in its place
+    said = "stream 'r': row 2 has time 14, but time is 15 already"
+    assert refused(lambda: engine.push("r", [event(16), event(14)])) == ("out-of-order", said)
+    assert [e.row for e in engine.push("s", [event(16), event(14)]).late] == [2]
+
+
+def test_no_lateness_at_all_can_be_declared() -> None:
+    engine = Engine(PAIR.replace("LATE BY 5", "LATE BY 0"))
+    engine.push("s", [event(1, "a")])
+    assert len(engine.push("s", [event(2, "b")])) == 1
+    assert len(engine.push("s", [event(1, "a")]).late) == 1
+
+
+def test_timestamps() -> None:
+    engine = Engine("STREAM s (k STRING) TIME time LATE BY 10 s; SUBSCRIBE m FROM s MATCH a;")
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    engine.push("s", [event(noon)])
+    assert len(engine.push("s", [event(noon + timedelta(seconds=10, microseconds=1))])) == 1
+    assert [e.event["time"] for e in engine.push("s", [event(noon)]).late] == [noon]
+    assert len(engine.advance(noon + timedelta(minutes=1))) == 1
+
+
+def test_a_lateness_that_does_not_fit_the_time() -> None:
+    engine = Engine("STREAM s (k STRING) TIME time LATE BY 10 s; SUBSCRIBE m FROM s MATCH a;")
+    assert refused(lambda: engine.push("s", [event(1)]))[0] == "number-wanted"
+    assert len(engine.push("s", [event("2026-03-01T12:00:00")])) == 0
+
+
+@pytest.mark.parametrize(
+    ("stream", "batch"),
+    [
+        ("s", pa.table({"time": [30], "k": ["b"]})),
+        ("s", pa.table({"time": [30], "k": [1], "q": [1]})),
+        ("s", [event(30), event(None)]),
+        ("s", [event(30), event(31, "b", q="x")]),
+        ("s", [{"k": "b"}]),
+        ("s", "no such file.csv"),
+        ("r", [event(30), event(14)]),
+        ("t", [event(30)]),
+    ],
+)
+def test_a_refused_batch_changes_nothing(stream: str, batch: object) -> None:
+    engine = Engine(PROGRAMS["two streams"])
+    engine.push("s", [event(20, "b"), event(17, "a")])
+    assert engine._work is not None
+    before = engine._work.waiting.state()
+    refused(lambda: engine.push(stream, batch, strict=True))
+    assert engine._work.waiting.state() == before
+    assert [(n.start, n.end) for n in engine.push("r", [event(18, "b")])] == []
+    assert [(n.start, n.end) for n in engine.end()] == [(17, 18)]
+
+
+def test_types_are_settled_by_the_first_events() -> None:
+    engine = Engine("STREAM s TIME time LATE BY 5; SUBSCRIBE m FROM s MATCH a DEFINE a AS v > 1;")
+    assert len(engine.push("s", [])) == 0
+    engine.push("s", [{"time": 1, "v": 1.5}])
+    assert len(engine.push("s", [{"time": 2, "v": "x"}]).bad) == 1
+    assert len(engine.end()) == 1
+
+
+# ── what waits ──
+
+
+def batch(times: Iterable[float], numbers: Iterable[int]) -> Loaded:
+    table = pa.table({"t": list(times), "n": list(numbers)})
+    return read(table, Declaration("s", {}, "t", open=True))
+
+
+@quick
+@given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=6), max_size=30), st.sampled_from([0, 7, 7.5]))
+def test_arrival_decides_within_an_instant(batches: list[list[int]], lateness: float) -> None:
+    waiting = Waiting({"s": lateness})
+    count = 0
+    released: list[tuple[int, int]] = []
+    late = 0
+    for times in batches:
+        late += len(waiting.add(batch(times, range(count, count + len(times)))))
+        count += len(times)
+        for loaded in waiting.ready().values():
+            rows = list(zip(*loaded.table.to_pydict().values(), strict=True))
+            assert loaded.total == len(rows)
+            released += rows if lateness else sorted(rows)
+    for loaded in waiting.end().values():
+        released += zip(*loaded.table.to_pydict().values(), strict=True)
+    assert released == sorted(released)
+    assert (len(released) + late, len(waiting)) == (count, 0)
+
+
+def test_many_that_come_alone_are_held_in_few_runs() -> None:
+    waiting = Waiting({"s": 1000})
+    most = 0
+    for number, time in enumerate(np.random.default_rng(1).permutation(600).tolist()):
+        waiting.add(batch([time], [number]))
+        most = max(most, len(waiting._held["s"].runs))
+    assert most <= 10
+    assert waiting.end()["s"].table["t"].to_pylist() == list(range(600))
+
+
+def test_what_waits_is_a_copy() -> None:
+    times = np.array([1, 2])
+    waiting = Waiting({"s": 5})
+    waiting.add(read(pa.table({"t": pa.array(times)}), Declaration("s", {}, "t")))
+    times[:] = 7
+    assert waiting.end()["s"].table["t"].to_pylist() == [1, 2]
+
+
+def test_late_events_are_counted_by_stream() -> None:
+    waiting = Waiting({"s": 1})
+    waiting.add(batch([9], [0]))
+    assert waiting.add(batch([7, 8, 2], [1, 2, 3])).rows.tolist() == [1, 3]
+    assert Counter(waiting.late) == Counter({"s": 2})
+    assert waiting.restore(waiting.lateness, waiting.state()).late == {"s": 2}

@@ -1,0 +1,118 @@
+"""The order of notifications, column by column, against the same order of tuples; and when LAST is known."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foretell.events.notification import Notification
+from foretell.filter.selection import SHIFT
+from foretell.machine.choose import AT_ONCE, LATER, NEVER, known
+from foretell.machine.running import Running
+from foretell.machine.told import Told, rows
+from tests.both import Both, told
+from tests.properties.patterns import Chance, case
+
+LIMITS = [("b", 9, "x", 2), ("a", -1, "x", 1), ("B", 10.5, "y", 1), ("10", 10, "x", 0)]
+EVENTS = [{"time": t, "k": "xyx"[t % 3], "v": t % 4} for t in range(12)]
+OFTEN = [{"at": t / 4, "k": "yx"[t % 2], "v": t % 3} for t in range(12)]
+
+
+def _ordered(results: list[Told]) -> list[Notification]:
+    """Each row of a template by itself, and all of them sorted as tuples (decision 0002, item 23)."""
+    placed: list[tuple[Any, ...]] = []
+    for n, one in enumerate(results):
+        for i in range(len(one)):
+            for row in _rows_of(one, i):
+                called = one.id if row < 0 else one.row_ids[row]
+                number = (called, "") if isinstance(called, int | float) else (math.inf, str(called))
+                positions, steps = zip(*one.bound(i)) if one.bound(i) else ((), ())
+                key = json.dumps(one.keys[one.lane[i]], sort_keys=True, default=str)
+                place = one.end[i].item(), one.checked.name, positions, steps, number, key
+                placed.append((place, n, row, i, called))
+    return [_called(results[n].notification(i), called) for _, n, _, i, called in sorted(placed, key=lambda p: p[:4])]
+
+
+def _rows_of(one: Told, i: int) -> list[int]:
+    if one.selected is None:
+        return [-1]
+    first, count = int(one.selected[i]) >> SHIFT, int(one.selected[i]) & ((1 << SHIFT) - 1)
+    return list(range(first, first + count))
+
+
+def _called(notification: Notification, name: Any) -> Notification:
+    return Notification(**{**{n: getattr(notification, n) for n in notification.__slots__}, "id": name})
+
+
+def _agrees(both: Both) -> int:
+    results = Running(both.checked, both.given).tell(both.loaded, both.until)
+    found = rows(results)
+    assert told(found) == told(_ordered(results))
+    return len(found)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_rows_of_templates_by_their_ids(kind: int) -> None:
+    limits = [{"id": one[kind], "k": one[2], "v": one[3]} for one in LIMITS]
+    text = """
+    SUBSCRIBE one FOR EACH limits FROM s PER k MATCH a , b DEFINE a AS k = :k AND v > :v;
+    SUBSCRIBE each FOR EACH limits FROM s MATCH a , b DEFINE b AS v > a.v - :v;
+    SUBSCRIBE quiet FOR EACH limits FROM s PER k, v MATCH !a DEFINE a AS v > :v WITHIN 3;
+    """
+    assert _agrees(Both(text, {"s": EVENTS}, time={"s": "time"}, tables={"limits": limits}, until=20)) > 50
+
+
+def test_whole_times_among_others() -> None:
+    text = """
+    SUBSCRIBE b FROM s MATCH a+ ; c WITHIN 3;
+    SUBSCRIBE a FROM r PER k MATCH a+ ; c WITHIN 1;
+    """
+    assert _agrees(Both(text, {"s": EVENTS, "r": OFTEN}, time={"s": "time", "r": "at"})) > 50
+
+
+def test_nothing_at_all() -> None:
+    assert rows([]) == []
+    assert _agrees(Both("SUBSCRIBE m FROM s MATCH a DEFINE a AS v > 9;", {"s": EVENTS}, time={"s": "time"})) == 0
+
+
+def test_random_programs() -> None:
+    found = 0
+    for seed in range(150):
+        one = case(Chance(random.Random(seed).randint))
+        try:
+            both = Both(one.text, one.streams, tables=one.tables, until=one.until)
+            Running(both.checked, both.given)
+        except Exception:
+            continue  # no program, or none for this engine
+        found += _agrees(both)
+    assert found > 1000
+
+
+def test_when_last_is_known() -> None:
+    """Step 1 is settled by step 2, step 3 by none; the same asked one by one."""
+    chance = random.Random(7)
+    last, settles = np.array([1, 3]), np.array([[False, False, True, False], [False] * 4])
+    for _ in range(300):
+        steps = [chance.sample(range(4), chance.randint(1, 4)) for _ in range(5)]
+        begins = [[chance.randint(-9, 9) for _ in some] for some in steps]
+        late = [chance.random() < 0.3 for _ in steps]
+        starts = np.cumsum([0, *map(len, steps)])
+        flat = np.array([s for some in steps for s in some]), np.array([b for some in begins for b in some])
+        when, since = known(np.array(late), starts, *flat, last, settles)
+        expected = [_known(*one) for one in zip(steps, begins, late)]
+        assert [(w, s if w == LATER else 0) for w, s in zip(when.tolist(), since.tolist())] == expected
+
+
+def _known(steps: list[int], begins: list[int], late: bool) -> tuple[int, float]:
+    waits: list[float] = [begins[0]] if late else []
+    for last, settling in ((1, {2}), (3, set[int]())):
+        if last in steps and not settling & set(steps):
+            waits.append(min((b for b, s in zip(begins, steps) if s != last), default=math.inf))
+    if not waits:
+        return AT_ONCE, 0
+    return (LATER, max(waits)) if max(waits) < math.inf else (NEVER, 0)
