@@ -4,18 +4,21 @@ All is flat arrays; nothing is allocated here. Arrays that go together travel as
 
 | tuple | holds |
 | --- | --- |
-| program | states, threads, negations and edges, see foretell.plan.arrays |
-| updates | what each edge keeps of its event: kind, slot, argument, end of code, whether its result is a float |
+| tables | states, threads, negations, ticks, edges, updates, windows of states and of edges' targets, starts, finals: see foretell.plan.arrays |
 | code | operations, constants, heap of strings |
 | events | lane, end time, start time, flags of the predicates, rows of the template that begin with it |
 | batch | columns as floats, as integers, nulls; parameters likewise |
-| pool | of each instance: state, next in its list, lane, list, when it began, first position, is it over, serial; free |
+| pool | of each instance: state, next in its list, lane, list, when it began, first position, is it over, serial; free ones |
 | lanes | first instance of each list and state; how many in all, how many may be; newest of the instant, its time |
 | registers | slots as floats, as integers, nulls; chain; nodes: parent, position, step; row of a FOR EACH table |
 | timers | a heap of what waits for its window to pass: until when, instance, its serial |
 | output | of each match: state, lane, row of its last event, first position, chain, template rows, slots, nulls |
 | counters | see below |
-"""
+
+Indices are unsigned: to a signed one, which may count from the end, Numba adds a test at each use, and that took half of
+the time. Unsigned and signed numbers must not meet in arithmetic, which would make floats of them: `U` and `I` turn one
+into the other.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -44,6 +47,15 @@ FULL_POOL, FULL_NODES, FULL_OUTPUT, FULL_TIMERS, FULL_LANE = 1, 2, 3, 4, 5
 
 MOST = np.int64(2**63 - 1)
 
+U, I = np.uint64, np.int64
+ONE = np.uint64(1)
+#: No instance, no predicate: 32 bits, so that lists of them need no more.
+NONE = np.uint64(2**32 - 1)
+
+# The columns of the tables.
+THREADS, THREADS_STOP, EDGES, EDGES_STOP, TOUCH, KEY, KEY_SLOT, WAITS, TICKS, TICKS_STOP = range(10)  # of states
+PREDICATE, CODE, CODE_STOP, UPDATES, UPDATES_STOP, TARGET, FINAL, THREAD = range(8)  # of edges
+
 # fmt: off
 
 
@@ -60,14 +72,15 @@ def judge(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any
 
 
 @inlined
-def true(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any, instance: int, stacks: Any) -> bool:
+def true(start: Any, stop: Any, code: Any, batch: Any, row: Any, registers: Any, instance: Any, stacks: Any) -> bool:
     """Whether a condition is true. No code holds; one comparison of a column with a slot is done on the spot."""
     if start == stop:
         return True
     ops = code[0]
     op = ops[start, 0]
-    if stop - start == 1 and op in (COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I):
-        column, outcomes, slot = ops[start, 1] >> 3, ops[start, 1] & 7, ops[start, 2]
+    if stop - start == ONE and (op == COMPARE_COLUMN_SLOT_F or op == COMPARE_COLUMN_SLOT_I):  # noqa: PLR1714
+        both = ops[start, 1]
+        column, outcomes, slot = U(both >> 3), both & 7, U(ops[start, 2])
         if batch[2][column, row] or registers[2][instance, slot]:
             return False
         if op == COMPARE_COLUMN_SLOT_F:
@@ -77,7 +90,16 @@ def true(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any,
             number, another = batch[1][column, row], registers[1][instance, slot]
             outcome = 1 if number < another else (4 if number > another else 2)
         return bool((outcomes & outcome) != 0)
-    return judge(start, stop, code, batch, row, registers, instance, stacks)
+    return judge(I(start), I(stop), code, batch, I(row), registers, I(instance), stacks)
+
+
+@inlined
+def holds_here(asked: Any, first: int, row: Any, predicates: Array, code: Any, batch: Any, registers: Any, instance: Any,
+               stacks: Any) -> bool:
+    """Whether a row of a table holds: its predicate, which stands in column `first`, and its code."""
+    if asked[first] != NONE and not predicates[asked[first], row]:
+        return False
+    return true(asked[first + 1], asked[first + 2], code, batch, row, registers, instance, stacks)
 
 
 @inlined
@@ -89,7 +111,7 @@ def overflows(one: int, other: int) -> bool:
 
 
 @kernel
-def _aggregate(kind: int, slot: int, column: int, instance: int, row: int, batch: Any, registers: Any) -> None:
+def _aggregate(kind: Any, slot: Any, column: Any, instance: Any, row: Any, batch: Any, registers: Any) -> None:
     """An aggregate one event further. It is null until something is known; null 2 marks one that does not fit."""
     (column_f, column_i, column_null, _, _, _) = batch
     (slot_f, slot_i, slot_null, _, _, _, _, _) = registers
@@ -104,7 +126,7 @@ def _aggregate(kind: int, slot: int, column: int, instance: int, row: int, batch
             slot_null[instance, slot] = 2
         else:
             slot_i[instance, slot] = old + value
-    elif kind in (MIN_INT, MAX_INT):
+    elif kind == MIN_INT or kind == MAX_INT:  # noqa: PLR1714
         value = column_i[column, row]
         if unknown or (value < slot_i[instance, slot] if kind == MIN_INT else value > slot_i[instance, slot]):
             slot_i[instance, slot] = value
@@ -115,15 +137,15 @@ def _aggregate(kind: int, slot: int, column: int, instance: int, row: int, batch
 
 
 @kernel
-def _compute(slot: int, start: int, stop: int, is_float: int, code: Any, instance: int, row: int, batch: Any,
+def _compute(slot: Any, start: Any, stop: Any, is_float: Any, code: Any, instance: Any, row: Any, batch: Any,
              registers: Any, stacks: Any) -> None:
     """The value of an expression into a slot."""
     (ops, const_f, const_i, heap_offsets, heap_data) = code
     (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
     (slot_f, slot_i, slot_null, _, _, _, _, parameter_row) = registers
     (stack_f, stack_i, stack_null) = stacks
-    run_code(ops, start, stop, const_f, const_i, column_f, column_i, column_null, row, slot_f, slot_i, slot_null,
-             instance, parameter_f, parameter_i, parameter_null, parameter_row[instance],
+    run_code(ops, I(start), I(stop), const_f, const_i, column_f, column_i, column_null, I(row), slot_f, slot_i,
+             slot_null, I(instance), parameter_f, parameter_i, parameter_null, parameter_row[instance],
              heap_offsets, heap_data, stack_f, stack_i, stack_null)
     slot_null[instance, slot] = stack_null[0]
     if is_float:
@@ -133,13 +155,12 @@ def _compute(slot: int, start: int, stop: int, is_float: int, code: Any, instanc
 
 
 @inlined
-def keep(first: int, stop: int, updates: Any, code: Any, instance: int, row: int, position: int, batch: Any,
+def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: Any, position: int, batch: Any,
          registers: Any, counters: Array, stacks: Any) -> None:
     """Writes down what an edge keeps of its event."""
-    (update_kind, update_slot, update_argument, update_stop, update_float) = updates
     (slot_f, slot_i, slot_null, chain, node_parent, node_position, node_step, _) = registers
     for u in range(first, stop):
-        kind, slot, argument = update_kind[u], update_slot[u], update_argument[u]
+        kind, slot, argument = updates[u, 0], updates[u, 1], updates[u, 2]
         if kind == SET:
             # One buffer holds both kinds of value, so the bits are all there is to copy.
             slot_i[instance, slot] = batch[1][argument, row]
@@ -148,13 +169,13 @@ def keep(first: int, stop: int, updates: Any, code: Any, instance: int, row: int
             slot_i[instance, slot] = position
             slot_null[instance, slot] = 0
         elif kind == CHAIN:
-            node = counters[NODES]
-            counters[NODES] = node + 1
+            node = U(counters[NODES])
+            counters[NODES] += 1
             node_parent[node] = chain[instance]
             node_position[node] = position
-            node_step[node] = argument
-            chain[instance] = node
-        elif kind in (COUNT, COUNT_KNOWN):
+            node_step[node] = I(argument)
+            chain[instance] = I(node)
+        elif kind == COUNT or kind == COUNT_KNOWN:  # noqa: PLR1714
             if kind == COUNT or not batch[2][argument, row]:
                 slot_i[instance, slot] = 1 if slot_null[instance, slot] else slot_i[instance, slot] + 1
                 slot_null[instance, slot] = 0
@@ -166,70 +187,69 @@ def keep(first: int, stop: int, updates: Any, code: Any, instance: int, row: int
                 slot_null[instance, slot] = 0 if np.isfinite(total) else 2
         elif kind == GAP:
             # The gap of a negation, from the event before to this one, as two nodes that are no events.
-            node = counters[NODES]
-            counters[NODES] = node + 2
+            node = U(counters[NODES])
+            counters[NODES] += 2
             node_parent[node] = chain[instance]
             node_position[node] = slot_i[instance, slot]
-            node_step[node] = -2 * argument - 1
-            node_parent[node + 1] = node
-            node_position[node + 1] = position
-            node_step[node + 1] = -2 * argument - 2
-            chain[instance] = node + 1
+            node_step[node] = -2 * I(argument) - 1
+            node_parent[node + ONE] = I(node)
+            node_position[node + ONE] = position
+            node_step[node + ONE] = -2 * I(argument) - 2
+            chain[instance] = I(node) + 1
         elif kind == RUN:
-            _compute(slot, argument, update_stop[u], update_float[u], code, instance, row, batch, registers, stacks)
+            _compute(slot, argument, updates[u, 3], updates[u, 4], code, instance, row, batch, registers, stacks)
         else:
             _aggregate(kind, slot, argument, instance, row, batch, registers)
 
 
 @inlined
-def emit(there: int, lane: int, row: int, first: int, instance: int, finals: Array, registers: Any, output: Any,
+def emit(there: Any, lane: Any, row: int, first: int, instance: Any, finals: Array, registers: Any, output: Any,
          counters: Array) -> None:
-    """Writes a match down, with the slots that are asked for afterwards."""
+    """Writes a match down, with the slots that are asked for afterwards. `row` is -1 where time completed it."""
     (_, slot_i, slot_null, chain, _, _, _, parameter_row) = registers
     (out_state, out_lane, out_row, out_first, out_chain, out_rows, out_slot, out_null) = output
-    match = counters[FOUND]
-    counters[FOUND] = match + 1
-    out_state[match] = there
-    out_lane[match] = lane
+    match = U(counters[FOUND])
+    counters[FOUND] += 1
+    out_state[match] = I(there)
+    out_lane[match] = I(lane)
     out_row[match] = row
     out_first[match] = first
     out_chain[match] = chain[instance]
     out_rows[match] = parameter_row[instance]
-    for i in range(finals.size):
+    for i in range(U(finals.size)):
         out_slot[match, i] = slot_i[instance, finals[i]]
         out_null[match, i] = slot_null[instance, finals[i]]
 
 
 @inlined
-def copy(instance: int, pool: Any, registers: Any, counters: Array) -> int:
+def copy(instance: Any, pool: Any, registers: Any, counters: Array) -> Any:
     """A new instance that has bound what another has."""
     (_, slot_i, slot_null, _, _, _, _, _) = registers
     counters[FREE] -= 1
-    target = pool[8][counters[FREE]]
+    target = U(pool[8][U(counters[FREE])])
     serial = pool[7][target]
-    for word in range(slot_i.shape[1]):  # the slots, and all else that is known of an instance
+    for word in range(U(slot_i.shape[1])):  # the slots, and all else that is known of an instance
         slot_i[target, word] = slot_i[instance, word]
-    for slot in range(slot_null.shape[1]):
+    for slot in range(U(slot_null.shape[1])):
         slot_null[target, slot] = slot_null[instance, slot]
     pool[7][target] = serial
-    return target  # type: ignore[no-any-return]
+    return target
 
 
 @inlined
-def begin(row: int, lane: int, start: Any, position: int, parameter: int, pool: Any, registers: Any,
-          counters: Array) -> int:
+def begin(lane: Any, start: Any, position: int, parameter: int, pool: Any, registers: Any, counters: Array) -> Any:
     """The next free instance, with nothing bound yet. It stays free until somebody takes it."""
     (_, _, in_lane, _, began, first_position, _, _, free) = pool
     (_, _, slot_null, chain, _, _, _, parameter_row) = registers
-    target = free[counters[FREE] - 1]
-    for slot in range(slot_null.shape[1]):
+    target = U(free[U(counters[FREE] - 1)])
+    for slot in range(U(slot_null.shape[1])):
         slot_null[target, slot] = 1
     chain[target] = -1
     began[target] = start
     in_lane[target] = lane
     first_position[target] = position
     parameter_row[target] = parameter
-    return target  # type: ignore[no-any-return]
+    return target
 
 
 @inlined

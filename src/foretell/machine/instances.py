@@ -18,19 +18,40 @@ import numpy as np
 
 from foretell.compiled import compiled, inlined, kernel
 from foretell.machine.binding import (
+    CODE,
+    CODE_STOP,
+    EDGES,
+    EDGES_STOP,
+    FINAL,
     FOUND,
     FREE,
     FRESH,
     FULL,
     FULL_LANE,
     FULL_OUTPUT,
+    KEY,
+    KEY_SLOT,
     LONGEST,
+    NONE,
+    PREDICATE,
+    TARGET,
+    THREAD,
+    THREADS,
+    THREADS_STOP,
+    TICKS,
+    TICKS_STOP,
     TIMERS,
+    TOUCH,
+    UPDATES,
+    UPDATES_STOP,
+    WAITS,
     Array,
+    I,
+    U,
     begin,
     copy,
     emit,
-    judge,
+    holds_here,
     keep,
     room,
     true,
@@ -48,11 +69,9 @@ ALIVE, ENDING, DEAD = 0, 1, 2
 # ── timers: a binary heap ──
 
 
-@inlined
-def _wait(until: Any, instance: int, pool: Any, timers: Any, counters: Array) -> None:
+@kernel
+def _wait(until: Any, instance: Any, serial: Any, due: Array, whom: Array, serials: Array, counters: Array) -> None:
     """Remembers that an instance is a match once time has passed a point."""
-    (due, whom, serials) = timers
-    serial = pool[7]
     at = counters[TIMERS]
     counters[TIMERS] = at + 1
     while at > 0:
@@ -61,13 +80,12 @@ def _wait(until: Any, instance: int, pool: Any, timers: Any, counters: Array) ->
             break
         due[at], whom[at], serials[at] = due[above], whom[above], serials[above]
         at = above
-    due[at], whom[at], serials[at] = until, instance, serial[instance]
+    due[at], whom[at], serials[at] = until, instance, serial
 
 
-@inlined
-def _drop_first(timers: Any, counters: Array) -> None:
+@kernel
+def _drop_first(due: Array, whom: Array, serials: Array, counters: Array) -> None:
     """Takes the earliest timer off the heap."""
-    (due, whom, serials) = timers
     last = counters[TIMERS] - 1
     counters[TIMERS] = last
     at = 0
@@ -88,27 +106,27 @@ def _drop_first(timers: Any, counters: Array) -> None:
 
 
 @inlined
-def _release(instance: int, pool: Any, lanes: Any, counters: Array) -> None:
+def _release(instance: Any, pool: Any, lanes: Any, counters: Array) -> None:
     """Gives an instance back."""
     (_, _, in_lane, _, _, _, over, serial, free) = pool
     over[instance] = ALIVE
     serial[instance] += 1
-    free[counters[FREE]] = instance
+    free[U(counters[FREE])] = instance
     counters[FREE] += 1
     lanes[1][in_lane[instance]] -= 1
 
 
 @inlined
-def _admit(fresh: int, program: Any, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
+def _admit(fresh: Any, states: Array, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
     """Puts new instances into the lists of their states."""
     (state, following, in_lane, in_list, _, _, _, _, _) = pool
     (heads, lane_length, _, _, _) = lanes
-    state_key_slot = program[23]
-    while fresh != -1:
+    while fresh != NONE:
         next_fresh = following[fresh]
         here = state[fresh]
         lane = in_lane[fresh]
-        place = lane if state_key_slot[here] < 0 else registers[1][fresh, state_key_slot[here]]
+        slot = states[here, KEY_SLOT]
+        place = lane if slot == NONE else U(registers[1][fresh, slot])
         in_list[fresh] = place
         following[fresh] = heads[place, here]
         heads[place, here] = fresh
@@ -119,17 +137,17 @@ def _admit(fresh: int, program: Any, pool: Any, lanes: Any, registers: Any, coun
 
 
 @kernel
-def settle(lane: int, program: Any, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
+def settle(lane: Any, states: Array, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
     """Ends an instant of simultaneous events in a lane: what it ended goes, what it made may be seen."""
     (_, following, _, _, _, _, over, _, _) = pool
     (heads, _, _, new_head, _) = lanes
-    for here in range(heads.shape[1]):
-        previous = -1
-        instance = heads[lane, here]
-        while instance != -1:
+    for here in range(U(heads.shape[1])):
+        previous = NONE
+        instance = U(heads[lane, here])
+        while instance != NONE:
             next_instance = following[instance]
             if over[instance] != ALIVE:
-                if previous == -1:
+                if previous == NONE:
                     heads[lane, here] = next_instance
                 else:
                     following[previous] = next_instance
@@ -137,32 +155,30 @@ def settle(lane: int, program: Any, pool: Any, lanes: Any, registers: Any, count
             else:
                 previous = instance
             instance = next_instance
-    _admit(new_head[lane], program, pool, lanes, registers, counters)
-    new_head[lane] = -1
+    _admit(U(new_head[lane]), states, pool, lanes, registers, counters)
+    new_head[lane] = NONE
 
 
 @inlined
-def _take(edge: int, instance: int, moves: bool, lane: int, row: int, position: int, program: Any, updates: Any,
-          code: Any, batch: Any, pool: Any, registers: Any, timers: Any, output: Any, counters: Array,
-          stacks: Any) -> bool:
+def _take(edge: Any, instance: Any, moves: bool, lane: Any, row: Any, position: int, tables: Any, code: Any, batch: Any,
+          pool: Any, registers: Any, timers: Any, output: Any, counters: Array, stacks: Any) -> bool:
     """Binds the event along an edge: the instance itself moves, or a copy does. Whether the instance lives on."""
-    (state, following, _, _, began, first_position, _, _, _) = pool
-    edge_update, edge_target, state_within, state_accept, state_waits = (
-        program[11], program[12], program[13], program[14], program[15])
+    (state, following, _, _, began, first_position, _, serial, _) = pool
+    (states, _, _, _, edges, updates, state_within, _, _, finals) = tables
     target = instance if moves else copy(instance, pool, registers, counters)
-    keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch, registers, counters,
-         stacks)
-    there = edge_target[edge]
-    if state_accept[there] >= 0:
-        emit(there, lane, row, first_position[target], target, program[24], registers, output, counters)
+    keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch, registers,
+         counters, stacks)
+    there = edges[edge, TARGET]
+    if edges[edge, FINAL]:
+        emit(there, lane, I(row), first_position[target], target, finals, registers, output, counters)
         if not moves:
             counters[FREE] += 1
         return False
     state[target] = there
-    following[target] = counters[FRESH]
-    counters[FRESH] = target
-    if state_waits[there]:
-        _wait(began[target] + state_within[there], target, pool, timers, counters)
+    following[target] = U(counters[FRESH])
+    counters[FRESH] = I(target)
+    if states[there, WAITS]:
+        _wait(began[target] + state_within[there], target, serial[target], timers[0], timers[1], timers[2], counters)
     return moves
 
 
@@ -170,123 +186,108 @@ def _take(edge: int, instance: int, moves: bool, lane: int, row: int, position: 
 
 
 @kernel
-def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[int, int, int], program: Any,
-               updates: Any, code: Any, events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
+def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool, fan: tuple[int, int, int],
+               tables: Any, code: Any, events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
                output: Any, counters: Array, stacks: Any) -> int:
     """Feeds the events `first` to `stop` of a batch, in order, to the machine; returns where it stopped.
 
-    `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes
-    one of them may need. Where events are simultaneous, an instant ends with the first later event of the lane.
+    Where events are simultaneous, an instant ends with the first later event of the lane.
     """
-    (state_thread, thread_kind, thread_predicate, thread_code, thread_negation, negation_predicate, negation_code,
-     state_edge, edge_thread, edge_predicate, edge_code, edge_update, edge_target, state_within, state_accept,
-     state_waits, start_edge, state_tick, tick_slot, tick_predicate, tick_code, state_touch, state_key, _,
-     finals, begins) = program
+    (states, threads, negations, ticks, edges, updates, state_within, edge_within, starts, finals) = tables
     (event_lane, event_time, event_start, predicates, event_rows) = events
-    (state, following, _, _, began, first_position, over, _, _) = pool
+    (state, following, _, _, began, first_position, over, serial, _) = pool
     (heads, lane_length, lane_limit, new_head, lane_time) = lanes
     (_, slot_i, slot_null, _, _, _, _, _) = registers
     moving, beginning, nodes = fan
-    for row in range(first, stop):
+    for row in range(U(first), U(stop)):
         lane = event_lane[row]
-        if lane_length[lane] <= 0 and (lane_length[lane] < 0 or (not simultaneous and begins >= 0
-                                                                 and not predicates[begins, row])):
+        starting = begins == NONE or predicates[begins, row] != 0
+        if lane_length[lane] <= 0 and (lane_length[lane] < 0 or not (starting or simultaneous)):
             continue  # nothing waits, nothing begins; or the lane is refused
         time = event_time[row]
-        position = base + row
+        position = base + I(row)
         if simultaneous and time > lane_time[lane]:
-            settle(lane, program, pool, lanes, registers, counters)
+            settle(lane, states, pool, lanes, registers, counters)
             lane_time[lane] = time
         counters[FULL] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
         if counters[FULL] != 0:
-            return row
+            return I(row)
 
-        counters[FRESH] = -1  # the instances made by this event must not see it
+        counters[FRESH] = I(NONE)  # the instances made by this event must not see it
         if lane_length[lane] > 0:
-            for here in range(heads.shape[1]):
-                if state_touch[here] >= 0 and not predicates[state_touch[here], row]:
+            for here in range(U(heads.shape[1])):
+                touch = states[here, TOUCH]
+                if touch != NONE and not predicates[touch, row]:
                     continue
-                place = lane if state_key[here] < 0 else batch[1][state_key[here], row]
-                instance = heads[place, here]
-                if instance == -1:
+                key = states[here, KEY]
+                place = lane if key == NONE else U(batch[1][key, row])
+                instance = U(heads[place, here])
+                if instance == NONE:
                     continue
-                first_thread, stop_thread = state_thread[here], state_thread[here + 1]
-                everyone = (1 << (stop_thread - first_thread)) - 1
-                first_edge, stop_edge = state_edge[here], state_edge[here + 1]
-                previous = -1
-                while instance != -1:
+                first_thread, stop_thread = states[here, THREADS], states[here, THREADS_STOP]
+                everyone = (1 << I(stop_thread - first_thread)) - 1
+                waits = states[here, WAITS] != 0
+                within = state_within[here]
+                previous = NONE
+                while instance != NONE:
                     next_instance = following[instance]
-                    in_time = state_within[here] < 0 or time <= began[instance] + state_within[here]
+                    in_time = within < 0 or time <= began[instance] + within
                     stays = in_time
                     gone = False  # moved on, or given to a match
                     if over[instance] == DEAD:
                         in_time, stays = False, False
-                    elif not in_time and state_waits[here]:
+                    elif not in_time and waits:
                         emit(here, lane, -1, first_position[instance], instance, finals, registers, output, counters)
                     if in_time:
-                        for tick in range(state_tick[here], state_tick[here + 1]):
-                            predicate = tick_predicate[tick]
-                            if (predicate < 0 or predicates[predicate, row]) and judge(
-                                tick_code[tick, 0], tick_code[tick, 1], code, batch, row, registers, instance, stacks
-                            ):
-                                counted = tick_slot[tick]
+                        for tick in range(states[here, TICKS], states[here, TICKS_STOP]):
+                            if holds_here(ticks[tick], 1, row, predicates, code, batch, registers, instance, stacks):
+                                counted = ticks[tick, 0]
                                 old = 0 if slot_null[instance, counted] else slot_i[instance, counted]
                                 slot_i[instance, counted] = old + 1
                                 slot_null[instance, counted] = 0
                         # Which threads let the event pass, and which may bind it, as bits.
-                        passes, permits = 0, 0
+                        passes, permits, bit = 0, 0, 1
                         for thread in range(first_thread, stop_thread):
-                            bit = 1 << (thread - first_thread)
-                            kind = thread_kind[thread]
+                            kind = threads[thread, 0]
                             if kind == NEXT:
                                 permits |= bit
-                                continue
-                            if kind == ANY:
+                            elif kind == WHERE and holds_here(threads[thread], 1, row, predicates, code, batch,
+                                                              registers, instance, stacks):
                                 permits |= bit
                             else:
-                                predicate = thread_predicate[thread]
-                                if (predicate < 0 or predicates[predicate, row]) and true(
-                                    thread_code[thread, 0], thread_code[thread, 1], code, batch, row, registers,
-                                    instance, stacks
-                                ):
+                                if kind == ANY:
                                     permits |= bit
-                                    continue
-                            passes |= bit
-                            for negation in range(thread_negation[thread, 0], thread_negation[thread, 1]):
-                                predicate = negation_predicate[negation]
-                                if (predicate < 0 or predicates[predicate, row]) and judge(
-                                    negation_code[negation, 0], negation_code[negation, 1], code, batch, row,
-                                    registers, instance, stacks
-                                ):
-                                    passes &= ~bit
-                                    break
+                                passes |= bit
+                                for negation in range(threads[thread, 4], threads[thread, 5]):
+                                    if holds_here(negations[negation], 0, row, predicates, code, batch, registers,
+                                                  instance, stacks):
+                                        passes &= ~bit
+                                        break
+                            bit <<= 1
                         stays = passes == everyone
-                        chosen = -1  # the last edge that holds; the instance moves along it if it does not stay
-                        for edge in range(first_edge, stop_edge):
-                            predicate = edge_predicate[edge]
-                            if predicate >= 0 and not predicates[predicate, row]:
+                        chosen = NONE  # the last edge that holds; the instance moves along it if it does not stay
+                        for edge in range(states[here, EDGES], states[here, EDGES_STOP]):
+                            predicate = edges[edge, PREDICATE]
+                            if predicate != NONE and not predicates[predicate, row]:
                                 continue
-                            if edge_thread[edge] >= 0:
-                                bit = 1 << edge_thread[edge]
+                            if edges[edge, THREAD]:
+                                bit = 1 << (I(edges[edge, THREAD]) - 1)
                                 if not (permits & bit) or (passes | bit) != everyone:
                                     continue
                             elif not stays:
                                 continue
-                            within = state_within[edge_target[edge]]
-                            if within >= 0 and time > began[instance] + within:
+                            if edge_within[edge] >= 0 and time > began[instance] + edge_within[edge]:
                                 continue
-                            if not true(
-                                edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, instance, stacks
-                            ):
+                            if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers,
+                                        instance, stacks):
                                 continue
-                            if chosen >= 0:
-                                _take(chosen, instance, False, lane, row, position, program, updates, code, batch,
-                                      pool, registers, timers, output, counters, stacks)
+                            if chosen != NONE:
+                                _take(chosen, instance, False, lane, row, position, tables, code, batch, pool,
+                                      registers, timers, output, counters, stacks)
                             chosen = edge
-                        if chosen >= 0:
-                            gone = _take(chosen, instance, not stays and not simultaneous, lane, row, position,
-                                         program, updates, code, batch, pool, registers, timers, output, counters,
-                                         stacks)
+                        if chosen != NONE:
+                            gone = _take(chosen, instance, not stays and not simultaneous, lane, row, position, tables,
+                                         code, batch, pool, registers, timers, output, counters, stacks)
                     if gone:
                         # It stands among the new ones now, which count when they are admitted.
                         lane_length[lane] -= 1
@@ -295,7 +296,7 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                             over[instance] = ENDING  # other events of this instant may still be bound
                         previous = instance
                     else:
-                        if previous == -1:
+                        if previous == NONE:
                             heads[place, here] = next_instance
                         else:
                             following[previous] = next_instance
@@ -303,67 +304,69 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                             _release(instance, pool, lanes, counters)
                     instance = next_instance
 
-        if begins < 0 or predicates[begins, row]:
-            for start in range(start_edge.size):
-                edge = start_edge[start]
-                predicate = edge_predicate[edge]
-                if predicate >= 0 and not predicates[predicate, row]:
+        if starting:
+            for start in range(U(starts.size)):
+                edge = starts[start]
+                predicate = edges[edge, PREDICATE]
+                if predicate != NONE and not predicates[predicate, row]:
                     continue
-                target = begin(row, lane, event_start[row], position, event_rows[row], pool, registers, counters)
-                if not true(edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, target, stacks):
+                target = begin(lane, event_start[row], position, event_rows[row], pool, registers, counters)
+                if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers, target, stacks):
                     continue
-                there = edge_target[edge]
-                if state_within[there] >= 0 and time > event_start[row] + state_within[there]:
+                if edge_within[edge] >= 0 and time > event_start[row] + edge_within[edge]:
                     continue
-                keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch,
+                keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch,
                      registers, counters, stacks)
-                if state_accept[there] >= 0:
-                    emit(there, lane, row, position, target, finals, registers, output, counters)
+                there = edges[edge, TARGET]
+                if edges[edge, FINAL]:
+                    emit(there, lane, I(row), position, target, finals, registers, output, counters)
                     continue
                 counters[FREE] -= 1
                 state[target] = there
-                following[target] = counters[FRESH]
-                counters[FRESH] = target
-                if state_waits[there]:
-                    _wait(event_start[row] + state_within[there], target, pool, timers, counters)
+                following[target] = U(counters[FRESH])
+                counters[FRESH] = I(target)
+                if states[there, WAITS]:
+                    _wait(event_start[row] + state_within[there], target, serial[target], timers[0], timers[1],
+                          timers[2], counters)
 
-        if counters[FRESH] != -1:
+        fresh = U(counters[FRESH])
+        if fresh != NONE:
             if simultaneous:
-                last = counters[FRESH]
-                while following[last] != -1:
+                last = fresh
+                while following[last] != NONE:
                     last = following[last]
                 following[last] = new_head[lane]
-                new_head[lane] = counters[FRESH]
+                new_head[lane] = fresh
             else:
-                _admit(counters[FRESH], program, pool, lanes, registers, counters)
+                _admit(fresh, states, pool, lanes, registers, counters)
             if lane_length[lane] > lane_limit[lane]:
-                counters[FRESH] = lane
+                counters[FRESH] = I(lane)
                 counters[FULL] = FULL_LANE
-                return row + 1
+                return I(row) + 1
     return stop
 
 
 @kernel
-def pass_time(now: Any, simultaneous: bool, program: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
+def pass_time(now: Any, simultaneous: bool, tables: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
               output: Any, counters: Array) -> bool:
     """Lets time pass: what waited for its window to pass is a match. False where there is no room for one more."""
     (state, _, in_lane, _, _, first_position, over, serial, _) = pool
     (due, whom, serials) = timers
-    (_, _, _, _, lane_time) = lanes
+    lane_time = lanes[4]
     while counters[TIMERS] > 0 and due[0] < now:
-        instance = whom[0]
+        instance = U(whom[0])
         if serial[instance] == serials[0] and over[instance] != DEAD:
             lane = in_lane[instance]
             if simultaneous and now > lane_time[lane]:
-                settle(lane, program, pool, lanes, registers, counters)
+                settle(lane, tables[0], pool, lanes, registers, counters)
             if serial[instance] == serials[0]:
                 if counters[FOUND] == output[0].size:
                     counters[FULL] = FULL_OUTPUT
                     return False
-                emit(state[instance], lane, -1, first_position[instance], instance, program[24], registers, output,
+                emit(state[instance], lane, -1, first_position[instance], instance, tables[9], registers, output,
                      counters)
                 over[instance] = DEAD
-        _drop_first(timers, counters)
+        _drop_first(due, whom, serials, counters)
     return True
 
 
@@ -371,7 +374,7 @@ def pass_time(now: Any, simultaneous: bool, program: Any, pool: Any, lanes: Any,
 
 
 @compiled
-def sweep(now: Any, strict: bool, program: Any, pool: Any, lanes: Any, in_use: Array, dead: Array,
+def sweep(now: Any, strict: bool, states: Array, state_within: Array, pool: Any, lanes: Any, in_use: Array, dead: Array,
           counters: Array) -> int:
     """Releases what can come to nothing: what is over, what its window has left, what stands at a dead state.
 
@@ -380,25 +383,24 @@ def sweep(now: Any, strict: bool, program: Any, pool: Any, lanes: Any, in_use: A
     """
     (state, following, in_lane, in_list, began, _, over, _, _) = pool
     heads = lanes[0]
-    state_within, state_waits = program[13], program[15]
-    freed = 0
     for i in range(in_use.size):
-        one = in_use[i]
+        one = U(in_use[i])
         here = state[one]
-        late = state_within[here] >= 0 and not state_waits[here] and now > began[one] + state_within[here]
+        late = state_within[here] >= 0 and not states[here, WAITS] and now > began[one] + state_within[here]
         if over[one] == ALIVE and (late or dead[here]):
             over[one] = DEAD
+    freed = 0
     for i in range(in_use.size):
-        one = in_use[i]
+        one = U(in_use[i])
         if over[one] != DEAD:
             continue
-        here, place = (0, in_lane[one]) if strict else (state[one], in_list[one])
-        previous = -1
-        instance = heads[place, here]
-        while instance != -1:
+        here, place = (U(0), in_lane[one]) if strict else (state[one], in_list[one])
+        previous = NONE
+        instance = U(heads[place, here])
+        while instance != NONE:
             next_instance = following[instance]
             if over[instance] == DEAD:
-                if previous == -1:
+                if previous == NONE:
                     heads[place, here] = next_instance
                 else:
                     following[previous] = next_instance
@@ -421,13 +423,13 @@ def keep_nodes(used: int, instances: Array, chain: Array, parent: Array, positio
             place[node] = 0
             node = np.int64(parent[node])
     kept = 0
-    for one in range(used):
-        if place[one] == 0:
-            place[one] = kept
-            # A one comes after its parent, so the parent has its new place already.
-            new_parent[kept] = -1 if parent[one] == -1 else place[parent[one]]
-            new_position[kept] = position[one]
-            new_step[kept] = step[one]
+    for old in range(used):
+        if place[old] == 0:
+            place[old] = kept
+            # A node comes after its parent, so the parent has its new place already.
+            new_parent[kept] = -1 if parent[old] == -1 else place[parent[old]]
+            new_position[kept] = position[old]
+            new_step[kept] = step[old]
             kept += 1
     for i in range(instances.size):
         if chain[instances[i]] != -1:

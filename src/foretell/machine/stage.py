@@ -18,7 +18,7 @@ from foretell.machine import binding, instances, strict
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.ordinals import Ordinals
-from foretell.plan.program import Machine
+from foretell.plan.program import NONE, Machine
 from foretell.plan.registers import AnyOf, Every, Hashed, Known, Selected, Start
 
 Ints = NDArray[np.int64]
@@ -80,7 +80,7 @@ class Stage:
         self._time = np.float64 if self.machine.time is Type.FLOAT else np.int64
         self.counters = np.zeros(binding.COUNTERS, np.int64)
         self.cells, self.nulls = self._new_cells(0)
-        self._free: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._free: NDArray[np.uint32] = np.zeros(0, np.uint32)
         self.lanes: Arrays = self._new_lanes(16)
         self.nodes: Arrays = _new_nodes(1024)
         self.timers: Arrays = self._new_timers(16)
@@ -102,15 +102,15 @@ class Stage:
         never = -np.inf if self._time is np.float64 else np.iinfo(np.int64).min
         lists = 1 if self.machine.strict else max(1, self.machine.states)
         return (
-            np.full((count, lists), -1, np.int32),
+            np.full((count, lists), NONE, np.uint32),
             np.zeros(count, np.int32),
             np.full(count, self.lane_limit, np.int64),
-            np.full(count if self.machine.simultaneous else 1, -1, np.int32),
+            np.full(count if self.machine.simultaneous else 1, NONE, np.uint32),
             np.full(count if self.machine.simultaneous else 1, never, self._time),
         )
 
     def _new_timers(self, size: int) -> Arrays:
-        return np.zeros(size, self._time), np.zeros(size, np.int32), np.zeros(size, np.int64)
+        return np.zeros(size, self._time), np.zeros(size, np.uint32), np.zeros(size, np.int64)
 
     def _new_output(self, size: int) -> Arrays:
         return (
@@ -122,14 +122,14 @@ class Stage:
     def _grow_pool(self, by: int) -> None:
         old, kept = len(self.cells), self.counters[binding.FREE]
         self.cells, self.nulls = _joined((self.cells, self.nulls), self._new_cells(by))
-        self._free = np.concatenate([self._free[:kept], np.arange(old, old + by, dtype=np.int32), self._free[kept:]])
+        self._free = np.concatenate([self._free[:kept], np.arange(old, old + by, dtype=np.uint32), self._free[kept:]])
         self.counters[binding.FREE] += by
 
     def _pool(self) -> Arrays:
         """Of each instance its state, the next of its list, its lane and list, when it began, the position of its first
         event, whether it is over, its serial number; then what is free."""
-        state, following, lane, place, began, first, over, serial, _, _ = self._words()
-        return state, following, lane, place, began.view(self._time), first, over, serial, self._free
+        *links, began, first, over, serial, _, _ = self._words()
+        return *(link.view(np.uint64) for link in links), began.view(self._time), first, over, serial, self._free
 
     def _words(self) -> Arrays:
         return tuple(self.cells[:, self.cells.shape[1] - OTHERS + i] for i in range(OTHERS))
@@ -155,7 +155,7 @@ class Stage:
             new[:] = word
         if not machine.strict:
             heads, *lengths = self.lanes
-            self.lanes = (np.pad(heads, ((0, 0), (0, lists)), constant_values=-1), *lengths)
+            self.lanes = (np.pad(heads, ((0, 0), (0, lists)), constant_values=NONE), *lengths)
         self._output = self._new_output(len(self._output[0]))
         if not machine.alive.all():
             self.sweep()
@@ -219,7 +219,7 @@ class Stage:
         depth = max(1, code.depth)
         return (
             (code.ops, code.constants_f, code.constants_i, self.strings.offsets, self.strings.data),
-            (piece.lane, events.time.values, events.start.values, predicates, rows),
+            (piece.lane.view(np.uint64), events.time.values, events.start.values, predicates, rows),
             (columns.view(np.float64), columns, nulls, *self._parameter_words()),
             (np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8)),
         )
@@ -227,17 +227,18 @@ class Stage:
     def _run(self, first: int, stop: int, base: int, given: tuple[Any, ...]) -> int:
         code, events, batch, stacks = given
         machine = self.machine
-        common = (machine.fan, machine.arrays, machine.updates, code, events, batch, *self._arrays(), stacks)
+        begins = np.uint64(machine.begins)
+        common = (machine.fan, tuple(machine.tables), code, events, batch, *self._arrays(), stacks)
         if machine.strict:
-            return strict.run_strict(first, stop, base, *common)
-        return instances.run_events(first, stop, base, machine.simultaneous, *common)
+            return strict.run_strict(first, stop, base, begins, *common)
+        return instances.run_events(first, stop, base, begins, machine.simultaneous, *common)
 
     def _arrays(self) -> tuple[Any, ...]:
         return self._pool(), self.lanes, self._registers(), self.timers, self._output, self.counters
 
     def _pass_time(self, now: int | float) -> bool:
         machine = self.machine
-        return instances.pass_time(now, machine.simultaneous, machine.arrays, *self._arrays())
+        return instances.pass_time(now, machine.simultaneous, tuple(machine.tables), *self._arrays())
 
     # ── room ──
 
@@ -273,8 +274,9 @@ class Stage:
         (pool, lanes, *_) = self._arrays()
         now = self._time(self.now if self.now is not None else 0)
         dead = (~self.machine.alive).astype(np.uint8)
-        machine = self.machine
-        return instances.sweep(now, machine.strict, machine.arrays, pool, lanes, self.in_use, dead, self.counters)
+        strict_, tables = self.machine.strict, self.machine.tables
+        given = now, strict_, tables.states, tables.state_within, pool, lanes, self.in_use, dead, self.counters
+        return instances.sweep(*given)
 
     def _forget_nodes(self) -> None:
         """Lets go of the nodes that no instance leads to, once they are most of all.

@@ -8,98 +8,122 @@ from __future__ import annotations
 from typing import Any
 
 from foretell.compiled import kernel
-from foretell.machine.binding import FREE, FRESH, FULL, FULL_LANE, LONGEST, Array, begin, copy, emit, keep, room, true
+from foretell.machine.binding import (
+    CODE,
+    CODE_STOP,
+    EDGES,
+    EDGES_STOP,
+    FINAL,
+    FREE,
+    FRESH,
+    FULL,
+    FULL_LANE,
+    LONGEST,
+    NONE,
+    PREDICATE,
+    TARGET,
+    UPDATES,
+    UPDATES_STOP,
+    Array,
+    I,
+    U,
+    begin,
+    copy,
+    emit,
+    keep,
+    room,
+    true,
+)
 
 # fmt: off
 
 
 @kernel
-def run_strict(first: int, stop: int, base: int, fan: tuple[int, int, int], program: Any, updates: Any, code: Any,
+def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int, int], tables: Any, code: Any,
                events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any, output: Any,
                counters: Array, stacks: Any) -> int:
-    """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See run_events."""
-    (_, _, _, _, _, _, _, state_edge, _, edge_predicate, edge_code, edge_update, edge_target, state_within,
-     state_accept, _, start_edge, _, _, _, _, _, _, _, finals, begins) = program
+    """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See instances.run_events."""
+    (states, _, _, _, edges, updates, _, edge_within, starts, finals) = tables
     (event_lane, event_time, event_start, predicates, event_rows) = events
     (state, following, _, _, began, first_position, _, _, free) = pool
     (heads, lane_length, lane_limit, _, _) = lanes
     moving, beginning, nodes = fan
-    for row in range(first, stop):
+    for row in range(U(first), U(stop)):
         lane = event_lane[row]
-        instance = heads[lane, 0]
-        if instance == -1 and begins >= 0 and not predicates[begins, row]:
+        instance = U(heads[lane, 0])
+        starting = begins == NONE or predicates[begins, row] != 0
+        if instance == NONE and not starting:
             continue
         if lane_length[lane] < 0:
             continue  # refused
         counters[FULL] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
         if counters[FULL] != 0:
-            return row
+            return I(row)
         time = event_time[row]
-        position = base + row
-        fresh, count = -1, 0
-        while instance != -1:
+        position = base + I(row)
+        fresh, count = NONE, 0
+        while instance != NONE:
             next_instance = following[instance]
             here = state[instance]
-            chosen = -1  # the last edge that holds; the instance itself moves along it
-            for edge in range(state_edge[here], state_edge[here + 1]):
-                predicate = edge_predicate[edge]
-                if predicate >= 0 and not predicates[predicate, row]:
+            chosen = NONE  # the last edge that holds; the instance itself moves along it
+            for edge in range(states[here, EDGES], states[here, EDGES_STOP]):
+                predicate = edges[edge, PREDICATE]
+                if predicate != NONE and not predicates[predicate, row]:
                     continue
-                within = state_within[edge_target[edge]]
+                within = edge_within[edge]
                 if within >= 0 and time > began[instance] + within:
                     continue
-                if not true(edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, instance, stacks):
+                if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers, instance, stacks):
                     continue
-                if chosen >= 0:
+                if chosen != NONE:
                     target = copy(instance, pool, registers, counters)
-                    keep(edge_update[chosen, 0], edge_update[chosen, 1], updates, code, target, row, position, batch,
-                         registers, counters, stacks)
-                    there = edge_target[chosen]
-                    if state_accept[there] >= 0:
-                        emit(there, lane, row, first_position[target], target, finals, registers, output, counters)
+                    keep(edges[chosen, UPDATES], edges[chosen, UPDATES_STOP], updates, code, target, row, position,
+                         batch, registers, counters, stacks)
+                    if edges[chosen, FINAL]:
+                        emit(edges[chosen, TARGET], lane, I(row), first_position[target], target, finals, registers,
+                             output, counters)
                         counters[FREE] += 1
                     else:
-                        state[target] = there
+                        state[target] = edges[chosen, TARGET]
                         following[target] = fresh
                         fresh = target
                         count += 1
                 chosen = edge
-            if chosen >= 0:
-                keep(edge_update[chosen, 0], edge_update[chosen, 1], updates, code, instance, row, position, batch,
-                     registers, counters, stacks)
-                there = edge_target[chosen]
-                if state_accept[there] >= 0:
-                    emit(there, lane, row, first_position[instance], instance, finals, registers, output, counters)
-                    chosen = -1
+            if chosen != NONE:
+                keep(edges[chosen, UPDATES], edges[chosen, UPDATES_STOP], updates, code, instance, row, position,
+                     batch, registers, counters, stacks)
+                if edges[chosen, FINAL]:
+                    emit(edges[chosen, TARGET], lane, I(row), first_position[instance], instance, finals, registers,
+                         output, counters)
+                    chosen = NONE
                 else:
-                    state[instance] = there
+                    state[instance] = edges[chosen, TARGET]
                     following[instance] = fresh
                     fresh = instance
                     count += 1
-            if chosen < 0:
-                free[counters[FREE]] = instance
+            if chosen == NONE:
+                free[U(counters[FREE])] = instance
                 counters[FREE] += 1
             instance = next_instance
 
-        if begins < 0 or predicates[begins, row]:
-            for start in range(start_edge.size):
-                edge = start_edge[start]
-                predicate = edge_predicate[edge]
-                if predicate >= 0 and not predicates[predicate, row]:
+        if starting:
+            for start in range(U(starts.size)):
+                edge = starts[start]
+                predicate = edges[edge, PREDICATE]
+                if predicate != NONE and not predicates[predicate, row]:
                     continue
-                target = begin(row, lane, event_start[row], position, event_rows[row], pool, registers, counters)
-                if not true(edge_code[edge, 0], edge_code[edge, 1], code, batch, row, registers, target, stacks):
+                target = begin(lane, event_start[row], position, event_rows[row], pool, registers, counters)
+                if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers, target, stacks):
                     continue
-                there = edge_target[edge]
-                if state_within[there] >= 0 and time > event_start[row] + state_within[there]:
+                if edge_within[edge] >= 0 and time > event_start[row] + edge_within[edge]:
                     continue
-                keep(edge_update[edge, 0], edge_update[edge, 1], updates, code, target, row, position, batch,
+                keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch,
                      registers, counters, stacks)
-                if state_accept[there] >= 0:
-                    emit(there, lane, row, position, target, finals, registers, output, counters)
+                if edges[edge, FINAL]:
+                    emit(edges[edge, TARGET], lane, I(row), position, target, finals, registers, output, counters)
                     continue
                 counters[FREE] -= 1
-                state[target] = there
+                state[target] = edges[edge, TARGET]
                 following[target] = fresh
                 fresh = target
                 count += 1
@@ -108,7 +132,7 @@ def run_strict(first: int, stop: int, base: int, fan: tuple[int, int, int], prog
         if count > counters[LONGEST]:
             counters[LONGEST] = count
         if count > lane_limit[lane]:
-            counters[FRESH] = lane
+            counters[FRESH] = I(lane)
             counters[FULL] = FULL_LANE
-            return row + 1
+            return I(row) + 1
     return stop

@@ -1,29 +1,25 @@
-"""A machine's states and edges as flat arrays, in the order in which the kernels take them apart.
+"""A machine's states and edges as flat tables, as the kernels read them. A row is a state, an edge and so on.
 
-| array | of | holds |
-| --- | --- | --- |
-| 0 | state | where its threads begin |
-| 1 to 4 | thread | kind, predicate, code, its negations |
-| 5, 6 | negation | predicate, code |
-| 7 | state | where its edges begin |
-| 8 to 12 | edge | thread, predicate, code, its updates, target |
-| 13 to 15 | state | its window, is it a match, does it wait for its window to pass |
-| 16 | | the edges that a match begins with |
-| 17 | state | where its ticks begin |
-| 18 to 20 | tick | slot, predicate, code |
-| 21 | state | the predicate without which an event leaves it alone |
-| 22, 23 | state | the column and the slot by which its instances are found |
-| 24 | | the slots that finished matches are asked for |
-| 25 | | the predicate without which no match begins |
+| table | its columns |
+| --- | --- |
+| states | threads from, to; edges from, to; the predicate without which an event leaves it alone; the column and the slot by which its instances are found; does it wait for its window to pass; ticks from, to |
+| threads | kind, predicate, code from, to; negations from, to |
+| negations | predicate, code from, to |
+| ticks | slot, predicate, code from, to |
+| edges | predicate, code from, to; updates from, to; target; is that a match; one more than its thread |
+| updates | kind, slot, argument, end of code, is its result a float |
+| windows | of each state; of the target of each edge; -1 for none |
+| starts | the edges that a match begins with |
+| finals | the slots that finished matches are asked for |
 
--1 stands for none.
-"""
+All but the windows are unsigned, since a signed index costs a test for being negative at each use. NONE stands for none.
+"""  # noqa: E501
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +28,7 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.bytecode import Linked, link
 from foretell.plan.lowering import CHAINED, GAP, NEXT, NO_CODE, RUN, WHERE, Judged, Update, Waiting
-from foretell.plan.program import Machine
+from foretell.plan.program import NONE, Machine, Table, Tables
 from foretell.plan.registers import AnyOf
 
 if TYPE_CHECKING:
@@ -81,22 +77,30 @@ class _Flat:
         shared, states, edges = self.shared, self.states, self.edges
         linked = link(shared.numbers.codes)
         starting = [i for i, e in enumerate(edges) if e.source is None]
-        counts = np.bincount(
+        leaving = np.bincount(
             np.array([e.source for e in edges if e.source is not None], np.int64), minlength=len(states)
         )
         kept = self._kept()
         deferred = max((len(p.deferred) for p in shared.members.values()), default=0)
-        first = (*self._waiting(linked), *self._edges(linked, counts, kept, len(starting)))
-        arrays = self._arranged(first, starting, linked)
+        first_edge = len(starting) + np.concatenate([np.zeros(1, np.int64), np.cumsum(leaving)])
         return Machine(
-            arrays,
-            self._updates(kept, linked),
+            Tables(
+                self._states(first_edge),
+                self._threads(linked),
+                self._negations(linked),
+                self._ticks(linked),
+                self._edges(linked, kept),
+                self._updates(linked, kept),
+                *self._windows(),
+                _table([[i] for i in starting], 1)[:, 0].copy(),
+                _table([[slot] for slot in shared.finals], 1)[:, 0].copy(),
+            ),
+            self._any_of(edges[i].judged for i in starting),
             linked,
             tuple(shared.numbers.store.columns),
             tuple(self.predicates),
             max(1, len(shared.numbers.store.slots)),
-            len(shared.finals),
-            (max([1, *counts.tolist()]), len(starting), 1 + 2 * deferred if shared.chains else 0),
+            (max([1, *leaving.tolist()]), len(starting), 1 + 2 * deferred if shared.chains else 0),
             np.array([s.owner for s in states], np.int64),
             np.array([bool(s.members) for s in states], np.bool_),
             shared.strict and not shared.simultaneous,
@@ -111,28 +115,28 @@ class _Flat:
     def _predicate(self, number: int) -> int:
         """A predicate's number among those in use."""
         if number < 0:
-            return -1
+            return NONE
         return self.predicates.setdefault(self._asked[number], len(self.predicates))
 
     def _any_of(self, judged: Iterable[Judged]) -> int:
-        """The predicate that one of several holds; -1 where one of them is always tried."""
+        """The predicate that one of several holds; NONE where one of them is always tried."""
         numbers = sorted({j.predicate for j in judged})
         if not numbers or numbers[0] < 0:
-            return -1
+            return NONE
         if len(numbers) == 1:
             return self._predicate(numbers[0])
         options = (AnyOf(tuple(self._asked[n] for n in numbers)),)
         return self.predicates.setdefault(options, len(self.predicates))
 
     def _touching(self, number: int) -> int:
-        """The predicate without which an event leaves a state's instances alone; -1 where there is none.
+        """The predicate without which an event leaves a state's instances alone; NONE where there is none.
 
         It is that of the operator where the state waits under one `;{θ}`; elsewhere any of those of its edges,
         negations and counters. An event always touches what waits for the very next one.
         """
         waiting = self.states[number].waiting
         if any(t.kind == NEXT for t in waiting.threads) or waiting.final:
-            return -1
+            return NONE
         touching = [t.where for t in waiting.threads if t.kind == WHERE]
         touching += [absent for t in waiting.threads for absent in t.absent]
         touching += [tick.counted for tick in waiting.ticks]
@@ -141,67 +145,59 @@ class _Flat:
         touching += [e.judged for e in self.edges if e.source == number and (e.thread < 0 or not only)]
         return self._any_of(touching)
 
-    # ── arrays ──
+    # ── tables ──
 
-    def _waiting(self, linked: Linked) -> tuple[Ints, ...]:
-        threads = [t for s in self.states for t in s.waiting.threads]
-        absent = [n for t in threads for n in t.absent]
-        negation = _starts(len(t.absent) for t in threads)
-        return (
-            _starts(len(s.waiting.threads) for s in self.states),
-            _ints(t.kind for t in threads),
-            _ints(self._predicate(t.where.predicate) for t in threads),
-            _spans(linked, [t.where.code for t in threads]),
-            np.stack([negation[:-1], negation[1:]], axis=1),
-            _ints(self._predicate(n.predicate) for n in absent),
-            _spans(linked, [n.code for n in absent]),
-        )
+    def _states(self, first_edge: Ints) -> Table:
+        rows, thread, tick = [], 0, 0
+        for i, state in enumerate(self.states):
+            waiting, key = state.waiting, state.waiting.key
+            threads, ticks = thread + len(waiting.threads), tick + len(waiting.ticks)
+            keys = (NONE, NONE) if key is None else (key.column, key.slot)
+            edges = int(first_edge[i]), int(first_edge[i + 1])
+            rows.append([thread, threads, *edges, self._touching(i), *keys, waiting.waits, tick, ticks])
+            thread, tick = threads, ticks
+        return _table(rows, 10)
 
-    def _edges(self, linked: Linked, counts: Ints, kept: list[list[Update]], first: int) -> tuple[Ints, ...]:
-        edges = self.edges
-        updates = _starts(map(len, kept))
-        return (
-            first + np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
-            _ints(e.thread for e in edges),
-            _ints(self._predicate(e.judged.predicate) for e in edges),
-            _spans(linked, [e.judged.code for e in edges]),
-            np.stack([updates[:-1], updates[1:]], axis=1),
-            _ints(e.target for e in edges),
-        )
+    def _threads(self, linked: Linked) -> Table:
+        rows, negation = [], 0
+        for thread in (t for s in self.states for t in s.waiting.threads):
+            stop = negation + len(thread.absent)
+            rows.append([thread.kind, *self._asked_of(thread.where, linked), negation, stop])
+            negation = stop
+        return _table(rows, 6)
 
-    def _arranged(
-        self, first: tuple[Ints, ...], starting: list[int], linked: Linked
-    ) -> tuple[NDArray[np.generic] | int, ...]:
-        states = self.states
-        ticks = [t for s in states for t in s.waiting.ticks]
-        keys = [s.waiting.key for s in states]
-        return (
-            *first,
-            np.array([s.within for s in states], np.float64 if self.shared.time is Type.FLOAT else np.int64),
-            _ints(0 if s.waiting.final else -1 for s in states),
-            _ints(s.waiting.waits for s in states),
-            _ints(starting),
-            _starts(len(s.waiting.ticks) for s in states),
-            _ints(t.slot for t in ticks),
-            _ints(self._predicate(t.counted.predicate) for t in ticks),
-            _spans(linked, [t.counted.code for t in ticks]),
-            _ints(self._touching(i) for i in range(len(states))),
-            _ints(-1 if k is None else k.column for k in keys),
-            _ints(-1 if k is None else k.slot for k in keys),
-            _ints(self.shared.finals),
-            self._any_of(self.edges[i].judged for i in starting),
-        )
+    def _negations(self, linked: Linked) -> Table:
+        absent = (n for s in self.states for t in s.waiting.threads for n in t.absent)
+        return _table([self._asked_of(n, linked) for n in absent], 3)
 
-    def _updates(self, kept: list[list[Update]], linked: Linked) -> tuple[Ints, ...]:
-        flat = [u for some in kept for u in some]
-        spans = _spans(linked, [u.code for u in flat])
-        return (
-            _ints(u.kind for u in flat),
-            _ints(u.slot for u in flat),
-            _ints(int(c[0]) if u.kind == RUN else u.argument for u, c in zip(flat, spans, strict=True)),
-            spans[:, 1].copy(),
-            _ints(u.is_float for u in flat),
-        )
+    def _ticks(self, linked: Linked) -> Table:
+        ticks = (t for s in self.states for t in s.waiting.ticks)
+        return _table([[t.slot, *self._asked_of(t.counted, linked)] for t in ticks], 4)
+
+    def _edges(self, linked: Linked, kept: list[list[Update]]) -> Table:
+        rows, update = [], 0
+        for edge, updates in zip(self.edges, kept, strict=True):
+            stop = update + len(updates)
+            final = self.states[edge.target].waiting.final
+            rows.append([*self._asked_of(edge.judged, linked), update, stop, edge.target, final, edge.thread + 1])
+            update = stop
+        return _table(rows, 8)
+
+    def _updates(self, linked: Linked, kept: list[list[Update]]) -> Table:
+        rows = []
+        for update in (u for some in kept for u in some):
+            first, stop = _span(linked, update.code)
+            argument = first if update.kind == RUN else update.argument
+            rows.append([update.kind, max(update.slot, 0), argument, stop, update.is_float])
+        return _table(rows, 5)
+
+    def _windows(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        dtype = np.float64 if self.shared.time is Type.FLOAT else np.int64
+        of_edges = [self.states[e.target].within for e in self.edges]
+        return np.array([s.within for s in self.states], dtype), np.array(of_edges, dtype)
+
+    def _asked_of(self, judged: Judged, linked: Linked) -> list[int]:
+        return [self._predicate(judged.predicate), *_span(linked, judged.code)]
 
     # ── what is worth keeping ──
 
@@ -249,18 +245,10 @@ def _turn(update: Update) -> int:
     return {RUN: 0, GAP: 1}.get(update.kind, 2)
 
 
-def _ints(values: Iterable[int]) -> Ints:
-    return np.array(list(values), np.int64)
+def _table(rows: Sequence[Sequence[int]], width: int) -> Table:
+    return np.array(rows, np.uint64).reshape(-1, width)
 
 
-def _starts(lengths: Iterable[int]) -> Ints:
-    """Where each of several begins that stand in a row, and one more at the end."""
-    return np.cumsum([0, *lengths]).astype(np.int64)
-
-
-def _spans(linked: Linked, codes: Sequence[int]) -> Ints:
-    """From where to where each code goes; no code is nothing."""
-    numbers = np.array(codes, np.int64)
-    found = np.stack([linked.starts[numbers], linked.stops[numbers]], axis=1)
-    found[numbers == NO_CODE] = 0
-    return found
+def _span(linked: Linked, code: int) -> tuple[int, int]:
+    """From where to where a code goes; no code is nothing."""
+    return (0, 0) if code == NO_CODE else (int(linked.starts[code]), int(linked.stops[code]))

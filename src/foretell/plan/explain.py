@@ -134,13 +134,8 @@ def _explained(
 
 def _key(machine: Machine, state: int) -> str | None:
     """What a state's instances are hashed by."""
-    keys = machine.arrays[22]
-    assert not isinstance(keys, int)
-    if keys[state] < 0:
-        return None
-    hashed = machine.columns[int(keys[state])]
-    assert isinstance(hashed, Hashed)
-    return expression_text(hashed.expression)
+    hashed = machine.key(state)
+    return expression_text(hashed.expression) if isinstance(hashed, Hashed) else None
 
 
 def _link(link: Link) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from foretell.plan.bytecode import Linked
 from foretell.plan.registers import Register
 
 Ints = NDArray[np.int64]
+Table = NDArray[np.uint64]
 
 
 class UnsupportedError(Exception):
@@ -51,21 +53,40 @@ class Program:
         return any(s.shape.repeated for s in self.subscription.steps.values()) or bool(self.deferred)
 
 
+#: Stands for none in tables of unsigned numbers.
+NONE = 2**32 - 1
+
+
+class Tables(NamedTuple):
+    """States, edges and what hangs on them: see foretell.plan.arrays."""
+
+    states: Table
+    threads: Table
+    negations: Table
+    ticks: Table
+    edges: Table
+    updates: Table
+    state_within: NDArray[Any]
+    edge_within: NDArray[Any]
+    starts: Table
+    finals: Table
+
+
 @dataclass(frozen=True)
 class Machine:
-    """States and edges as the kernels read them (see foretell.plan.arrays), and what each batch must provide.
+    """What the kernels run, and what each batch must provide.
 
-    `owners` has for each state the number of the subscription that it is a match of, or -1; `alive` whether a
-    subscription that still runs goes through it.
+    `begins` is the predicate without which no match begins. `fan` is how many instances one instance may become on one
+    event, how many may begin with it, and how many nodes one of them may need. `owners` has for each state the number
+    of the subscription that it is a match of, or -1; `alive` whether a subscription that still runs goes through it.
     """
 
-    arrays: tuple[NDArray[np.generic] | int, ...]
-    updates: tuple[Ints, ...]
+    tables: Tables
+    begins: int
     code: Linked
     columns: tuple[tree.Expression, ...]
     predicates: tuple[tuple[tree.Expression, ...], ...]
     slots: int
-    finals: int
     fan: tuple[int, int, int]
     owners: Ints
     alive: NDArray[np.bool_]
@@ -78,3 +99,12 @@ class Machine:
     @property
     def states(self) -> int:
         return len(self.owners)
+
+    @property
+    def finals(self) -> int:
+        return len(self.tables.finals)
+
+    def key(self, state: int) -> tree.Expression | None:
+        """The column by which a state's instances are found."""
+        column = int(self.tables.states[state, 5])
+        return None if column == NONE else self.columns[column]
