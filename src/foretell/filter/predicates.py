@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from foretell.events.types import Type
 from foretell.filter.columns import Column, Flags, Strings, evaluate, truth
-from foretell.language.tree import Expression
-from foretell.plan.registers import AnyOf
+from foretell.language.tree import Attribute, Expression, This
+from foretell.plan.registers import AnyOf, Lagged, mapped
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Events:
     time: Column
     start: Column
     stream: Column
+    earlier: Mapping[Lagged, Column] = field(default_factory=dict)
     known: dict[tuple[str, Expression], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
@@ -49,12 +50,31 @@ class Events:
         """For which of them a condition is true."""
         asked = "true", condition
         if asked not in self.known:
-            self.known[asked] = truth(condition, *self._given(strings))
+            self.known[asked] = truth(*self._with_earlier(condition), *self._given(strings)[1:])
         found: Flags = self.known[asked]
         return found
 
+    def _with_earlier(self, condition: Expression) -> tuple[Expression, Mapping[str, Column]]:
+        """A condition and the attributes it speaks of: those of earlier events of the lane have names of their own."""
+        attributes = dict(self.attributes)
+
+        def change(expression: Expression) -> Expression:
+            if isinstance(expression, Lagged):
+                name = f"{expression.distance} before: {expression.expression}"
+                attributes[name] = self.earlier[expression]
+                return Attribute(This(), name)
+            return mapped(expression, change)
+
+        plain = change(condition) if self.earlier else condition
+        return plain, attributes
+
     def _given(self, strings: Strings) -> tuple[Any, ...]:
-        return self.attributes, self.time, self.stream, strings, self.time.kind, self.types
+        return self.attributes, self.time, self.stream, strings, self.time.kind, self._types
+
+    @property
+    def _types(self) -> Mapping[str, Type]:
+        names = {f"{one.distance} before: {one.expression}": column.kind for one, column in self.earlier.items()}
+        return {**self.types, **names} if names else self.types
 
 
 def answers(

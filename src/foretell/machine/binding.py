@@ -8,15 +8,15 @@ All is flat arrays; nothing is allocated here. Arrays that go together travel as
 | code | operations, constants, heap of strings |
 | events | lane, end time, start time, flags of the predicates, rows of the template that begin with it |
 | batch | columns as floats, as integers, nulls; parameters likewise |
-| pool | of each instance: state, next in its list, lane, list, when it began, first position, is it over, serial; free ones |
+| pool | a row of cells for each instance, see below; the same as times; free instances |
 | lanes | first instance of each list and state; how many in all, how many may be; newest of the instant, its time |
-| registers | slots as floats, as integers, nulls; chain; nodes: parent, position, step; row of a FOR EACH table |
+| registers | the cells as floats, as integers, which of them are NULL; nodes: parent, position, step |
 | timers | a heap of what waits for its window to pass: until when, instance, its serial |
-| output | of each match: state, lane, row of its last event, first position, chain, template rows, slots, nulls |
+| output | of each match: first position, template rows, state, lane, row of its last event, chain, slots, nulls |
 | counters | see below |
 
 Indices are unsigned: to a signed one, which may count from the end, Numba adds a test at each use, and that took half of
-the time. Unsigned and signed numbers must not meet in arithmetic, which would make floats of them: `U` and `I` turn one
+the time. Unsigned and signed numbers must not meet in arithmetic, which would make floats of them: `U` and `S` turn one
 into the other.
 """  # noqa: E501
 
@@ -47,10 +47,16 @@ FULL_POOL, FULL_NODES, FULL_OUTPUT, FULL_TIMERS, FULL_LANE = 1, 2, 3, 4, 5
 
 MOST = np.int64(2**63 - 1)
 
-U, I = np.uint64, np.int64
-ONE = np.uint64(1)
+U: Any = np.uint64
+S: Any = np.int64
+ONE: Any = np.uint64(1)
 #: No instance, no predicate: 32 bits, so that lists of them need no more.
-NONE = np.uint64(2**32 - 1)
+NONE: Any = np.uint64(2**32 - 1)
+
+# The cells of an instance: its state, the next of its list, its lane and list, when it began, the position of its first
+# event, whether it is over, its serial number (another each time it is used), the last node of its chain, the rows of a
+# template that it serves; then its slots. One row of one matrix: an address is then computed once for all of them.
+STATE, FOLLOWING, LANE, LIST, BEGAN, FIRST, OVER, SERIAL, LAST_NODE, ROWS = range(10)
 
 # The columns of the tables.
 THREADS, THREADS_STOP, EDGES, EDGES_STOP, TOUCH, KEY, KEY_SLOT, WAITS, TICKS, TICKS_STOP = range(10)  # of states
@@ -64,10 +70,10 @@ def judge(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any
     """Any condition. The call costs more than most conditions do, so `true` spares it for the commonest."""
     (ops, const_f, const_i, heap_offsets, heap_data) = code
     (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
-    (slot_f, slot_i, slot_null, _, _, _, _, parameter_row) = registers
+    (slot_f, slot_i, slot_null, _, _, _) = registers
     (stack_f, stack_i, stack_null) = stacks
     return holds(ops, start, stop, const_f, const_i, column_f, column_i, column_null, row, slot_f, slot_i, slot_null,
-                 instance, parameter_f, parameter_i, parameter_null, parameter_row[instance],
+                 instance, parameter_f, parameter_i, parameter_null, slot_i[instance, ROWS],
                  heap_offsets, heap_data, stack_f, stack_i, stack_null)
 
 
@@ -78,7 +84,7 @@ def true(start: Any, stop: Any, code: Any, batch: Any, row: Any, registers: Any,
         return True
     ops = code[0]
     op = ops[start, 0]
-    if stop - start == ONE and (op == COMPARE_COLUMN_SLOT_F or op == COMPARE_COLUMN_SLOT_I):  # noqa: PLR1714
+    if stop - start == ONE and (op in (COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I)):
         both = ops[start, 1]
         column, outcomes, slot = U(both >> 3), both & 7, U(ops[start, 2])
         if batch[2][column, row] or registers[2][instance, slot]:
@@ -90,12 +96,12 @@ def true(start: Any, stop: Any, code: Any, batch: Any, row: Any, registers: Any,
             number, another = batch[1][column, row], registers[1][instance, slot]
             outcome = 1 if number < another else (4 if number > another else 2)
         return bool((outcomes & outcome) != 0)
-    return judge(I(start), I(stop), code, batch, I(row), registers, I(instance), stacks)
+    return judge(S(start), S(stop), code, batch, S(row), registers, S(instance), stacks)
 
 
 @inlined
-def holds_here(asked: Any, first: int, row: Any, predicates: Array, code: Any, batch: Any, registers: Any, instance: Any,
-               stacks: Any) -> bool:
+def holds_here(asked: Any, first: int, row: Any, predicates: Array, code: Any, batch: Any, registers: Any,
+               instance: Any, stacks: Any) -> bool:
     """Whether a row of a table holds: its predicate, which stands in column `first`, and its code."""
     if asked[first] != NONE and not predicates[asked[first], row]:
         return False
@@ -114,7 +120,7 @@ def overflows(one: int, other: int) -> bool:
 def _aggregate(kind: Any, slot: Any, column: Any, instance: Any, row: Any, batch: Any, registers: Any) -> None:
     """An aggregate one event further. It is null until something is known; null 2 marks one that does not fit."""
     (column_f, column_i, column_null, _, _, _) = batch
-    (slot_f, slot_i, slot_null, _, _, _, _, _) = registers
+    (slot_f, slot_i, slot_null, _, _, _) = registers
     unknown = slot_null[instance, slot]
     if unknown == 2 or column_null[column, row]:
         return
@@ -126,7 +132,7 @@ def _aggregate(kind: Any, slot: Any, column: Any, instance: Any, row: Any, batch
             slot_null[instance, slot] = 2
         else:
             slot_i[instance, slot] = old + value
-    elif kind == MIN_INT or kind == MAX_INT:  # noqa: PLR1714
+    elif kind in (MIN_INT, MAX_INT):
         value = column_i[column, row]
         if unknown or (value < slot_i[instance, slot] if kind == MIN_INT else value > slot_i[instance, slot]):
             slot_i[instance, slot] = value
@@ -142,10 +148,10 @@ def _compute(slot: Any, start: Any, stop: Any, is_float: Any, code: Any, instanc
     """The value of an expression into a slot."""
     (ops, const_f, const_i, heap_offsets, heap_data) = code
     (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
-    (slot_f, slot_i, slot_null, _, _, _, _, parameter_row) = registers
+    (slot_f, slot_i, slot_null, _, _, _) = registers
     (stack_f, stack_i, stack_null) = stacks
-    run_code(ops, I(start), I(stop), const_f, const_i, column_f, column_i, column_null, I(row), slot_f, slot_i,
-             slot_null, I(instance), parameter_f, parameter_i, parameter_null, parameter_row[instance],
+    run_code(ops, S(start), S(stop), const_f, const_i, column_f, column_i, column_null, S(row), slot_f, slot_i,
+             slot_null, S(instance), parameter_f, parameter_i, parameter_null, slot_i[instance, ROWS],
              heap_offsets, heap_data, stack_f, stack_i, stack_null)
     slot_null[instance, slot] = stack_null[0]
     if is_float:
@@ -158,7 +164,7 @@ def _compute(slot: Any, start: Any, stop: Any, is_float: Any, code: Any, instanc
 def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: Any, position: int, batch: Any,
          registers: Any, counters: Array, stacks: Any) -> None:
     """Writes down what an edge keeps of its event."""
-    (slot_f, slot_i, slot_null, chain, node_parent, node_position, node_step, _) = registers
+    (slot_f, slot_i, slot_null, node_parent, node_position, node_step) = registers
     for u in range(first, stop):
         kind, slot, argument = updates[u, 0], updates[u, 1], updates[u, 2]
         if kind == SET:
@@ -171,11 +177,11 @@ def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: A
         elif kind == CHAIN:
             node = U(counters[NODES])
             counters[NODES] += 1
-            node_parent[node] = chain[instance]
+            node_parent[node] = slot_i[instance, LAST_NODE]
             node_position[node] = position
-            node_step[node] = I(argument)
-            chain[instance] = I(node)
-        elif kind == COUNT or kind == COUNT_KNOWN:  # noqa: PLR1714
+            node_step[node] = S(argument)
+            slot_i[instance, LAST_NODE] = S(node)
+        elif kind in (COUNT, COUNT_KNOWN):
             if kind == COUNT or not batch[2][argument, row]:
                 slot_i[instance, slot] = 1 if slot_null[instance, slot] else slot_i[instance, slot] + 1
                 slot_null[instance, slot] = 0
@@ -189,13 +195,13 @@ def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: A
             # The gap of a negation, from the event before to this one, as two nodes that are no events.
             node = U(counters[NODES])
             counters[NODES] += 2
-            node_parent[node] = chain[instance]
+            node_parent[node] = slot_i[instance, LAST_NODE]
             node_position[node] = slot_i[instance, slot]
-            node_step[node] = -2 * I(argument) - 1
-            node_parent[node + ONE] = I(node)
+            node_step[node] = -2 * S(argument) - 1
+            node_parent[node + ONE] = S(node)
             node_position[node + ONE] = position
-            node_step[node + ONE] = -2 * I(argument) - 2
-            chain[instance] = I(node) + 1
+            node_step[node + ONE] = -2 * S(argument) - 2
+            slot_i[instance, LAST_NODE] = S(node) + 1
         elif kind == RUN:
             _compute(slot, argument, updates[u, 3], updates[u, 4], code, instance, row, batch, registers, stacks)
         else:
@@ -203,19 +209,19 @@ def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: A
 
 
 @inlined
-def emit(there: Any, lane: Any, row: int, first: int, instance: Any, finals: Array, registers: Any, output: Any,
+def emit(there: Any, lane: Any, row: int, instance: Any, finals: Array, registers: Any, output: Any,
          counters: Array) -> None:
     """Writes a match down, with the slots that are asked for afterwards. `row` is -1 where time completed it."""
-    (_, slot_i, slot_null, chain, _, _, _, parameter_row) = registers
-    (out_state, out_lane, out_row, out_first, out_chain, out_rows, out_slot, out_null) = output
+    (_, slot_i, slot_null, _, _, _) = registers
+    (out_first, out_rows, out_state, out_lane, out_row, out_chain, out_slot, out_null) = output
     match = U(counters[FOUND])
     counters[FOUND] += 1
-    out_state[match] = I(there)
-    out_lane[match] = I(lane)
+    out_state[match] = S(there)
+    out_lane[match] = S(lane)
     out_row[match] = row
-    out_first[match] = first
-    out_chain[match] = chain[instance]
-    out_rows[match] = parameter_row[instance]
+    out_first[match] = slot_i[instance, FIRST]
+    out_chain[match] = slot_i[instance, LAST_NODE]
+    out_rows[match] = slot_i[instance, ROWS]
     for i in range(U(finals.size)):
         out_slot[match, i] = slot_i[instance, finals[i]]
         out_null[match, i] = slot_null[instance, finals[i]]
@@ -224,31 +230,31 @@ def emit(there: Any, lane: Any, row: int, first: int, instance: Any, finals: Arr
 @inlined
 def copy(instance: Any, pool: Any, registers: Any, counters: Array) -> Any:
     """A new instance that has bound what another has."""
-    (_, slot_i, slot_null, _, _, _, _, _) = registers
+    (cells, _, free) = pool
+    slot_null = registers[2]
     counters[FREE] -= 1
-    target = U(pool[8][U(counters[FREE])])
-    serial = pool[7][target]
-    for word in range(U(slot_i.shape[1])):  # the slots, and all else that is known of an instance
-        slot_i[target, word] = slot_i[instance, word]
-    for slot in range(U(slot_null.shape[1])):
-        slot_null[target, slot] = slot_null[instance, slot]
-    pool[7][target] = serial
+    target = U(free[U(counters[FREE])])
+    serial = cells[target, SERIAL]
+    for cell in range(U(cells.shape[1])):
+        cells[target, cell] = cells[instance, cell]
+        slot_null[target, cell] = slot_null[instance, cell]
+    cells[target, SERIAL] = serial
     return target
 
 
 @inlined
 def begin(lane: Any, start: Any, position: int, parameter: int, pool: Any, registers: Any, counters: Array) -> Any:
     """The next free instance, with nothing bound yet. It stays free until somebody takes it."""
-    (_, _, in_lane, _, began, first_position, _, _, free) = pool
-    (_, _, slot_null, chain, _, _, _, parameter_row) = registers
+    (cells, times, free) = pool
+    slot_null = registers[2]
     target = U(free[U(counters[FREE] - 1)])
-    for slot in range(U(slot_null.shape[1])):
+    for slot in range(U(ROWS + 1), U(slot_null.shape[1])):
         slot_null[target, slot] = 1
-    chain[target] = -1
-    began[target] = start
-    in_lane[target] = lane
-    first_position[target] = position
-    parameter_row[target] = parameter
+    cells[target, LAST_NODE] = -1
+    times[target, BEGAN] = start
+    cells[target, LANE] = S(lane)
+    cells[target, FIRST] = position
+    cells[target, ROWS] = parameter
     return target
 
 
@@ -257,7 +263,7 @@ def room(most: int, nodes: int, registers: Any, output: Any, timers: Any, counte
     """What would not hold so many new instances, and nodes for each; 0 where all would."""
     if counters[FREE] < most:
         return FULL_POOL
-    if registers[4].size - counters[NODES] < most * nodes:
+    if registers[3].size - counters[NODES] < most * nodes:
         return FULL_NODES
     if output[0].size - counters[FOUND] < most:
         return FULL_OUTPUT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import overload
 
 import numpy as np
@@ -13,6 +14,7 @@ from foretell.filter.predicates import Events
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.history import History, Piece, unknown
+from foretell.machine.lags import Lags
 from foretell.machine.lanes import Lanes
 from foretell.machine.ordering import Input, deepened
 from foretell.machine.shown import shown
@@ -48,6 +50,7 @@ class Feed:
         self.per = tuple(str(name) for name in checked.tree.per)
         self.lanes = Lanes([self._kind(name) for name in self.per])
         self.keys = Keys(self.per, self.lanes, strings)
+        self.lags = Lags()
         self.history = History()
         self.positions = 0
         self.needed: set[str] = set(self.per)
@@ -67,7 +70,9 @@ class Feed:
         merged = self._merged(inputs)
         keys = [merged.events.attributes.get(n) or unknown(self._kind(n), len(merged)) for n in self.per]
         lane, number = self.lanes.numbered(keys, len(merged))
-        piece = Piece(self.positions, merged.events, lane, number, merged.name, merged.order)
+        earlier = self.lags.columns(merged.events, lane, len(self.lanes), self.strings)
+        events = replace(merged.events, earlier=earlier) if earlier else merged.events
+        piece = Piece(self.positions, events, lane, number, merged.name, merged.order)
         self.positions += len(merged)
         self.history = self.history.extended(piece)
         return piece

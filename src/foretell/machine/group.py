@@ -19,6 +19,7 @@ from foretell.machine.stage import Stage
 from foretell.machine.subscription import Subscription
 from foretell.machine.told import Told
 from foretell.plan.arrivals import lower
+from foretell.plan.registers import Lagged
 from foretell.plan.sharing import Shared
 from foretell.plan.strategy import Kind
 
@@ -72,9 +73,11 @@ class Group:
         else:
             self.stage.adopt(machine)
 
+    @property
+    def lagged(self) -> set[Lagged]:
+        return self.stage.machine.lagged if isinstance(self.stage, Stage) else set()
+
     def tell(self, piece: Piece, now: int | float, order: Order) -> list[Told]:
-        if self.stage is None:
-            self.settle()
         assert self.stage is not None
         found = self.stage.feed(piece, len(self.feed.lanes), now)
         if len(self.members) == 1:

@@ -18,11 +18,13 @@ import numpy as np
 
 from foretell.compiled import compiled, inlined, kernel
 from foretell.machine.binding import (
+    BEGAN,
     CODE,
     CODE_STOP,
     EDGES,
     EDGES_STOP,
     FINAL,
+    FOLLOWING,
     FOUND,
     FREE,
     FRESH,
@@ -31,9 +33,14 @@ from foretell.machine.binding import (
     FULL_OUTPUT,
     KEY,
     KEY_SLOT,
+    LANE,
+    LIST,
     LONGEST,
     NONE,
+    OVER,
     PREDICATE,
+    SERIAL,
+    STATE,
     TARGET,
     THREAD,
     THREADS,
@@ -46,7 +53,7 @@ from foretell.machine.binding import (
     UPDATES_STOP,
     WAITS,
     Array,
-    I,
+    S,
     U,
     begin,
     copy,
@@ -108,27 +115,27 @@ def _drop_first(due: Array, whom: Array, serials: Array, counters: Array) -> Non
 @inlined
 def _release(instance: Any, pool: Any, lanes: Any, counters: Array) -> None:
     """Gives an instance back."""
-    (_, _, in_lane, _, _, _, over, serial, free) = pool
-    over[instance] = ALIVE
-    serial[instance] += 1
+    (cells, _, free) = pool
+    cells[instance, OVER] = ALIVE
+    cells[instance, SERIAL] += 1
     free[U(counters[FREE])] = instance
     counters[FREE] += 1
-    lanes[1][in_lane[instance]] -= 1
+    lanes[1][U(cells[instance, LANE])] -= 1
 
 
 @inlined
 def _admit(fresh: Any, states: Array, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
     """Puts new instances into the lists of their states."""
-    (state, following, in_lane, in_list, _, _, _, _, _) = pool
+    cells = pool[0]
     (heads, lane_length, _, _, _) = lanes
     while fresh != NONE:
-        next_fresh = following[fresh]
-        here = state[fresh]
-        lane = in_lane[fresh]
+        next_fresh = U(cells[fresh, FOLLOWING])
+        here = U(cells[fresh, STATE])
+        lane = U(cells[fresh, LANE])
         slot = states[here, KEY_SLOT]
-        place = lane if slot == NONE else U(registers[1][fresh, slot])
-        in_list[fresh] = place
-        following[fresh] = heads[place, here]
+        place = lane if slot == NONE else U(cells[fresh, slot])
+        cells[fresh, LIST] = S(place)
+        cells[fresh, FOLLOWING] = S(heads[place, here])
         heads[place, here] = fresh
         lane_length[lane] += 1
         if lane_length[lane] > counters[LONGEST]:
@@ -139,18 +146,18 @@ def _admit(fresh: Any, states: Array, pool: Any, lanes: Any, registers: Any, cou
 @kernel
 def settle(lane: Any, states: Array, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
     """Ends an instant of simultaneous events in a lane: what it ended goes, what it made may be seen."""
-    (_, following, _, _, _, _, over, _, _) = pool
+    cells = pool[0]
     (heads, _, _, new_head, _) = lanes
     for here in range(U(heads.shape[1])):
         previous = NONE
         instance = U(heads[lane, here])
         while instance != NONE:
-            next_instance = following[instance]
-            if over[instance] != ALIVE:
+            next_instance = U(cells[instance, FOLLOWING])
+            if cells[instance, OVER] != ALIVE:
                 if previous == NONE:
                     heads[lane, here] = next_instance
                 else:
-                    following[previous] = next_instance
+                    cells[previous, FOLLOWING] = S(next_instance)
                 _release(instance, pool, lanes, counters)
             else:
                 previous = instance
@@ -163,22 +170,23 @@ def settle(lane: Any, states: Array, pool: Any, lanes: Any, registers: Any, coun
 def _take(edge: Any, instance: Any, moves: bool, lane: Any, row: Any, position: int, tables: Any, code: Any, batch: Any,
           pool: Any, registers: Any, timers: Any, output: Any, counters: Array, stacks: Any) -> bool:
     """Binds the event along an edge: the instance itself moves, or a copy does. Whether the instance lives on."""
-    (state, following, _, _, began, first_position, _, serial, _) = pool
+    (cells, times, _) = pool
     (states, _, _, _, edges, updates, state_within, _, _, finals) = tables
     target = instance if moves else copy(instance, pool, registers, counters)
     keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch, registers,
          counters, stacks)
     there = edges[edge, TARGET]
     if edges[edge, FINAL]:
-        emit(there, lane, I(row), first_position[target], target, finals, registers, output, counters)
+        emit(there, lane, S(row), target, finals, registers, output, counters)
         if not moves:
             counters[FREE] += 1
         return False
-    state[target] = there
-    following[target] = U(counters[FRESH])
-    counters[FRESH] = I(target)
+    cells[target, STATE] = S(there)
+    cells[target, FOLLOWING] = counters[FRESH]
+    counters[FRESH] = S(target)
     if states[there, WAITS]:
-        _wait(began[target] + state_within[there], target, serial[target], timers[0], timers[1], timers[2], counters)
+        _wait(times[target, BEGAN] + state_within[there], target, cells[target, SERIAL], timers[0], timers[1],
+              timers[2], counters)
     return moves
 
 
@@ -188,16 +196,16 @@ def _take(edge: Any, instance: Any, moves: bool, lane: Any, row: Any, position: 
 @kernel
 def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool, fan: tuple[int, int, int],
                tables: Any, code: Any, events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
-               output: Any, counters: Array, stacks: Any) -> int:
+               output: Any, counters: Array, stacks: Any) -> Any:
     """Feeds the events `first` to `stop` of a batch, in order, to the machine; returns where it stopped.
 
     Where events are simultaneous, an instant ends with the first later event of the lane.
     """
     (states, threads, negations, ticks, edges, updates, state_within, edge_within, starts, finals) = tables
     (event_lane, event_time, event_start, predicates, event_rows) = events
-    (state, following, _, _, began, first_position, over, serial, _) = pool
+    (cells, times, _) = pool
     (heads, lane_length, lane_limit, new_head, lane_time) = lanes
-    (_, slot_i, slot_null, _, _, _, _, _) = registers
+    slot_null = registers[2]
     moving, beginning, nodes = fan
     for row in range(U(first), U(stop)):
         lane = event_lane[row]
@@ -205,15 +213,15 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
         if lane_length[lane] <= 0 and (lane_length[lane] < 0 or not (starting or simultaneous)):
             continue  # nothing waits, nothing begins; or the lane is refused
         time = event_time[row]
-        position = base + I(row)
+        position = base + S(row)
         if simultaneous and time > lane_time[lane]:
             settle(lane, states, pool, lanes, registers, counters)
             lane_time[lane] = time
         counters[FULL] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
         if counters[FULL] != 0:
-            return I(row)
+            return S(row)
 
-        counters[FRESH] = I(NONE)  # the instances made by this event must not see it
+        counters[FRESH] = S(NONE)  # the instances made by this event must not see it
         if lane_length[lane] > 0:
             for here in range(U(heads.shape[1])):
                 touch = states[here, TOUCH]
@@ -225,34 +233,36 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                 if instance == NONE:
                     continue
                 first_thread, stop_thread = states[here, THREADS], states[here, THREADS_STOP]
-                everyone = (1 << I(stop_thread - first_thread)) - 1
+                everyone = (1 << S(stop_thread - first_thread)) - 1
                 waits = states[here, WAITS] != 0
                 within = state_within[here]
                 previous = NONE
                 while instance != NONE:
-                    next_instance = following[instance]
-                    in_time = within < 0 or time <= began[instance] + within
+                    next_instance = U(cells[instance, FOLLOWING])
+                    in_time = within < 0 or time <= times[instance, BEGAN] + within
                     stays = in_time
                     gone = False  # moved on, or given to a match
-                    if over[instance] == DEAD:
+                    if cells[instance, OVER] == DEAD:
                         in_time, stays = False, False
                     elif not in_time and waits:
-                        emit(here, lane, -1, first_position[instance], instance, finals, registers, output, counters)
+                        emit(here, lane, -1, instance, finals, registers, output, counters)
                     if in_time:
                         for tick in range(states[here, TICKS], states[here, TICKS_STOP]):
                             if holds_here(ticks[tick], 1, row, predicates, code, batch, registers, instance, stacks):
                                 counted = ticks[tick, 0]
-                                old = 0 if slot_null[instance, counted] else slot_i[instance, counted]
-                                slot_i[instance, counted] = old + 1
+                                old = 0 if slot_null[instance, counted] else cells[instance, counted]
+                                cells[instance, counted] = old + 1
                                 slot_null[instance, counted] = 0
                         # Which threads let the event pass, and which may bind it, as bits.
                         passes, permits, bit = 0, 0, 1
                         for thread in range(first_thread, stop_thread):
                             kind = threads[thread, 0]
-                            if kind == NEXT:
-                                permits |= bit
-                            elif kind == WHERE and holds_here(threads[thread], 1, row, predicates, code, batch,
-                                                              registers, instance, stacks):
+                            wanted = kind == NEXT or (
+                                kind == WHERE
+                                and holds_here(threads[thread], 1, row, predicates, code, batch, registers, instance,
+                                               stacks)
+                            )
+                            if wanted:
                                 permits |= bit
                             else:
                                 if kind == ANY:
@@ -271,12 +281,12 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                             if predicate != NONE and not predicates[predicate, row]:
                                 continue
                             if edges[edge, THREAD]:
-                                bit = 1 << (I(edges[edge, THREAD]) - 1)
+                                bit = 1 << (S(edges[edge, THREAD]) - 1)
                                 if not (permits & bit) or (passes | bit) != everyone:
                                     continue
                             elif not stays:
                                 continue
-                            if edge_within[edge] >= 0 and time > began[instance] + edge_within[edge]:
+                            if edge_within[edge] >= 0 and time > times[instance, BEGAN] + edge_within[edge]:
                                 continue
                             if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers,
                                         instance, stacks):
@@ -293,13 +303,13 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                         lane_length[lane] -= 1
                     if stays or (simultaneous and in_time):
                         if not stays:
-                            over[instance] = ENDING  # other events of this instant may still be bound
+                            cells[instance, OVER] = ENDING  # other events of this instant may still be bound
                         previous = instance
                     else:
                         if previous == NONE:
                             heads[place, here] = next_instance
                         else:
-                            following[previous] = next_instance
+                            cells[previous, FOLLOWING] = S(next_instance)
                         if not gone:
                             _release(instance, pool, lanes, counters)
                     instance = next_instance
@@ -319,30 +329,30 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                      registers, counters, stacks)
                 there = edges[edge, TARGET]
                 if edges[edge, FINAL]:
-                    emit(there, lane, I(row), position, target, finals, registers, output, counters)
+                    emit(there, lane, S(row), target, finals, registers, output, counters)
                     continue
                 counters[FREE] -= 1
-                state[target] = there
-                following[target] = U(counters[FRESH])
-                counters[FRESH] = I(target)
+                cells[target, STATE] = S(there)
+                cells[target, FOLLOWING] = counters[FRESH]
+                counters[FRESH] = S(target)
                 if states[there, WAITS]:
-                    _wait(event_start[row] + state_within[there], target, serial[target], timers[0], timers[1],
+                    _wait(event_start[row] + state_within[there], target, cells[target, SERIAL], timers[0], timers[1],
                           timers[2], counters)
 
         fresh = U(counters[FRESH])
         if fresh != NONE:
             if simultaneous:
                 last = fresh
-                while following[last] != NONE:
-                    last = following[last]
-                following[last] = new_head[lane]
+                while U(cells[last, FOLLOWING]) != NONE:
+                    last = U(cells[last, FOLLOWING])
+                cells[last, FOLLOWING] = S(new_head[lane])
                 new_head[lane] = fresh
             else:
                 _admit(fresh, states, pool, lanes, registers, counters)
             if lane_length[lane] > lane_limit[lane]:
-                counters[FRESH] = I(lane)
+                counters[FRESH] = S(lane)
                 counters[FULL] = FULL_LANE
-                return I(row) + 1
+                return S(row) + 1
     return stop
 
 
@@ -350,22 +360,21 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
 def pass_time(now: Any, simultaneous: bool, tables: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
               output: Any, counters: Array) -> bool:
     """Lets time pass: what waited for its window to pass is a match. False where there is no room for one more."""
-    (state, _, in_lane, _, _, first_position, over, serial, _) = pool
+    cells = pool[0]
     (due, whom, serials) = timers
     lane_time = lanes[4]
     while counters[TIMERS] > 0 and due[0] < now:
         instance = U(whom[0])
-        if serial[instance] == serials[0] and over[instance] != DEAD:
-            lane = in_lane[instance]
+        if cells[instance, SERIAL] == serials[0] and cells[instance, OVER] != DEAD:
+            lane = U(cells[instance, LANE])
             if simultaneous and now > lane_time[lane]:
                 settle(lane, tables[0], pool, lanes, registers, counters)
-            if serial[instance] == serials[0]:
+            if cells[instance, SERIAL] == serials[0]:
                 if counters[FOUND] == output[0].size:
                     counters[FULL] = FULL_OUTPUT
                     return False
-                emit(state[instance], lane, -1, first_position[instance], instance, tables[9], registers, output,
-                     counters)
-                over[instance] = DEAD
+                emit(U(cells[instance, STATE]), lane, -1, instance, tables[9], registers, output, counters)
+                cells[instance, OVER] = DEAD
         _drop_first(due, whom, serials, counters)
     return True
 
@@ -381,29 +390,29 @@ def sweep(now: Any, strict: bool, states: Array, state_within: Array, pool: Any,
     Lanes that have gone quiet keep such instances until room runs out. Only their lists are walked; `strict` says that
     a lane has but one.
     """
-    (state, following, in_lane, in_list, began, _, over, _, _) = pool
+    (cells, times, _) = pool
     heads = lanes[0]
     for i in range(in_use.size):
         one = U(in_use[i])
-        here = state[one]
-        late = state_within[here] >= 0 and not states[here, WAITS] and now > began[one] + state_within[here]
-        if over[one] == ALIVE and (late or dead[here]):
-            over[one] = DEAD
+        here = U(cells[one, STATE])
+        late = state_within[here] >= 0 and not states[here, WAITS] and now > times[one, BEGAN] + state_within[here]
+        if cells[one, OVER] == ALIVE and (late or dead[here]):
+            cells[one, OVER] = DEAD
     freed = 0
     for i in range(in_use.size):
         one = U(in_use[i])
-        if over[one] != DEAD:
+        if cells[one, OVER] != DEAD:
             continue
-        here, place = (U(0), in_lane[one]) if strict else (state[one], in_list[one])
+        here, place = (0, cells[one, LANE]) if strict else (cells[one, STATE], cells[one, LIST])
         previous = NONE
         instance = U(heads[place, here])
         while instance != NONE:
-            next_instance = following[instance]
-            if over[instance] == DEAD:
+            next_instance = U(cells[instance, FOLLOWING])
+            if cells[instance, OVER] == DEAD:
                 if previous == NONE:
                     heads[place, here] = next_instance
                 else:
-                    following[previous] = next_instance
+                    cells[previous, FOLLOWING] = S(next_instance)
                 _release(instance, pool, lanes, counters)
                 freed += 1
             else:

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from foretell.compiled import compiled
 from foretell.events.types import Type
 from foretell.filter.columns import Column, may_be_null, no_nulls
+from foretell.machine.binding import S
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
+
+NONE = np.uint64(2**32 - 1)
 
 
 class Lanes:
@@ -28,6 +31,7 @@ class Lanes:
         self.keys: Ints = np.zeros((16, 2 * len(self.kinds)), np.int64)
         self.lengths: Ints = np.zeros(16, np.int64)
         self._table: Numbers = np.full(64, -1, np.int32)
+        self._lane_of: NDArray[np.uint32] = np.full(64, NONE, np.uint32)
 
     def __len__(self) -> int:
         return self.count
@@ -42,6 +46,11 @@ class Lanes:
             first = int(self.lengths[0])
             self.lengths[0] += count
             return np.zeros(count, np.int64), np.arange(first, first + count, dtype=np.int64)
+        if self._is_coded and not may_be_null(columns[0].nulls):
+            return self._by_code(columns[0].values)
+        return self._hashed(columns, count)
+
+    def _hashed(self, columns: Sequence[Column], count: int) -> tuple[Ints, Ints]:
         values = np.stack([_words(c) for c in columns]) if len(columns) > 1 else _words(columns[0]).reshape(1, -1)
         known = not any(may_be_null(c.nulls) for c in columns)
         nulls = no_nulls(count).reshape(1, -1) if known else np.stack([c.nulls for c in columns])
@@ -56,6 +65,30 @@ class Lanes:
                 values, nulls, known, done, lanes, numbers, self.keys, self.lengths, self._table, self.count
             )
         return lanes, numbers
+
+    @property
+    def _is_coded(self) -> bool:
+        """Whether keys are strings, whose codes are small numbers: then no hash is needed."""
+        return self.kinds == (Type.STRING,)
+
+    def _by_code(self, codes: Ints) -> tuple[Ints, Ints]:
+        lanes, numbers = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
+        done = 0
+        while done < len(codes):
+            done, missing = _look_up(codes.view(np.uint64), done, lanes, numbers, self._lane_of, self.lengths)
+            if missing >= 0:
+                self._enter_code(missing)
+        return lanes, numbers
+
+    def _enter_code(self, code: int) -> None:
+        """Makes a string's lane known by its code; it may have one already, by its hash."""
+        text = Column(Type.STRING, np.array([code]), np.array([False]))
+        entered, _ = self._hashed([text], 1)
+        self.lengths[entered[0]] -= 1  # this was no event
+        if code >= len(self._lane_of):
+            more = max(code + 1, 2 * len(self._lane_of)) - len(self._lane_of)
+            self._lane_of = np.concatenate([self._lane_of, np.full(more, NONE, np.uint32)])
+        self._lane_of[code] = entered[0]
 
     def key(self, lane: int) -> list[tuple[Type, Any]]:
         """The values of a lane's key with their types; None for NULL."""
@@ -73,6 +106,7 @@ class Lanes:
         self.count, self.keys, self.lengths = state["count"], state["keys"], state["lengths"]
         self._grow_lanes()
         self._table = np.full(64, -1, np.int32)
+        self._lane_of = np.full(64, NONE, np.uint32)
         while 2 * self.count >= len(self._table) - 1:
             self._grow_table()
 
@@ -93,6 +127,20 @@ def _words(column: Column) -> Ints:
     if may_be_null(column.nulls):
         values = np.where(column.nulls, 0, values)
     return np.ascontiguousarray(values).view(np.int64)
+
+
+@compiled
+def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, lengths: Ints) -> tuple[int, int]:
+    """The lanes of codes, up to one that has none yet: where that is, and the code; -1 where all have."""
+    for i in range(np.uint64(done), np.uint64(codes.size)):
+        code = codes[i]
+        lane = np.uint64(lane_of[code]) if code < np.uint64(lane_of.size) else np.uint64(NONE)
+        if lane == NONE:
+            return S(i), S(code)
+        lanes[i] = np.int64(lane)
+        numbers[i] = lengths[lane]
+        lengths[lane] += 1
+    return codes.size, -1
 
 
 @compiled

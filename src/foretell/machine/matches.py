@@ -194,14 +194,15 @@ class Matches:
 
     def _gathered(self) -> tuple[Bound, Gaps]:
         program, found = self.program, self.found
+        chain = found.chain.astype(np.int64, copy=False)
         numbers = [n for n, name in enumerate(program.steps) if Register("position", name) in program.finals]
         slots = np.array([program.finals[Register("position", program.steps[n])] for n in numbers], np.int64)
-        starts, gap_starts = _sizes(found.chain, found.nodes, slots, found.nulls)
+        starts, gap_starts = _sizes(chain, found.nodes, slots, found.nulls)
         match, step, position = (np.empty(starts[-1], np.int64) for _ in range(3))
         gaps = tuple(np.empty(gap_starts[-1], np.int64) for _ in range(4))
         events = starts, match, step, position
         chosen = np.array(numbers, np.int64), slots, found.slots, found.nulls
-        _gather(found.chain, found.nodes, *chosen, events, (gap_starts, *gaps))
+        _gather(chain, found.nodes, *chosen, events, (gap_starts, *gaps))
         return Bound(found.lane, starts, position, step), Gaps(*gaps)
 
     @property

@@ -54,14 +54,25 @@ class Fed:
     feed: Feed
     groups: list[Group] = field(default_factory=list)
     silent: list[Silent] = field(default_factory=list)
+    changed: bool = True
 
     def tell(self, inputs: list[Input], now: int | float, order: Order) -> list[Told]:
+        if self.changed:
+            self._settle()
         piece = self.feed.take(inputs)
         told = [one for group in self.groups for one in group.tell(piece, now, order)]
         told += [one.tell(piece, now, order) for one in self.silent]
         if self.feed.crowded:
             self._forget(now)
         return told
+
+    def _settle(self) -> None:
+        """Puts to work what has joined, and asks for the columns of earlier events that it wants."""
+        for group in self.groups:
+            if group.stage is None:
+                group.settle()
+        self.feed.lags.want(one for group in self.groups for one in sorted(group.lagged, key=str))
+        self.changed = False
 
     def _forget(self, now: int | float) -> None:
         """Lets go of events that nothing can speak of any more."""

@@ -19,7 +19,7 @@ from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.ordinals import Ordinals
 from foretell.plan.program import NONE, Machine
-from foretell.plan.registers import AnyOf, Every, Hashed, Known, Selected, Start
+from foretell.plan.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start
 
 Ints = NDArray[np.int64]
 Arrays = tuple[NDArray[Any], ...]
@@ -27,8 +27,9 @@ Arrays = tuple[NDArray[Any], ...]
 #: So many matches are written before they are put aside: their buffer stays in the cache.
 OUTPUT = 8192
 
-#: The words of an instance besides its slots: see Stage._pool and Stage._registers.
-OTHERS = 10
+
+#: What is written down of a match besides its slots, by size so that all stands aligned: see binding.
+WORDS = (("i8", None), ("i8", None), ("i4", None), ("i4", None), ("i4", None), ("i4", None))
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,11 @@ class Found:
     def joined(cls, parts: list[Found]) -> Found:
         """Those of several batches, whose events are known already: their chains lead nowhere."""
         columns: Any = [replace(p, chain=np.full(len(p), -1)).columns for p in parts]
-        return cls(*map(np.concatenate, zip(*columns, strict=True)), nodes=parts[-1].nodes)
+        whole: Any = (*map(np.concatenate, zip(*columns, strict=True)), parts[-1].nodes)
+        return cls(*whole)
 
     def only(self, keep: NDArray[np.bool_] | Ints | slice) -> Found:
-        return Found(*(column[keep] for column in self.columns), nodes=self.nodes)
+        return Found(*(*(column[keep] for column in self.columns), self.nodes))
 
     @property
     def columns(self) -> tuple[Any, ...]:
@@ -87,15 +89,16 @@ class Stage:
         self.tables: dict[Type, Lanes] = {}
         self.kept_nodes = 0
         self.now: int | float | None = None
+        self._expected = OUTPUT
         self._output = self._new_output(OUTPUT)
         self._grow_pool(64)
 
     # ── arrays ──
 
     def _new_cells(self, size: int) -> Arrays:
-        """Room for instances: a row of words each, with slots and all else, and flags for the slots that are NULL."""
-        width = self.machine.slots + OTHERS
-        return np.zeros((size, -(-width // 8) * 8), np.int64), np.ones((size, self.machine.slots), np.uint8)
+        """Room for instances: a row of cells each (see binding), and which of them are NULL."""
+        width = OTHERS + self.machine.slots
+        return np.zeros((size, width), np.int64), np.ones((size, width), np.uint8)
 
     def _new_lanes(self, count: int) -> Arrays:
         """The first instance at each state; how many in all and how many may be; the newest of an instant; its time."""
@@ -113,31 +116,14 @@ class Stage:
         return np.zeros(size, self._time), np.zeros(size, np.uint32), np.zeros(size, np.int64)
 
     def _new_output(self, size: int) -> Arrays:
-        return (
-            *(np.empty(size, np.int64) for _ in range(6)),
-            np.empty((size, self.machine.finals), np.int64),
-            np.empty((size, self.machine.finals), np.uint8),
-        )
+        finals = self.machine.finals
+        return _in_one_block(size, *WORDS, ("i8", finals), ("u1", finals))
 
     def _grow_pool(self, by: int) -> None:
         old, kept = len(self.cells), self.counters[binding.FREE]
         self.cells, self.nulls = _joined((self.cells, self.nulls), self._new_cells(by))
         self._free = np.concatenate([self._free[:kept], np.arange(old, old + by, dtype=np.uint32), self._free[kept:]])
         self.counters[binding.FREE] += by
-
-    def _pool(self) -> Arrays:
-        """Of each instance its state, the next of its list, its lane and list, when it began, the position of its first
-        event, whether it is over, its serial number; then what is free."""
-        *links, began, first, over, serial, _, _ = self._words()
-        return *(link.view(np.uint64) for link in links), began.view(self._time), first, over, serial, self._free
-
-    def _words(self) -> Arrays:
-        return tuple(self.cells[:, self.cells.shape[1] - OTHERS + i] for i in range(OTHERS))
-
-    def _registers(self) -> Arrays:
-        """Slots as floats, as integers, where they are NULL; the chain of events, its nodes; rows of a template."""
-        *_, chain, rows = self._words()
-        return self.cells.view(np.float64), self.cells, self.nulls, chain, *self.nodes, rows
 
     def _room_for_lanes(self, count: int) -> None:
         known = len(self.lanes[0])
@@ -147,12 +133,10 @@ class Stage:
     def adopt(self, machine: Machine) -> None:
         """Goes on with a machine that has states, slots and finals more, and perhaps some that are dead."""
         lists = machine.states - self.machine.states
-        old, words, nulls = self.machine.slots, self._words(), self.nulls
-        cells, self.machine = self.cells, machine
+        cells, nulls = self.cells, self.nulls
+        self.machine = machine
         self.cells, self.nulls = self._new_cells(len(cells))
-        self.cells[:, :old], self.nulls[:, :old] = cells[:, :old], nulls
-        for new, word in zip(self._words(), words, strict=True):
-            new[:] = word
+        self.cells[:, : cells.shape[1]], self.nulls[:, : cells.shape[1]] = cells, nulls
         if not machine.strict:
             heads, *lengths = self.lanes
             self.lanes = (np.pad(heads, ((0, 0), (0, lists)), constant_values=NONE), *lengths)
@@ -176,13 +160,15 @@ class Stage:
     def oldest(self) -> int | None:
         """The position of the earliest event that an instance has bound; None where there is no instance."""
         used = self.in_use
-        return int(self._pool()[5][used].min()) if len(used) else None
+        return int(self.cells[used, binding.FIRST].min()) if len(used) else None
 
     # ── a batch ──
 
     def feed(self, piece: Piece, lane_count: int, now: int | float) -> Found:
         """The matches that the events of a batch complete, and those that time completes by `now`."""
         times = piece.events.time.values
+        if self._expected > len(self._output[0]):
+            self._output = self._new_output(self._expected + self._expected // 4)
         given = self._given(piece, lane_count)
         self._forget_nodes()
         parts: list[Arrays] = []
@@ -195,12 +181,15 @@ class Stage:
         self.now = now
         while self.machine.waits and not self._pass_time(now):
             self._make_room(parts)
-        parts.append(self._put_aside())
-        state, lane, at, first, chain, rows, slots, nulls = (
+        parts.append(self._handed_over() if not parts else self._put_aside())
+        self._expected = max(OUTPUT, sum(len(part[0]) for part in parts))
+        first, rows, state, lane, at, chain, slots, nulls = (
             parts[0] if len(parts) == 1 else tuple(np.concatenate(some) for some in zip(*parts, strict=True))
         )
-        position = np.where(at < 0, -1, at + piece.base) if self.machine.waits else at + piece.base
-        return Found(state, lane, position, first, chain, rows, slots, nulls, self.nodes)
+        position = at + np.int64(piece.base)
+        if self.machine.waits:
+            position[at < 0] = -1
+        return Found(state, lane.astype(np.int64), position, first, chain, rows, slots, nulls, self.nodes)
 
     def _given(self, piece: Piece, lane_count: int) -> tuple[Any, ...]:
         """What the kernel is given of a batch: code, events, columns."""
@@ -230,11 +219,13 @@ class Stage:
         begins = np.uint64(machine.begins)
         common = (machine.fan, tuple(machine.tables), code, events, batch, *self._arrays(), stacks)
         if machine.strict:
-            return strict.run_strict(first, stop, base, begins, *common)
-        return instances.run_events(first, stop, base, begins, machine.simultaneous, *common)
+            return int(strict.run_strict(first, stop, base, begins, *common))
+        return int(instances.run_events(first, stop, base, begins, machine.simultaneous, *common))
 
     def _arrays(self) -> tuple[Any, ...]:
-        return self._pool(), self.lanes, self._registers(), self.timers, self._output, self.counters
+        pool = self.cells, self.cells.view(self._time), self._free
+        registers = self.cells.view(np.float64), self.cells, self.nulls, *self.nodes
+        return pool, self.lanes, registers, self.timers, self._output, self.counters
 
     def _pass_time(self, now: int | float) -> bool:
         machine = self.machine
@@ -269,6 +260,15 @@ class Stage:
         self.counters[binding.FOUND] = 0
         return tuple(column[:found].copy() for column in self._output)
 
+    def _handed_over(self) -> Arrays:
+        """The same without a copy where they fill their arrays; then the next batch has others."""
+        found = int(self.counters[binding.FOUND])
+        if 2 * found < len(self._output[0]):
+            return self._put_aside()
+        self.counters[binding.FOUND] = 0
+        whole, self._output = self._output, self._new_output(len(self._output[0]))
+        return tuple(column[:found] for column in whole)
+
     def sweep(self) -> int:
         """Lets go of instances that can come to nothing; how many."""
         (pool, lanes, *_) = self._arrays()
@@ -287,7 +287,7 @@ class Stage:
         if not self.machine.chains or used < self.kept_nodes * 2 + 1024:
             return
         nodes = _new_nodes(used)
-        self.kept_nodes = instances.keep_nodes(used, self.in_use, self._words()[8], *self.nodes, *nodes)
+        self.kept_nodes = instances.keep_nodes(used, self.in_use, self.cells[:, binding.LAST_NODE], *self.nodes, *nodes)
         self.counters[binding.NODES] = self.kept_nodes
         self.nodes = nodes
 
@@ -353,7 +353,24 @@ def _everies(predicates: tuple[tuple[Expression, ...], ...]) -> Iterator[Every]:
 
 
 def _new_nodes(size: int) -> Arrays:
-    return np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int32)
+    position, parent, step = _in_one_block(size, ("i8", None), ("i4", None), ("i4", None))
+    return parent, position, step
+
+
+def _in_one_block(size: int, *columns: tuple[str, int | None]) -> Arrays:
+    """Arrays of some types and widths in one piece of memory: if large, the system gives it in huge pages.
+
+    Writing matches down cost a third less than with an array each, of which every page had to be asked for.
+    """
+    widths = [np.dtype(kind).itemsize * (1 if width is None else width) for kind, width in columns]
+    block = np.empty(sum(widths) * size, np.uint8)
+    found, at = [], 0
+    for (kind, width), bytes_ in zip(columns, widths, strict=True):
+        length = bytes_ * size
+        array = block[at : at + length].view(kind)
+        found.append(array if width is None else array.reshape(size, width))
+        at += length
+    return tuple(found)
 
 
 NO_NODES: Arrays = _new_nodes(0)

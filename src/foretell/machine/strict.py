@@ -9,11 +9,13 @@ from typing import Any
 
 from foretell.compiled import kernel
 from foretell.machine.binding import (
+    BEGAN,
     CODE,
     CODE_STOP,
     EDGES,
     EDGES_STOP,
     FINAL,
+    FOLLOWING,
     FREE,
     FRESH,
     FULL,
@@ -21,11 +23,12 @@ from foretell.machine.binding import (
     LONGEST,
     NONE,
     PREDICATE,
+    STATE,
     TARGET,
     UPDATES,
     UPDATES_STOP,
     Array,
-    I,
+    S,
     U,
     begin,
     copy,
@@ -41,11 +44,11 @@ from foretell.machine.binding import (
 @kernel
 def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int, int], tables: Any, code: Any,
                events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any, output: Any,
-               counters: Array, stacks: Any) -> int:
+               counters: Array, stacks: Any) -> Any:
     """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See instances.run_events."""
     (states, _, _, _, edges, updates, _, edge_within, starts, finals) = tables
     (event_lane, event_time, event_start, predicates, event_rows) = events
-    (state, following, _, _, began, first_position, _, _, free) = pool
+    (cells, times, free) = pool
     (heads, lane_length, lane_limit, _, _) = lanes
     moving, beginning, nodes = fan
     for row in range(U(first), U(stop)):
@@ -58,20 +61,20 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
             continue  # refused
         counters[FULL] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
         if counters[FULL] != 0:
-            return I(row)
+            return S(row)
         time = event_time[row]
-        position = base + I(row)
+        position = base + S(row)
         fresh, count = NONE, 0
         while instance != NONE:
-            next_instance = following[instance]
-            here = state[instance]
+            next_instance = U(cells[instance, FOLLOWING])
+            here = U(cells[instance, STATE])
             chosen = NONE  # the last edge that holds; the instance itself moves along it
             for edge in range(states[here, EDGES], states[here, EDGES_STOP]):
                 predicate = edges[edge, PREDICATE]
                 if predicate != NONE and not predicates[predicate, row]:
                     continue
                 within = edge_within[edge]
-                if within >= 0 and time > began[instance] + within:
+                if within >= 0 and time > times[instance, BEGAN] + within:
                     continue
                 if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers, instance, stacks):
                     continue
@@ -80,12 +83,11 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
                     keep(edges[chosen, UPDATES], edges[chosen, UPDATES_STOP], updates, code, target, row, position,
                          batch, registers, counters, stacks)
                     if edges[chosen, FINAL]:
-                        emit(edges[chosen, TARGET], lane, I(row), first_position[target], target, finals, registers,
-                             output, counters)
+                        emit(edges[chosen, TARGET], lane, S(row), target, finals, registers, output, counters)
                         counters[FREE] += 1
                     else:
-                        state[target] = edges[chosen, TARGET]
-                        following[target] = fresh
+                        cells[target, STATE] = S(edges[chosen, TARGET])
+                        cells[target, FOLLOWING] = S(fresh)
                         fresh = target
                         count += 1
                 chosen = edge
@@ -93,12 +95,11 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
                 keep(edges[chosen, UPDATES], edges[chosen, UPDATES_STOP], updates, code, instance, row, position,
                      batch, registers, counters, stacks)
                 if edges[chosen, FINAL]:
-                    emit(edges[chosen, TARGET], lane, I(row), first_position[instance], instance, finals, registers,
-                         output, counters)
+                    emit(edges[chosen, TARGET], lane, S(row), instance, finals, registers, output, counters)
                     chosen = NONE
                 else:
-                    state[instance] = edges[chosen, TARGET]
-                    following[instance] = fresh
+                    cells[instance, STATE] = S(edges[chosen, TARGET])
+                    cells[instance, FOLLOWING] = S(fresh)
                     fresh = instance
                     count += 1
             if chosen == NONE:
@@ -120,11 +121,11 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
                 keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch,
                      registers, counters, stacks)
                 if edges[edge, FINAL]:
-                    emit(edges[edge, TARGET], lane, I(row), position, target, finals, registers, output, counters)
+                    emit(edges[edge, TARGET], lane, S(row), target, finals, registers, output, counters)
                     continue
                 counters[FREE] -= 1
-                state[target] = edges[edge, TARGET]
-                following[target] = fresh
+                cells[target, STATE] = S(edges[edge, TARGET])
+                cells[target, FOLLOWING] = S(fresh)
                 fresh = target
                 count += 1
         heads[lane, 0] = fresh
@@ -132,7 +133,7 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
         if count > counters[LONGEST]:
             counters[LONGEST] = count
         if count > lane_limit[lane]:
-            counters[FRESH] = I(lane)
+            counters[FRESH] = S(lane)
             counters[FULL] = FULL_LANE
-            return I(row) + 1
+            return S(row) + 1
     return stop

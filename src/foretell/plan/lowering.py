@@ -19,6 +19,7 @@ from foretell.language.printer import expression_text
 from foretell.plan import automaton as machine
 from foretell.plan.bytecode import Code, Op, Operand, UncompilableError, compile_expression, link
 from foretell.plan.conditions import binds, has_parameter, is_of_another, is_relative, is_static
+from foretell.plan.distances import distances, is_strict, lagged
 from foretell.plan.program import Program, UnsupportedError
 from foretell.plan.registers import (
     Every,
@@ -174,6 +175,7 @@ class _Lowering:
         self.subscription = subscription
         self.numbers = numbers
         self.automaton = machine.build(subscription)
+        self.distances = distances(self.automaton) if is_strict(self.automaton, subscription) else {}
         self.registers = Registers(subscription, parameters, numbers.store)
         self.deferred: dict[str, None] = {}
         self.leading = {step: None for edge in self.automaton.edges for step in edge.leading}
@@ -398,7 +400,7 @@ class _Lowering:
         """Code and predicate of an edge."""
         bound = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
         binding = dict(edge.binding)
-        own = [c.expression for c in edge.judged if c.owner == edge.leaf.step]
+        own = [self._by_distance(c.expression, edge) for c in edge.judged if c.owner == edge.leaf.step]
         if self.selected and edge.source is None:
             own = [*(c for c in own if not has_parameter(c)), Selected()]
         view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound, binding)
@@ -415,6 +417,18 @@ class _Lowering:
             more = self._compiled(condition.expression, earlier)
             code = more if code == NO_CODE else self._both(code, more)
         return Judged(judged.predicate, code)
+
+    def _by_distance(self, condition: tree.Expression, edge: machine.Edge) -> tree.Expression:
+        """A condition with bound events as earlier events of the lane, if it can then be answered for whole batches.
+
+        Where every operator is `,` a match's events follow one another in the lane, so it is often known how far back
+        the event of a step lies.
+        """
+        known = self.distances.get(edge.source)
+        if known is None:
+            return condition
+        found = lagged(condition, edge.leaf.step, known)
+        return found if found is not None and is_static(found) else condition
 
     def _every(self, leaf: Leaf, view: Viewpoint) -> Every:
         """An `a[i]` that nothing precedes. It counts by its own event: anything else would differ for each match."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.automaton import Automaton
 from foretell.plan.bytecode import Linked
-from foretell.plan.registers import Register
+from foretell.plan.registers import AnyOf, Lagged, Register
 
 Ints = NDArray[np.int64]
 Table = NDArray[np.uint64]
@@ -72,6 +73,15 @@ class Tables(NamedTuple):
     finals: Table
 
 
+def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
+    if isinstance(condition, AnyOf):
+        for option in condition.predicates:
+            for part in option:
+                yield from _walk(part)
+    else:
+        yield from condition.walk()
+
+
 @dataclass(frozen=True)
 class Machine:
     """What the kernels run, and what each batch must provide.
@@ -103,6 +113,12 @@ class Machine:
     @property
     def finals(self) -> int:
         return len(self.tables.finals)
+
+    @property
+    def lagged(self) -> set[Lagged]:
+        """What is asked of earlier events of the lane."""
+        nodes = (n for p in self.predicates for c in p for n in _walk(c))
+        return {n for n in nodes if isinstance(n, Lagged)}
 
     def key(self, state: int) -> tree.Expression | None:
         """The column by which a state's instances are found."""

@@ -66,6 +66,14 @@ class Began(tree.Expression):
 
 
 @dataclass(frozen=True)
+class Lagged(tree.Expression):
+    """An expression about an earlier event of the lane: the one `distance` before the event being tried."""
+
+    distance: int
+    expression: tree.Expression
+
+
+@dataclass(frozen=True)
 class Hashed(tree.Expression):
     """The number of an expression's value among those of its lane: a column by which instances are found."""
 
@@ -81,6 +89,9 @@ class Register:
     step: str = ""
     expression: tree.Expression | None = None
 
+
+#: The cells of an instance before its slots (foretell.machine.binding says which; it may import nothing of ours).
+OTHERS = 10
 
 #: Registers that belong to a variable, not to a step.
 OF_VARIABLES = ("variable", "bucket of variable")
@@ -114,7 +125,7 @@ class Registers:
     def register(self, register: Register, kind: Type) -> int:
         if register not in self.registers:
             common = self._numbered(register), kind
-            self.registers[register] = self.store.slots.setdefault(common, len(self.store.slots))
+            self.registers[register] = self.store.slots.setdefault(common, OTHERS + len(self.store.slots))
             self.types[register] = kind
         return self.registers[register]
 
