@@ -15,7 +15,7 @@ from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events
 from foretell.language.checked import CheckedSubscription
-from foretell.machine import group, running
+from foretell.machine import fed, group
 from foretell.machine.arrivals import Arrivals
 from foretell.machine.history import Piece
 from foretell.machine.stage import Found
@@ -66,7 +66,7 @@ def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[Arrivals] = Ar
     def kind_of(subscription: CheckedSubscription, *, shared: bool = True) -> Kind:
         return strategy.kind_of(subscription, shared=shared) if hindrance(subscription) else Kind.ARRIVALS
 
-    monkeypatch.setattr(running, "kind_of", kind_of)
+    monkeypatch.setattr(fed, "kind_of", kind_of)
     monkeypatch.setattr(group, "Arrivals", kind)
 
 

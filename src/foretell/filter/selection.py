@@ -55,6 +55,8 @@ class Selection:
 
     def rows(self, events: Events, strings: Strings) -> Ints:
         """The interval of rows that each event satisfies."""
+        if not len(self.rows_in_order):
+            return np.zeros(len(events), np.int64)
         group = self._group([events.worth(c.expression, strings) for c in self.equal], len(events))
         low, high = self.starts[np.maximum(group, 0)], self.starts[np.maximum(group, 0) + 1]
         low, high = np.where(group < 0, 0, low), np.where(group < 0, 0, high)
@@ -66,8 +68,6 @@ class Selection:
 
     def _group(self, values: list[Column], count: int) -> Ints:
         """The group of rows that want to be equal to an event; -1 where there is none."""
-        if not len(self.rows_in_order):
-            return np.full(count, -1, np.int64)
         if not values:
             return np.zeros(count, np.int64)
         words = [_words(v, f) for v, f in zip(values, self.floats, strict=True)]

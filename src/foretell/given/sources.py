@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from foretell.errors import ForetellError, InputError, suggestion
+from foretell.errors import InputError, LanguageError, suggestion
 from foretell.events.read import Declaration, Loaded, LoadedTable, read_table
 from foretell.events.types import Schema, Type
 from foretell.language import tree
@@ -22,7 +22,14 @@ def known_schema(loaded: Loaded) -> Schema:
 
 
 def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -> Declaration:
-    stream = program.declared.get(name)
+    try:
+        return declared_as(program.declared.get(name), name, time)
+    except LanguageError as error:
+        raise error.within(program.text, program.file) from None
+
+
+def declared_as(stream: tree.Stream | None, name: str, time: Mapping[str, str]) -> Declaration:
+    """What is said of a stream by its STREAM statement, if it has one, and by the caller."""
     if stream is None:
         if name not in time:
             hint = f"--time {name}=COLUMN, or a statement STREAM {name} (...) TIME column"
@@ -30,7 +37,7 @@ def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -
         return Declaration(name, {}, time[name], open=True)
     if time.get(name, stream.time) != stream.time:
         raise InputError("time-twice", f"the time of stream '{name}' is '{stream.time}', as its STREAM statement says")
-    schema = _schema(program, stream)
+    schema = declared_schema(stream)
     return Declaration(
         name,
         schema.attributes,
@@ -43,19 +50,17 @@ def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -
     )
 
 
-def _schema(program: Subscriptions, stream: tree.Stream) -> Schema:
-    try:
-        return declared_schema(stream)
-    except ForetellError as error:
-        raise error.within(program.text, program.file) from None
-
-
 def tables_of(program: Subscriptions, tables: Mapping[str, object]) -> dict[str, LoadedTable]:
+    return read_tables(program.tables, tables)
+
+
+def read_tables(wanted: Iterable[str], tables: Mapping[str, object]) -> dict[str, LoadedTable]:
+    """The tables that statements are FOR EACH row of: all of them must be given, and no others."""
+    names = list(wanted)
     for name in tables:
-        if name not in program.tables:
-            hint = suggestion(name, program.tables)
-            raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=hint)
-    missing = [name for name in program.tables if name not in tables]
+        if name not in names:
+            raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=suggestion(name, names))
+    missing = [name for name in names if name not in tables]
     if missing:
         raise InputError("missing-table", f"no table '{missing[0]}' is given", hint=f"--table {missing[0]}=PATH")
     return {name: read_table(source, name) for name, source in tables.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from typing import NoReturn
 
@@ -27,33 +28,81 @@ def check(
     `schemas` and `tables` are what is known of the data. Without them a stream that the text does not declare is
     open: its attributes are taken on trust and checked again when the data is there.
     """
-    _check_unique(program)
-    declared = {s.name: declared_schema(s) for s in program.statements if isinstance(s, tree.Stream)}
-    streams = {**declared, **(schemas or {})}
-    made = {s.name: s for s in program.statements if not isinstance(s, tree.Stream)}
-    for name in made:
-        if name in (schemas or {}):
-            message = f"'{name}' is the name of a statement and of an input"
-            refuse("stream-and-statement", message, place_of(name), "give the statement another name")
-    ranks = _ranks(program)
-    losses = {s.name: s.losses for s in program.statements if isinstance(s, tree.Stream)}
-    checked: list[CheckedStatement] = []
-    for statement in _in_order(made):
+    checking = Checking(schemas)
+    statements = checking.add(program, tables)
+    return Checked(checking.streams, statements, checking.ranks)
+
+
+class Checking:
+    """What is known of streams and statements, as programs come and statements go. A program may read those before it.
+
+    `ranks` has streams by their first mention: what decides between streams at the same instant.
+    """
+
+    def __init__(self, schemas: Mapping[str, Schema] | None = None) -> None:
+        self.complete = schemas is not None
+        self.streams: dict[str, Schema] = dict(schemas or {})
+        self.ranks: dict[str, int] = {}
+        self._losses: dict[str, tuple[tree.Loss, ...]] = {}
+        self._next_rank = 0
+
+    def add(self, program: tree.Program, tables: Mapping[str, Columns] | None = None) -> tuple[CheckedStatement, ...]:
+        """The statements of a program more, each after those it reads. A program that is refused changes nothing."""
+        _check_unique(program)
+        made = {s.name: s for s in program.statements if not isinstance(s, tree.Stream)}
+        for name in made:
+            if name in self.streams:
+                message = f"'{name}' is the name of a statement and of an input"
+                refuse("stream-and-statement", message, place_of(name), "give the statement another name")
+        declared = [s for s in program.statements if isinstance(s, tree.Stream)]
+        new = {s.name: declared_schema(s) for s in declared if s.name not in self.streams}
+        streams, losses = ChainMap(new, self.streams), ChainMap({s.name: s.losses for s in declared}, self._losses)
+        checked = [self._checked(s, streams, losses, made, tables or {}) for s in _in_order(made)]
+        self.streams |= new
+        self._losses |= losses.maps[0]
+        self._rank(program)
+        return tuple(checked)
+
+    def remove(self, name: str) -> None:
+        """A statement less, which nobody reads."""
+        del self.streams[name], self.ranks[name]
+
+    def learn(self, name: str, schema: Schema) -> None:
+        """A stream that nobody has read so far."""
+        self.streams[name] = schema
+
+    def rank(self, names: Iterable[str]) -> None:
+        """Streams that are mentioned in this order, before any statement that comes."""
+        for name in names:
+            if name not in self.ranks:
+                self.ranks[name], self._next_rank = self._next_rank, self._next_rank + 1
+
+    def _rank(self, program: tree.Program) -> None:
+        for statement in program.statements:
+            self.rank((str(statement.name), *map(str, _sources(statement))))
+
+    def _checked(
+        self,
+        statement: tree.Subscription | tree.Correlator,
+        streams: MutableMapping[str, Schema],
+        losses: Mapping[str, tuple[tree.Loss, ...]],
+        made: Mapping[str, tree.Statement],
+        tables: Mapping[str, Columns],
+    ) -> CheckedStatement:
         for name in statement.streams:
             if name not in streams:
-                streams[name] = _unknown_stream(name, [*streams, *made], complete=schemas is not None)
+                streams[name] = _unknown_stream(name, [*streams, *made], complete=self.complete)
         if isinstance(statement, tree.Subscription):
-            columns = (tables or {}).get(statement.table or "", {})
+            columns = tables.get(statement.table or "", {})
             subscription = check_subscription(statement, streams, columns, losses)
-            checked.append(subscription)
             streams[statement.name] = _result(subscription, streams)
-        elif isinstance(statement, tree.Correlator):
-            checked.append(_check_correlator(statement, streams))
-            first = streams[statement.streams[0]]
-            streams[statement.name] = Schema(
-                {"token": Type.STRING}, None, simultaneous=first.simultaneous, timing=first.time_type
-            )
-    return Checked(streams, tuple(checked), ranks)
+            return subscription
+        correlator = _check_correlator(statement, streams)
+        first = streams[statement.streams[0]]
+        streams[statement.name] = Schema(
+            {"token": Type.STRING}, None, simultaneous=first.simultaneous, timing=first.time_type
+        )
+        return correlator
 
 
 def _check_unique(program: tree.Program) -> None:
@@ -62,15 +111,6 @@ def _check_unique(program: tree.Program) -> None:
         if statement.name in seen:
             defined_twice(f"'{statement.name}'", place_of(statement.name), seen[statement.name])
         seen[statement.name] = place_of(statement.name)
-
-
-def _ranks(program: tree.Program) -> dict[str, int]:
-    """Streams by their first mention in the text: what decides between streams at the same instant."""
-    names: dict[str, int] = {}
-    for statement in program.statements:
-        for name in (statement.name, *_sources(statement)):
-            names.setdefault(name, len(names))
-    return names
 
 
 def _sources(statement: tree.Statement) -> tuple[str, ...]:

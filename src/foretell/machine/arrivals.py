@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.compiled import compiled
 from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events, answers
@@ -282,6 +283,13 @@ class Arrivals:
         nulls = np.array([c.nulls[0] for c in self.parameters.values()], np.uint8).reshape(1, -1)
         return words.view(np.float64), words, nulls
 
+    def move_rows(self, selection: Selection, move: Callable[[Ints], Ints]) -> None:
+        """Goes on with other rows of its template: `move` says where those of an interval stand now."""
+        self.selection = selection
+        before, rows = self.ring[3], self.ring[4]
+        first = _in_lists(self.heads[:, 0], before, int(self.counters[FRONT]))
+        rows[first] = move(rows[first])
+
     # ── matches ──
 
     def _output(self, size: int) -> Arrays:
@@ -324,6 +332,19 @@ class Arrivals:
         while size < len(self) + self._last:
             size *= 2
         self._fill_ring(tuple(state[f"ring.{i}"] for i in range(len(self.ring))), size)
+
+
+@compiled
+def _in_lists(heads: Ints, before: Ints, front: int) -> Ints:
+    """Where in the ring the arrivals of some lists lie."""
+    found = np.empty(before.size, np.int64)
+    count = 0
+    for head in heads:
+        while head >= front:
+            found[count] = head & (before.size - 1)
+            count += 1
+            head = before[found[count - 1]]
+    return found[:count]
 
 
 def _words(column: Column) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from foretell.machine.lags import Lags
 from foretell.machine.lanes import Lanes
 from foretell.machine.ordering import Input, deepened
 from foretell.machine.shown import shown
+from foretell.machine.written import piece_of, piece_state
 
 
 class Keys(Sequence[Mapping[str, Scalar]]):
@@ -86,6 +87,21 @@ class Feed:
         """Lets go of the events before a position."""
         self.history = self.history.since(oldest)
         self._kept = len(self.history)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "lanes": self.lanes.state(),
+            "positions": self.positions,
+            "lags": self.lags.state(),
+            "history": piece_state(self.history.whole) if self.history.pieces else None,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.lanes.restore(state["lanes"])
+        self.positions = state["positions"]
+        if state["history"] is not None:
+            self.history = History((piece_of(state["history"], self.checked.attributes),))
+            self._kept = len(self.history)
 
     def _merged(self, inputs: list[Input]) -> Input:
         """The streams of FROM as one, in order."""

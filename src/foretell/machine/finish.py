@@ -58,6 +58,7 @@ def _came_before(matches: Matches, step: str) -> Flags:
     ended = matches.history.times(matches.last)
     # Time goes up with the position, so the window is a range of positions.
     low = matches.history.base + np.searchsorted(times + within, ended, side="left")
+    low = np.maximum(low, matches.since)
     everyone = np.arange(len(matches))
     asked = matches.register(Register("leading", step))[1] == 0
     nothing = np.full(len(matches), -1, np.int64)

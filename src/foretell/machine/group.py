@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from foretell.events.types import Type
+from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Column, Strings
-from foretell.filter.selection import Selection
 from foretell.language.checked import CheckedSubscription
+from foretell.language.printer import statement_text
 from foretell.machine.arrivals import Arrivals
 from foretell.machine.feed import Feed
 from foretell.machine.history import Piece
 from foretell.machine.ordering import Order
 from foretell.machine.stage import Stage
 from foretell.machine.subscription import Subscription
+from foretell.machine.template import Move, Rows
 from foretell.machine.told import Told
 from foretell.plan.arrivals import lower
 from foretell.plan.registers import Lagged
@@ -24,54 +26,77 @@ from foretell.plan.sharing import Shared
 from foretell.plan.strategy import Kind
 
 
-@dataclass
+@dataclass(eq=False)
 class Group:
-    """Subscriptions on one feed. `parameters` and `selection` are of the one template that has a group to itself."""
+    """Subscriptions on one feed. `parameters` and `rows` are of the one template that has a group to itself.
+
+    `joined` are all that ever came, by their numbers, and `moves` says in which order they came and went (`~n`: the
+    one of number n went). The numbers of states and slots depend on it.
+    """
 
     feed: Feed
     strings: Strings
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    selection: Selection | None = None
+    rows: Rows | None = None
     kind: Kind = Kind.ALONE
 
     def __post_init__(self) -> None:
         checked = self.feed.checked
         self.shared = Shared(self.strings.code, checked.simultaneous, checked.time)
         self.members: dict[int, Subscription] = {}
+        self.joined: list[CheckedSubscription] = []
+        self.moves: list[int] = []
         self.stage: Stage | Arrivals | None = None
+        self.settled = False
 
     @property
     def open(self) -> bool:
         """Whether others may join."""
         return self.kind.shares and not self.shared.full
 
-    def add(self, checked: CheckedSubscription, types: Mapping[str, Type] | None = None) -> Subscription:
-        """One more subscription, from the next event on."""
+    def add(self, checked: CheckedSubscription, types: Mapping[str, Type] | None = None, row_id: Scalar = None) -> int:
+        """One more subscription, from the next event on; its number. `types` and `row_id` are of its template."""
+        selection = None if self.rows is None else self.rows.selection
         if self.kind is Kind.ARRIVALS:
-            plan = lower(checked, self.strings.code, types, selected=self.selection is not None)
-            self.stage = Arrivals(plan, self.strings, self.parameters, self.selection)
+            plan = lower(checked, self.strings.code, types, selected=selection is not None)
+            self.stage = Arrivals(plan, self.strings, self.parameters, selection)
             number, program = 0, plan.program
         else:
-            number, program = self.shared.add(checked, types, selected=self.selection is not None)
-        member = Subscription(program, self.strings, self.feed, parameters=self.parameters, since=self.feed.positions)
-        self.members[number] = member
-        return member
+            number, program = self.shared.add(checked, types, selected=selection is not None)
+        since = self.feed.positions
+        self.members[number] = Subscription(
+            program, self.strings, self.feed, row_id, self.parameters, self.rows, since=since
+        )
+        self.joined.append(checked)
+        self.moves.append(number)
+        self.settled = False
+        return number
 
-    def remove(self, member: Subscription) -> None:
-        number = next(n for n, m in self.members.items() if m is member)
+    def remove(self, number: int) -> None:
         del self.members[number]
-        self.shared.remove(number)
-        self.settle()
+        self.moves.append(~number)
+        if self.kind is not Kind.ARRIVALS:
+            self.shared.remove(number)
+        self.settled = False
 
     def settle(self) -> None:
-        """Puts the machine as it is now to work."""
-        if isinstance(self.stage, Arrivals):
+        """Puts the machine as it is now to work. It waits for the next batch, as others may come and go before."""
+        if self.settled or self.kind is Kind.ARRIVALS:
+            self.settled = True
             return
         machine = self.shared.machine()
-        if self.stage is None:
-            self.stage = Stage(machine, self.strings, self.parameters, self.selection)
-        else:
+        if isinstance(self.stage, Stage):
             self.stage.adopt(machine)
+        else:
+            selection = None if self.rows is None else self.rows.selection
+            self.stage = Stage(machine, self.strings, self.parameters, selection)
+        self.settled = True
+
+    def move_rows(self, move: Move) -> None:
+        """Goes on with the rows of its template as they are now."""
+        assert self.rows is not None
+        if self.stage is not None:
+            self.stage.move_rows(self.rows.selection, move)
 
     @property
     def lagged(self) -> set[Lagged]:
@@ -91,6 +116,34 @@ class Group:
             first, last = np.searchsorted(owner, [number, number + 1])
             told.append(member.tell(found.only(slice(first, last)), now, order))
         return told
+
+    # ── state ──
+
+    def state(self) -> dict[str, Any]:
+        if self.stage is not None:
+            self.settle()
+        return {
+            "kind": self.kind.value,
+            "joined": [self._called(number) for number in range(len(self.joined))],
+            "moves": self.moves,
+            "members": {str(number): member.state() for number, member in self.members.items()},
+            "stage": None if self.stage is None else self.stage.state(),
+            "rows": None if self.rows is None else self.rows.since,
+        }
+
+    def _called(self, number: int) -> list[str | None]:
+        """The name of a member; of one that went the text too, as nobody else has it any more."""
+        checked = self.joined[number]
+        return [checked.name, None if number in self.members else statement_text(checked.tree)]
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state, after the same have come and gone."""
+        if state["stage"] is not None:
+            self.settle()
+            assert self.stage is not None
+            self.stage.restore(state["stage"])
+        for number, member in self.members.items():
+            member.restore(state["members"][str(number)])
 
     @property
     def oldest(self) -> int | None:

@@ -50,12 +50,13 @@ class Lags:
         _shift(lane.view(np.uint64), given, value.nulls, latest, unknown, words, nulls)
         return Column(value.kind, words.view(np.float64) if value.kind is Type.FLOAT else words, nulls)
 
-    def state(self) -> list[dict[str, Any]]:
-        return [{"latest": latest, "unknown": unknown} for latest, unknown in self._latest.values()]
+    def state(self) -> dict[str, Any]:
+        return {str(one): {"latest": some, "unknown": unknown} for one, (some, unknown) in self._latest.items()}
 
-    def restore(self, state: Iterable[Mapping[str, Any]]) -> None:
-        for one, saved in zip(list(self._latest), state, strict=True):
-            self._latest[one] = saved["latest"], saved["unknown"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for one in self._latest:
+            if str(one) in state:
+                self._latest[one] = state[str(one)]["latest"], state[str(one)]["unknown"]
 
 
 @compiled

@@ -100,13 +100,15 @@ class Lanes:
         return found
 
     def state(self) -> dict[str, Any]:
-        return {"count": self.count, "keys": self.keys[: self.count], "lengths": self.lengths[: max(1, self.count)]}
+        used = max(1, self.count)
+        return {"count": self.count, "keys": self.keys[:used], "lengths": self.lengths[:used]}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.count, self.keys, self.lengths = state["count"], state["keys"], state["lengths"]
         self._grow_lanes()
-        self._table = np.full(64, -1, np.int32)
+        self._table = np.full(16, -1, np.int32)
         self._lane_of = np.full(64, NONE, np.uint32)
+        self._grow_table()
         while 2 * self.count >= len(self._table) - 1:
             self._grow_table()
 

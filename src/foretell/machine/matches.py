@@ -111,7 +111,10 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Matches:
-    """Finished matches of one subscription. Their events are put together only where somebody asks for them."""
+    """Finished matches of one subscription. Their events are put together only where somebody asks for them.
+
+    `since` is the position of the first event that the subscription may speak of.
+    """
 
     program: Program
     history: History
@@ -119,6 +122,7 @@ class Matches:
     found: Found
     parameters: Mapping[str, Column]
     given: tuple[Bound, Gaps] | None = None
+    since: int = 0
 
     @classmethod
     def joined(cls, parts: list[Matches], history: History) -> Matches:
@@ -130,9 +134,7 @@ class Matches:
             np.concatenate([p.position for p in parts]),
             np.concatenate([p.step for p in parts]),
         )
-        return replace(
-            parts[-1], history=history, found=Found.joined([p.found for p in parts]), given=(bound, Gaps.none())
-        )
+        return replace(parts[-1], history=history, found=Found.joined(_widened(parts)), given=(bound, Gaps.none()))
 
     def __len__(self) -> int:
         return len(self.found)
@@ -252,6 +254,16 @@ class Matches:
     def holds(self, condition: tree.Expression, rows: Rows | None = None) -> Flags:
         truth = self.worth(condition, rows)
         return np.asarray((truth.values != 0) & ~truth.nulls, np.bool_)
+
+
+def _widened(parts: list[Matches]) -> list[Found]:
+    """What was found, with as many slots each: others may have joined the machine since, and ask for more of them."""
+    width = max(p.found.slots.shape[1] for p in parts)
+    more = [((0, 0), (0, width - p.found.slots.shape[1])) for p in parts]
+    return [
+        replace(p.found, slots=np.pad(p.found.slots, by), nulls=np.pad(p.found.nulls, by, constant_values=1))
+        for p, by in zip(parts, more, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

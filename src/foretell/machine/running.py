@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import pyarrow.compute as pc
 
 from foretell.events.notification import Notification
 from foretell.events.read import Loaded, LoadedTable
-from foretell.events.types import Type
+from foretell.events.types import Scalar
 from foretell.filter.columns import Strings
-from foretell.filter.selection import Selection
-from foretell.language import tree
 from foretell.language.checked import Checked, CheckedCorrelator, CheckedStatement, CheckedSubscription
+from foretell.machine.fed import Fed
 from foretell.machine.feed import Feed, needed
-from foretell.machine.group import Group
 from foretell.machine.ordering import Input, Order
-from foretell.machine.silent import Silent
-from foretell.machine.subscription import Subscription, several_values
 from foretell.machine.told import Told, derived, rows
 from foretell.plan.program import UnsupportedError
-from foretell.plan.registers import Registers
-from foretell.plan.selection import selection_of
-from foretell.plan.strategy import kind_of
 
 #: So many events are worked on at once. On the tick workloads, in one run, this was up to 1.3 times as fast as a
 #: million at once, whose columns fall out of the cache, and 1.5 times as fast as 16,384, where each part has its cost.
@@ -47,132 +40,65 @@ def _parts(loaded: Mapping[str, Loaded]) -> list[Mapping[str, Loaded]]:
     return [{name: replace(one, table=one.table.slice(first, PART))} for first in range(0, count, PART)]
 
 
-@dataclass
-class Fed:
-    """All that reads one feed."""
-
-    feed: Feed
-    groups: list[Group] = field(default_factory=list)
-    silent: list[Silent] = field(default_factory=list)
-    changed: bool = True
-
-    def tell(self, inputs: list[Input], now: int | float, order: Order) -> list[Told]:
-        if self.changed:
-            self._settle()
-        piece = self.feed.take(inputs)
-        told = [one for group in self.groups for one in group.tell(piece, now, order)]
-        told += [one.tell(piece, now, order) for one in self.silent]
-        if self.feed.crowded:
-            self._forget(now)
-        return told
-
-    def _settle(self) -> None:
-        """Puts to work what has joined, and asks for the columns of earlier events that it wants."""
-        for group in self.groups:
-            if group.stage is None:
-                group.settle()
-        self.feed.lags.want(one for group in self.groups for one in sorted(group.lagged, key=str))
-        self.changed = False
-
-    def _forget(self, now: int | float) -> None:
-        """Lets go of events that nothing can speak of any more."""
-        oldest = [group.oldest for group in self.groups]
-        for group in self.groups:
-            oldest += [self._window(m, now) for m in group.members.values() if m.program.leading]
-        limit = min((o for o in oldest if o is not None), default=self.feed.positions)
-        self.feed.forget(limit)
-        for group in self.groups:
-            for member in group.members.values():
-                member.forget(limit)
-
-    def _window(self, member: Subscription, now: int | float) -> int:
-        """From where a negation that leads may still look."""
-        within = member.checked.within
-        assert within is not None
-        whole = self.feed.history.whole
-        return whole.base + int(np.searchsorted(whole.events.time.values + within, now, side="left"))
-
-
 class Running:
-    """A checked program on finite or growing inputs."""
+    """A checked program on finite or growing inputs. Statements may come and go between batches.
+
+    `ranks` is of those who add statements: it has grown by the time that one comes.
+    """
 
     def __init__(self, checked: Checked, tables: Mapping[str, LoadedTable] | None = None) -> None:
-        self.checked = checked
-        self.strings = Strings()
-        self._order = Order(checked.ranks)
+        self._begin(checked.ranks, Strings())
+        for statement in checked.statements:
+            table = None if isinstance(statement, CheckedCorrelator) else statement.tree.table
+            self.add(statement, None if table is None else (tables or {})[table])
+
+    def _begin(self, ranks: Mapping[str, int], strings: Strings) -> None:
+        self.strings = strings
+        self._order = Order(ranks)
         self._clock: dict[str, int | float] = {}
         self._until: int | float = -math.inf
         self._fed: dict[tuple[object, ...], Fed] = {}
+        self._where: dict[str, tuple[object, ...]] = {}
         self._needed: dict[str, set[str]] = {}
-        self._read: set[str] = set()
-        for statement in checked.statements:
-            self._add(statement, tables or {})
 
     # ── statements ──
 
-    def _add(self, statement: CheckedStatement, tables: Mapping[str, LoadedTable]) -> None:
+    def add(self, statement: CheckedStatement, table: LoadedTable | None = None) -> None:
+        """A statement more, from the next event on. One that is not supported changes nothing."""
         if isinstance(statement, CheckedCorrelator):
             raise UnsupportedError("CORRELATE")
         if statement.tree.losing is not None:
             raise UnsupportedError("LOSING")
         place = Feed.place(statement)
-        fed = self._fed.setdefault(place, Fed(Feed(statement, self.strings)))
+        fed = self._fed.get(place) or Fed(Feed(statement, self.strings), self.strings)
+        fed.add(statement, table)
+        self._fed[place] = fed
+        self._note(place, statement)
+
+    def _note(self, place: tuple[object, ...], statement: CheckedSubscription) -> None:
+        self._where[statement.name] = place
         names = needed(statement)
-        fed.feed.needed |= names
+        self._fed[place].feed.needed |= names
         for stream in statement.tree.streams:
             self._needed.setdefault(str(stream), set()).update(names)
-            self._read.add(str(stream))
-        table = None if statement.tree.table is None else tables[statement.tree.table]
-        if isinstance(statement.pattern, tree.Silence):
-            self._add_silent(fed, statement, table)
-        elif table is None:
-            self._group(fed, statement).add(statement)
-        else:
-            self._add_template(fed, statement, table)
 
-    def _group(self, fed: Fed, statement: CheckedSubscription) -> Group:
-        """A group that a subscription can join."""
-        kind = kind_of(statement)
-        for group in fed.groups:
-            if group.kind == kind and group.open:
-                return group
-        group = Group(fed.feed, self.strings, kind=kind)
-        fed.groups.append(group)
-        return group
+    def remove(self, name: str) -> None:
+        """A statement less, which no other reads. What it needed of its streams is asked for on, as long as others
+        read them."""
+        place = self._where.pop(name)
+        fed = self._fed[place]
+        fed.remove(name)
+        self._clock.pop(name, None)
+        self._needed.pop(name, None)
+        if not fed.placed:
+            del self._fed[place]
 
-    def _add_silent(self, fed: Fed, statement: CheckedSubscription, table: LoadedTable | None) -> None:
-        if table is None:
-            fed.silent.append(Silent(statement, self.strings, fed.feed))
-            return
-        for row in table.rows:
-            parameters = {n: several_values([row[n]], kind, self.strings) for n, kind in table.types.items()}
-            fed.silent.append(Silent(statement, self.strings, fed.feed, row.get("id"), parameters))
+    def add_rows(self, name: str, table: LoadedTable) -> None:
+        """More rows of a template, from the next event on."""
+        self._fed[self._where[name]].add_rows(name, table)
 
-    def _add_template(self, fed: Fed, statement: CheckedSubscription, table: LoadedTable) -> None:
-        """The rows of a template: one machine for all where their parameters allow it, else one for each."""
-        selection = self._selection(statement, table)
-        if selection is not None:
-            group = Group(fed.feed, self.strings, selection=selection, kind=kind_of(statement, shared=False))
-            member = group.add(statement, table.types)
-            # What each row is called is looked up when it matches.
-            member.row_ids = [table.rows[i].get("id") for i in selection.rows_in_order.tolist()]
-            fed.groups.append(group)
-            return
-        for row in table.rows:
-            parameters = {n: several_values([row[n]], kind, self.strings) for n, kind in table.types.items()}
-            group = Group(fed.feed, self.strings, parameters, kind=kind_of(statement, shared=False))
-            group.add(statement, table.types).id = row.get("id")
-            fed.groups.append(group)
-
-    def _selection(self, statement: CheckedSubscription, table: LoadedTable) -> Selection | None:
-        comparisons = selection_of(statement)
-        if comparisons is None or not table.rows:
-            return None
-        columns = {n: several_values([r[n] for r in table.rows], k, self.strings) for n, k in table.types.items()}
-        kinds = [(Registers(statement).event_type(c.expression), table.types[c.parameter]) for c in comparisons]
-        if any(c.operator != "=" and Type.STRING in k for c, k in zip(comparisons, kinds, strict=True)):
-            return None
-        return Selection(comparisons, columns, [Type.FLOAT in k for k in kinds])
+    def remove_rows(self, name: str, ids: list[Scalar]) -> None:
+        self._fed[self._where[name]].remove_rows(name, ids)
 
     # ── events ──
 
@@ -211,5 +137,40 @@ class Running:
             mine.setdefault(one.checked.name, []).append(one)
         for name, some in mine.items():
             self._clock[name] = now
-            if name in self._read:
-                inputs[name] = derived(some, self.checked.ranks[name])
+            if name in self._needed:
+                inputs[name] = derived(some, self._order.ranks[name])
+
+    # ── state ──
+
+    def state(self) -> dict[str, Any]:
+        """All that a later batch needs, as plain values and arrays."""
+        return {
+            "strings": self.strings.state(),
+            "order": self._order.count,
+            "clock": dict(self._clock),
+            "until": self._until,
+            "fed": [fed.state() for fed in self._fed.values()],
+        }
+
+    @classmethod
+    def restore(
+        cls,
+        state: Mapping[str, Any],
+        checked: Checked,
+        tables: Mapping[str, LoadedTable],
+        rechecked: Callable[[str], CheckedSubscription],
+    ) -> Running:
+        """`checked` are the statements that were at work; `rechecked` gives one that had left, from its text."""
+        running = cls.__new__(cls)
+        running._begin(checked.ranks, Strings.restore(state["strings"]))
+        running._order.count = state["order"]
+        running._clock, running._until = dict(state["clock"]), state["until"]
+        statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
+        for one in state["fed"]:
+            first = statements[one["statements"][0]]
+            place = Feed.place(first)
+            running._fed[place] = Fed(Feed(first, running.strings), running.strings)
+            running._fed[place].restore(one, statements, tables, rechecked)
+            for name in one["statements"]:
+                running._note(place, statements[name])
+        return running

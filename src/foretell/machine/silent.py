@@ -24,7 +24,7 @@ from foretell.plan.registers import mapped
 Ints = NDArray[np.int64]
 
 
-@dataclass
+@dataclass(eq=False)
 class Silent:
     checked: CheckedSubscription
     strings: Strings

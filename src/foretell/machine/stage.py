@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -143,6 +143,12 @@ class Stage:
         self._output = self._new_output(len(self._output[0]))
         if not machine.alive.all():
             self.sweep()
+
+    def move_rows(self, selection: Selection, move: Callable[[Ints], Ints]) -> None:
+        """Goes on with other rows of its template: `move` says where those of an interval stand now."""
+        self.selection = selection
+        used = self.in_use
+        self.cells[used, binding.ROWS] = move(self.cells[used, binding.ROWS])
 
     @property
     def in_use(self) -> Ints:
@@ -325,6 +331,46 @@ class Stage:
             return Column(Type.INT, table.of([lane, value], len(piece)), no_nulls(len(piece)))
         return events.worth(expression, self.strings)
 
+    # ── state ──
+
+    def state(self) -> dict[str, Any]:
+        """All that a later batch needs, as arrays. Of the instances those up to the last that is in use."""
+        size = int(self.in_use.max(initial=-1)) + 1
+        free = self._free[: self.counters[binding.FREE]]
+        nodes, timers = int(self.counters[binding.NODES]), int(self.counters[binding.TIMERS])
+        return {
+            "counters": self.counters,
+            "cells": self.cells[:size],
+            "nulls": self.nulls[:size],
+            "free": free[free < size],
+            "lanes": list(self.lanes),
+            "nodes": [part[:nodes] for part in self.nodes],
+            "timers": [part[:timers] for part in self.timers],
+            "tables": {kind.value: table.state() for kind, table in self.tables.items()},
+            "ordinals": self.ordinals.state(),
+            "kept_nodes": self.kept_nodes,
+            "now": self.now,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of the same machine. Arrays take the types that this version has for them."""
+        cells, free = state["cells"], state["free"]
+        self.counters[: len(state["counters"])] = state["counters"]
+        self.counters[binding.FREE] = len(free)
+        self.cells, self.nulls = self._new_cells(len(cells))
+        self.cells[:], self.nulls[:] = cells, state["nulls"]
+        self._free = np.zeros(len(cells), self._free.dtype)
+        self._free[: len(free)] = free
+        self._grow_pool(max(64, len(cells)))
+        self.lanes = _as_in(state["lanes"], self.lanes)
+        self.nodes = _joined(_as_in(state["nodes"], self.nodes), _new_nodes(1024))
+        self.timers = _joined(_as_in(state["timers"], self.timers), self._new_timers(16))
+        for kind, table in state["tables"].items():
+            self.tables[Type(kind)] = Lanes((Type.INT, Type(kind)))
+            self.tables[Type(kind)].restore(table)
+        self.ordinals.restore(state["ordinals"])
+        self.kept_nodes, self.now = state["kept_nodes"], state["now"]
+
     def _every(self, events: Events, lane: Ints) -> dict[Expression, NDArray[np.bool_]]:
         """Which events are the index-th of their lane that satisfy a step, by `a[i]` where nothing precedes it."""
         asked = dict.fromkeys(_everies(self.machine.predicates))
@@ -378,6 +424,10 @@ NO_NODES: Arrays = _new_nodes(0)
 
 def _joined(one: Arrays, other: Arrays) -> Arrays:
     return tuple(np.concatenate([a, b]) for a, b in zip(one, other, strict=True))
+
+
+def _as_in(parts: list[NDArray[Any]], like: Arrays) -> Arrays:
+    return tuple(np.asarray(part, dtype=one.dtype) for part, one in zip(parts, like, strict=True))
 
 
 _ZERO: list[Ints] = [np.zeros(0, np.int64)]

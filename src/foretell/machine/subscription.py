@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.events.types import Scalar, Type
+from foretell.events.types import Scalar
 from foretell.filter.columns import Column, Strings
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
@@ -20,8 +20,10 @@ from foretell.machine.finish import finished
 from foretell.machine.history import History
 from foretell.machine.matches import Matches
 from foretell.machine.ordering import Order, deepened
-from foretell.machine.stage import Found
+from foretell.machine.stage import NO_NODES, Found
+from foretell.machine.template import Rows
 from foretell.machine.told import Told
+from foretell.machine.written import told_of, told_state
 from foretell.plan.program import Program
 
 Ints = NDArray[np.int64]
@@ -29,7 +31,7 @@ Ints = NDArray[np.int64]
 
 @dataclass
 class Subscription:
-    """`id` and `parameters` are those of its row where it is a template's; `row_ids` those of all rows that it serves.
+    """`id` and `parameters` are those of its row where it is a template's; `rows` are all rows that it serves.
 
     `since` is the position of the first event that it may speak of.
     """
@@ -39,7 +41,7 @@ class Subscription:
     feed: Feed
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    row_ids: Sequence[Scalar] | None = None
+    rows: Rows | None = None
     since: int = 0
 
     def __post_init__(self) -> None:
@@ -70,15 +72,18 @@ class Subscription:
         """What is told of the matches that a batch brought, and of those that time settles by now."""
         if self.since:
             found = found.only(found.first >= self.since)
-        matches = Matches(self.program, self.feed.history, self.strings, found, self.parameters)
-        told = self._told(finished(matches), order)
-        if self.row_ids is not None:
-            return replace(told, selected=found_rows(told), row_ids=self.row_ids)
+        told = self._told(finished(self._matches(found)), order)
+        if self.rows is not None:
+            rows = self.rows
+            return replace(told, selected=found_rows(told), row_ids=rows.row_ids, row_since=rows.row_since)
         return self._taken(told, now, order) if self._chooses else told
 
     def forget(self, oldest: int) -> None:
         self.chooser.forget(oldest)
         self.taker.forget(oldest)
+
+    def _matches(self, found: Found) -> Matches:
+        return Matches(self.program, self.feed.history, self.strings, found, self.parameters, since=self.since)
 
     def _told(self, matches: Matches, order: Order) -> Told:
         places = matches.history.order(matches.last)
@@ -156,18 +161,36 @@ class Subscription:
         assert told.matches is not None
         return told.matches.history.times
 
+    # ── state ──
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "since": self.since,
+            "chooser": self.chooser.state(),
+            "taker": self.taker.state(),
+            "waiting": [told_state(told) for told in self.waiting],
+            "due": self.due,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Its feed must have its events already."""
+        self.since, self.due = state["since"], state["due"]
+        self.chooser.restore(state["chooser"])
+        self.taker.restore(state["taker"])
+        nothing = np.zeros(0, np.int64)
+        for waiting in state["waiting"]:
+            matches = self._matches(Found(*(nothing,) * 6, waiting["slots"][:0], waiting["nulls"][:0], NO_NODES))
+            like = Told(
+                self.checked, matches, nothing, nothing, nothing, nothing, {}, self.feed.keys, self.id, self.strings
+            )
+            self.waiting.append(told_of(waiting, like))
+
 
 def found_rows(told: Told) -> Ints:
     """The rows of a template that each match is of."""
     assert told.matches is not None
     return told.matches.rows
-
-
-def several_values(values: list[Scalar], kind: Type, strings: Strings) -> Column:
-    """Values as a column."""
-    words = [0 if v is None else strings.code(v) if isinstance(v, str) else v for v in values]
-    dtype = np.float64 if kind is Type.FLOAT else np.int64
-    return Column(kind, np.array(words, dtype), np.array([v is None for v in values], np.bool_))
 
 
 def _joined(parts: list[Told], history: History) -> Told:

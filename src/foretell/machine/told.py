@@ -30,7 +30,8 @@ Ints = NDArray[np.int64]
 class Told:
     """Notifications of one statement. `order` has each one's place in the order of all events.
 
-    `matches` is None for silences, which have no events. `returned` are the RETURN columns or the variables.
+    `matches` is None for silences, which have no events. `returned` are the RETURN columns or the variables. `selected`
+    are the rows of a template that each match is of; a row is told only of matches that begin with its `row_since`.
     """
 
     checked: CheckedSubscription
@@ -44,7 +45,8 @@ class Told:
     id: Scalar
     strings: Strings
     selected: Ints | None = None
-    row_ids: Sequence[Scalar] = ()
+    row_ids: Sequence[Scalar] | NDArray[np.object_] = ()
+    row_since: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.lane)
@@ -52,7 +54,9 @@ class Told:
     @property
     def count(self) -> int:
         """How many notifications these are: of a template, one for each row that a match is of."""
-        return len(self) if self.selected is None else int((self.selected & ((1 << SHIFT) - 1)).sum())
+        if self.selected is None or self.row_since is not None:
+            return len(self.members[0])
+        return int((self.selected & ((1 << SHIFT) - 1)).sum())
 
     @property
     def members(self) -> tuple[Ints, Ints]:
@@ -61,7 +65,11 @@ class Told:
             return np.arange(len(self)), np.full(len(self), -1, np.int64)
         first, count = self.selected >> SHIFT, self.selected & ((1 << SHIFT) - 1)
         match = np.repeat(np.arange(len(self)), count)
-        return match, np.arange(len(match)) + np.repeat(first - np.cumsum(count) + count, count)
+        row = np.arange(len(match)) + np.repeat(first - np.cumsum(count) + count, count)
+        if self.row_since is None or self.matches is None:
+            return match, row
+        there = self.matches.first[match] >= self.row_since[row]
+        return match[there], row[there]
 
     def id_of(self, row: int) -> Scalar:
         return self.id if row < 0 else self.row_ids[row]

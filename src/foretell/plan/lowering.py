@@ -8,6 +8,7 @@ steps bound after the gap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -127,6 +128,14 @@ class Numbers:
 
     def __post_init__(self) -> None:
         self.coded(compile_expression(tree.Literal(True), lambda _: None, self.code_of), frozenset())
+
+    def copied(self) -> Numbers:
+        """The same, to add to: a subscription that is refused half-way must not leave numbers behind."""
+        numbers = copy(self)
+        numbers.store = Store(dict(self.store.columns), dict(self.store.slots))
+        numbers.predicates, numbers._known = dict(self.predicates), dict(self._known)
+        numbers.codes, numbers.reads = list(self.codes), list(self.reads)
+        return numbers
 
     def coded(self, code: Code, reads: frozenset[int]) -> int:
         """The number of a code, and the slots it reads."""

@@ -52,7 +52,9 @@ class Shared:
         selected: bool = False,
     ) -> tuple[int, Program]:
         """A subscription more: its number in the machine, and what is asked of its matches."""
-        lowered = lower(subscription, self.numbers, parameters, selected=selected)
+        numbers = self.numbers.copied()
+        lowered = lower(subscription, numbers, parameters, selected=selected)
+        self.numbers = numbers
         number, self._next = self._next, self._next + 1
         pairs = self._equivalent(lowered) if self.members and is_shareable(lowered) else {}
         self.slots[number] = frozenset(lowered.registers.values())
