@@ -18,6 +18,7 @@ from foretell.language.tree import Expression
 from foretell.machine import backwards
 from foretell.machine.backwards import END, FRONT, FULL_RING, IDLE, LACKING, LEVEL, MATCHES
 from foretell.machine.history import Piece
+from foretell.machine.limits import Ledger
 from foretell.machine.numbering import Numbering
 from foretell.machine.stage import NO_NODES, Found
 from foretell.plan.arrivals import ArrivalPlan
@@ -51,6 +52,7 @@ class Arrivals:
     selection: Selection | None = None
     capacity: int = 1024
     most: int = 65_536
+    ledger: Ledger = field(default_factory=Ledger)
     ring: Arrays = field(init=False)
     heads: Ints = field(init=False)
     latest: tuple[Ints, Ints] = field(init=False)
@@ -64,6 +66,9 @@ class Arrivals:
         self._within = self._time(subscription.within or 0)
         self._last = len(self.plan.steps) - 1
         self._kinds = {key: i for i, key in enumerate(dict.fromkeys([(), *self.plan.keys]))}
+        self.refused = False
+        self.refusals: list[tuple[int, int, int]] = []
+        self.dropped: dict[int, int] = {}
         self.counters = np.array([0, 0, 0, 0, IDLE], np.int64)
         self.ring = self._new_ring(1 << max(self.capacity, self._last + 1).bit_length())
         self.keys = Numbering()
@@ -90,6 +95,7 @@ class Arrivals:
         """The matches that the events of a batch complete, in the order of their last events."""
         batch = self._batch(piece.events, piece.lane, lane_count, piece.base)
         parts = list(self._outputs(batch, now))
+        self.ledger.held[id(self)] = len(self)
         whole = parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
         return self._found(whole, batch, piece.base)
 
@@ -115,7 +121,7 @@ class Arrivals:
         slots, slot_nulls = self._slots
         parameters = self._parameter_words()
         self.counters[MATCHES] = 0
-        while done < count:
+        while done < count and not self.refused:
             done = backwards.run_arrivals(
                 done,
                 count,
@@ -138,7 +144,7 @@ class Arrivals:
                 break
             if done < count:
                 self._grow_ring()
-        return done
+        return count if self.refused else done
 
     def _batch(self, events: Events, lane: Ints, lane_count: int, first_position: int) -> _Batch:
         """What the kernel reads of a batch, without the events that no step wants: often that is most of them."""
@@ -148,6 +154,8 @@ class Arrivals:
             template_rows = self.selection.rows(events, self.strings)
             given[Selected()] = template_rows != 0
         flags = answers(self.plan.predicates, events, self.strings, given)
+        if self.refused:
+            flags[:] = 0
         for key, kind in self._kinds.items():
             if kind:
                 flags[[k == key for k in self.plan.keys]] &= self._agreeing(key, events)
@@ -246,7 +254,18 @@ class Arrivals:
         return (*links, values.view(np.float64), values, nulls)
 
     def _grow_ring(self) -> None:
-        self._fill_ring(self._held(), 2 * len(self.ring[0]))
+        self.ledger.held[id(self)] = len(self)
+        if self.ledger.left > 0:
+            self._fill_ring(self._held(), 2 * len(self.ring[0]))
+        elif self.ledger.limits.then == "drop":
+            lost = max(self._last + 1, len(self) // 4)
+            self.counters[FRONT] += lost
+            self.dropped[0] = self.dropped.get(0, 0) + lost
+        else:
+            # Lists hold the arrivals of all lanes in one ring: all of them are refused.
+            self.counters[FRONT] = self.counters[END]
+            self.refused = True
+            self.refusals.append((0, -1, self.ledger.limits.engine))
 
     def _held(self) -> Arrays:
         """The ring's arrivals from the front to the end."""
@@ -318,10 +337,11 @@ class Arrivals:
         keys = {f"keys.{name}": part for name, part in self.keys.state().items()}
         by_key, by_lane = self.latest
         lists = {"heads": self.heads.copy(), "latest": by_key.copy(), "lane_latest": by_lane.copy()}
-        return {"numbers": self.counters[[FRONT, END]], **keys, **lists, **ring}
+        return {"numbers": np.array([*self.counters[[FRONT, END]], self.refused]), **keys, **lists, **ring}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.counters[[FRONT, END]] = state["numbers"]
+        self.counters[[FRONT, END]] = state["numbers"][:2]
+        self.refused = bool(state["numbers"][2])
         self.counters[LEVEL] = IDLE
         self.keys.restore(
             {name.removeprefix("keys."): part for name, part in state.items() if name.startswith("keys.")}

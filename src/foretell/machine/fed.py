@@ -171,6 +171,7 @@ class Fed:
         group.remove(number)
         if not group.members:
             del self.groups[group]
+            self.feed.ledger.held.pop(id(group.stage), None)
             if self._open.get(group.kind) is group:
                 del self._open[group.kind]
 

@@ -16,6 +16,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.machine.history import History, Piece, unknown
 from foretell.machine.lags import Lags
 from foretell.machine.lanes import Lanes
+from foretell.machine.limits import Ledger
 from foretell.machine.ordering import Input, deepened
 from foretell.machine.shown import shown
 from foretell.machine.written import piece_of, piece_state
@@ -46,8 +47,9 @@ class Keys(Sequence[Mapping[str, Scalar]]):
 
 
 class Feed:
-    def __init__(self, checked: CheckedSubscription, strings: Strings) -> None:
+    def __init__(self, checked: CheckedSubscription, strings: Strings, ledger: Ledger | None = None) -> None:
         self.checked, self.strings = checked, strings
+        self.ledger = ledger or Ledger()
         self.per = tuple(str(name) for name in checked.tree.per)
         self.lanes = Lanes([self._kind(name) for name in self.per])
         self.keys = Keys(self.per, self.lanes, strings)

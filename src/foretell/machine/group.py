@@ -16,7 +16,7 @@ from foretell.machine.arrivals import Arrivals
 from foretell.machine.feed import Feed
 from foretell.machine.history import Piece
 from foretell.machine.ordering import Order
-from foretell.machine.stage import Stage
+from foretell.machine.stage import Found, Stage
 from foretell.machine.subscription import Subscription
 from foretell.machine.template import Move, Rows
 from foretell.machine.told import Told
@@ -59,7 +59,7 @@ class Group:
         selection = None if self.rows is None else self.rows.selection
         if self.kind is Kind.ARRIVALS:
             plan = lower(checked, self.strings.code, types, selected=selection is not None)
-            self.stage = Arrivals(plan, self.strings, self.parameters, selection)
+            self.stage = Arrivals(plan, self.strings, self.parameters, selection, ledger=self.feed.ledger)
             number, program = 0, plan.program
         else:
             number, program = self.shared.add(checked, types, selected=selection is not None)
@@ -89,7 +89,7 @@ class Group:
             self.stage.adopt(machine)
         else:
             selection = None if self.rows is None else self.rows.selection
-            self.stage = Stage(machine, self.strings, self.parameters, selection)
+            self.stage = Stage(machine, self.strings, self.parameters, selection, ledger=self.feed.ledger)
         self.settled = True
 
     def move_rows(self, move: Move) -> None:
@@ -105,6 +105,9 @@ class Group:
     def tell(self, piece: Piece, now: int | float, order: Order) -> list[Told]:
         assert self.stage is not None
         found = self.stage.feed(piece, len(self.feed.lanes), now)
+        self._note()
+        if isinstance(self.stage, Stage) and self.stage.refused:
+            found = self._without_refused(self.stage, found)
         if len(self.members) == 1:
             return [member.tell(found, now, order) for member in self.members.values()]
         assert isinstance(self.stage, Stage)
@@ -116,6 +119,28 @@ class Group:
             first, last = np.searchsorted(owner, [number, number + 1])
             told.append(member.tell(found.only(slice(first, last)), now, order))
         return told
+
+    # ── limits ──
+
+    def _note(self) -> None:
+        """Puts down what the limits have done."""
+        stage, ledger = self.stage, self.feed.ledger
+        assert stage is not None
+        for number, lane, most in stage.refusals:
+            if number in self.members:
+                key = {} if lane < 0 else dict(self.feed.keys[lane])
+                ledger.refuse(self.members[number].checked.name, key, most)
+        for number, count in stage.dropped.items():
+            if number in self.members:
+                ledger.drop(self.members[number].checked.name, count)
+        stage.refusals, stage.dropped = [], {}
+
+    def _without_refused(self, stage: Stage, found: Found) -> Found:
+        owner = stage.machine.owners[found.state]
+        keep = np.ones(len(found), np.bool_)
+        for number, lane in stage.refused:
+            keep &= (owner != number) | (found.lane != lane)
+        return found.only(keep)
 
     # ── state ──
 

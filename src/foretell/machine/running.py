@@ -16,6 +16,7 @@ from foretell.filter.columns import Strings
 from foretell.language.checked import Checked, CheckedCorrelator, CheckedStatement, CheckedSubscription
 from foretell.machine.fed import Fed
 from foretell.machine.feed import Feed, needed
+from foretell.machine.limits import Ledger, Limits
 from foretell.machine.ordering import Input, Order
 from foretell.machine.told import Told, derived, rows
 from foretell.plan.program import UnsupportedError
@@ -46,14 +47,20 @@ class Running:
     `ranks` is of those who add statements: it has grown by the time that one comes.
     """
 
-    def __init__(self, checked: Checked, tables: Mapping[str, LoadedTable] | None = None) -> None:
-        self._begin(checked.ranks, Strings())
+    def __init__(
+        self,
+        checked: Checked,
+        tables: Mapping[str, LoadedTable] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._begin(checked.ranks, Strings(), limits or Limits())
         for statement in checked.statements:
             table = None if isinstance(statement, CheckedCorrelator) else statement.tree.table
             self.add(statement, None if table is None else (tables or {})[table])
 
-    def _begin(self, ranks: Mapping[str, int], strings: Strings) -> None:
+    def _begin(self, ranks: Mapping[str, int], strings: Strings, limits: Limits) -> None:
         self.strings = strings
+        self.ledger = Ledger(limits)
         self._order = Order(ranks)
         self._clock: dict[str, int | float] = {}
         self._until: int | float = -math.inf
@@ -70,7 +77,7 @@ class Running:
         if statement.tree.losing is not None:
             raise UnsupportedError("LOSING")
         place = Feed.place(statement)
-        fed = self._fed.get(place) or Fed(Feed(statement, self.strings), self.strings)
+        fed = self._fed.get(place) or Fed(Feed(statement, self.strings, self.ledger), self.strings)
         fed.add(statement, table)
         self._fed[place] = fed
         self._note(place, statement)
@@ -149,6 +156,7 @@ class Running:
             "order": self._order.count,
             "clock": dict(self._clock),
             "until": self._until,
+            "ledger": self.ledger.state(),
             "fed": [fed.state() for fed in self._fed.values()],
         }
 
@@ -159,17 +167,19 @@ class Running:
         checked: Checked,
         tables: Mapping[str, LoadedTable],
         rechecked: Callable[[str], CheckedSubscription],
+        limits: Limits | None = None,
     ) -> Running:
         """`checked` are the statements that were at work; `rechecked` gives one that had left, from its text."""
         running = cls.__new__(cls)
-        running._begin(checked.ranks, Strings.restore(state["strings"]))
+        running._begin(checked.ranks, Strings.restore(state["strings"]), limits or Limits())
+        running.ledger.restore(state["ledger"])
         running._order.count = state["order"]
         running._clock, running._until = dict(state["clock"]), state["until"]
         statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
         for one in state["fed"]:
             first = statements[one["statements"][0]]
             place = Feed.place(first)
-            running._fed[place] = Fed(Feed(first, running.strings), running.strings)
+            running._fed[place] = Fed(Feed(first, running.strings, running.ledger), running.strings)
             running._fed[place].restore(one, statements, tables, rechecked)
             for name in one["statements"]:
                 running._note(place, statements[name])

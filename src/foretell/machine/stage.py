@@ -17,6 +17,7 @@ from foretell.language.tree import Expression
 from foretell.machine import binding, instances, strict
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
+from foretell.machine.limits import Ledger, Limits, relieve_engine, relieve_lane
 from foretell.machine.ordinals import Ordinals
 from foretell.plan.program import NONE, Machine
 from foretell.plan.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start
@@ -76,10 +77,13 @@ class Stage:
     parameters: Mapping[str, Column] = field(default_factory=dict)
     selection: Selection | None = None
     ordinals: Ordinals = field(default_factory=Ordinals)
-    lane_limit: int = 2**62
+    ledger: Ledger = field(default_factory=Ledger)
 
     def __post_init__(self) -> None:
         self._time = np.float64 if self.machine.time is Type.FLOAT else np.int64
+        self.refused: dict[tuple[int, int], None] = {}  # subscriptions, by their numbers, and lanes
+        self.refusals: list[tuple[int, int, int]] = []  # those not told yet
+        self.dropped: dict[int, int] = {}
         self.counters = np.zeros(binding.COUNTERS, np.int64)
         self.cells, self.nulls = self._new_cells(0)
         self._free: NDArray[np.uint32] = np.zeros(0, np.uint32)
@@ -107,7 +111,7 @@ class Stage:
         return (
             np.full((count, lists), NONE, np.uint32),
             np.zeros(count, np.int32),
-            np.full(count, self.lane_limit, np.int64),
+            np.full(count, self.limits.lane, np.int64),
             np.full(count if self.machine.simultaneous else 1, NONE, np.uint32),
             np.full(count if self.machine.simultaneous else 1, never, self._time),
         )
@@ -158,6 +162,10 @@ class Stage:
         return np.flatnonzero(used)
 
     @property
+    def limits(self) -> Limits:
+        return self.ledger.limits
+
+    @property
     def alive(self) -> int:
         """How many partial matches there are."""
         return len(self.cells) - int(self.counters[binding.FREE])
@@ -187,6 +195,7 @@ class Stage:
         self.now = now
         while self.machine.waits and not self._pass_time(now):
             self._make_room(parts)
+        self.ledger.held[id(self)] = self.alive
         parts.append(self._handed_over() if not parts else self._put_aside())
         self._expected = max(OUTPUT, sum(len(part[0]) for part in parts))
         first, rows, state, lane, at, chain, slots, nulls = (
@@ -244,7 +253,7 @@ class Stage:
             case binding.FULL_POOL:
                 # What its window has left may stand about in lanes that have gone quiet.
                 if self.sweep() < len(self.cells) // 4:
-                    self._grow_pool(len(self.cells))
+                    self._grow_or_relieve()
             case binding.FULL_NODES:
                 self.nodes = _joined(self.nodes, _new_nodes(len(self.nodes[0])))
             case binding.FULL_OUTPUT:
@@ -254,11 +263,17 @@ class Stage:
             case binding.FULL_TIMERS:
                 self.timers = _joined(self.timers, self._new_timers(len(self.timers[0])))
             case binding.FULL_LANE:
-                self._over_limit(int(self.counters[binding.FRESH]))
+                relieve_lane(self, int(self.counters[binding.FRESH]))
         self.counters[binding.FULL] = 0
 
-    def _over_limit(self, lane: int) -> None:
-        raise NotImplementedError
+    def _grow_or_relieve(self) -> None:
+        self.ledger.held[id(self)] = self.alive
+        if self.ledger.left <= 0:
+            relieve_engine(self)
+            self.ledger.held[id(self)] = self.alive
+        wanted = int(self.counters[binding.LONGEST]) * self.machine.fan[0] + self.machine.fan[1]
+        if self.counters[binding.FREE] < wanted:
+            self._grow_pool(max(wanted, min(len(self.cells), self.ledger.left)))
 
     def _put_aside(self) -> Arrays:
         """The matches written so far, and room for others."""
@@ -350,6 +365,7 @@ class Stage:
             "ordinals": self.ordinals.state(),
             "kept_nodes": self.kept_nodes,
             "now": self.now,
+            "refused": [list(one) for one in self.refused],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -370,6 +386,7 @@ class Stage:
             self.tables[Type(kind)].restore(table)
         self.ordinals.restore(state["ordinals"])
         self.kept_nodes, self.now = state["kept_nodes"], state["now"]
+        self.refused = dict.fromkeys(state["refused"])
 
     def _every(self, events: Events, lane: Ints) -> dict[Expression, NDArray[np.bool_]]:
         """Which events are the index-th of their lane that satisfy a step, by `a[i]` where nothing precedes it."""

@@ -102,7 +102,7 @@ class _Flat:
             max(1, len(shared.numbers.store.slots)),
             (max([1, *leaving.tolist()]), len(starting), 1 + 2 * deferred if shared.chains else 0),
             np.array([s.owner for s in states], np.int64),
-            np.array([bool(s.members) for s in states], np.bool_),
+            tuple(frozenset(s.members) for s in states),
             shared.strict and not shared.simultaneous,
             shared.simultaneous,
             any(s.waiting.waits and s.members for s in states),

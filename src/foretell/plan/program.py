@@ -88,7 +88,7 @@ class Machine:
 
     `begins` is the predicate without which no match begins. `fan` is how many instances one instance may become on one
     event, how many may begin with it, and how many nodes one of them may need. `owners` has for each state the number
-    of the subscription that it is a match of, or -1; `alive` whether a subscription that still runs goes through it.
+    of the subscription that it is a match of, or -1; `members` those that go through it, none where it is dead.
     """
 
     tables: Tables
@@ -99,7 +99,7 @@ class Machine:
     slots: int
     fan: tuple[int, int, int]
     owners: Ints
-    alive: NDArray[np.bool_]
+    members: tuple[frozenset[int], ...]
     strict: bool
     simultaneous: bool
     waits: bool
@@ -109,6 +109,11 @@ class Machine:
     @property
     def states(self) -> int:
         return len(self.owners)
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which states a subscription that still runs goes through."""
+        return np.array([bool(some) for some in self.members], np.bool_)
 
     @property
     def finals(self) -> int:
