@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from foretell.errors import InputError
+from foretell.events.arrow import arrow_of, nan_to_null, nulls_of, numpy_of
 from foretell.events.gathered import ARROW_TYPES, ArrowArray, ArrowType, Fitted, Gathered, Part
 from foretell.events.jsonlines import row_text
 from foretell.events.scalars import BEYOND_RANGE, LAST_MICROS, LEAST_MICROS, MisfitError, convert, fit_each
@@ -185,7 +186,7 @@ def _decoded(chunk: ArrowArray) -> ArrowArray:
 def _fit_numbers(chunk: ArrowArray, name: str, wanted: Type) -> Fitted:
     if pa.types.is_floating(chunk.type):
         chunk = chunk.cast(pa.float64())
-        chunk = pc.if_else(pc.is_nan(chunk), pa.scalar(None, chunk.type), chunk)
+        chunk = nan_to_null(chunk)
     try:
         # A FLOAT is only ever near a long integer; an INT is exact or bad.
         return Fitted(chunk.cast(ARROW_TYPES[wanted], safe=wanted is not Type.FLOAT), {})
@@ -213,10 +214,10 @@ def _fit_timestamps(chunk: ArrowArray, name: str) -> Fitted:
     """Whatever the unit and the zone, microseconds of UTC. Finer units are rounded down, as in texts."""
     per_unit = _MICROS_PER_UNIT[_unit(chunk.type)]
     ticks = _ticks(chunk)
-    missing = np.asarray(chunk.is_null())
+    missing = nulls_of(chunk)
     beyond = ~missing & ((ticks < _ceil(LEAST_MICROS / per_unit)) | (ticks >= _ceil((LAST_MICROS + 1) / per_unit)))
     micros = np.where(beyond, 0, ticks) * per_unit.numerator // per_unit.denominator
-    values = pa.array(micros, pa.int64(), mask=missing | beyond).cast(ARROW_TYPES[Type.TIMESTAMP])
+    values = arrow_of(micros, ARROW_TYPES[Type.TIMESTAMP], missing | beyond)
     reason = MisfitError(BEYOND_RANGE).reason(name)
     return Fitted(values, {int(position): reason for position in np.flatnonzero(beyond)})
 
@@ -229,8 +230,7 @@ def _unit(kind: ArrowType) -> str:
 
 def _ticks(chunk: ArrowArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     narrow = pa.int32() if pa.types.is_date32(chunk.type) else pa.int64()
-    ticks = chunk.view(narrow).cast(pa.int64()).fill_null(0)
-    return np.asarray(ticks)
+    return np.where(nulls_of(chunk), 0, numpy_of(chunk.view(narrow).cast(pa.int64())))
 
 
 def _ceil(value: Fraction) -> int:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from foretell.errors import InputError, suggestion
 from foretell.events.scalars import shown
@@ -126,6 +125,8 @@ def _exponential(given: Mapping[str, object]) -> Made:
 
 
 def _gamma(given: Mapping[str, object]) -> Made:
+    from scipy import special  # which takes a quarter of a second to load
+
     shape, scale = _number(given, "shape"), _number(given, "scale")
     return lambda t: special.gammainc(shape, t / scale), scale * float(special.gammainccinv(shape, _RARE))
 
@@ -136,6 +137,8 @@ def _weibull(given: Mapping[str, object]) -> Made:
 
 
 def _lognormal(given: Mapping[str, object]) -> Made:
+    from scipy import special
+
     median, sigma = _number(given, "median"), _number(given, "sigma")
     reach = median * float(np.exp(-sigma * special.ndtri(_RARE)))
     return lambda t: special.ndtr(np.log(t / median) / sigma), reach

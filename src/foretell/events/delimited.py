@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-import pyarrow as pa
-
 from foretell.errors import InputError
+from foretell.events.arrow import arrow_of_values
 from foretell.events.gathered import ArrowArray, Column, Gathered, Part, Rejected, encodable, usable_names
 from foretell.events.texts import Texts
+from foretell.events.types import Type
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _column(name: str, files: Iterable[_File]) -> ArrowArray:
             texts.extend(row[index] or None for row in file.rows)
         else:
             texts.extend([None] * len(file.rows))
-    return pa.array(texts, pa.string())
+    return arrow_of_values(texts, Type.STRING)
 
 
 def _read(source: str, content: bytes, before: int) -> _File:

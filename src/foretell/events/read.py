@@ -16,9 +16,9 @@ from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from foretell.errors import InputError, suggestion
+from foretell.events.arrow import Flags, arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
 from foretell.events.gathered import ARROW_TYPES, ArrowArray, Fitted, Gathered, Rejected
 from foretell.events.scalars import BEYOND_RANGE, MisfitError
@@ -226,9 +226,9 @@ def _reasons(fitted: Mapping[str, Fitted], time: str) -> dict[int, str]:
 
 def _timed(fitted: Fitted, name: str) -> Fitted:
     """The time column, in which NULL and infinity are misfits too."""
-    reasons = dict.fromkeys(_positions(pc.is_null(fitted.values)), NO_TIME)
+    reasons = dict.fromkeys(_positions(nulls_of(fitted.values)), NO_TIME)
     if pa.types.is_floating(fitted.values.type):
-        endless = _positions(pc.is_inf(fitted.values.fill_null(0.0)))
+        endless = _positions(np.isinf(numpy_of(fitted.values)) & ~nulls_of(fitted.values))
         reasons |= dict.fromkeys(endless, MisfitError(BEYOND_RANGE).reason(name))
     return Fitted(fitted.values, reasons | dict(fitted.misfits))
 
@@ -252,8 +252,8 @@ def _first_reasons(columns: Iterable[Fitted]) -> dict[int, str]:
     return reasons
 
 
-def _positions(mask: ArrowArray) -> list[int]:
-    return np.flatnonzero(np.asarray(mask)).tolist()
+def _positions(mask: Flags) -> list[int]:
+    return np.flatnonzero(mask).tolist()
 
 
 def _table(fitted: Mapping[str, Fitted], types: Mapping[str, Type]) -> pa.Table:
@@ -266,7 +266,7 @@ def _without(table: pa.Table, reasons: Mapping[int, str]) -> pa.Table:
         return table
     good = np.ones(table.num_rows, dtype=bool)
     good[np.fromiter(reasons, dtype=np.int64, count=len(reasons))] = False
-    return table.filter(pa.array(good))
+    return table.filter(arrow_of(good))
 
 
 def _bad_event(stream: str, rejected: Rejected) -> BadEvent:

@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import TypeVar, cast
 
 import numpy as np
-import pyarrow as pa
 
-from foretell.events.gathered import ARROW_TYPES, Fitted, encodable
+from foretell.events.arrow import arrow_of_values
+from foretell.events.gathered import Fitted, encodable
 from foretell.events.types import EPOCH, Scalar, Type, parse_timestamp
 
 LEAST_MICROS = parse_timestamp("0001-01-01T00:00:00")
@@ -64,7 +64,7 @@ def fit_each(values: Iterable[Value | None], name: str, wanted: Type, converter:
         except MisfitError as misfit:
             misfits[position] = misfit.reason(name)
             fitted.append(None)
-    return Fitted(pa.array(fitted, ARROW_TYPES[wanted]), misfits)
+    return Fitted(arrow_of_values(fitted, wanted), misfits)
 
 
 def is_timestamp(text: str) -> bool:

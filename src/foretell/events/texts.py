@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from foretell.events.arrow import nan_to_null
 from foretell.events.gathered import ARROW_TYPES, ArrowArray, Fitted
 from foretell.events.scalars import (
     BOOL_TEXT,
@@ -113,7 +114,7 @@ def _match(texts: ArrowArray, whole: str) -> bool:
 def _without_nan(values: ArrowArray) -> ArrowArray:
     if not pa.types.is_floating(values.type):
         return values
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    return nan_to_null(values)
 
 
 def _strings(texts: ArrowArray) -> Iterator[str | None]:

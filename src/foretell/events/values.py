@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import cast
 
 import pyarrow as pa
 
-from foretell.events.gathered import ARROW_TYPES, Fitted
+from foretell.events.arrow import arrow_of_values
+from foretell.events.gathered import Fitted
 from foretell.events.scalars import convert, fit_each, is_timestamp, unboxed
 from foretell.events.texts import timestamps
-from foretell.events.types import Type
+from foretell.events.types import Scalar, Type
 
 #: Where a column holds only these (and None), Arrow converts it whole, to the same result.
 _QUICK: Mapping[Type, frozenset[type]] = {
@@ -58,9 +60,10 @@ class Values:
         return fit_each(self.values, self.name, wanted, lambda value: convert(value, wanted))
 
     def _fit_whole(self, wanted: Type) -> Fitted:
+        values = cast(Sequence[Scalar], self.values)
         if wanted is Type.TIMESTAMP:
-            return timestamps(pa.array(self.values, pa.string()), self.name)
-        return Fitted(pa.array(self.values, ARROW_TYPES[wanted], from_pandas=True), {})
+            return timestamps(arrow_of_values(values, Type.STRING), self.name)
+        return Fitted(arrow_of_values(values, wanted), {})
 
 
 def _plain(values: Iterable[object]) -> Iterator[object]:

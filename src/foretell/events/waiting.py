@@ -31,6 +31,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from foretell.errors import InputError
+from foretell.events.arrow import arrow_of, numpy_of
 from foretell.events.read import Loaded
 from foretell.events.types import Schema, Type, format_timestamp
 
@@ -95,8 +96,8 @@ class Waiting:
             return Late(stream, np.zeros(0, np.int64), table.slice(0, 0))
         if self.lateness[stream] is None:
             raise self._out_of_order(loaded, times, int(too_late.argmax()))
-        self._take(loaded, table.filter(pa.array(~too_late)), times[~too_late])
-        late = Late(stream, np.flatnonzero(too_late) + 1, table.filter(pa.array(too_late)))
+        self._take(loaded, table.filter(arrow_of(~too_late)), times[~too_late])
+        late = Late(stream, np.flatnonzero(too_late) + 1, table.filter(arrow_of(too_late)))
         self.late[stream] = self.late.get(stream, 0) + len(late)
         return late
 
@@ -178,7 +179,7 @@ def shown_time(time: Time, kind: Type) -> str:
 def _times(table: pa.Table, schema: Schema) -> Times:
     assert schema.time is not None
     column = table[schema.time]
-    return column.cast(pa.int64()).to_numpy() if schema.time_type is Type.TIMESTAMP else column.to_numpy()
+    return numpy_of(column.cast(pa.int64()) if schema.time_type is Type.TIMESTAMP else column)
 
 
 @dataclass(frozen=True)
@@ -239,7 +240,7 @@ class _Held:
 def _ordered(table: pa.Table, times: Times) -> _Run:
     """A copy in the order of time; the sort is stable, so that arrival decides within an instant."""
     by = np.arange(len(times)) if (times[1:] >= times[:-1]).all() else np.argsort(times, kind="stable")
-    return _Run(table.take(by), times[by])
+    return _Run(table.take(arrow_of(by)), times[by])
 
 
 def _merged(runs: Sequence[_Run]) -> _Run:

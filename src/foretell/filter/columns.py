@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import DTypeLike, NDArray
 
+from foretell.events.arrow import nulls_of, numpy_of
 from foretell.events.gathered import ARROW_TYPES, ArrowArray
 from foretell.events.scalars import LAST_MICROS, LEAST_INT, LEAST_MICROS
 from foretell.events.types import Type
@@ -140,11 +140,11 @@ class Strings:
         encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         words = [None if text is None else self.code(text) for text in encoded.dictionary.to_pylist()]
         if encoded.null_count == 0 and None not in words:
-            return np.array(words or [0], np.int64)[np.asarray(encoded.indices)], no_nulls(len(encoded))
+            return np.array(words or [0], np.int64)[numpy_of(encoded.indices)], no_nulls(len(encoded))
         # One more entry stands for NULL, which may be an index that is missing or a word that is.
         known = np.array([*(word or 0 for word in words), 0], np.int64)
         missing = np.array([*(word is None for word in words), True], np.bool_)
-        indices = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), len(words)))
+        indices = np.where(nulls_of(encoded.indices), len(words), numpy_of(encoded.indices))
         return known[indices], missing[indices]
 
 
@@ -178,8 +178,8 @@ def _numbers(chunk: ArrowArray, kind: Type) -> tuple[Values, Flags]:
         plain = plain if plain.type == wanted else plain.cast(wanted)
     # Most columns have no NULL and come as they lie in Arrow, without a copy.
     known = plain.null_count == 0
-    values = np.asarray(plain if known else pc.fill_null(plain, 0))
-    nulls = no_nulls(len(plain)) if known else np.asarray(plain.is_null())
+    nulls = no_nulls(len(plain)) if known else nulls_of(plain)
+    values = numpy_of(plain) if known else np.where(nulls, 0, numpy_of(plain))
     if kind is Type.FLOAT and np.isnan(values).any():
         nulls = nulls | np.isnan(values)
     return values, nulls

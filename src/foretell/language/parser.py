@@ -6,14 +6,19 @@ The grammar is in grammar.lark. What it leaves open is settled here: words with 
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import sys
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
+import lark
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput
+from lark.grammar import Rule
+from lark.lexer import TerminalDef
 
 from foretell.errors import (
     NOWHERE,
@@ -27,6 +32,7 @@ from foretell.errors import (
     suggestion,
 )
 from foretell.events.types import ATTRIBUTE_TYPES, parse_timestamp
+from foretell.kept import digest, keep, kept
 from foretell.language import tree
 from foretell.language.expected import unexpected
 from foretell.language.tree import Name, Operator, Pattern
@@ -120,8 +126,22 @@ def _check_depth(program: tree.Program) -> None:
 
 @cache
 def _parser() -> Lark:
+    """The grammar's tables, which take a while to make, are kept as they are in Lark's standalone parsers."""
     grammar = files("foretell.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", start="program", transformer=_Builder(), maybe_placeholders=True)
+    stamp = digest([lark.__version__, sys.version, grammar])
+    tables = kept("grammar", f"{stamp}.json")
+    if tables is not None:
+        return Lark._load_from_dict(**json.loads(tables, object_hook=_numbered), transformer=_Builder())
+    made = Lark(grammar, parser="lalr", start="program", transformer=_Builder(), maybe_placeholders=True)
+    data, memo = made.memo_serialize([TerminalDef, Rule])
+    del data["options"]["transformer"]
+    keep("grammar", f"{stamp}.json", json.dumps({"data": data, "memo": memo}).encode(), instead=stamp)
+    return made
+
+
+def _numbered(table: dict[str, Any]) -> dict[Any, Any]:
+    """States, tokens and rules have numbers, which JSON makes texts of."""
+    return {int(key) if key.isdecimal() else key: value for key, value in table.items()}
 
 
 class _TwiceError(LanguageError):
