@@ -105,7 +105,7 @@ def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
             value = function.__globals__.get(name)
             if isinstance(value, Dispatcher):
                 yield from _made_of(value, seen)
-            elif isinstance(value, bool | int | float | np.generic):
+            elif isinstance(value, bool | int | float | np.generic) or _is_number_type(value):
                 yield repr(value)
             elif name in function.__globals__ and not _is_foreign(value) and _is_global(name, code):
                 raise TypeError(f"the kernel {function.__qualname__} may name kernels and numbers, but not '{name}'")
@@ -117,6 +117,10 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
+
+
+def _is_number_type(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, np.generic)
 
 
 def _is_foreign(value: object) -> bool:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import foretell as ft
 from foretell.events.read import Loaded, events_of
+from foretell.machine.feed import Feed
 from foretell.plan.program import UnsupportedError
 from tests.both import Both, told
 from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, cases
@@ -101,7 +102,9 @@ def test_batches_may_be_cut_anywhere(one: Case, cuts: list[int]) -> None:
     _agrees_in_batches(one, cuts)
 
 
-def test_every_event_may_come_alone() -> None:
+def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And all that can be forgotten is, after each."""
+    monkeypatch.setattr(Feed, "crowded", True)
     for seed in range(300):
         one = case(Chance(random.Random(seed).randint))
         both = _both(one)

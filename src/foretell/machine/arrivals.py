@@ -89,6 +89,10 @@ class Arrivals:
         """The position of the earliest event that is kept; None where there is none."""
         return int(self.ring[0][self.counters[FRONT] & (len(self.ring[0]) - 1)]) if len(self) else None
 
+    def referenced(self) -> Ints:
+        """The positions of all arrivals."""
+        return self._held()[0]
+
     # ── a batch ──
 
     def feed(self, piece: Piece, lane_count: int, now: int | float) -> Found:

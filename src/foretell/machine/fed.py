@@ -81,6 +81,9 @@ class Fed:
             oldest += [self._window(m) for m in group.members.values() if m.program.leading]
         limit = min((o for o in oldest if o is not None), default=self.feed.positions)
         self.feed.forget(limit)
+        if not any(group.looks_between for group in self.groups):
+            # A partial match may be old, and all that came since is not its own.
+            self.feed.keep_only([group.referenced() for group in self.groups])
         for group in self.groups:
             for member in group.members.values():
                 member.forget(limit)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Column, Strings
@@ -20,6 +21,8 @@ from foretell.machine.limits import Ledger
 from foretell.machine.ordering import Input, deepened
 from foretell.machine.shown import shown
 from foretell.machine.written import piece_of, piece_state
+
+Ints = NDArray[np.int64]
 
 
 class Keys(Sequence[Mapping[str, Scalar]]):
@@ -103,6 +106,13 @@ class Feed:
         self.positions = state["positions"]
         if state["history"] is not None:
             self.history = History((piece_of(state["history"], self.checked.attributes),))
+            self._kept = len(self.history)
+
+    def keep_only(self, referenced: list[Ints]) -> None:
+        """Lets go of the events that nothing has bound, if they are most of those that are left."""
+        positions = np.unique(np.concatenate([np.zeros(0, np.int64), *referenced]))
+        if 2 * len(positions) < len(self.history):
+            self.history = self.history.only(positions[positions >= self.history.base])
             self._kept = len(self.history)
 
     def _merged(self, inputs: list[Input]) -> Input:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Column, Strings
@@ -24,6 +25,8 @@ from foretell.plan.arrivals import lower
 from foretell.plan.registers import Lagged
 from foretell.plan.sharing import Shared
 from foretell.plan.strategy import Kind
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(eq=False)
@@ -169,6 +172,16 @@ class Group:
             self.stage.restore(state["stage"])
         for number, member in self.members.items():
             member.restore(state["members"][str(number)])
+
+    @property
+    def looks_between(self) -> bool:
+        """Whether finished matches are asked about events that they have not bound."""
+        return any(m.program.leading or m.program.deferred for m in self.members.values())
+
+    def referenced(self) -> Ints:
+        """The positions of the events that partial matches, and those that wait to be told, speak of."""
+        waiting = [told.all_bound.position for m in self.members.values() for told in m.waiting]
+        return np.concatenate([np.zeros(0, np.int64), *waiting, *([self.stage.referenced()] if self.stage else [])])
 
     @property
     def oldest(self) -> int | None:

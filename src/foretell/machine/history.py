@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive events, from position `base` on.
+    """Events from position `base` on, each at the next one; or only some, which then stand at `places`.
 
     `number` is an event's number in its lane, `order` its place in the one order of all events (see ordering);
     `name` is None where no stream has an ID.
@@ -32,31 +32,52 @@ class Piece:
     number: Ints
     name: NDArray[np.object_] | None
     order: Ints
+    places: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.lane)
 
     @property
     def end(self) -> int:
-        return self.base + len(self)
+        """The position after the last."""
+        return self.base + len(self) if self.places is None else int(self.places[-1]) + 1
+
+    def rows(self, positions: Ints) -> Ints:
+        """Where the events of positions stand."""
+        return positions - self.base if self.places is None else np.searchsorted(self.places, positions)
+
+    def only(self, positions: Ints) -> Piece:
+        """Only the events at some positions, in order, which it has."""
+        at = self.rows(positions)
+        return Piece(
+            int(positions[0]),
+            _changed(self.events, lambda c: Column(c.kind, c.values[at], _some(c.nulls, at))),
+            self.lane[at],
+            self.number[at],
+            None if self.name is None else self.name[at],
+            self.order[at],
+            positions,
+        )
 
     def since(self, position: int) -> Piece:
         """Without what lies before a position. What is left of much is copied, so that the rest can go."""
-        cut = position - self.base
-        if cut <= 0:
+        if position <= self.base:
             return self
+        cut = int(self.rows(np.array(position)))
         left = len(self) - cut
 
         def part(array: NDArray[Any]) -> NDArray[Any]:
             return array[cut:].copy() if left < cut else array[cut:]
 
+        places = None if self.places is None else part(self.places)
         return Piece(
-            position,
+            position if places is None or not len(places) else int(places[0]),
             _changed(self.events, lambda c: Column(c.kind, part(c.values), _part(c.nulls, cut))),
             part(self.lane),
             part(self.number),
             None if self.name is None else part(self.name),
             part(self.order),
+            places if places is None or len(places) else None,
         )
 
 
@@ -85,6 +106,15 @@ class History:
         kept = [p.since(min(position, p.end)) for p in self.pieces if p.end > position]
         return History(tuple(kept) or (self.pieces[-1].since(self.pieces[-1].end),))
 
+    def only(self, positions: Ints) -> History:
+        """Only the events at some positions, in order."""
+        kept = []
+        for piece in self.pieces:
+            mine = positions[np.searchsorted(positions, piece.base) : np.searchsorted(positions, piece.end)]
+            if len(mine):
+                kept.append(piece.only(mine))
+        return History(tuple(kept)) if kept else self.since(self.pieces[-1].end)
+
     @cached_property
     def whole(self) -> Piece:
         """All pieces as one: for what looks at events between those of a match."""
@@ -96,11 +126,11 @@ class History:
         """What each position has in a column, which `of` finds in a piece."""
         last = self.pieces[-1]
         if len(self.pieces) == 1 or not len(positions) or positions.min() >= last.base:
-            return of(last)[positions - last.base]
+            return of(last)[last.rows(positions)]
         found = np.empty((len(positions), *of(last).shape[1:]), of(last).dtype)
         for piece in self.pieces:
             mine = (piece.base <= positions) & (positions < piece.end)
-            found[mine] = of(piece)[positions[mine] - piece.base]
+            found[mine] = of(piece)[piece.rows(positions[mine])]
         return found
 
     def times(self, positions: Ints) -> NDArray[Any]:
@@ -163,6 +193,7 @@ def _names(piece: Piece) -> NDArray[np.object_]:
 
 def _joined(one: Piece, other: Piece) -> Piece:
     depth = max(one.order.shape[1], other.order.shape[1])
+    dense = one.places is None and other.places is None and one.end == other.base
     unnamed = one.name is None and other.name is None
     return Piece(
         one.base,
@@ -171,7 +202,16 @@ def _joined(one: Piece, other: Piece) -> Piece:
         np.concatenate([one.number, other.number]),
         None if unnamed else np.concatenate([_names(one), _names(other)]),
         np.concatenate([deepened(one.order, depth), deepened(other.order, depth)]),
+        None if dense else np.concatenate([_places(one), _places(other)]),
     )
+
+
+def _places(piece: Piece) -> Ints:
+    return np.arange(piece.base, piece.end) if piece.places is None else piece.places
+
+
+def _some(nulls: NDArray[np.bool_], at: Ints) -> NDArray[np.bool_]:
+    return nulls[at] if may_be_null(nulls) else no_nulls(len(at))
 
 
 def _joined_events(one: Events, other: Events) -> Events:

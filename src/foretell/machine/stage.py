@@ -176,6 +176,14 @@ class Stage:
         used = self.in_use
         return int(self.cells[used, binding.FIRST].min()) if len(used) else None
 
+    def referenced(self) -> Ints:
+        """The positions of all events that instances have bound."""
+        self._forget_nodes(always=True)
+        used, slots = self.in_use, list(self.machine.positions)
+        bound = self.cells[used][:, slots][self.nulls[used][:, slots] == 0]
+        nodes = self.nodes[1][: self.counters[binding.NODES]]
+        return np.concatenate([self.cells[used, binding.FIRST], bound, nodes])
+
     # ── a batch ──
 
     def feed(self, piece: Piece, lane_count: int, now: int | float) -> Found:
@@ -299,15 +307,15 @@ class Stage:
         given = now, strict_, tables.states, tables.state_within, pool, lanes, self.in_use, dead, self.counters
         return instances.sweep(*given)
 
-    def _forget_nodes(self) -> None:
+    def _forget_nodes(self, *, always: bool = False) -> None:
         """Lets go of the nodes that no instance leads to, once they are most of all.
 
         Matches that were found lead to the old nodes, which stay with them: the new ones are other arrays.
         """
         used = int(self.counters[binding.NODES])
-        if not self.machine.chains or used < self.kept_nodes * 2 + 1024:
+        if not self.machine.chains or (used < self.kept_nodes * 2 + 1024 and not always):
             return
-        nodes = _new_nodes(used)
+        nodes = _new_nodes(max(1024, used))
         self.kept_nodes = instances.keep_nodes(used, self.in_use, self.cells[:, binding.LAST_NODE], *self.nodes, *nodes)
         self.counters[binding.NODES] = self.kept_nodes
         self.nodes = nodes

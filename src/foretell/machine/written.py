@@ -49,6 +49,7 @@ def piece_state(piece: Piece) -> Tree:
         "number": piece.number,
         "name": None if piece.name is None else piece.name.tolist(),
         "order": piece.order,
+        "places": piece.places,
     }
 
 
@@ -60,7 +61,7 @@ def piece_of(state: Mapping[str, Any], types: Mapping[str, Type]) -> Piece:
     if state["name"] is not None:
         names = np.empty(len(state["name"]), object)
         names[:] = state["name"]
-    return Piece(state["base"], events, state["lane"], state["number"], names, state["order"])
+    return Piece(state["base"], events, state["lane"], state["number"], names, state["order"], state["places"])
 
 
 def told_state(told: Told) -> Tree:

@@ -65,6 +65,10 @@ def machine_of(shared: Shared) -> Machine:
     return _Flat(shared).machine()
 
 
+#: Registers that hold the position of an event.
+OF_POSITIONS = ("position", "where", "leading")
+
+
 class _Flat:
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
@@ -100,6 +104,7 @@ class _Flat:
             tuple(shared.numbers.store.columns),
             tuple(self.predicates),
             max(1, len(shared.numbers.store.slots)),
+            tuple(slot for (register, _), slot in shared.numbers.store.slots.items() if register.kind in OF_POSITIONS),
             (max([1, *leaving.tolist()]), len(starting), 1 + 2 * deferred if shared.chains else 0),
             np.array([s.owner for s in states], np.int64),
             tuple(frozenset(s.members) for s in states),

@@ -86,9 +86,10 @@ def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
 class Machine:
     """What the kernels run, and what each batch must provide.
 
-    `begins` is the predicate without which no match begins. `fan` is how many instances one instance may become on one
-    event, how many may begin with it, and how many nodes one of them may need. `owners` has for each state the number
-    of the subscription that it is a match of, or -1; `members` those that go through it, none where it is dead.
+    `begins` is the predicate without which no match begins, `positions` are the slots that hold positions of events.
+    `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes one
+    of them may need. `owners` has for each state the number of the subscription that it is a match of, or -1; `members`
+    those that go through it, none where it is dead.
     """
 
     tables: Tables
@@ -97,6 +98,7 @@ class Machine:
     columns: tuple[tree.Expression, ...]
     predicates: tuple[tuple[tree.Expression, ...], ...]
     slots: int
+    positions: tuple[int, ...]
     fan: tuple[int, int, int]
     owners: Ints
     members: tuple[frozenset[int], ...]
