@@ -10,7 +10,8 @@ from foretell.errors import InputError, suggestion
 from foretell.given.statements import load
 from foretell.language.checked import CheckedSubscription
 from foretell.notify.files import onto
-from foretell.plan.explain import as_mermaid, as_text, explain
+from foretell.plan.explain import Codes, as_mermaid, as_text, explain
+from foretell.plan.together import together
 
 FORMATS = ("text", "mermaid", "json")
 
@@ -38,4 +39,8 @@ def show(file: Path, form: str) -> None:
                     text = as_text(explained) if form == "text" else as_mermaid(explained)
             else:
                 text = json.dumps({"name": statement.name}) if form == "json" else f"{statement.name}: a correlator"
+            stream.write(f"{text}\n".encode())
+        shared = together([s for s in checked.statements if isinstance(s, CheckedSubscription)], Codes())
+        if shared.subscriptions > 1 and form != "mermaid":
+            text = json.dumps(shared.as_dict()) if form == "json" else shared.as_text()
             stream.write(f"{text}\n".encode())

@@ -21,6 +21,7 @@ from foretell.machine.limits import Ledger
 from foretell.machine.ordering import Input, deepened
 from foretell.machine.shown import shown
 from foretell.machine.written import piece_of, piece_state
+from foretell.plan.together import reads
 
 Ints = NDArray[np.int64]
 
@@ -64,9 +65,7 @@ class Feed:
 
     @staticmethod
     def place(checked: CheckedSubscription) -> tuple[object, ...]:
-        """What statements must have in common to read the same."""
-        per = tuple(map(str, checked.tree.per))
-        return tuple(map(str, checked.tree.streams)), per, checked.simultaneous, checked.time
+        return reads(checked)
 
     def _kind(self, name: str) -> Type:
         return self.checked.attributes.get(name, Type.STRING)

@@ -68,7 +68,7 @@ def explain(subscription: CheckedSubscription, parameters: Mapping[str, Type] | 
         if isinstance(subscription.pattern, tree.Silence):
             return _explained(subscription, None, "a clock for each lane", "a negation alone waits for no events")
         selected = selection_of(subscription) is not None
-        shared = Shared(_Codes(), subscription.simultaneous, subscription.time)
+        shared = Shared(Codes(), subscription.simultaneous, subscription.time)
         _, program = shared.add(subscription, parameters, selected=selected)
     except UnsupportedError as error:
         return _explained(subscription, None, "the reference", f"the compiled engine does not run {error} yet")
@@ -90,7 +90,7 @@ def _strategy(subscription: CheckedSubscription) -> tuple[str, str]:
     )
 
 
-class _Codes:
+class Codes:
     """Codes for strings, as an engine would give them; nothing is run with them here."""
 
     def __init__(self) -> None:
