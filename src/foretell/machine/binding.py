@@ -205,7 +205,7 @@ def copy(instance: int, pool: Any, registers: Any, counters: Array) -> int:
     """A new instance that has bound what another has."""
     (_, slot_i, slot_null, _, _, _, _, _) = registers
     counters[FREE] -= 1
-    target = pool[8][counters[FREE]]
+    target: Any = np.int64(pool[8][counters[FREE]])
     serial = pool[7][target]
     for word in range(slot_i.shape[1]):  # the slots, and all else that is known of an instance
         slot_i[target, word] = slot_i[instance, word]
@@ -221,7 +221,7 @@ def begin(row: int, lane: int, start: Any, position: int, parameter: int, pool: 
     """The next free instance, with nothing bound yet. It stays free until somebody takes it."""
     (_, _, in_lane, _, began, first_position, _, _, free) = pool
     (_, _, slot_null, chain, _, _, _, parameter_row) = registers
-    target = free[counters[FREE] - 1]
+    target: Any = np.int64(free[counters[FREE] - 1])
     for slot in range(slot_null.shape[1]):
         slot_null[target, slot] = 1
     chain[target] = -1

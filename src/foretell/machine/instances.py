@@ -125,7 +125,7 @@ def settle(lane: int, program: Any, pool: Any, lanes: Any, registers: Any, count
     (heads, _, _, new_head, _) = lanes
     for here in range(heads.shape[1]):
         previous = -1
-        instance = heads[lane, here]
+        instance: Any = np.int64(heads[lane, here])
         while instance != -1:
             next_instance = following[instance]
             if over[instance] != ALIVE:
@@ -137,7 +137,8 @@ def settle(lane: int, program: Any, pool: Any, lanes: Any, registers: Any, count
             else:
                 previous = instance
             instance = next_instance
-    _admit(new_head[lane], program, pool, lanes, registers, counters)
+    fresh: Any = np.int64(new_head[lane])
+    _admit(fresh, program, pool, lanes, registers, counters)
     new_head[lane] = -1
 
 
@@ -207,7 +208,7 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                 if state_touch[here] >= 0 and not predicates[state_touch[here], row]:
                     continue
                 place = lane if state_key[here] < 0 else batch[1][state_key[here], row]
-                instance = heads[place, here]
+                instance: Any = np.int64(heads[place, here])
                 if instance == -1:
                     continue
                 first_thread, stop_thread = state_thread[here], state_thread[here + 1]
@@ -261,7 +262,7 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                                     passes &= ~bit
                                     break
                         stays = passes == everyone
-                        chosen = -1  # the last edge that holds; the instance moves along it if it does not stay
+                        chosen: Any = np.int64(-1)  # the last edge that holds; what does not stay moves along it
                         for edge in range(first_edge, stop_edge):
                             predicate = edge_predicate[edge]
                             if predicate >= 0 and not predicates[predicate, row]:
@@ -351,7 +352,7 @@ def pass_time(now: Any, simultaneous: bool, program: Any, pool: Any, lanes: Any,
     (due, whom, serials) = timers
     (_, _, _, _, lane_time) = lanes
     while counters[TIMERS] > 0 and due[0] < now:
-        instance = whom[0]
+        instance: Any = np.int64(whom[0])
         if serial[instance] == serials[0] and over[instance] != DEAD:
             lane = in_lane[instance]
             if simultaneous and now > lane_time[lane]:
@@ -394,7 +395,7 @@ def sweep(now: Any, strict: bool, program: Any, pool: Any, lanes: Any, in_use: A
             continue
         here, place = (0, in_lane[one]) if strict else (state[one], in_list[one])
         previous = -1
-        instance = heads[place, here]
+        instance: Any = np.int64(heads[place, here])
         while instance != -1:
             next_instance = following[instance]
             if over[instance] == DEAD:

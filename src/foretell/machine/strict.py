@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from foretell.compiled import kernel
 from foretell.machine.binding import FREE, FRESH, FULL, FULL_LANE, LONGEST, Array, begin, copy, emit, keep, room, true
 
@@ -26,7 +28,7 @@ def run_strict(first: int, stop: int, base: int, fan: tuple[int, int, int], prog
     moving, beginning, nodes = fan
     for row in range(first, stop):
         lane = event_lane[row]
-        instance = heads[lane, 0]
+        instance: Any = np.int64(heads[lane, 0])
         if instance == -1 and begins >= 0 and not predicates[begins, row]:
             continue
         if lane_length[lane] < 0:
