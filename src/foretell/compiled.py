@@ -7,18 +7,22 @@ import pickle
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from types import CodeType, ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import llvmlite
 import numba
 import numpy as np
+from numba.core import compiler, runtime, serialize
 from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import rtsys
-from numba.core.serialize import dumps
+from numpy.typing import NDArray
 
 from foretell.kept import digest, keep, kept
+
+# What Numba's types do not tell.
+_compiler: Any = compiler
+_runtime: Any = runtime
+_serialize: Any = serialize
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -31,15 +35,15 @@ class _Decorator(Protocol):
 
 def _compiling(**options: Any) -> _Decorator:
     def decorate(function: Function) -> Function:
-        dispatcher: Any = numba.njit(error_model="numpy", boundscheck=False, **options)(function)
-        if isinstance(dispatcher, Dispatcher):  # it is the function itself where NUMBA_DISABLE_JIT is set
-            dispatcher._cache = _Kept(dispatcher)
-        return dispatcher  # type: ignore[no-any-return]
+        made: Any = numba.njit(error_model="numpy", boundscheck=False, **options)(function)
+        if hasattr(made, "_cache"):  # where NUMBA_DISABLE_JIT is set it is the function itself
+            made._cache = _Kept(made)
+        return cast(Function, made)
 
     return decorate
 
 
-class _Kept(_Cache):  # type: ignore[misc]
+class _Kept(_Cache):
     """The compiled versions of one kernel, in place of Numba's own cache.
 
     Numba's looks only at the file that the kernel stands in: it goes on using what was compiled when a callee or a
@@ -55,12 +59,12 @@ class _Kept(_Cache):  # type: ignore[misc]
         if content is None:
             return None
         # Numba would load all it can compile from, a third of a second. To run what is compiled its memory is enough.
-        rtsys.initialize(target_context)
-        return CompileResult._rebuild(target_context, *pickle.loads(content))
+        _runtime.rtsys.initialize(target_context)
+        return _compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if self._enabled:
-            keep(self._name, self._key(sig, data.codegen), dumps(data._reduce()), instead=self._stamp)
+            keep(self._name, self._key(sig, data.codegen), _serialize.dumps(data._reduce()), instead=self._stamp)
 
     def enable(self) -> None:
         self._enabled = True
@@ -90,12 +94,15 @@ class _Kept(_Cache):  # type: ignore[misc]
 
 
 def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
-    """What decides how a kernel is compiled: its code, its options, the constants it names, and its callees likewise."""
+    """What decides how a kernel is compiled: its code, its options, the constants it names, its callees likewise."""
     if dispatcher in seen:
         return
     seen.add(dispatcher)
     function = dispatcher.py_func
+    if function.__closure__:
+        raise TypeError(f"the kernel {function.__qualname__} stands within a function whose variables it uses")
     yield function.__qualname__
+    yield repr(function.__defaults__)
     yield str(sorted(dispatcher.targetoptions.items()))
     for code in _codes(function.__code__):
         yield code.co_code.hex()
@@ -144,3 +151,10 @@ inlined: _Decorator = _compiling(forceinline=True, **_UNCOUNTED)
 
 #: For what allocates.
 compiled: _Decorator = _compiling()
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view. Kernels are compiled once more for arrays that may not be written to, as Arrow's are: give them such."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -27,4 +27,4 @@ class Measured:
             return f"{self.bench:10} {self.case}: {self.note}"
         limit = "" if self.limit is None else f"   ({self.rate / self.limit:.0%} of a bare loop)"
         matches = "" if self.matches is None else f"   {self.matches:>12,} matches"
-        return f"{self.bench:10} {self.case:24} {self.rate:>16,.0f} /s{matches}{limit}"
+        return f"{self.bench:10} {self.case:24} {self.rate:>16,.{0 if self.rate >= 100 else 2}f} /s{matches}{limit}"

@@ -49,7 +49,7 @@ def arrow_of(values: NDArray[Any], kind: ArrowType | None = None, nulls: Flags |
     """Numbers or booleans as an Arrow array, of a type that lies in memory as they do."""
     data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
     kind = pa.from_numpy_dtype(values.dtype) if kind is None else kind
-    return pa.Array.from_buffers(kind, len(values), [_validity(nulls), pa.py_buffer(data)])
+    return pa.Array.from_buffers(kind, len(values), [_validity(nulls), _buffer(data)])
 
 
 def arrow_of_values(values: Sequence[Scalar], kind: Type) -> ArrowArray:
@@ -78,9 +78,13 @@ def _texts(texts: Sequence[Any], nulls: Flags | None) -> ArrowArray:
     np.cumsum(np.fromiter(sizes, np.int64, len(texts)), out=ends[1:])
     if ends[-1] > _MOST_BYTES:
         return pa.array(texts, pa.string(), mask=nulls)  # in several pieces
-    buffers = [_validity(nulls), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+    buffers = [_validity(nulls), _buffer(ends.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
 def _validity(nulls: Flags | None) -> pa.Buffer | None:
-    return None if nulls is None else pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+    return None if nulls is None else _buffer(np.packbits(~nulls, bitorder="little"))
+
+
+def _buffer(array: Any) -> pa.Buffer:
+    return pa.py_buffer(array)

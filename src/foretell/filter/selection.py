@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.compiled import compiled
+from foretell.compiled import compiled, read_only
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events
 from foretell.plan.selection import Comparison
@@ -63,7 +63,9 @@ class Selection:
         if self.bound is not None:
             value = events.worth(self.bound.expression, strings)
             wanted = -value.values if self.bound.operator in ("<", "<=") else value.values
-            high = np.where(value.nulls, low, _up_to(low, high, self.limits, wanted, self.bound.operator in ("<", ">")))
+            high = np.where(
+                value.nulls, low, _up_to(low, high, self.limits, read_only(wanted), self.bound.operator in ("<", ">"))
+            )
         return np.where(high > low, (low << SHIFT) + high - low, 0)
 
     def _group(self, values: list[Column], count: int) -> Ints:

@@ -131,7 +131,10 @@ def _parser() -> Lark:
     stamp = digest([lark.__version__, sys.version, grammar])
     tables = kept("grammar", f"{stamp}.json")
     if tables is not None:
-        return Lark._load_from_dict(**json.loads(tables, object_hook=_numbered), transformer=_Builder())
+        lark_class: Any = Lark  # whose types do not know this
+        return cast(
+            Lark, lark_class._load_from_dict(**json.loads(tables, object_hook=_numbered), transformer=_Builder())
+        )
     made = Lark(grammar, parser="lalr", start="program", transformer=_Builder(), maybe_placeholders=True)
     data, memo = made.memo_serialize([TerminalDef, Rule])
     del data["options"]["transformer"]

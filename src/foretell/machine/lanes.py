@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.compiled import compiled
+from foretell.compiled import compiled, read_only
 from foretell.events.types import Type
 from foretell.filter.columns import Column, may_be_null, no_nulls
 from foretell.machine.binding import S
@@ -62,7 +62,7 @@ class Lanes:
             if self.count >= len(self.lengths):
                 self._grow_lanes()
             done, self.count = _number(
-                values, nulls, known, done, lanes, numbers, self.keys, self.lengths, self._table, self.count
+                read_only(values), nulls, known, done, lanes, numbers, self.keys, self.lengths, self._table, self.count
             )
         return lanes, numbers
 

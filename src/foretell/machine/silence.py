@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.compiled import kernel
+from foretell.compiled import kernel, read_only
 from foretell.machine.numbering import with_room
 
 Ints = NDArray[np.int64]
@@ -42,7 +42,9 @@ class Silences:
         done = told = 0
         while True:
             lanes = self.since, self.begun, self.due, self.heap
-            done, self.count, told = _listen(done, lane, time, breaks, window, lanes, self.count, found, told)
+            done, self.count, told = _listen(
+                done, lane, read_only(time), breaks, window, lanes, self.count, found, told
+            )
             if done == len(lane):
                 self.count, told = _pass(time.dtype.type(until), window, lanes, self.count, found, told)
             if told < len(found[0]):

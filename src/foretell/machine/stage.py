@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.compiled import read_only
 from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings, may_be_null, no_nulls
 from foretell.filter.predicates import Events, answers
@@ -231,7 +232,13 @@ class Stage:
         depth = max(1, code.depth)
         return (
             (code.ops, code.constants_f, code.constants_i, self.strings.offsets, self.strings.data),
-            (piece.lane.view(np.uint64), events.time.values, events.start.values, predicates, rows),
+            (
+                piece.lane.view(np.uint64),
+                read_only(events.time.values),
+                read_only(events.start.values),
+                predicates,
+                rows,
+            ),
             (columns.view(np.float64), columns, nulls, *self._parameter_words()),
             (np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8)),
         )

@@ -247,6 +247,8 @@ def derived(told: Sequence[Told], rank: int) -> Input:
 
 def rows(told: Sequence[Told]) -> list[Notification]:
     """All notifications, in their order."""
+    if not any(map(len, told)):
+        return []  # as after most events that come alone
     every = _Notifications.of(told)
     by = every.order([every.ends(), every.names()])
     return [
