@@ -170,15 +170,14 @@ class Engine:
                 self._work.running.remove_rows(name, ids)
         table.remove(ids)
 
-    def _change_rows(self, name: str, wanted: Table) -> None:
+    def _change_rows(self, table: Table, wanted: Table) -> None:
         """Rows as they are wanted: one with other values is another row."""
-        table = self._tables[name]
         self._remove_rows(table, [n for n, row in table.rows.items() if wanted.rows.get(n) != row])
         self._add_rows(table, LoadedTable(table.types, [r for n, r in wanted.rows.items() if n not in table.rows]))
 
-    def _table(self, name: str) -> Table:
-        if name not in self._tables:
-            said = self._statements.said.get(name)
+    def _table(self, name: object) -> Table:
+        if not isinstance(name, str) or name not in self._tables:
+            said = self._statements.said.get(str(name))
             table = said.tree.table if said is not None and isinstance(said.tree, tree.Subscription) else None
             hint = suggestion(str(name), self._tables) if table is None else f"'{name}' is FOR EACH '{table}'"
             raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=hint)
@@ -348,20 +347,18 @@ class Engine:
     def _restored(cls, same: Subscriptions | None, state: Mapping[str, Any]) -> Engine:
         """The engine of which the snapshot was made."""
         engine = cls.__new__(cls)
-        text = state["statements"]
         try:
+            text = state["statements"]
             engine._statements = Statements(same or Subscriptions(parse_text(text), text))
             engine._inputs = Inputs.restore(engine._statements, state["inputs"])
             engine._tables = {name: Table.restore(name, one) for name, one in state["tables"].items()}
             engine._checking = engine._work = None
             if state["work"] is not None:
                 engine._go_on(state["work"])
-        except (ForetellError, UnsupportedError, LookupError, TypeError, ValueError, AssertionError) as error:
-            raise InputError(
-                "unusable-snapshot",
-                f"this version cannot go on from the snapshot: {error}",
-                hint="it was made by another version of Foretell; begin anew with the same statements",
-            ) from None
+        except (ForetellError, UnsupportedError) as error:
+            raise _unusable(str(error)) from None
+        except (LookupError, TypeError, ValueError, AttributeError, AssertionError):
+            raise _unusable("its parts are not those that are expected") from None
         return engine
 
     def _go_on(self, state: Mapping[str, Any]) -> None:
@@ -390,7 +387,7 @@ class _Restoring:
         time, tables = self._times(), self._tables_now(now)
         retyped = [n for n, table in tables.items() if n in engine._tables and table.types != engine._tables[n].types]
         found = changes(engine._statements, now, retyped)
-        if not found.carried:
+        if not found.carried and (found.fresh or found.dropped or found.streams):
             engine = Engine.__new__(Engine)
             engine._statements, engine._inputs, engine._tables = now, Inputs(now, time), tables
             engine._checking = engine._work = None
@@ -424,8 +421,9 @@ class _Restoring:
             engine._remove(name)
         for stream in found.streams:
             engine._leave(stream)
-        for name in engine._tables:
-            engine._change_rows(name, tables[name])
+        for name, table in engine._tables.items():
+            if tables[name] is not table:
+                engine._change_rows(table, tables[name])
         fresh = tuple(s for s in self.wanted.program.statements if s.name not in engine._statements)
         new = {name: table for name, table in tables.items() if name not in engine._tables}
         engine._add(Subscriptions(tree.Program(fresh), self.wanted.text, self.wanted.file), new)
@@ -486,6 +484,11 @@ def _tables(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, Tab
 
 def _not_in_engine(error: UnsupportedError) -> InputError:
     return InputError("not-in-engine", f"this engine does not run {error} yet")
+
+
+def _unusable(why: str) -> InputError:
+    hint = "another version of Foretell made it; an engine without it begins anew"
+    return InputError("unusable-snapshot", f"this version cannot go on from the snapshot: {why}", hint=hint)
 
 
 def _fingerprint(program: tree.Program) -> str:

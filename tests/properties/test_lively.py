@@ -152,12 +152,12 @@ def company(chance: Chance) -> Company:
     others = tuple(statement(f"m{number}") for number in range(chance.number(1, 3)))
     if chance.maybe(60) and "FOR EACH" not in late:  # one that shares a machine, or its beginning
         others = (*others, late.replace("late", "twin", 1))
-    tables = {"people": PEOPLE} if "FOR EACH" in late else {}
+    tables: dict[str, list[dict[str, Any]]] = {"people": PEOPLE} if "FOR EACH" in late else {}
     streams = "".join(f"STREAM {name} ({columns}) TIME time ID nr{ties};\n" for name in "su")
     return Company(streams, others, late, tables, pushes)
 
 
-PEOPLE = [{"id": 1, "lo": 1, "hi": 1.5, "name": "p"}, {"id": 2, "lo": 0, "hi": 2.5, "name": None}]
+PEOPLE: list[dict[str, Any]] = [{"id": 1, "lo": 1, "hi": 1.5, "name": "p"}, {"id": 2, "lo": 0, "hi": 2.5, "name": None}]
 
 
 def tell(engine: Engine, pushes: Iterable[tuple[str, list[dict[str, Any]]]]) -> list[Told]:
@@ -239,9 +239,9 @@ def test_rows_may_come_and_go_anywhere(template: str, seed: int) -> None:
         gone = [n for n, (_, come, go) in lives.items() if go == place and come < place]
         if gone:
             engine.remove_rows("people", gone)
-        come = [row for row, come, go in lives.values() if come == place < go and row["id"] >= 0]
-        if come:
-            engine.add_rows("people", come)
+        new = [row for row, come, go in lives.values() if come == place < go and row["id"] >= 0]
+        if new:
+            engine.add_rows("people", new)
         if generator.random() < 0.3:
             engine = restored(engine)
         found += tell(engine, [push])

@@ -43,12 +43,12 @@ class Table:
         """The ids of rows that may go, each once."""
         if isinstance(ids, str) or not isinstance(ids, Iterable):
             raise wrong("ids", "a list of the rows' ids", ids, hint=f"remove_rows({self.name!r}, [id, ...])")
-        found = list(dict.fromkeys(ids))
+        found = list(ids)
         for one in found:
-            if one not in self.rows:
+            if not isinstance(one, bool | int | float | str) or one not in self.rows:
                 hint = suggestion(str(one), map(str, self.rows))
                 raise InputError("unknown-row", f"{self.name}: there is no row with the id {one!r}", hint=hint)
-        return found
+        return list(dict.fromkeys(found))
 
     def add(self, rows: LoadedTable) -> None:
         self.rows |= {row["id"]: row for row in rows.rows}

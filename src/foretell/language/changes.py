@@ -22,14 +22,15 @@ class Changes:
 def changes(old: Statements, new: Statements, retyped: Collection[str] = ()) -> Changes:
     """A statement goes on where it says the same and so does all that it reads. `retyped` are tables whose columns
     are others than before."""
-    streams = [n for n in (*old.readers, *new.readers) if not _reads_alike(old.declared(n), new.declared(n))]
+    names = dict.fromkeys([*old.said, *old.readers, *new.said, *new.readers])
+    streams = [n for n in names if not _reads_alike(old.declared(n), new.declared(n))]
     made = list(new.made)
     changed = [n for n in made if n not in old or old.said[n].tree != new.said[n].tree]
     dropped = [n for n in old.made if n not in new or new.declared(n) is not None]
     changed += [n for table in retyped for n in new.templates.get(table, ())]
     gone = _with_readers([*changed, *dropped, *streams], old)
     fresh = tuple(n for n in made if n in gone)
-    return Changes(tuple(n for n in made if n not in gone), fresh, tuple(dropped), tuple(dict.fromkeys(streams)))
+    return Changes(tuple(n for n in made if n not in gone), fresh, tuple(dropped), tuple(streams))
 
 
 def _reads_alike(one: tree.Stream | None, other: tree.Stream | None) -> bool:
