@@ -129,7 +129,7 @@ def test_results_are_named_as_bench_prints_them() -> None:
     assert rows == [json.loads(line)["case"] for line in printed]
 
 
-def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Its code runs, on the files of the first page."""
     started = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```\n(.*?)```", started, re.DOTALL)
@@ -138,7 +138,11 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(code) == 3
+    assert len(code) == 5
     names: dict[str, Any] = {}
     for block in code:
         exec(block, names)
+    shown = capsys.readouterr().out
+    told = [("denied", None), ("too_often", "bob's"), ("again", None), ("denied", None), ("too_often", "bob's")]
+    assert f"{told}\n" in shown
+    assert "('denied',) ('thrice',) ('too_often',)" in shown

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from foretell.errors import ForetellError, InputError, suggestion
+from foretell.errors import ForetellError, InputError, refuse, suggestion
 from foretell.events.notification import Notification
-from foretell.events.read import Declaration, Loaded, read
-from foretell.events.types import Schema, Type
+from foretell.events.read import Loaded, LoadedTable, read
+from foretell.events.types import Scalar, Type
 from foretell.events.waiting import Waiting, shown_time
 from foretell.given.arguments import by_name, columns_by_name
-from foretell.given.sources import declaration_of, known_schema, tables_of
+from foretell.given.inputs import Inputs
+from foretell.given.sources import read_tables
 from foretell.given.statements import statements_of
+from foretell.given.tables import Table
 from foretell.given.until import end_of_time
-from foretell.language.checked import Checked
-from foretell.language.streams import length_of
+from foretell.language import tree
+from foretell.language.changes import Changes, changes, readers_first
+from foretell.language.check import Checking
+from foretell.language.checked import Checked, CheckedStatement, CheckedSubscription
+from foretell.language.parser import parse as parse_text
+from foretell.language.printer import program_text
+from foretell.language.statements import Statements
+from foretell.language.subscriptions import Subscriptions
+from foretell.language.tree import place_of
+from foretell.machine.clocks import Clocks
+from foretell.machine.packed import pack, unpack
 from foretell.machine.running import Running
 from foretell.machine.told import rows
 from foretell.notify.notifications import Notifications
 from foretell.plan.program import UnsupportedError
+
+#: How snapshots are laid out: this version reads its own and those before it.
+LAYOUT = 1
 
 
 class Engine:
@@ -34,7 +49,19 @@ class Engine:
     0
     >>> engine.push("s", [{"time": 2, "k": "b"}])[0].events
     {'a': 0, 'b': 1}
+
+    Subscriptions come and go while it runs, each from the next event on:
+
+    >>> engine.subscribe("SUBSCRIBE again FROM s MATCH a DEFINE a AS k = 'a'")
+    >>> engine.unsubscribe("pair")
+    >>> [n.subscription for n in engine.push("s", [{"time": 3, "k": "a"}])]
+    ['again']
     """
+
+    #: Of a restored engine: the statements that go on, those that begin anew, and those that are here no more.
+    carried: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -43,17 +70,23 @@ class Engine:
         time: Mapping[str, str] | None = None,
         tables: Mapping[str, object] | None = None,
     ) -> None:
-        self.subscriptions = statements_of(subscriptions)
-        self._time = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
-        given = by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}")
-        self._tables = tables_of(self.subscriptions, given)
-        self._schemas: dict[str, Schema] = {}
+        self._statements = Statements(statements_of(subscriptions))
+        self._inputs = Inputs(self._statements, _time_columns(time))
+        self._tables = _tables(self._statements.templates, _given_tables(tables))
+        self._checking: Checking | None = None  # before the first events: what is taken on trust, once it is asked for
         self._work: _Work | None = None
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """The statements that are here now."""
+        return self._statements.subscriptions()
 
     @property
     def late(self) -> dict[str, int]:
         """How many events of each stream have come later than LATE BY allows."""
         return {} if self._work is None else dict(self._work.waiting.late)
+
+    # ── events ──
 
     def push(self, stream: str, batch: object, *, strict: bool = False) -> Notifications:
         """What a batch of events brings. Its events may be in any order.
@@ -62,16 +95,13 @@ class Engine:
         or where the stream has no LATE BY the batch is refused. Malformed events are set aside, in `bad`. A batch that
         is refused leaves the engine as it was.
         """
-        if stream not in self.subscriptions.sources:
-            hint = suggestion(str(stream), self.subscriptions.sources)
-            raise InputError("unread-input", f"no statement reads a stream '{stream}'", hint=hint)
-        loaded = read(batch, self._declaration(stream), strict=strict)
+        loaded = read(batch, self._inputs.declaration(self._inputs.expected(stream)), strict=strict)
         totals = ((stream, loaded.total),)
         if not loaded.table.num_rows:
             return Notifications((), loaded.bad, totals)
-        work = self._at_work(stream, loaded)
+        work = self._at_work(loaded)
         late = work.waiting.add(loaded)
-        self._schemas[stream] = loaded.schema
+        self._inputs.schemas[stream] = loaded.schema
         return Notifications(work.go_on(), loaded.bad, totals, late=late.events())
 
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
@@ -79,7 +109,7 @@ class Engine:
 
         An event at `now` itself may still come; those that have come wait for it.
         """
-        kinds = {schema.time_type for schema in self._schemas.values()} - {Type.UNKNOWN}
+        kinds = {schema.time_type for schema in self._inputs.schemas.values()} - {Type.UNKNOWN}
         until = end_of_time(now, kinds)
         if self._work is None or until is None:
             return Notifications(())
@@ -94,58 +124,334 @@ class Engine:
         """No more events will come: what those bring that were held back. Time ends with the last of them."""
         return Notifications(() if self._work is None else self._work.tell(self._work.waiting.end()))
 
-    def _declaration(self, stream: str) -> Declaration:
-        """How a stream's batches are read: after the first, with the types that one had."""
-        declaration = declaration_of(self.subscriptions, stream, self._time)
-        if stream not in self._schemas:
-            return declaration
-        return replace(declaration, attributes=self._schemas[stream].attributes, open=False)
+    # ── subscriptions ──
 
-    def _at_work(self, stream: str, loaded: Loaded) -> _Work:
+    def subscribe(self, subscriptions: Any, *, tables: Mapping[str, object] | None = None) -> None:
+        """More statements, from the next event on: their matches have only events that come after this.
+
+        They may read the streams and statements that are here, and streams that they declare. `tables` has the rows of
+        those that are FOR EACH. What is refused changes nothing.
+        """
+        said = statements_of(subscriptions)
+        given = _given_tables(tables)
+        for name in given:
+            if name in self._tables:
+                hint = f"change it with add_rows({name!r}, ...) and remove_rows"
+                raise InputError("known-table", f"the table '{name}' is there already", hint=hint)
+        try:
+            new = self._statements.new(said)
+            self._add(new, _tables([name for name in new.tables if name not in self._tables], given))
+        except ForetellError as error:
+            raise error.within(said.text, said.file) from None
+
+    def unsubscribe(self, name: str) -> None:
+        """A statement less; no other may read it. It is told nothing more, not even of what has begun already."""
+        self._remove(self._statements.leaving(name))
+
+    def add_rows(self, table: str, rows: object) -> None:
+        """More rows of a FOR EACH table: each is a subscription from the next event on."""
+        known = self._table(table)
+        self._add_rows(known, known.new(rows))
+
+    def remove_rows(self, table: str, ids: Iterable[Scalar]) -> None:
+        """Rows less, by their ids. They are told nothing more, not even of what has begun already."""
+        known = self._table(table)
+        self._remove_rows(known, known.leaving(ids))
+
+    def _add_rows(self, table: Table, rows: LoadedTable) -> None:
+        if self._work is not None:
+            for name in self._statements.templates[table.name]:
+                self._work.running.add_rows(name, rows)
+        table.add(rows)
+
+    def _remove_rows(self, table: Table, ids: list[Scalar]) -> None:
+        if self._work is not None:
+            for name in self._statements.templates[table.name]:
+                self._work.running.remove_rows(name, ids)
+        table.remove(ids)
+
+    def _change_rows(self, table: Table, wanted: Table) -> None:
+        """Rows as they are wanted: one with other values is another row."""
+        self._remove_rows(table, [n for n, row in table.rows.items() if wanted.rows.get(n) != row])
+        self._add_rows(table, LoadedTable(table.types, [r for n, r in wanted.rows.items() if n not in table.rows]))
+
+    def _table(self, name: object) -> Table:
+        if not isinstance(name, str) or name not in self._tables:
+            said = self._statements.said.get(str(name))
+            table = said.tree.table if said is not None and isinstance(said.tree, tree.Subscription) else None
+            hint = suggestion(str(name), self._tables) if table is None else f"'{name}' is FOR EACH '{table}'"
+            raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=hint)
+        return self._tables[name]
+
+    def _add(self, new: Subscriptions, tables: Mapping[str, Table]) -> None:
+        self._refuse_unknown(new)
+        checking = self._known()
+        self._statements.add(new)
+        self._tables |= tables
+        try:
+            self._learn(new)
+            for statement in checking.add(new.program, self._columns()):
+                self._begin(statement)
+        except ForetellError:
+            for one in reversed(new.program.statements):
+                self._remove(str(one.name))
+            raise
+
+    def _begin(self, statement: CheckedStatement) -> None:
+        """Puts a statement to work, if there is work already."""
+        if self._work is None:
+            return
+        table = statement.tree.table if isinstance(statement, CheckedSubscription) else None
+        try:
+            self._work.add(statement, None if table is None else self._tables[table])
+        except UnsupportedError as error:
+            raise _not_in_engine(error) from None
+
+    def _remove(self, name: str) -> None:
+        """Whatever is here of a statement: one that is refused has not come far."""
+        statement = self._statements.said[name].tree
+        self._statements.remove(name)
+        if self._work is not None:
+            self._work.remove(name)
+        if isinstance(statement, tree.Stream):
+            self._leave(name)
+        if self._checking is not None:
+            self._checking.remove(name)
+        table = statement.table if isinstance(statement, tree.Subscription) else None
+        if table is not None and table not in self._statements.templates:
+            self._tables.pop(table, None)
+
+    def _leave(self, stream: str) -> None:
+        """Nothing is known of a stream any more."""
+        self._inputs.schemas.pop(stream, None)
+        if self._checking is not None:
+            self._checking.streams.pop(stream, None)
+        if self._work is not None:
+            self._work.waiting.leave(stream)
+
+    def _be(self, statements: Statements) -> None:
+        """The same statements, in another order or text; how late events may come is said there too."""
+        self._statements = self._inputs.statements = statements
+        if self._work is not None:
+            for name in self._inputs.schemas:
+                self._work.waiting.meet(name, self._inputs.lateness(name))
+
+    def _refuse_unknown(self, new: Subscriptions) -> None:
+        """Streams of which nothing is known."""
+        for stream in new.sources:
+            here = stream in new.declared or stream in self._statements or stream in self._inputs
+            if not here and stream not in self._inputs.time:
+                hint = suggestion(stream, [*self._statements.said, *self._statements.readers])
+                hint = hint or f"declare it: STREAM {stream} (attribute TYPE, ...) TIME column"
+                refuse("unknown-stream", f"unknown stream '{stream}'", place_of(stream), hint)
+
+    # ── what is known ──
+
+    def _columns(self) -> dict[str, Mapping[str, Type]]:
+        return {name: table.types for name, table in self._tables.items()}
+
+    def _known(self) -> Checking:
+        if self._checking is None:
+            self._checking = Checking()
+            self._check(self._checking)
+        return self._checking
+
+    def _check(self, checking: Checking) -> tuple[CheckedStatement, ...]:
+        """All statements, text by text."""
+        checked: list[CheckedStatement] = []
+        for part in self._statements.parts():
+            try:
+                checked += checking.add(part.program, self._columns())
+            except ForetellError as error:
+                raise error.within(part.text, part.file) from None
+        return tuple(checked)
+
+    def _learn(self, new: Subscriptions) -> None:
+        """While events come, a stream must be known when somebody begins to read it, or when its events come."""
+        for name in [*new.declared, *new.sources]:
+            self._meet(str(name))
+
+    def _meet(self, name: str) -> None:
+        if self._work is None or name in self._work.waiting.lateness or self._statements.makes(name):
+            return
+        assert self._checking is not None
+        self._checking.streams[name] = self._inputs.learn(name)
+        self._work.waiting.meet(name, self._inputs.lateness(name))
+
+    def _at_work(self, loaded: Loaded) -> _Work:
         """The statements at work: they begin with the first events, which show what the text leaves open."""
         if self._work is None:
-            schemas = {name: self._schema(name, stream, loaded) for name in self.subscriptions.sources}
-            lateness = {name: self._lateness(name, schema) for name, schema in schemas.items()}
-            columns = {name: table.types for name, table in self._tables.items()}
-            checked = self.subscriptions.checked(schemas, columns)
+            inputs = Inputs(self._statements, self._inputs.time)
+            inputs.begin(loaded)
+            checking = Checking(inputs.schemas)
+            checked = Checked(checking.streams, self._check(checking), checking.ranks)
+            tables = {name: table.loaded() for name, table in self._tables.items()}
             try:
-                self._work = _Work(Running(checked, self._tables), Waiting(lateness), _clocks(checked))
+                running = Running(checked, tables)
             except UnsupportedError as error:
-                raise InputError("not-in-engine", f"this engine does not run {error} yet") from None
-            self._schemas = schemas
+                raise _not_in_engine(error) from None
+            waiting = Waiting({name: inputs.lateness(name) for name in inputs.schemas})
+            self._inputs, self._checking = inputs, checking
+            self._work = _Work(running, waiting, Clocks(checked.statements))
+        self._meet(loaded.stream)
         return self._work
 
-    def _lateness(self, name: str, schema: Schema) -> int | float | None:
-        """A stream's LATE BY in the unit of its time, which the text need not have told."""
-        stream = self.subscriptions.declared.get(name)
-        try:
-            return None if stream is None else length_of(stream.lateness, schema.time_type, "LATE BY")
-        except ForetellError as error:
-            raise error.within(self.subscriptions.text, self.subscriptions.file) from None
+    # ── snapshots ──
 
-    def _schema(self, name: str, stream: str, loaded: Loaded) -> Schema:
-        if name == stream:
-            return known_schema(loaded)
-        declaration = declaration_of(self.subscriptions, name, self._time)
-        if declaration.open:
-            hint = f"declare it: STREAM {name} (attribute TYPE, ...) TIME column"
-            raise InputError("undeclared-stream", f"nothing is known of stream '{name}' yet", hint=hint)
-        # What the text leaves open of a stream that has not come yet is taken to be as in the one that has.
-        attributes = {
-            n: loaded.schema.time_type if n == declaration.time and kind is Type.UNKNOWN else kind
-            for n, kind in declaration.attributes.items()
+    def snapshot(self) -> bytes:
+        """All of the engine as bytes, for `restore`: statements, tables, and all that they wait for."""
+        program = self.subscriptions.program
+        state: dict[str, Any] = {
+            "statements": program_text(program),
+            "tables": {str(name): table.state() for name, table in self._tables.items()},
+            "inputs": self._inputs.state(),
+            "work": None,
         }
-        roles = declaration.time, declaration.id, declaration.order
-        return Schema(attributes, *roles, declaration.simultaneous, declaration.lateness)
+        if self._work is not None:
+            assert self._checking is not None
+            ranks = {str(name): rank for name, rank in self._checking.ranks.items()}
+            state["work"] = {
+                "ranks": sorted(ranks, key=ranks.__getitem__),
+                "waiting": self._work.waiting.state(),
+                "running": self._work.running.state(),
+            }
+        return pack("engine", {"layout": LAYOUT, "statements": _fingerprint(program)}, state)
+
+    @classmethod
+    def restore(
+        cls,
+        subscriptions: Any,
+        snapshot: bytes,
+        *,
+        time: Mapping[str, str] | None = None,
+        tables: Mapping[str, object] | None = None,
+    ) -> Engine:
+        """An engine that goes on from a snapshot, with the statements of the snapshot where `subscriptions` is None.
+
+        Statements that say the same, and read the same, go on (`carried`). Others begin with the next event (`fresh`);
+        those that are not named any more are gone (`dropped`). Where tables are given, rows that are not in them are
+        removed and rows that are new are added.
+        """
+        header, state = unpack(snapshot, "engine")
+        if header.get("layout", LAYOUT) > LAYOUT:
+            hint = "it was made by a newer version of Foretell"
+            raise InputError("newer-snapshot", f"the snapshot has layout {header['layout']}, not {LAYOUT}", hint=hint)
+        wanted = None if subscriptions is None else statements_of(subscriptions)
+        same = wanted is not None and _fingerprint(wanted.program) == header.get("statements")
+        engine = cls._restored(wanted if same else None, state)
+        return _Restoring(
+            engine, wanted or engine.subscriptions, _time_columns(time), _given_tables(tables)
+        ).engine_now()
+
+    @classmethod
+    def _restored(cls, same: Subscriptions | None, state: Mapping[str, Any]) -> Engine:
+        """The engine of which the snapshot was made."""
+        engine = cls.__new__(cls)
+        try:
+            text = state["statements"]
+            engine._statements = Statements(same or Subscriptions(parse_text(text), text))
+            engine._inputs = Inputs.restore(engine._statements, state["inputs"])
+            engine._tables = {name: Table.restore(name, one) for name, one in state["tables"].items()}
+            engine._checking = engine._work = None
+            if state["work"] is not None:
+                engine._go_on(state["work"])
+        except (ForetellError, UnsupportedError) as error:
+            raise _unusable(str(error)) from None
+        except (LookupError, TypeError, ValueError, AttributeError, AssertionError):
+            raise _unusable("its parts are not those that are expected") from None
+        return engine
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
+        """Puts the statements to work where they were."""
+        checking = Checking(self._inputs.schemas)
+        checking.rank(state["ranks"])
+        checked = Checked(checking.streams, self._check(checking), checking.ranks)
+        tables = {name: table.loaded() for name, table in self._tables.items()}
+        running = Running.restore(state["running"], checked, tables, lambda text: _rechecked(checking, text))
+        lateness = {name: self._inputs.lateness(name) for name in self._inputs.schemas}
+        self._checking = checking
+        self._work = _Work(running, Waiting.restore(lateness, state["waiting"]), Clocks(checked.statements))
+
+
+@dataclass(frozen=True)
+class _Restoring:
+    """From an engine as it was to the statements, time columns and tables that are wanted now."""
+
+    engine: Engine
+    wanted: Subscriptions
+    time: Mapping[str, str]
+    given: Mapping[str, object]
+
+    def engine_now(self) -> Engine:
+        engine, now = self.engine, Statements(self.wanted)
+        time, tables = self._times(), self._tables_now(now)
+        retyped = [n for n, table in tables.items() if n in engine._tables and table.types != engine._tables[n].types]
+        found = changes(engine._statements, now, retyped)
+        if not found.carried and (found.fresh or found.dropped or found.streams):
+            engine = Engine.__new__(Engine)
+            engine._statements, engine._inputs, engine._tables = now, Inputs(now, time), tables
+            engine._checking = engine._work = None
+        else:
+            engine._inputs.time = time
+            self._replace(found, now, tables)
+        engine.carried, engine.fresh, engine.dropped = found.carried, found.fresh, found.dropped
+        return engine
+
+    def _times(self) -> dict[str, str]:
+        known = self.engine._inputs.time
+        for name, column in self.time.items():
+            if known.get(name, column) != column:
+                message = f"the time of stream '{name}' is '{known[name]}' in the snapshot, not '{column}'"
+                raise InputError("time-twice", message)
+        return {**known, **self.time}
+
+    def _tables_now(self, now: Statements) -> dict[str, Table]:
+        """Those that are given, and the others as they were."""
+        known = {name: table for name, table in self.engine._tables.items() if name not in self.given}
+        given = _tables([name for name in now.templates if name not in known], self.given)
+        return {name: given[name] if name in given else known[name] for name in now.templates}
+
+    def _replace(self, found: Changes, now: Statements, tables: Mapping[str, Table]) -> None:
+        engine, carried = self.engine, set(found.carried)
+        for stream in found.streams:
+            self._refuse_held(stream)
+        for name in readers_first([n for n in engine._statements.made if n not in carried], engine._statements):
+            engine._remove(name)
+        for name in [n for n in engine._statements.said if n not in carried and (n in found.streams or n not in now)]:
+            engine._remove(name)
+        for stream in found.streams:
+            engine._leave(stream)
+        for name, table in engine._tables.items():
+            if tables[name] is not table:
+                engine._change_rows(table, tables[name])
+        fresh = tuple(s for s in self.wanted.program.statements if s.name not in engine._statements)
+        new = {name: table for name, table in tables.items() if name not in engine._tables}
+        engine._add(Subscriptions(tree.Program(fresh), self.wanted.text, self.wanted.file), new)
+        engine._be(now)
+
+    def _refuse_held(self, stream: str) -> None:
+        work = self.engine._work
+        if work is not None and work.waiting.holds(stream):
+            message = f"stream '{stream}' is declared otherwise now, and the snapshot holds back events of it"
+            raise InputError("changed-stream", message, hint="end() before the snapshot lets them go")
 
 
 @dataclass(frozen=True)
 class _Work:
-    """The statements at work, and the events that wait for them. `clocks` are the streams that each statement reads."""
+    """The statements at work, the events that wait for them, and the streams that they go by."""
 
     running: Running
     waiting: Waiting
-    clocks: frozenset[frozenset[str]]
+    clocks: Clocks
+
+    def add(self, statement: CheckedStatement, table: Table | None) -> None:
+        self.running.add(statement, None if table is None else table.loaded())
+        self.clocks.add(statement)
+
+    def remove(self, name: str) -> None:
+        if name in self.running:
+            self.running.remove(name)
+            self.clocks.remove(name)
 
     def go_on(self) -> tuple[Notification, ...]:
         """What has come to be known by the events that have come."""
@@ -164,10 +470,32 @@ class _Work:
         return passed if self.waiting.longest and math.isfinite(passed) else None
 
 
-def _clocks(checked: Checked) -> frozenset[frozenset[str]]:
-    """The streams from outside that each statement reads, directly or through others."""
-    read: dict[str, frozenset[str]] = {}
-    for statement in checked.statements:
-        parts = (read.get(str(name), frozenset({str(name)})) for name in statement.tree.streams)
-        read[statement.name] = frozenset().union(*parts)
-    return frozenset(read.values())
+def _time_columns(time: Mapping[str, str] | None) -> dict[str, str]:
+    return columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
+
+
+def _given_tables(tables: Mapping[str, object] | None) -> dict[str, object]:
+    return by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}")
+
+
+def _tables(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, Table]:
+    return {name: Table.of(name, loaded) for name, loaded in read_tables(wanted, given).items()}
+
+
+def _not_in_engine(error: UnsupportedError) -> InputError:
+    return InputError("not-in-engine", f"this engine does not run {error} yet")
+
+
+def _unusable(why: str) -> InputError:
+    hint = "another version of Foretell made it; an engine without it begins anew"
+    return InputError("unusable-snapshot", f"this version cannot go on from the snapshot: {why}", hint=hint)
+
+
+def _fingerprint(program: tree.Program) -> str:
+    return hashlib.sha256(program_text(program).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _rechecked(checking: Checking, text: str) -> CheckedSubscription:
+    (statement,) = parse_text(text).statements
+    assert isinstance(statement, tree.Subscription)
+    return checking.recheck(statement)

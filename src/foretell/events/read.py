@@ -131,6 +131,21 @@ def read_table(source: object, name: str) -> LoadedTable:
     return LoadedTable(types, list(scalar_rows(_table(fitted, types))))
 
 
+def read_rows(source: object, name: str, types: Mapping[str, Type]) -> LoadedTable:
+    """More rows of a table whose columns are known."""
+    gathered = gather(source, name)
+    for rejected in gathered.rejected:
+        raise _bad_row(rejected)
+    for column in gathered.names:
+        if column not in types:
+            hint = suggestion(column, types)
+            raise InputError("bad-table", f"{name}: the table has no column '{column}'", hint=hint)
+    fitted = {column: _fit(gathered, column, kind) for column, kind in types.items()}
+    for rejected in gathered.rejections(_id_reasons(fitted["id"]) | _first_reasons(fitted.values())):
+        raise _bad_row(rejected)
+    return LoadedTable(types, list(scalar_rows(_table(fitted, types))))
+
+
 def _bad_row(rejected: Rejected) -> InputError:
     return InputError("bad-table", f"{rejected.source}:{rejected.row}: {rejected.reason}")
 

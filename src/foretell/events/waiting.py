@@ -73,15 +73,33 @@ class Waiting:
 
     def __init__(self, lateness: Mapping[str, Time | None]) -> None:
         self.lateness = dict(lateness)
-        self.longest: Time = max((some for some in lateness.values() if some is not None), default=0)
+        self._measure()
         self.time: Time = -math.inf
         self.latest: dict[str, Time] = {}
         self.late: dict[str, int] = {}
         self._held: dict[str, _Held] = {}
 
+    def _measure(self) -> None:
+        self.longest: Time = max((some for some in self.lateness.values() if some is not None), default=0)
+
     def __len__(self) -> int:
         """How many events wait."""
         return sum(len(run) for held in self._held.values() for run in held.runs)
+
+    def meet(self, stream: str, lateness: Time | None) -> None:
+        """A stream more, or another lateness of one."""
+        self.lateness[stream] = lateness
+        self._measure()
+
+    def holds(self, stream: str) -> bool:
+        """Whether events of a stream wait."""
+        return stream in self._held and bool(self._held[stream].runs)
+
+    def leave(self, stream: str) -> None:
+        """A stream less, of which nothing waits. Time does not go back."""
+        for known in (self.lateness, self.latest, self._held):
+            known.pop(stream, None)
+        self._measure()
 
     def add(self, loaded: Loaded) -> Late:
         """Takes a batch; gives back what came too late.

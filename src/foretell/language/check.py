@@ -64,12 +64,15 @@ class Checking:
         return tuple(checked)
 
     def remove(self, name: str) -> None:
-        """A statement less, which nobody reads."""
-        del self.streams[name], self.ranks[name]
+        """A statement less, which nobody reads; it may be one that was refused."""
+        self.streams.pop(name, None)
+        self.ranks.pop(name, None)
 
-    def learn(self, name: str, schema: Schema) -> None:
-        """A stream that nobody has read so far."""
-        self.streams[name] = schema
+    def recheck(self, statement: tree.Subscription) -> CheckedSubscription:
+        """A statement that was here once, as it would be now. It does not come back."""
+        checked = self._checked(statement, ChainMap({}, self.streams), self._losses, {}, {})
+        assert isinstance(checked, CheckedSubscription)
+        return checked
 
     def rank(self, names: Iterable[str]) -> None:
         """Streams that are mentioned in this order, before any statement that comes."""

@@ -62,6 +62,14 @@ class Statements:
         found = self.said.get(name)
         return found.tree if found is not None and isinstance(found.tree, tree.Stream) else None
 
+    def makes(self, name: str) -> bool:
+        """Whether a name is that of a statement that makes a stream, not of one that declares it."""
+        return name in self.said and not isinstance(self.said[name].tree, tree.Stream)
+
+    def text_of(self, name: str) -> tuple[str, str]:
+        """The text that a statement stands in, and its file."""
+        return self.said[name].text, self.said[name].file
+
     @property
     def made(self) -> Iterator[str]:
         """The names of all but the streams."""

@@ -109,8 +109,10 @@ class Fed:
             placed.parts[None] = self._joined(group, placed)
         elif table is None:
             placed.parts[None] = self._one(placed)
-        else:
+        elif table.rows or not table.types or isinstance(statement.pattern, tree.Silence):
             self._add_each(placed, table)
+        else:  # what cannot be run is refused now, not when the first row comes
+            Group(self.feed, self.strings, kind=kind_of(statement, shared=False)).add(statement, table.types)
         self.placed[statement.name] = placed
 
     def remove(self, name: str) -> None:

@@ -89,6 +89,10 @@ class Running:
         for stream in statement.tree.streams:
             self._needed.setdefault(str(stream), set()).update(names)
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a statement is at work."""
+        return name in self._where
+
     def remove(self, name: str) -> None:
         """A statement less, which no other reads. What it needed of its streams is asked for on, as long as others
         read them."""

@@ -364,10 +364,11 @@ class Stage:
     # ── state ──
 
     def state(self) -> dict[str, Any]:
-        """All that a later batch needs, as arrays. Of the instances those up to the last that is in use."""
-        size = int(self.in_use.max(initial=-1)) + 1
-        free = self._free[: self.counters[binding.FREE]]
+        """All that a later batch needs, as arrays. Of the instances those up to the last that is in use or has a timer:
+        by its serial number a timer knows whether it still is the same."""
         nodes, timers = int(self.counters[binding.NODES]), int(self.counters[binding.TIMERS])
+        size = 1 + int(max(self.in_use.max(initial=-1), self.timers[1][:timers].max(initial=-1)))
+        free = self._free[: self.counters[binding.FREE]]
         return {
             "counters": self.counters,
             "cells": self.cells[:size],

@@ -1,0 +1,252 @@
+"""Engines that are stopped and restored, and whose subscriptions come and go, on random programs and streams."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import foretell as ft
+from foretell.engine import Engine
+from tests.both import told
+from tests.properties.patterns import COLUMNS, Case, Chance, Maker, _rows, case
+
+Told = list[tuple[Any, ...]]
+
+#: How many programs are tried: few, as each is run again and again.
+SCRIPTS, COMPANIES = 60, 120
+
+
+@dataclass(frozen=True)
+class Script:
+    """A program and what is pushed to it, in the order of time."""
+
+    text: str
+    pushes: tuple[tuple[str, list[dict[str, Any]]], ...]
+    tables: dict[str, list[dict[str, Any]]]
+    until: int | float | None
+
+    def engine(self) -> Engine:
+        return Engine(self.text, tables=self.tables)
+
+
+def scripts(seeds: range) -> Iterator[tuple[int, Script]]:
+    """Programs that run, each with its events in small batches. Some streams have a LATE BY."""
+    for seed in seeds:
+        chance = Chance(random.Random(seed).randint)
+        one = script(case(chance), chance)
+        try:
+            whole = one.engine()
+            for stream, rows in one.pushes:
+                whole.push(stream, rows)
+        except ft.ForetellError:
+            continue
+        yield seed, one
+
+
+def script(one: Case, chance: Chance) -> Script:
+    rows = [(row["time"], name, row) for name, some in one.streams.items() for row in some]
+    rows.sort(key=lambda r: r[0])
+    pushes: list[tuple[str, list[dict[str, Any]]]] = []
+    for _, name, row in rows:
+        if pushes and pushes[-1][0] == name and chance.maybe(30):
+            pushes[-1][1].append(row)
+        else:
+            pushes.append((name, [row]))
+    text = one.text
+    if chance.maybe(25):
+        late = "LATE BY 2 s;" if one.time == "TIMESTAMP" else "LATE BY 2;"
+        text = re.sub(r"(STREAM [^;]*);", rf"\1 {late}", text)
+    until = None if one.time == "TIMESTAMP" else one.until
+    return Script(text, tuple(pushes), one.tables, until)
+
+
+def finished(engine: Engine, one: Script) -> Told:
+    ended = told(engine.end())
+    return ended if one.until is None else [*ended, *told(engine.advance(one.until))]
+
+
+def restored(engine: Engine, text: str | None = None) -> Engine:
+    found = Engine.restore(text, engine.snapshot())
+    assert (found.fresh, found.dropped) == ((), ())
+    return found
+
+
+# ── snapshots ──
+
+
+def test_an_engine_may_be_stopped_after_every_batch() -> None:
+    """Stopped and restored each time, it tells what one tells that goes on."""
+    told_some = 0
+    for seed, one in scripts(range(SCRIPTS)):
+        whole, stopped = one.engine(), one.engine()
+        for number, (stream, rows) in enumerate(one.pushes):
+            stopped = restored(stopped, one.text if number % 2 else None)
+            there = told(whole.push(stream, rows))
+            assert told(stopped.push(stream, rows)) == there, (seed, number, one)
+            told_some += len(there)
+        assert finished(restored(stopped), one) == finished(whole, one), (seed, one)
+        assert stopped.late == whole.late
+    assert told_some > SCRIPTS
+
+
+def test_an_engine_may_be_stopped_anywhere() -> None:
+    """Each snapshot by itself, so that none can be put right by the next."""
+    for seed, one in scripts(range(300, 300 + SCRIPTS // 4)):
+        whole = one.engine()
+        blobs, there = [], []
+        for stream, rows in one.pushes:
+            blobs.append(whole.snapshot())
+            there.append(told(whole.push(stream, rows)))
+        there.append(finished(whole, one))
+        for cut, blob in enumerate(blobs):
+            engine = Engine.restore(None, blob)
+            found = [told(engine.push(*push)) for push in one.pushes[cut:]]
+            assert [*found, finished(engine, one)] == there[cut:], (seed, cut, one)
+
+
+# ── subscriptions that come and go ──
+
+
+@dataclass(frozen=True)
+class Company:
+    """Streams, statements that are there all the time, one that comes and goes, and events with names of their own."""
+
+    streams: str
+    others: tuple[str, ...]
+    late: str
+    tables: dict[str, list[dict[str, Any]]]
+    pushes: tuple[tuple[str, list[dict[str, Any]]], ...]
+
+
+def companies(seeds: range) -> Iterator[tuple[int, Company, random.Random]]:
+    for seed in seeds:
+        generator = random.Random(seed)
+        one = company(Chance(generator.randint))
+        try:
+            tell(Engine("".join([one.streams, *one.others, one.late]), tables=one.tables), one.pushes)
+        except ft.ForetellError:
+            continue
+        yield seed, one, generator
+
+
+def company(chance: Chance) -> Company:
+    time = chance.pick("INT", "INT", "FLOAT", "TIMESTAMP")
+    ties = " TIES SIMULTANEOUS" if chance.maybe(15) else ""
+    columns = f"time {time}, {COLUMNS}, nr INT"
+    rows = sorted(
+        ((row["time"], name, row) for name in "su" for row in _rows(chance, 8, time, order=False, named=False)),
+        key=lambda r: r[0],
+    )
+    pushes = tuple((name, [{**row, "nr": number}]) for number, (_, name, row) in enumerate(rows))
+
+    def statement(name: str, *, table: bool = False) -> str:
+        sources = chance.pick(["s"], ["s"], ["u", "s"])
+        return Maker(chance, time, 16, table).statement(name, sources, used=False)
+
+    late = statement("late", table=chance.maybe(15))
+    others = tuple(statement(f"m{number}") for number in range(chance.number(1, 3)))
+    if chance.maybe(60) and "FOR EACH" not in late:  # one that shares a machine, or its beginning
+        others = (*others, late.replace("late", "twin", 1))
+    tables: dict[str, list[dict[str, Any]]] = {"people": PEOPLE} if "FOR EACH" in late else {}
+    streams = "".join(f"STREAM {name} ({columns}) TIME time ID nr{ties};\n" for name in "su")
+    return Company(streams, others, late, tables, pushes)
+
+
+PEOPLE: list[dict[str, Any]] = [{"id": 1, "lo": 1, "hi": 1.5, "name": "p"}, {"id": 2, "lo": 0, "hi": 2.5, "name": None}]
+
+
+def tell(engine: Engine, pushes: Iterable[tuple[str, list[dict[str, Any]]]]) -> list[Told]:
+    return [told(engine.push(stream, rows)) for stream, rows in pushes]
+
+
+def of(name: str, found: list[Told]) -> list[Told]:
+    return [[row for row in some if row[0] == name] for some in found]
+
+
+def test_a_subscription_may_come_and_go_anywhere() -> None:
+    """It tells what one tells that has seen only the events in between; the others notice nothing."""
+    told_some = 0
+    for seed, one, generator in companies(range(COMPANIES)):
+        come = generator.randrange(len(one.pushes))
+        go = generator.randrange(come, len(one.pushes))
+        undisturbed = tell(Engine(one.streams + "".join(one.others)), one.pushes)
+        engine = Engine(one.streams + "".join(one.others))
+        found = tell(engine, one.pushes[:come])
+        engine.subscribe(one.late, tables=one.tables)
+        if generator.random() < 0.3:
+            engine = restored(engine)
+        found += tell(engine, one.pushes[come:go])
+        engine.unsubscribe("late")
+        if generator.random() < 0.3:
+            engine = restored(engine)
+        found += tell(engine, one.pushes[go:])
+        assert [[row for row in some if row[0] != "late"] for some in found] == undisturbed, (seed, come, go, one)
+        alone = Engine(one.streams + one.late, tables=one.tables)
+        there = tell(alone, one.pushes[come:go])
+        assert of("late", found) == [*[[]] * come, *there, *[[]] * (len(one.pushes) - go)], (seed, come, go, one)
+        told_some += sum(map(len, there))
+    assert told_some > COMPANIES // 3
+
+
+# ── rows that come and go ──
+
+TEMPLATES = (
+    "MATCH a DEFINE a AS v >= :lo",
+    "MATCH a , b DEFINE a AS v >= :lo AND g = :name, b AS v > a.v",
+    "MATCH a ; b DEFINE a AS v <= :lo, b AS kind = 'b'",
+    "MATCH a ; b ; c DEFINE a AS g = :name AND kind = $k, b AS kind = $k, c AS kind = $k WITHIN 9",
+    "MATCH a ;{kind = a.kind} b+ DEFINE a AS w > :hi WITHIN 6",
+    "MATCH a ; !b ; c DEFINE a AS v >= :lo, b AS kind = 'c' AND v > a.v, c AS kind = 'a'",
+    "MATCH a ; !b DEFINE a AS v = :lo, b AS kind = 'c' WITHIN 4",
+    "MATCH a ; b DEFINE a AS kind = 'a', b AS v >= :lo AND v > a.v",
+    "MATCH !b DEFINE b AS v >= :lo WITHIN 3",
+    "MATCH FIRST a ; b DEFINE a AS v >= :lo, b AS kind = 'b' AFTER MATCH CONSUME",
+)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_may_come_and_go_anywhere(template: str, seed: int) -> None:
+    """Each row tells what a table of that row alone tells of the events while it is there."""
+    generator = random.Random(seed)
+    chance = Chance(generator.randint)
+    text = f"STREAM s (time INT, {COLUMNS}, nr INT) TIME time ID nr;\nSUBSCRIBE m FOR EACH people FROM s {template};"
+    pushes = [
+        ("s", [{**row, "nr": number}])
+        for number, row in enumerate(
+            sorted(_rows(chance, 24, "INT", order=False, named=False), key=lambda r: r["time"])
+        )
+    ]
+    first = {"id": -1, "lo": 1, "hi": 1.5, "name": "p"}
+    lives: dict[int, tuple[dict[str, Any], int, int]] = {-1: (first, 0, len(pushes))}
+    for number in range(8):
+        row = {
+            "id": number,
+            "lo": chance.pick(0, 1, 2, None),
+            "hi": chance.pick(0.5, 1.5, None),
+            "name": chance.pick("p", "q", None),
+        }
+        come = generator.randrange(len(pushes))
+        lives[number] = row, come, generator.randrange(come, len(pushes) + 1)
+    engine = Engine(text, tables={"people": [first]})
+    found: list[Told] = []
+    for place, push in enumerate(pushes):
+        gone = [n for n, (_, come, go) in lives.items() if go == place and come < place]
+        if gone:
+            engine.remove_rows("people", gone)
+        new = [row for row, come, go in lives.values() if come == place < go and row["id"] >= 0]
+        if new:
+            engine.add_rows("people", new)
+        if generator.random() < 0.3:
+            engine = restored(engine)
+        found += tell(engine, [push])
+    for number, (row, come, go) in lives.items():
+        alone = Engine(text, tables={"people": [first, row] if number >= 0 else [first]})
+        there = [[n for n in some if n[7][1] == str(number)] for some in tell(alone, pushes[come:go])]
+        mine = [[n for n in some if n[7][1] == str(number)] for some in found]
+        assert mine == [*[[]] * come, *there, *[[]] * (len(pushes) - go)], (number, row, come, go)
