@@ -12,12 +12,14 @@ from foretell.run import run
 
 if TYPE_CHECKING:
     from foretell.engine import Engine
+    from foretell.machine.limits import Limits
 
 __all__ = [
     "Engine",
     "ForetellError",
     "InputError",
     "LanguageError",
+    "Limits",
     "Notification",
     "Notifications",
     "Subscriptions",
@@ -34,4 +36,8 @@ def __getattr__(name: str) -> Any:
         from foretell.engine import Engine
 
         return Engine
+    if name == "Limits":
+        from foretell.machine.limits import Limits
+
+        return Limits
     raise AttributeError(f"module 'foretell' has no attribute '{name}'")

@@ -14,7 +14,7 @@ from foretell.events.notification import Notification
 from foretell.events.read import Loaded, LoadedTable, read
 from foretell.events.types import Scalar, Type
 from foretell.events.waiting import Waiting, shown_time
-from foretell.given.arguments import by_name, columns_by_name
+from foretell.given.arguments import by_name, columns_by_name, wrong
 from foretell.given.inputs import Inputs
 from foretell.given.sources import read_tables
 from foretell.given.statements import statements_of
@@ -30,6 +30,7 @@ from foretell.language.statements import Statements
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
 from foretell.machine.clocks import Clocks
+from foretell.machine.limits import Limits
 from foretell.machine.packed import pack, unpack
 from foretell.machine.running import Running
 from foretell.machine.told import rows
@@ -69,7 +70,9 @@ class Engine:
         *,
         time: Mapping[str, str] | None = None,
         tables: Mapping[str, object] | None = None,
+        limits: Limits | None = None,
     ) -> None:
+        self._limits = _limits(limits)
         self._statements = Statements(statements_of(subscriptions))
         self._inputs = Inputs(self._statements, _time_columns(time))
         self._tables = _tables(self._statements.templates, _given_tables(tables))
@@ -85,6 +88,21 @@ class Engine:
     def late(self) -> dict[str, int]:
         """How many events of each stream have come later than LATE BY allows."""
         return {} if self._work is None else dict(self._work.waiting.late)
+
+    @property
+    def partial_matches(self) -> int:
+        """How many partial matches there are, of all subscriptions in all lanes."""
+        return 0 if self._work is None else sum(self._work.running.ledger.held.values())
+
+    @property
+    def refused(self) -> tuple[tuple[str, Mapping[str, Scalar]], ...]:
+        """The subscriptions that are told nothing more in a lane, with its key, since the limits were passed there."""
+        return () if self._work is None else tuple(self._work.running.ledger.refused)
+
+    @property
+    def dropped_matches(self) -> dict[str, int]:
+        """How many partial matches of each subscription the limits have cost."""
+        return {} if self._work is None else dict(self._work.running.ledger.dropped)
 
     # ── events ──
 
@@ -102,7 +120,8 @@ class Engine:
         work = self._at_work(loaded)
         late = work.waiting.add(loaded)
         self._inputs.schemas[stream] = loaded.schema
-        return Notifications(work.go_on(), loaded.bad, totals, late=late.events())
+        found = work.go_on()
+        return Notifications(found, loaded.bad, totals, work.running.ledger.tell(), late.events())
 
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
         """Lets time go on: what only time completes by then, with the events before it that were held back.
@@ -118,7 +137,8 @@ class Engine:
             shown = shown_time(waiting.time, next(iter(kinds)))
             raise InputError("out-of-order", f"time does not go back: it is {shown} already")
         waiting.advance(until)
-        return Notifications(self._work.tell(waiting.ready(), until))
+        found = self._work.tell(waiting.ready(), until)
+        return Notifications(found, notes=self._work.running.ledger.tell())
 
     def end(self) -> Notifications:
         """No more events will come: what those bring that were held back. Time ends with the last of them."""
@@ -287,7 +307,7 @@ class Engine:
             checked = Checked(checking.streams, self._check(checking), checking.ranks)
             tables = {name: table.loaded() for name, table in self._tables.items()}
             try:
-                running = Running(checked, tables)
+                running = Running(checked, tables, self._limits)
             except UnsupportedError as error:
                 raise _not_in_engine(error) from None
             waiting = Waiting({name: inputs.lateness(name) for name in inputs.schemas})
@@ -325,6 +345,7 @@ class Engine:
         *,
         time: Mapping[str, str] | None = None,
         tables: Mapping[str, object] | None = None,
+        limits: Limits | None = None,
     ) -> Engine:
         """An engine that goes on from a snapshot, with the statements of the snapshot where `subscriptions` is None.
 
@@ -338,15 +359,16 @@ class Engine:
             raise InputError("newer-snapshot", f"the snapshot has layout {header['layout']}, not {LAYOUT}", hint=hint)
         wanted = None if subscriptions is None else statements_of(subscriptions)
         same = wanted is not None and _fingerprint(wanted.program) == header.get("statements")
-        engine = cls._restored(wanted if same else None, state)
+        engine = cls._restored(wanted if same else None, state, _limits(limits))
         return _Restoring(
             engine, wanted or engine.subscriptions, _time_columns(time), _given_tables(tables)
         ).engine_now()
 
     @classmethod
-    def _restored(cls, same: Subscriptions | None, state: Mapping[str, Any]) -> Engine:
+    def _restored(cls, same: Subscriptions | None, state: Mapping[str, Any], limits: Limits) -> Engine:
         """The engine of which the snapshot was made."""
         engine = cls.__new__(cls)
+        engine._limits = limits
         try:
             text = state["statements"]
             engine._statements = Statements(same or Subscriptions(parse_text(text), text))
@@ -367,10 +389,20 @@ class Engine:
         checking.rank(state["ranks"])
         checked = Checked(checking.streams, self._check(checking), checking.ranks)
         tables = {name: table.loaded() for name, table in self._tables.items()}
-        running = Running.restore(state["running"], checked, tables, lambda text: _rechecked(checking, text))
+        running = Running.restore(
+            state["running"], checked, tables, lambda text: _rechecked(checking, text), self._limits
+        )
         lateness = {name: self._inputs.lateness(name) for name in self._inputs.schemas}
         self._checking = checking
         self._work = _Work(running, Waiting.restore(lateness, state["waiting"]), Clocks(checked.statements))
+
+
+def _limits(limits: object) -> Limits:
+    if limits is None:
+        return Limits()
+    if not isinstance(limits, Limits):
+        raise wrong("limits", "a foretell.Limits", limits)
+    return limits
 
 
 @dataclass(frozen=True)
@@ -389,6 +421,7 @@ class _Restoring:
         found = changes(engine._statements, now, retyped)
         if not found.carried and (found.fresh or found.dropped or found.streams):
             engine = Engine.__new__(Engine)
+            engine._limits = self.engine._limits
             engine._statements, engine._inputs, engine._tables = now, Inputs(now, time), tables
             engine._checking = engine._work = None
         else:

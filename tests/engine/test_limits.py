@@ -68,3 +68,31 @@ def test_wrong_limits_are_told(wrong: dict[str, object]) -> None:
     with pytest.raises(ft.InputError) as caught:
         Limits(**wrong)  # type: ignore[arg-type]
     assert caught.value.code == "wrong-limit"
+
+
+# ── in ft.Engine ──
+
+
+def test_the_engine_tells() -> None:
+    engine = ft.Engine("STREAM s (k STRING, v INT, time INT) TIME time;" + OPEN, limits=ft.Limits(lane=10))
+    found = engine.push("s", events(*((i, "x", 1) for i in range(20))))
+    assert found.notes == ("'m' in lane {'k': 'x'} is refused: more than 10 partial matches",)
+    assert engine.refused == (("m", {"k": "x"}),)
+    assert engine.partial_matches == 0
+    again = ft.Engine.restore(None, engine.snapshot(), limits=ft.Limits(lane=10))
+    assert again.refused == engine.refused
+    assert not again.push("s", events((30, "x", 1), (31, "x", 2)))
+    assert len(again.push("s", events((32, "y", 1), (33, "y", 2)))) == 1
+
+
+def test_what_is_dropped_is_counted() -> None:
+    text = "STREAM s (k STRING, v INT, time INT) TIME time;" + OPEN
+    engine = ft.Engine(text, limits=ft.Limits(lane=10, then="drop"))
+    engine.push("s", events(*((i, "x", 1) for i in range(20))))
+    assert engine.dropped_matches["m"] >= 10
+    assert engine.partial_matches <= 10
+
+
+def test_limits_of_another_kind_are_refused() -> None:
+    with pytest.raises(ft.InputError, match="limits"):
+        ft.Engine(OPEN, limits=10)  # type: ignore[arg-type]

@@ -367,7 +367,8 @@ class Stage:
         """All that a later batch needs, as arrays. Of the instances those up to the last that is in use or has a timer:
         by its serial number a timer knows whether it still is the same."""
         nodes, timers = int(self.counters[binding.NODES]), int(self.counters[binding.TIMERS])
-        size = 1 + int(max(self.in_use.max(initial=-1), self.timers[1][:timers].max(initial=-1)))
+        timed = self.timers[1][:timers].astype(np.int64)
+        size = 1 + int(max(self.in_use.max(initial=-1), timed.max(initial=-1)))
         free = self._free[: self.counters[binding.FREE]]
         return {
             "counters": self.counters,
@@ -402,7 +403,7 @@ class Stage:
             self.tables[Type(kind)].restore(table)
         self.ordinals.restore(state["ordinals"])
         self.kept_nodes, self.now = state["kept_nodes"], state["now"]
-        self.refused = dict.fromkeys(state["refused"])
+        self.refused = {(one[0], one[1]): None for one in state["refused"]}
 
     def _every(self, events: Events, lane: Ints) -> dict[Expression, NDArray[np.bool_]]:
         """Which events are the index-th of their lane that satisfy a step, by `a[i]` where nothing precedes it."""
