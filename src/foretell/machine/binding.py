@@ -24,15 +24,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from foretell.compiled import inlined, kernel
-from foretell.machine.evaluate import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I, holds, run_code
+from foretell.machine.evaluate import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I, compare_texts, holds, run_code
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Arrays: TypeAlias = tuple[Array, ...]
 
 # What an edge keeps of the event it binds.
-POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP = range(
-    13
-)
+(POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP,
+ MIN_TEXT, MAX_TEXT) = range(15)  # fmt: skip
 
 # The counters: free instances, next node, matches written, what ran out, the first of the instances this event made,
 # the most instances a lane has had, how many timers there are.
@@ -50,13 +49,13 @@ MOST = np.int64(2**63 - 1)
 @kernel
 def judge(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any, instance: int, stacks: Any) -> bool:
     """Any condition. The call costs more than most conditions do, so `true` spares it for the commonest."""
-    (ops, const_f, const_i, heap_offsets, heap_data) = code
+    (ops, const_f, const_i, heap_offsets, heap_data, heap_cases) = code
     (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
     (slot_f, slot_i, slot_null, _, _, _, _, parameter_row) = registers
     (stack_f, stack_i, stack_null) = stacks
     return holds(ops, start, stop, const_f, const_i, column_f, column_i, column_null, row, slot_f, slot_i, slot_null,
                  instance, parameter_f, parameter_i, parameter_null, parameter_row[instance],
-                 heap_offsets, heap_data, stack_f, stack_i, stack_null)
+                 heap_offsets, heap_data, heap_cases, stack_f, stack_i, stack_null)
 
 
 @inlined
@@ -89,7 +88,8 @@ def overflows(one: int, other: int) -> bool:
 
 
 @kernel
-def _aggregate(kind: int, slot: int, column: int, instance: int, row: int, batch: Any, registers: Any) -> None:
+def _aggregate(kind: int, slot: int, column: int, code: Any, instance: int, row: int, batch: Any,
+               registers: Any) -> None:
     """An aggregate one event further. It is null until something is known; null 2 marks one that does not fit."""
     (column_f, column_i, column_null, _, _, _) = batch
     (slot_f, slot_i, slot_null, _, _, _, _, _) = registers
@@ -108,6 +108,11 @@ def _aggregate(kind: int, slot: int, column: int, instance: int, row: int, batch
         value = column_i[column, row]
         if unknown or (value < slot_i[instance, slot] if kind == MIN_INT else value > slot_i[instance, slot]):
             slot_i[instance, slot] = value
+    elif kind in (MIN_TEXT, MAX_TEXT):
+        text = column_i[column, row]
+        order = 0 if unknown else compare_texts(text, slot_i[instance, slot], code[3], code[4])
+        if unknown or (order < 0 if kind == MIN_TEXT else order > 0):
+            slot_i[instance, slot] = text
     else:
         value_f = column_f[column, row]
         if unknown or (value_f < slot_f[instance, slot] if kind == MIN_FLOAT else value_f > slot_f[instance, slot]):
@@ -118,13 +123,13 @@ def _aggregate(kind: int, slot: int, column: int, instance: int, row: int, batch
 def _compute(slot: int, start: int, stop: int, is_float: int, code: Any, instance: int, row: int, batch: Any,
              registers: Any, stacks: Any) -> None:
     """The value of an expression into a slot."""
-    (ops, const_f, const_i, heap_offsets, heap_data) = code
+    (ops, const_f, const_i, heap_offsets, heap_data, heap_cases) = code
     (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
     (slot_f, slot_i, slot_null, _, _, _, _, parameter_row) = registers
     (stack_f, stack_i, stack_null) = stacks
     run_code(ops, start, stop, const_f, const_i, column_f, column_i, column_null, row, slot_f, slot_i, slot_null,
              instance, parameter_f, parameter_i, parameter_null, parameter_row[instance],
-             heap_offsets, heap_data, stack_f, stack_i, stack_null)
+             heap_offsets, heap_data, heap_cases, stack_f, stack_i, stack_null)
     slot_null[instance, slot] = stack_null[0]
     if is_float:
         slot_f[instance, slot] = stack_f[0]
@@ -178,7 +183,7 @@ def keep(first: int, stop: int, updates: Any, code: Any, instance: int, row: int
         elif kind == RUN:
             _compute(slot, argument, update_stop[u], update_float[u], code, instance, row, batch, registers, stacks)
         else:
-            _aggregate(kind, slot, argument, instance, row, batch, registers)
+            _aggregate(kind, slot, argument, code, instance, row, batch, registers)
 
 
 @inlined

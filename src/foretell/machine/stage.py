@@ -218,7 +218,7 @@ class Stage:
         code = machine.code.code
         depth = max(1, code.depth)
         return (
-            (code.ops, code.constants_f, code.constants_i, self.strings.offsets, self.strings.data),
+            (code.ops, code.constants_f, code.constants_i, *self.strings.heap(cases=code.recases)),
             (piece.lane, events.time.values, events.start.values, predicates, rows),
             (columns.view(np.float64), columns, nulls, *self._parameter_words()),
             (np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8)),

@@ -15,9 +15,8 @@ import numpy as np
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.printer import expression_text
 from foretell.plan import automaton as machine
-from foretell.plan.bytecode import Code, Op, Operand, UncompilableError, compile_expression, link
+from foretell.plan.bytecode import Code, Op, Operand, compile_expression, link
 from foretell.plan.conditions import binds, has_parameter, is_of_another, is_relative, is_static
 from foretell.plan.program import Program, UnsupportedError
 from foretell.plan.registers import (
@@ -36,9 +35,8 @@ from foretell.plan.terms import Both, Done, Leaf, Link, Term, Wait, begun, moves
 
 # The kernels' numbers (their modules may import nothing of ours, so they stand twice).
 NEXT, ANY, WHERE = 0, 1, 2
-POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP = range(
-    13
-)
+(POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP,
+ MIN_TEXT, MAX_TEXT) = range(15)  # fmt: skip
 
 NO_CODE = 0
 
@@ -219,8 +217,7 @@ class _Lowering:
                 for register in registers_of(node):
                     expression = register.expression
                     kind = Type.INT if register.kind in ("count", "known") else self.registers.event_type(expression)  # type: ignore[arg-type]
-                    if kind is not Type.STRING:
-                        found[register] = kind
+                    found[register] = kind
         return found
 
     # ── states ──
@@ -386,10 +383,7 @@ class _Lowering:
                 reads.add(found.index)
             return found
 
-        try:
-            code = compile_expression(view.spelled(expression), operand, self.numbers.code_of)
-        except UncompilableError as error:
-            raise UnsupportedError(f"'{expression_text(error.expression)}' in a condition") from None
+        code = compile_expression(view.spelled(expression), operand, self.numbers.code_of)
         return self.numbers.coded(code, frozenset(reads))
 
     # ── edges ──
@@ -534,17 +528,12 @@ class _Lowering:
         if register.kind == "known":
             return COUNT_KNOWN
         kind = self.registers.types[register]
-        if kind is Type.STRING:
-            raise UnsupportedError(f"{register.kind} of strings")
-        floats = kind is Type.FLOAT
-        return {
-            ("sum", False): SUM_INT,
-            ("sum", True): SUM_FLOAT,
-            ("min", False): MIN_INT,
-            ("min", True): MIN_FLOAT,
-            ("max", False): MAX_INT,
-            ("max", True): MAX_FLOAT,
-        }[register.kind, floats]
+        of_ints = {"sum": SUM_INT, "min": MIN_INT, "max": MAX_INT}
+        of_type = {
+            Type.FLOAT: {"sum": SUM_FLOAT, "min": MIN_FLOAT, "max": MAX_FLOAT},
+            Type.STRING: {"min": MIN_TEXT, "max": MAX_TEXT},
+        }
+        return of_type.get(kind, of_ints)[register.kind]
 
 
 def registers_of(aggregate: tree.Aggregate) -> tuple[Register, ...]:
