@@ -170,11 +170,12 @@ def keep(first: int, stop: int, updates: Any, code: Any, instance: int, row: int
                 slot_f[instance, slot] = total
                 slot_null[instance, slot] = 0 if np.isfinite(total) else 2
         elif kind == GAP:
-            # The gap of a negation, from the event before to this one, as two nodes that are no events.
+            # The gap of a negation, or what a[i] counts in, from the event before to this one, as two nodes that are
+            # no events. -1: nothing is bound before.
             node = counters[NODES]
             counters[NODES] = node + 2
             node_parent[node] = chain[instance]
-            node_position[node] = slot_i[instance, slot]
+            node_position[node] = -1 if slot_null[instance, slot] else slot_i[instance, slot]
             node_step[node] = -2 * argument - 1
             node_parent[node + 1] = node
             node_position[node + 1] = position

@@ -69,7 +69,8 @@ class Fed:
         for group in self.groups:
             oldest += [self._window(m, now) for m in group.members.values() if m.program.leading]
         limit = min((o for o in oldest if o is not None), default=self.feed.positions)
-        self.feed.forget(limit)
+        remembers = any(m.program.remembers for group in self.groups for m in group.members.values())
+        self.feed.forget(0 if remembers else limit)
         for group in self.groups:
             for member in group.members.values():
                 member.forget(limit)

@@ -13,13 +13,13 @@ from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings, may_be_null, no_nulls
 from foretell.filter.predicates import Events, answers
 from foretell.filter.selection import Selection
-from foretell.language.tree import Expression
+from foretell.language.tree import Expression, Literal, Moment, Parameter
 from foretell.machine import binding, instances, strict
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.ordinals import Ordinals
 from foretell.plan.program import Machine
-from foretell.plan.registers import AnyOf, Every, Hashed, Known, Selected, Start
+from foretell.plan.registers import AnyOf, Every, Hashed, Known, Selected, Start, mapped
 
 Ints = NDArray[np.int64]
 Arrays = tuple[NDArray[Any], ...]
@@ -329,16 +329,33 @@ class Stage:
         return {every: self._is_every(number, every, events, lane) for number, every in enumerate(asked)}
 
     def _is_every(self, number: int, every: Every, events: Events, lane: Ints) -> NDArray[np.bool_]:
-        values = [events.worth(expression, self.strings) for expression in every.binders]
+        values = [events.worth(self._with_row(expression), self.strings) for expression in every.binders]
         satisfied = np.ones(len(events), np.bool_)
         for condition in every.conditions:
-            satisfied &= events.true(condition, self.strings)
+            satisfied &= events.true(self._with_row(condition), self.strings)
         for value in values:
             satisfied &= ~value.nulls
         # Each binding of the step's variables is counted by itself, as each is a match of its own.
         found = self.ordinals.of(number, lane[satisfied], [value.values[satisfied] for value in values])
         satisfied[satisfied] = found % every.index == 0
         return satisfied
+
+    def _with_row(self, expression: Expression) -> Expression:
+        """The expression with the values of the row of the FOR EACH table."""
+        if not isinstance(expression, Parameter):
+            return mapped(expression, self._with_row)
+        column = self.parameters[expression.name]
+        value = column.values[0].item()
+        if column.nulls[0]:
+            return Literal(None)
+        match column.kind:
+            case Type.STRING:
+                return Literal(self.strings.text(value))
+            case Type.TIMESTAMP:
+                return Moment(value)
+            case Type.BOOL:
+                return Literal(bool(value))
+        return Literal(value)
 
 
 def _everies(predicates: tuple[tuple[Expression, ...], ...]) -> Iterator[Every]:

@@ -70,7 +70,7 @@ class Subscription:
         """What is told of the matches that a batch brought, and of those that time settles by now."""
         if self.since:
             found = found.only(found.first >= self.since)
-        matches = Matches(self.program, self.feed.history, self.strings, found, self.parameters)
+        matches = Matches(self.program, self.feed.history, self.strings, found, self.parameters, since=self.since)
         told = self._told(finished(matches), order)
         if self.row_ids is not None:
             return replace(told, selected=found_rows(told), row_ids=self.row_ids)
