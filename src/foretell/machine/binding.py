@@ -10,7 +10,7 @@ All is flat arrays; nothing is allocated here. Arrays that go together travel as
 | events | lane, end time, start time, flags of the predicates, rows of the template that begin with it |
 | batch | columns as floats, as integers, nulls; parameters likewise |
 | pool | of each instance: state, next in its list, lane, list, when it began, first position, is it over, serial; free |
-| lanes | first instance of each list and state; how many in all, how many may be; newest of the instant, its time |
+| lanes | first instance of each list and state; how many in all, how many may be; time of the instant |
 | registers | slots as floats, as integers, nulls; chain; nodes: parent, position, step; row of a FOR EACH table |
 | timers | a heap of what waits for its window to pass: until when, instance, its serial |
 | output | of each match: state, lane, row of its last event, first position, chain, template rows, slots, nulls |

@@ -39,8 +39,12 @@ from foretell.machine.binding import (
 # How a state waits for its next event.
 NEXT, ANY, WHERE = 0, 1, 2
 
-# What has become of an instance: it goes on; it ends with the present instant; it is done and only stands in its list.
-ALIVE, ENDING, DEAD = 0, 1, 2
+# What has become of an instance: it goes on; it is done and only stands in its list.
+ALIVE, DEAD = 0, 1
+
+# The mark of a thread where events are simultaneous. It may wait on; it must be bound in the present instant, or the
+# instance ends with it; it began in the present instant, and sees nothing of it.
+AWAKE, ENDING, ASLEEP = 0, 1, 2
 
 # fmt: off
 
@@ -102,7 +106,7 @@ def _release(instance: int, pool: Any, lanes: Any, counters: Array) -> None:
 def _admit(fresh: int, program: Any, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
     """Puts new instances into the lists of their states."""
     (state, following, in_lane, in_list, _, _, _, _, _) = pool
-    (heads, lane_length, _, _, _) = lanes
+    (heads, lane_length, _, _) = lanes
     state_key_slot = program[23]
     while fresh != -1:
         next_fresh = following[fresh]
@@ -120,15 +124,19 @@ def _admit(fresh: int, program: Any, pool: Any, lanes: Any, registers: Any, coun
 
 @kernel
 def settle(lane: int, program: Any, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
-    """Ends an instant of simultaneous events in a lane: what it ended goes, what it made may be seen."""
+    """Ends an instant of simultaneous events in a lane: what it ended goes, what it made wakes up."""
     (_, following, _, _, _, _, over, _, _) = pool
-    (heads, _, _, new_head, _) = lanes
+    heads, state_thread, thread_mark, slot_i = lanes[0], program[0], program[26], registers[1]
     for here in range(heads.shape[1]):
         previous = -1
         instance = heads[lane, here]
         while instance != -1:
             next_instance = following[instance]
-            if over[instance] != ALIVE:
+            ends = over[instance] == DEAD
+            for thread in range(state_thread[here], state_thread[here + 1]):
+                ends |= slot_i[instance, thread_mark[thread]] == ENDING
+                slot_i[instance, thread_mark[thread]] = AWAKE
+            if ends:
                 if previous == -1:
                     heads[lane, here] = next_instance
                 else:
@@ -137,8 +145,6 @@ def settle(lane: int, program: Any, pool: Any, lanes: Any, registers: Any, count
             else:
                 previous = instance
             instance = next_instance
-    _admit(new_head[lane], program, pool, lanes, registers, counters)
-    new_head[lane] = -1
 
 
 @inlined
@@ -181,10 +187,10 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
     (state_thread, thread_kind, thread_predicate, thread_code, thread_negation, negation_predicate, negation_code,
      state_edge, edge_thread, edge_predicate, edge_code, edge_update, edge_target, state_within, state_accept,
      state_waits, start_edge, state_tick, tick_slot, tick_predicate, tick_code, state_touch, state_key, _,
-     finals, begins) = program
+     finals, begins, thread_mark, tick_mark) = program
     (event_lane, event_time, event_start, predicates, event_rows) = events
     (state, following, _, _, began, first_position, over, _, _) = pool
-    (heads, lane_length, lane_limit, new_head, lane_time) = lanes
+    (heads, lane_length, lane_limit, lane_time) = lanes
     (_, slot_i, slot_null, _, _, _, _, _) = registers
     moving, beginning, nodes = fan
     for row in range(first, stop):
@@ -226,6 +232,8 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                     if in_time:
                         for tick in range(state_tick[here], state_tick[here + 1]):
                             predicate = tick_predicate[tick]
+                            if simultaneous and tick_mark[tick] >= 0 and slot_i[instance, tick_mark[tick]] == ASLEEP:
+                                continue
                             if (predicate < 0 or predicates[predicate, row]) and judge(
                                 tick_code[tick, 0], tick_code[tick, 1], code, batch, row, registers, instance, stacks
                             ):
@@ -238,6 +246,9 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                         for thread in range(first_thread, stop_thread):
                             bit = 1 << (thread - first_thread)
                             kind = thread_kind[thread]
+                            if simultaneous and slot_i[instance, thread_mark[thread]] == ASLEEP:
+                                passes |= bit
+                                continue
                             if kind == NEXT:
                                 permits |= bit
                                 continue
@@ -260,6 +271,12 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                                 ):
                                     passes &= ~bit
                                     break
+                        if simultaneous and passes != everyone:
+                            # What does not pass ends with the instant, of which other events may still be bound.
+                            for thread in range(first_thread, stop_thread):
+                                if not passes & (1 << (thread - first_thread)):
+                                    slot_i[instance, thread_mark[thread]] = ENDING
+                            passes = everyone
                         stays = passes == everyone
                         chosen = -1  # the last edge that holds; the instance moves along it if it does not stay
                         for edge in range(first_edge, stop_edge):
@@ -284,15 +301,12 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                                       pool, registers, timers, output, counters, stacks)
                             chosen = edge
                         if chosen >= 0:
-                            gone = _take(chosen, instance, not stays and not simultaneous, lane, row, position,
-                                         program, updates, code, batch, pool, registers, timers, output, counters,
-                                         stacks)
+                            gone = _take(chosen, instance, not stays, lane, row, position, program, updates, code,
+                                         batch, pool, registers, timers, output, counters, stacks)
                     if gone:
                         # It stands among the new ones now, which count when they are admitted.
                         lane_length[lane] -= 1
-                    if stays or (simultaneous and in_time):
-                        if not stays:
-                            over[instance] = ENDING  # other events of this instant may still be bound
+                    if stays:
                         previous = instance
                     else:
                         if previous == -1:
@@ -328,14 +342,7 @@ def run_events(first: int, stop: int, base: int, simultaneous: bool, fan: tuple[
                     _wait(event_start[row] + state_within[there], target, pool, timers, counters)
 
         if counters[FRESH] != -1:
-            if simultaneous:
-                last = counters[FRESH]
-                while following[last] != -1:
-                    last = following[last]
-                following[last] = new_head[lane]
-                new_head[lane] = counters[FRESH]
-            else:
-                _admit(counters[FRESH], program, pool, lanes, registers, counters)
+            _admit(counters[FRESH], program, pool, lanes, registers, counters)
             if lane_length[lane] > lane_limit[lane]:
                 counters[FRESH] = lane
                 counters[FULL] = FULL_LANE
@@ -349,7 +356,7 @@ def pass_time(now: Any, simultaneous: bool, program: Any, pool: Any, lanes: Any,
     """Lets time pass: what waited for its window to pass is a match. False where there is no room for one more."""
     (state, _, in_lane, _, _, first_position, over, serial, _) = pool
     (due, whom, serials) = timers
-    (_, _, _, _, lane_time) = lanes
+    lane_time = lanes[3]
     while counters[TIMERS] > 0 and due[0] < now:
         instance = whom[0]
         if serial[instance] == serials[0] and over[instance] != DEAD:

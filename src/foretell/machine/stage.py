@@ -98,14 +98,13 @@ class Stage:
         return np.zeros((size, -(-width // 8) * 8), np.int64), np.ones((size, self.machine.slots), np.uint8)
 
     def _new_lanes(self, count: int) -> Arrays:
-        """The first instance at each state; how many in all and how many may be; the newest of an instant; its time."""
+        """The first instance at each state; how many in all and how many may be; the time of the instant."""
         never = -np.inf if self._time is np.float64 else np.iinfo(np.int64).min
         lists = 1 if self.machine.strict else max(1, self.machine.states)
         return (
             np.full((count, lists), -1, np.int32),
             np.zeros(count, np.int32),
             np.full(count, self.lane_limit, np.int64),
-            np.full(count if self.machine.simultaneous else 1, -1, np.int32),
             np.full(count if self.machine.simultaneous else 1, never, self._time),
         )
 

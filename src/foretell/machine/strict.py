@@ -19,10 +19,10 @@ def run_strict(first: int, stop: int, base: int, fan: tuple[int, int, int], prog
                counters: Array, stacks: Any) -> int:
     """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See run_events."""
     (_, _, _, _, _, _, _, state_edge, _, edge_predicate, edge_code, edge_update, edge_target, state_within,
-     state_accept, _, start_edge, _, _, _, _, _, _, _, finals, begins) = program
+     state_accept, _, start_edge, _, _, _, _, _, _, _, finals, begins, _, _) = program
     (event_lane, event_time, event_start, predicates, event_rows) = events
     (state, following, _, _, began, first_position, _, _, free) = pool
-    (heads, lane_length, lane_limit, _, _) = lanes
+    (heads, lane_length, lane_limit, _) = lanes
     moving, beginning, nodes = fan
     for row in range(first, stop):
         lane = event_lane[row]

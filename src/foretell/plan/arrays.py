@@ -15,6 +15,7 @@
 | 22, 23 | state | the column and the slot by which its instances are found |
 | 24 | | the slots that finished matches are asked for |
 | 25 | | the predicate without which no match begins |
+| 26, 27 | thread, tick | the slot of its mark |
 
 -1 stands for none.
 """
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.bytecode import Linked, link
-from foretell.plan.lowering import CHAINED, GAP, NEXT, NO_CODE, RUN, WHERE, Judged, Update, Waiting
+from foretell.plan.lowering import CHAINED, GAP, NEXT, NO_CODE, NO_MARK, RUN, WHERE, Judged, Update, Waiting
 from foretell.plan.program import Machine
 from foretell.plan.registers import AnyOf
 
@@ -190,6 +191,8 @@ class _Flat:
             _ints(-1 if k is None else k.slot for k in keys),
             _ints(self.shared.finals),
             self._any_of(self.edges[i].judged for i in starting),
+            _ints(t.mark for s in states for t in s.waiting.threads),
+            _ints(t.mark for t in ticks),
         )
 
     def _updates(self, kept: list[list[Update]], linked: Linked) -> tuple[Ints, ...]:
@@ -237,6 +240,7 @@ class _Flat:
         judged = [t.where for t in waiting.threads] + [n for t in waiting.threads for n in t.absent]
         judged += [t.counted for t in waiting.ticks]
         found = {slot for j in judged for slot in reads[j.code]} | {t.slot for t in waiting.ticks}
+        found |= {t.mark for t in waiting.threads if t.mark != NO_MARK}
         if waiting.key is not None:
             found.add(waiting.key.slot)
         if waiting.final or waiting.waits:

@@ -19,7 +19,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.plan import automaton as machine
 from foretell.plan.bytecode import Code, Op, Operand, compile_expression, link
 from foretell.plan.conditions import bound_by, has_parameter, is_of_another, is_relative, is_static
-from foretell.plan.program import Program, UnsupportedError
+from foretell.plan.program import Program
 from foretell.plan.registers import (
     BEGAN,
     Every,
@@ -41,6 +41,13 @@ NEXT, ANY, WHERE = 0, 1, 2
  MIN_TEXT, MAX_TEXT) = range(15)  # fmt: skip
 
 NO_CODE = 0
+NO_MARK = -1
+
+#: The mark of a wait that begins: it sees nothing of the present instant (see machine.instances).
+ASLEEP = 2
+
+#: Registers that are not written for being of the step that an event is bound to.
+_ELSEWHERE = ("variable", "bucket of variable", "leading", "ticks", "where", "mark")
 
 #: In place of a slot: the chain of the events of repeated steps.
 CHAINED = -1
@@ -67,17 +74,25 @@ class Judged:
 
 @dataclass(frozen=True)
 class Thread:
-    """An operator under which a state waits: it must let an event pass that is not bound under it."""
+    """An operator under which a state waits: it must let an event pass that is not bound under it.
+
+    Where ties are simultaneous, `mark` is the slot that says whether it sleeps until the instant is over, or ends with
+    the instant.
+    """
 
     kind: int
     where: Judged
     absent: tuple[Judged, ...]
+    mark: int = NO_MARK
 
 
 @dataclass(frozen=True)
 class Tick:
+    """What is counted in a slot, unless its thread sleeps."""
+
     slot: int
     counted: Judged
+    mark: int = NO_MARK
 
 
 @dataclass(frozen=True)
@@ -182,8 +197,6 @@ class _Lowering:
         self.counted_late = dict.fromkeys(late)
         for leaf in self.counted_late:
             self._defer(leaf.step)
-        if subscription.simultaneous and any(isinstance(n, tree.Conjunction) for n in subscription.pattern.walk()):
-            raise UnsupportedError("TIES SIMULTANEOUS with &")
 
     def lowered(self) -> Lowered:
         finals = self._finals()
@@ -236,11 +249,11 @@ class _Lowering:
         term = state.term
         if isinstance(term, Done) and not term.trailing:
             return Waiting((), final=True)
-        threads_ = tuple(self._thread(link_, state, view) for link_, view in self._links(state))
+        threads_ = tuple(self._thread(name, link_, state, view) for name, link_, view in self._links(state))
         ticks = tuple(self._ticking(state))
         return Waiting(threads_, ticks, self._key(number, state, ticks), waits=isinstance(term, Done))
 
-    def _thread(self, link_: Link, state: machine.State, view: Viewpoint) -> Thread:
+    def _thread(self, name: str, link_: Link, state: machine.State, view: Viewpoint) -> Thread:
         """Each link must let an event pass, unless the event is bound under it."""
         kind, where = ANY, Judged()
         match link_.operator:
@@ -255,7 +268,13 @@ class _Lowering:
                 self._defer(step)
             else:
                 absent.append(self._split(self.subscription.steps[step].conditions, self._absent_view(step, state)))
-        return Thread(kind, where, tuple(absent))
+        return Thread(kind, where, tuple(absent), self._mark(name))
+
+    def _mark(self, name: str) -> int:
+        """The slot of a thread's mark."""
+        if not self.subscription.simultaneous:
+            return NO_MARK
+        return self.registers.register(Register("mark", name), Type.INT)
 
     def _operator_view(self, state: machine.State, wait: Wait, around: tuple[Both, ...]) -> Viewpoint:
         """How a θ sees things: beside `&` only what is bound in its own thread, and before the conjunction."""
@@ -279,17 +298,19 @@ class _Lowering:
             step = self.subscription.steps[leaf.step]
             view = Viewpoint(self.registers, leaf.step, leaf.step, state.bound)
             slot = self.registers.register(Register("ticks", leaf.step), Type.INT)
-            yield Tick(slot, self._split(step.counted, view))
+            mine = (wait.name for wait, _ in waits(state.term) if any(o.leaf == leaf for o in wait.options))
+            mark = next(map(self._mark, mine), NO_MARK)  # a side of & that has not begun does not sleep
+            yield Tick(slot, self._split(step.counted, view), mark)
 
-    def _links(self, state: machine.State) -> list[tuple[Link, Viewpoint]]:
-        """The links of a state's threads, and from where their θ are judged.
+    def _links(self, state: machine.State) -> list[tuple[str, Link, Viewpoint]]:
+        """A state's threads: their names, their links, and from where their θ are judged.
 
         A state that is done but for a negation waits for its window to pass.
         """
         if isinstance(state.term, Done) and state.term.trailing:
             view = Viewpoint(self.registers, None, None, state.bound)
-            return [(Link(tree.Later(), state.term.trailing), view)]
-        return [(wait.link, self._operator_view(state, wait, around)) for wait, around in waits(state.term)]
+            return [("", Link(tree.Later(), state.term.trailing), view)]
+        return [(wait.name, wait.link, self._operator_view(state, wait, around)) for wait, around in waits(state.term)]
 
     def _is_deferred(self, step: str, state: machine.State) -> bool:
         """Whether a negated step names what may be bound only after the gap.
@@ -343,7 +364,7 @@ class _Lowering:
             return None
         wanted: list[dict[tuple[tree.Expression, Register], None]] = []
         links = self._links(state)
-        for link_, view in links:
+        for _, link_, view in links:
             if isinstance(link_.operator, tree.Next):
                 return None
             if isinstance(link_.operator, tree.FirstWhere):
@@ -354,7 +375,7 @@ class _Lowering:
                     conditions = self.subscription.steps[step].conditions
                     wanted.append(self._equalities(conditions, self._absent_view(step, state)))
         for edge in self.automaton.leaving(number):
-            if edge.thread < 0 or not isinstance(links[edge.thread][0].operator, tree.FirstWhere):
+            if edge.thread < 0 or not isinstance(links[edge.thread][1].operator, tree.FirstWhere):
                 view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, state.bound, dict(edge.binding))
                 own = [c.expression for c in edge.judged if c.owner == edge.leaf.step]
                 own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
@@ -519,10 +540,14 @@ class _Lowering:
         updates += [Update(GAP, numbers[Register("where", gap)], deferred.index(gap)) for gap in self._gaps(edge)]
         updates += [Update(POSITION, numbers[Register("leading", absent)], 0) for absent in edge.leading]
         following = self._begun(edge)
+        if self.subscription.simultaneous:
+            names = [wait.name for wait in following] or [""]
+            marks = [numbers[Register("mark", one)] for one in names if Register("mark", one) in numbers]
+            updates += [Update(RUN, mark, 0, self._constant(ASLEEP)) for mark in marks]
         for wait in following:
             counted = {o.leaf: None for o in wait.options if o.leaf.index and o.leaf.counted_here}
             ticking = [leaf.step for leaf in counted if leaf not in self.counted_late]
-            updates += [Update(RUN, numbers[Register("ticks", one)], 0, self._null()) for one in ticking]
+            updates += [Update(RUN, numbers[Register("ticks", one)], 0, self._constant(None)) for one in ticking]
             looking = [one for one in wait.link.absent if one in deferred]
             looking += [leaf.step for leaf in counted if leaf in self.counted_late]
             updates += [Update(POSITION, numbers[Register("where", one)], 0) for one in looking]
@@ -539,9 +564,9 @@ class _Lowering:
         source = None if edge.source is None else self.automaton.states[edge.source].term
         return begun(source, edge.thread, self.automaton.states[edge.target].term)
 
-    def _null(self) -> int:
-        """The code of NULL."""
-        code = compile_expression(tree.Literal(None), lambda _: None, self.numbers.code_of)
+    def _constant(self, value: int | None) -> int:
+        """The code of a constant."""
+        code = compile_expression(tree.Literal(value), lambda _: None, self.numbers.code_of)
         return self.numbers.coded(code, frozenset())
 
     def _gaps(self, edge: machine.Edge) -> list[str]:
@@ -565,7 +590,7 @@ class _Lowering:
             steps = self.sides.get(register, frozenset({step}) | before)
             begins = step in steps and not before & steps
             return Update(SET, slot, self.registers.column(Start())) if begins else None
-        if register.step != step or register.kind in ("variable", "bucket of variable", "leading", "ticks", "where"):
+        if register.step != step or register.kind in _ELSEWHERE:
             return None
         if register.kind == "position":
             return Update(POSITION, slot, 0)
