@@ -246,7 +246,11 @@ class Maker:
             "at > TIMESTAMP '2024-05-01T00:00:04'",
             f"coalesce(v, w, 1) >= {number}",
             f"v * 2 - {number} < w + 1",
-            *([f"v >= :{self.pick('lo', 'hi')}", "w < :hi", "upper(g) = upper(:name)", "contains(n, :name)"] if self.table else []),
+            *(
+                [f"v >= :{self.pick('lo', 'hi')}", "w < :hi", "upper(g) = upper(:name)", "contains(n, :name)"]
+                if self.table
+                else []
+            ),
         )
 
     def kind(self) -> str:
