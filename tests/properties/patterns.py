@@ -109,7 +109,7 @@ class Maker:
     def pattern(self, depth: int, *, repeated: bool = False, edge: bool = False) -> Node:
         forms = ["step"] * (1 if depth == 4 else 3)
         if depth and len(self.free) > 25:
-            forms += ["sequence"] * 4 + ["repeat"] * 2 + ["all", "any"]
+            forms += ["sequence"] * 4 + ["repeat"] * 2 + ["all"] * 2 + ["any"]
         match self.pick(*forms):
             case "sequence":
                 return self.sequence(depth, repeated=repeated, edge=edge)
@@ -124,7 +124,7 @@ class Maker:
             case "any":
                 parts = [self.pattern(depth - 1, repeated=repeated, edge=edge) for _ in range(self.number(2, 3))]
                 return Node("any", tuple(parts))
-        if self.maybe(6) and not repeated:
+        if self.maybe(9) and not repeated:
             name = self.named()
             self.steps[name].numbered = True
             return Node("numbered", name=name, quantifier=f"[{self.number(1, 3)}]")
@@ -246,7 +246,11 @@ class Maker:
             "at > TIMESTAMP '2024-05-01T00:00:04'",
             f"coalesce(v, w, 1) >= {number}",
             f"v * 2 - {number} < w + 1",
-            *([f"v >= :{self.pick('lo', 'hi')}", "w < :hi", "g = :name", "contains(n, :name)"] if self.table else []),
+            *(
+                [f"v >= :{self.pick('lo', 'hi')}", "w < :hi", "upper(g) = upper(:name)", "contains(n, :name)"]
+                if self.table
+                else []
+            ),
         )
 
     def kind(self) -> str:
@@ -278,6 +282,7 @@ class Maker:
             f"n {sign} {x}.n",
             f"contains(n, {x}.n)",
             f"n LIKE {x}.n",
+            f"lower(n) = {self.pick('lower', 'upper')}(coalesce({x}.n, {y}.n, 'Abc'))",
             f"coalesce({x}.v, 1) {sign} v",
             f"{x}.v IS NULL OR v {sign} {x}.v",
             f"{x}.v IS NOT NULL",
@@ -308,12 +313,14 @@ class Maker:
                 f"{self.pick('min', 'max')}({some}.{self.pick('v', 'w')}) {sign} v",
                 f"coalesce(max({some}.at), at) {sign} at",
                 f"v {sign} sum({some}.v) OR count({some}) = 0",
-                f"{self.pick('min', 'max')}({some}.n) <= n" if self.maybe(20) else f"count({some}) < 2",
+                f"{self.pick('min', 'max')}({some}.n) {sign} n",
+                f"{self.pick('lower', 'upper')}(max({some}.n)) {self.pick('=', '<>')} lower(n)",
             ]
         bound = [v for v, steps in self.variables.items() if own or set(steps) & set(self.before)]
         if bound:
             variable = self.pick(*bound)
-            options += [f"v {sign} ${variable}" if variable != "k" else f"kind <> ${variable}"] * 4
+            options += [f"v {sign} ${variable}" if variable != "k" else f"kind {self.pick('<>', '<')} ${variable}"] * 4
+            options += [f"upper(kind) <> upper(${variable})"] if variable == "k" else []
         return self.pick(*options)
 
     def binder(self, own: str) -> str:
@@ -477,7 +484,7 @@ def moment(now: float, time: str) -> Any:
 def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
     """A program of one to three statements, with its input."""
     time = chance.pick("INT", "INT", "FLOAT", "TIMESTAMP")
-    second, ties = chance.maybe(25), " TIES SIMULTANEOUS" if chance.maybe(15) else ""
+    second, ties = chance.maybe(25), " TIES SIMULTANEOUS" if chance.maybe(20) else ""
     streams, declarations = {}, []
     left = most_events
     for name in ["s", "u"] if second else ["s"]:

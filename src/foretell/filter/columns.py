@@ -81,6 +81,8 @@ class Strings:
         self._offsets = np.zeros(64, np.int64)
         self._lengths = np.zeros(64, np.int64)
         self._data = np.zeros(1024, np.uint8)
+        self._cases = np.zeros((64, 2), np.int64)
+        self._cased = 0
         self.code("")
         for text in texts:
             self.code(text)
@@ -112,6 +114,18 @@ class Strings:
     def lengths(self) -> Ints:
         """The length of each string in code points."""
         return self._lengths[: len(self)]
+
+    def heap(self, *, cases: bool) -> tuple[Ints, NDArray[np.uint8], Ints]:
+        """What the kernel reads: offsets and data; and, where it asks for `cases`, each string's lower and upper case.
+
+        The kernel cannot make strings, so whatever it may ask for has a code beforehand.
+        """
+        while cases and self._cased < len(self):
+            text = self._texts[self._cased]
+            self._cases = _roomy(self._cases, self._cased + 1)
+            self._cases[self._cased] = self.code(text.lower()), self.code(text.upper())
+            self._cased += 1
+        return self.offsets, self.data, self._cases
 
     def state(self) -> list[str]:
         """What `restore` makes the same dictionary of."""
@@ -152,7 +166,7 @@ def _roomy(array: NDArray[Any], wanted: int) -> NDArray[Any]:
     """The array, or a larger one that begins with it: it doubles, so that growing costs little on average."""
     if wanted <= len(array):
         return array
-    larger = np.zeros(max(wanted, 2 * len(array)), array.dtype)
+    larger = np.zeros((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
 

@@ -132,7 +132,7 @@ class Arrivals:
                 self._windowed,
                 self._within,
                 self.plan.arrays,
-                (code.ops, code.constants_f, code.constants_i, self.strings.offsets, self.strings.data),
+                (code.ops, code.constants_f, code.constants_i, *self.strings.heap(cases=code.recases)),
                 batch.events,
                 (batch.words.view(np.float64), batch.words, batch.nulls),
                 parameters,

@@ -50,13 +50,14 @@ IDLE = -1  # no walk was interrupted
 
 @kernel
 def _judge(start: int, stop: int, code: Any, values: Any, row: int, slots: Any, parameters: Any, stacks: Any) -> bool:
-    (ops, const_f, const_i, heap_offsets, heap_data) = code
+    (ops, const_f, const_i, heap_offsets, heap_data, heap_cases) = code
     (value_f, value_i, value_null) = values
     (slot_f, slot_i, slot_null) = slots
     (parameter_f, parameter_i, parameter_null) = parameters
     (stack_f, stack_i, stack_null) = stacks
     return holds(ops, start, stop, const_f, const_i, value_f, value_i, value_null, row, slot_f, slot_i, slot_null, 0,
-                 parameter_f, parameter_i, parameter_null, 0, heap_offsets, heap_data, stack_f, stack_i, stack_null)
+                 parameter_f, parameter_i, parameter_null, 0, heap_offsets, heap_data, heap_cases, stack_f, stack_i,
+                 stack_null)
 
 
 @inlined

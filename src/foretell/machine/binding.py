@@ -9,7 +9,7 @@ All is flat arrays; nothing is allocated here. Arrays that go together travel as
 | events | lane, end time, start time, flags of the predicates, rows of the template that begin with it |
 | batch | columns as floats, as integers, nulls; parameters likewise |
 | pool | a row of cells for each instance, see below; the same as times; free instances |
-| lanes | first instance of each list and state; how many in all, how many may be; newest of the instant, its time |
+| lanes | first instance of each list and state; how many in all, how many may be; time of the instant |
 | registers | the cells as floats, as integers, which of them are NULL; nodes: parent, position, step |
 | timers | a heap of what waits for its window to pass: until when, instance, its serial |
 | output | of each match: first position, template rows, state, lane, row of its last event, chain, slots, nulls |
@@ -27,15 +27,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from foretell.compiled import inlined, kernel
-from foretell.machine.evaluate import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I, holds, run_code
+from foretell.machine.evaluate import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I, compare_texts, holds, run_code
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Arrays: TypeAlias = tuple[Array, ...]
 
 # What an edge keeps of the event it binds.
-POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP = range(
-    13
-)
+(POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP,
+ MIN_TEXT, MAX_TEXT) = range(15)  # fmt: skip
 
 # The counters: free instances, next node, matches written, what ran out, the first of the instances this event made,
 # the most instances a lane has had, how many timers there are.
@@ -68,13 +67,13 @@ PREDICATE, CODE, CODE_STOP, UPDATES, UPDATES_STOP, TARGET, FINAL, THREAD = range
 @kernel
 def judge(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any, instance: int, stacks: Any) -> bool:
     """Any condition. The call costs more than most conditions do, so `true` spares it for the commonest."""
-    (ops, const_f, const_i, heap_offsets, heap_data) = code
+    (ops, const_f, const_i, heap_offsets, heap_data, heap_cases) = code
     (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
     (slot_f, slot_i, slot_null, _, _, _) = registers
     (stack_f, stack_i, stack_null) = stacks
     return holds(ops, start, stop, const_f, const_i, column_f, column_i, column_null, row, slot_f, slot_i, slot_null,
                  instance, parameter_f, parameter_i, parameter_null, slot_i[instance, ROWS],
-                 heap_offsets, heap_data, stack_f, stack_i, stack_null)
+                 heap_offsets, heap_data, heap_cases, stack_f, stack_i, stack_null)
 
 
 @inlined
@@ -117,7 +116,8 @@ def overflows(one: int, other: int) -> bool:
 
 
 @kernel
-def _aggregate(kind: Any, slot: Any, column: Any, instance: Any, row: Any, batch: Any, registers: Any) -> None:
+def _aggregate(kind: Any, slot: Any, column: Any, code: Any, instance: Any, row: Any, batch: Any,
+               registers: Any) -> None:
     """An aggregate one event further. It is null until something is known; null 2 marks one that does not fit."""
     (column_f, column_i, column_null, _, _, _) = batch
     (slot_f, slot_i, slot_null, _, _, _) = registers
@@ -136,6 +136,11 @@ def _aggregate(kind: Any, slot: Any, column: Any, instance: Any, row: Any, batch
         value = column_i[column, row]
         if unknown or (value < slot_i[instance, slot] if kind == MIN_INT else value > slot_i[instance, slot]):
             slot_i[instance, slot] = value
+    elif kind in (MIN_TEXT, MAX_TEXT):
+        text = column_i[column, row]
+        order = 0 if unknown else compare_texts(text, slot_i[instance, slot], code[3], code[4])
+        if unknown or (order < 0 if kind == MIN_TEXT else order > 0):
+            slot_i[instance, slot] = text
     else:
         value_f = column_f[column, row]
         if unknown or (value_f < slot_f[instance, slot] if kind == MIN_FLOAT else value_f > slot_f[instance, slot]):
@@ -146,13 +151,13 @@ def _aggregate(kind: Any, slot: Any, column: Any, instance: Any, row: Any, batch
 def _compute(slot: Any, start: Any, stop: Any, is_float: Any, code: Any, instance: Any, row: Any, batch: Any,
              registers: Any, stacks: Any) -> None:
     """The value of an expression into a slot."""
-    (ops, const_f, const_i, heap_offsets, heap_data) = code
+    (ops, const_f, const_i, heap_offsets, heap_data, heap_cases) = code
     (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
     (slot_f, slot_i, slot_null, _, _, _) = registers
     (stack_f, stack_i, stack_null) = stacks
     run_code(ops, S(start), S(stop), const_f, const_i, column_f, column_i, column_null, S(row), slot_f, slot_i,
              slot_null, S(instance), parameter_f, parameter_i, parameter_null, slot_i[instance, ROWS],
-             heap_offsets, heap_data, stack_f, stack_i, stack_null)
+             heap_offsets, heap_data, heap_cases, stack_f, stack_i, stack_null)
     slot_null[instance, slot] = stack_null[0]
     if is_float:
         slot_f[instance, slot] = stack_f[0]
@@ -192,11 +197,12 @@ def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: A
                 slot_f[instance, slot] = total
                 slot_null[instance, slot] = 0 if np.isfinite(total) else 2
         elif kind == GAP:
-            # The gap of a negation, from the event before to this one, as two nodes that are no events.
+            # The gap of a negation, or what a[i] counts in, from the event before to this one, as two nodes that are
+            # no events. -1: nothing is bound before.
             node = U(counters[NODES])
             counters[NODES] += 2
             node_parent[node] = slot_i[instance, LAST_NODE]
-            node_position[node] = slot_i[instance, slot]
+            node_position[node] = -1 if slot_null[instance, slot] else slot_i[instance, slot]
             node_step[node] = -2 * S(argument) - 1
             node_parent[node + ONE] = S(node)
             node_position[node + ONE] = position
@@ -205,7 +211,7 @@ def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: A
         elif kind == RUN:
             _compute(slot, argument, updates[u, 3], updates[u, 4], code, instance, row, batch, registers, stacks)
         else:
-            _aggregate(kind, slot, argument, instance, row, batch, registers)
+            _aggregate(kind, slot, argument, code, instance, row, batch, registers)
 
 
 @inlined

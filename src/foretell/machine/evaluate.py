@@ -74,6 +74,8 @@ SHRINK_I = 44
 LIKE = 45
 CONTAINS = 46
 LENGTH = 47
+LOWER = 48
+UPPER = 49
 
 LEAST = -(2**63)
 LEAST_MICROS = -62_135_596_800_000_000  # year 1
@@ -108,6 +110,7 @@ def holds(
     parameter_row: int,
     heap_offsets: Array,
     heap_data: Array,
+    heap_cases: Array,
     stack_f: Array,
     stack_i: Array,
     stack_null: Array,
@@ -135,6 +138,7 @@ def holds(
         parameter_row,
         heap_offsets,
         heap_data,
+        heap_cases,
         stack_f,
         stack_i,
         stack_null,
@@ -163,6 +167,7 @@ def run_code(
     parameter_row: int,
     heap_offsets: Array,
     heap_data: Array,
+    heap_cases: Array,
     stack_f: Array,
     stack_i: Array,
     stack_null: Array,
@@ -398,8 +403,13 @@ def run_code(
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
                 stack_i[top] = contains(stack_i[top], stack_i[top + 1], heap_offsets, heap_data)
-        elif op == LENGTH and stack_null[top] == 0:
-            stack_i[top] = length(stack_i[top], heap_offsets, heap_data)
+        elif stack_null[top] == 0:  # of one text
+            if op == LENGTH:
+                stack_i[top] = length(stack_i[top], heap_offsets, heap_data)
+            elif op == LOWER:
+                stack_i[top] = heap_cases[stack_i[top], 0]
+            elif op == UPPER:
+                stack_i[top] = heap_cases[stack_i[top], 1]
 
 
 @inlined

@@ -80,7 +80,8 @@ class Fed:
         for group in self.groups:
             oldest += [self._window(m) for m in group.members.values() if m.program.leading]
         limit = min((o for o in oldest if o is not None), default=self.feed.positions)
-        self.feed.forget(limit)
+        remembers = any(m.program.remembers for group in self.groups for m in group.members.values())
+        self.feed.forget(0 if remembers else limit)
         if not any(group.looks_between for group in self.groups):
             # A partial match may be old, and all that came since is not its own.
             self.feed.keep_only([group.referenced() for group in self.groups])

@@ -176,7 +176,7 @@ class Group:
     @property
     def looks_between(self) -> bool:
         """Whether finished matches are asked about events that they have not bound."""
-        return any(m.program.leading or m.program.deferred for m in self.members.values())
+        return any(m.program.leading or m.program.deferred or m.program.remembers for m in self.members.values())
 
     def referenced(self) -> Ints:
         """The positions of the events that partial matches, and those that wait to be told, speak of."""

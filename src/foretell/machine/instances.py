@@ -67,8 +67,15 @@ from foretell.machine.binding import (
 # How a state waits for its next event.
 NEXT, ANY, WHERE = 0, 1, 2
 
-# What has become of an instance: it goes on; it ends with the present instant; it is done and only stands in its list.
-ALIVE, ENDING, DEAD = 0, 1, 2
+# What has become of an instance: it goes on; it is done and only stands in its list.
+ALIVE, DEAD = 0, 1
+
+# The mark of a thread where events are simultaneous. It may wait on; it must be bound in the present instant, or the
+# instance ends with it; it began in the present instant, and sees nothing of it.
+AWAKE, ENDING, ASLEEP = 0, 1, 2
+
+# The slots of these marks: columns of the threads and of the ticks.
+THREAD_MARK, TICK_MARK = 6, 4
 
 # fmt: off
 
@@ -127,7 +134,7 @@ def _release(instance: Any, pool: Any, lanes: Any, counters: Array) -> None:
 def _admit(fresh: Any, states: Array, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
     """Puts new instances into the lists of their states."""
     cells = pool[0]
-    (heads, lane_length, _, _, _) = lanes
+    (heads, lane_length, _, _) = lanes
     while fresh != NONE:
         next_fresh = U(cells[fresh, FOLLOWING])
         here = U(cells[fresh, STATE])
@@ -144,16 +151,20 @@ def _admit(fresh: Any, states: Array, pool: Any, lanes: Any, registers: Any, cou
 
 
 @kernel
-def settle(lane: Any, states: Array, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
-    """Ends an instant of simultaneous events in a lane: what it ended goes, what it made may be seen."""
-    cells = pool[0]
-    (heads, _, _, new_head, _) = lanes
+def settle(lane: Any, states: Array, threads: Array, pool: Any, lanes: Any, counters: Array) -> None:
+    """Ends an instant of simultaneous events in a lane: what it ended goes, what it made wakes up."""
+    cells, heads = pool[0], lanes[0]
     for here in range(U(heads.shape[1])):
         previous = NONE
         instance = U(heads[lane, here])
         while instance != NONE:
             next_instance = U(cells[instance, FOLLOWING])
-            if cells[instance, OVER] != ALIVE:
+            ends = cells[instance, OVER] == DEAD
+            for thread in range(states[here, THREADS], states[here, THREADS_STOP]):
+                mark = threads[thread, THREAD_MARK]
+                ends |= cells[instance, mark] == ENDING
+                cells[instance, mark] = AWAKE
+            if ends:
                 if previous == NONE:
                     heads[lane, here] = next_instance
                 else:
@@ -162,8 +173,6 @@ def settle(lane: Any, states: Array, pool: Any, lanes: Any, registers: Any, coun
             else:
                 previous = instance
             instance = next_instance
-    _admit(U(new_head[lane]), states, pool, lanes, registers, counters)
-    new_head[lane] = NONE
 
 
 @inlined
@@ -204,18 +213,18 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
     (states, threads, negations, ticks, edges, updates, state_within, edge_within, starts, finals) = tables
     (event_lane, event_time, event_start, predicates, event_rows) = events
     (cells, times, _) = pool
-    (heads, lane_length, lane_limit, new_head, lane_time) = lanes
+    (heads, lane_length, lane_limit, lane_time) = lanes
     slot_null = registers[2]
     moving, beginning, nodes = fan
     for row in range(U(first), U(stop)):
         lane = event_lane[row]
         starting = begins == NONE or predicates[begins, row] != 0
-        if lane_length[lane] <= 0 and (lane_length[lane] < 0 or not (starting or simultaneous)):
+        if lane_length[lane] <= 0 and (lane_length[lane] < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
         time = event_time[row]
         position = base + S(row)
         if simultaneous and time > lane_time[lane]:
-            settle(lane, states, pool, lanes, registers, counters)
+            settle(lane, states, threads, pool, lanes, counters)
             lane_time[lane] = time
         counters[FULL] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
         if counters[FULL] != 0:
@@ -248,6 +257,9 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                         emit(here, lane, -1, instance, finals, registers, output, counters)
                     if in_time:
                         for tick in range(states[here, TICKS], states[here, TICKS_STOP]):
+                            mark = ticks[tick, TICK_MARK]
+                            if simultaneous and mark != NONE and cells[instance, mark] == ASLEEP:
+                                continue
                             if holds_here(ticks[tick], 1, row, predicates, code, batch, registers, instance, stacks):
                                 counted = ticks[tick, 0]
                                 old = 0 if slot_null[instance, counted] else cells[instance, counted]
@@ -257,6 +269,10 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                         passes, permits, bit = 0, 0, 1
                         for thread in range(first_thread, stop_thread):
                             kind = threads[thread, 0]
+                            if simultaneous and cells[instance, threads[thread, THREAD_MARK]] == ASLEEP:
+                                passes |= bit
+                                bit <<= 1
+                                continue
                             wanted = kind == NEXT or (
                                 kind == WHERE
                                 and holds_here(threads[thread], 1, row, predicates, code, batch, registers, instance,
@@ -274,6 +290,14 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                                         passes &= ~bit
                                         break
                             bit <<= 1
+                        if simultaneous and passes != everyone:
+                            # What does not pass ends with the instant, of which other events may still be bound.
+                            bit = 1
+                            for thread in range(first_thread, stop_thread):
+                                if not passes & bit:
+                                    cells[instance, threads[thread, THREAD_MARK]] = ENDING
+                                bit <<= 1
+                            passes = everyone
                         stays = passes == everyone
                         chosen = NONE  # the last edge that holds; the instance moves along it if it does not stay
                         for edge in range(states[here, EDGES], states[here, EDGES_STOP]):
@@ -296,14 +320,12 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                                       registers, timers, output, counters, stacks)
                             chosen = edge
                         if chosen != NONE:
-                            gone = _take(chosen, instance, not stays and not simultaneous, lane, row, position, tables,
+                            gone = _take(chosen, instance, not stays, lane, row, position, tables,
                                          code, batch, pool, registers, timers, output, counters, stacks)
                     if gone:
                         # It stands among the new ones now, which count when they are admitted.
                         lane_length[lane] -= 1
-                    if stays or (simultaneous and in_time):
-                        if not stays:
-                            cells[instance, OVER] = ENDING  # other events of this instant may still be bound
+                    if stays:
                         previous = instance
                     else:
                         if previous == NONE:
@@ -341,14 +363,7 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
 
         fresh = U(counters[FRESH])
         if fresh != NONE:
-            if simultaneous:
-                last = fresh
-                while U(cells[last, FOLLOWING]) != NONE:
-                    last = U(cells[last, FOLLOWING])
-                cells[last, FOLLOWING] = S(new_head[lane])
-                new_head[lane] = fresh
-            else:
-                _admit(fresh, states, pool, lanes, registers, counters)
+            _admit(fresh, states, pool, lanes, registers, counters)
             if lane_length[lane] > lane_limit[lane]:
                 counters[FRESH] = S(lane)
                 counters[FULL] = FULL_LANE
@@ -362,13 +377,13 @@ def pass_time(now: Any, simultaneous: bool, tables: Any, pool: Any, lanes: Any, 
     """Lets time pass: what waited for its window to pass is a match. False where there is no room for one more."""
     cells = pool[0]
     (due, whom, serials) = timers
-    lane_time = lanes[4]
+    lane_time = lanes[3]
     while counters[TIMERS] > 0 and due[0] < now:
         instance = U(whom[0])
         if cells[instance, SERIAL] == serials[0] and cells[instance, OVER] != DEAD:
             lane = U(cells[instance, LANE])
             if simultaneous and now > lane_time[lane]:
-                settle(lane, tables[0], pool, lanes, registers, counters)
+                settle(lane, tables[0], tables[1], pool, lanes, counters)
             if cells[instance, SERIAL] == serials[0]:
                 if counters[FOUND] == output[0].size:
                     counters[FULL] = FULL_OUTPUT

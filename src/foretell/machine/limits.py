@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from foretell.errors import InputError
 from foretell.machine import binding
+from foretell.machine.instances import DEAD
 
 if TYPE_CHECKING:
     from foretell.machine.stage import Stage
@@ -152,6 +153,6 @@ def _drop_oldest(stage: Stage, instances: Ints, count: int) -> None:
 
 
 def _remove(stage: Stage, instances: Ints) -> None:
-    stage.cells[instances, binding.OVER] = 2  # DEAD, see foretell.machine.instances
+    stage.cells[instances, binding.OVER] = DEAD
     stage.sweep()
     stage.counters[binding.LONGEST] = max(0, int(stage.lanes[1].max()))

@@ -93,7 +93,7 @@ def _gather(chain: Ints, nodes: Any, numbers: Ints, slots: Ints, slot: Any, null
 
 @dataclass(frozen=True)
 class Gaps:
-    """The gaps of negations that are looked into at the end: which match, which negation, from where to where."""
+    """The gaps that are looked into at the end: which match, which negation or count, from where to where."""
 
     match: Ints
     negation: Ints
@@ -103,6 +103,10 @@ class Gaps:
     @classmethod
     def none(cls) -> Gaps:
         return cls(*(np.zeros(0, np.int64) for _ in range(4)))
+
+    def of(self, number: int) -> Gaps:
+        mine = self.negation == number
+        return Gaps(self.match[mine], self.negation[mine], self.after[mine], self.before[mine])
 
     def kept(self, keep: Flags, numbers: Ints) -> Gaps:
         mine = keep[self.match]
@@ -275,6 +279,7 @@ class Rows:
     this: Ints | None = None
     previous: Ints | None = None
     until: Ints | None = None  # how far steps that are repeated together with the owner are seen
+    first: Ints | None = None  # with what the match begins, where that is not its first event
 
 
 class _Gathering:
@@ -329,7 +334,7 @@ class _Gathering:
             case tree.Previous():
                 assert rows.previous is not None
                 return rows.previous
-            case tree.First(step=step) if step in self.matches.program.steps:
+            case tree.First(step=step) if step in self.matches.program.steps and not self._is_alone(str(step)):
                 found = self.matches.of_step(str(step), latest=False)[rows.match]
                 if rows.until is not None and self._runs_with(str(step)):
                     return np.where(found <= rows.until, found, -1)
@@ -341,6 +346,10 @@ class _Gathering:
                     return self._latest(str(step))
                 return self.matches.of_step(str(step), latest=True)[rows.match]
         raise AssertionError(event)
+
+    def _is_alone(self, step: str) -> bool:
+        """Whether a step is the owner and has but one event: the one that is tried for it."""
+        return step == self.rows.owner and not self.matches.program.subscription.steps[step].shape.repeated
 
     def _runs_with(self, step: str) -> bool:
         """Whether a step is repeated together with the one whose condition this is."""
@@ -394,17 +403,20 @@ class _Gathering:
         until = matches.last[self.rows.match] if self.rows.this is None else self.rows.this
         ended = history.gather(lambda events: events.time, until)
         assert ended is not None
-        passed = ended.values - matches.start[self.rows.match]
+        first = matches.first[self.rows.match] if self.rows.first is None else self.rows.first
+        passed = ended.values - history.starts(first)
         kind = (
             Type.DURATION if matches.program.subscription.time is Type.TIMESTAMP else matches.program.subscription.time
         )
         # What comes before the match, as a negation may, has no duration.
-        return Column(kind, passed, ended.nulls | (until < matches.first[self.rows.match]))
+        return Column(kind, passed, ended.nulls | (until < first))
 
     def _aggregate(self, aggregate: tree.Aggregate) -> Column:
         matches = self.matches
         if self.rows.owner is None and all(r in matches.program.finals for r in registers_of(aggregate)):
             return self._kept(aggregate)
+        if self._is_alone(str(aggregate.step)):
+            return self._of_one(aggregate)
         mine = np.flatnonzero(matches.step == matches.program.steps.index(aggregate.step))
         owner = matches.match[mine]
         if self._runs_with(str(aggregate.step)):
@@ -419,6 +431,16 @@ class _Gathering:
             aggregate.function, owner[known], values.values[known], values.kind, len(matches), matches.strings
         )
         return Column(found.kind, found.values[self.rows.match], found.nulls[self.rows.match])
+
+    def _of_one(self, aggregate: tree.Aggregate) -> Column:
+        """An aggregate over the event being tried."""
+        assert self.rows.this is not None
+        count = len(self.rows.this)
+        if aggregate.attribute is None:
+            return Column(Type.INT, np.ones(count, np.int64), no_nulls(count))
+        values = self._of_event(tree.Attribute(tree.This(), aggregate.attribute), self.rows.this)
+        known = np.flatnonzero(~values.nulls)
+        return _aggregated(aggregate.function, known, values.values[known], values.kind, count, self.matches.strings)
 
     def _kept(self, aggregate: tree.Aggregate) -> Column:
         """An aggregate that was kept on the way."""

@@ -14,14 +14,14 @@ from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings, may_be_null, no_nulls
 from foretell.filter.predicates import Events, answers
 from foretell.filter.selection import Selection
-from foretell.language.tree import Expression
+from foretell.language.tree import Expression, Literal, Moment, Parameter
 from foretell.machine import binding, instances, strict
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.limits import Ledger, Limits, relieve_engine, relieve_lane
 from foretell.machine.ordinals import Ordinals
 from foretell.plan.program import NONE, Machine
-from foretell.plan.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start
+from foretell.plan.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start, mapped
 
 Ints = NDArray[np.int64]
 Arrays = tuple[NDArray[Any], ...]
@@ -106,14 +106,13 @@ class Stage:
         return np.zeros((size, width), np.int64), np.ones((size, width), np.uint8)
 
     def _new_lanes(self, count: int) -> Arrays:
-        """The first instance at each state; how many in all and how many may be; the newest of an instant; its time."""
+        """The first instance at each state; how many in all and how many may be; the time of the instant."""
         never = -np.inf if self._time is np.float64 else np.iinfo(np.int64).min
         lists = 1 if self.machine.strict else max(1, self.machine.states)
         return (
             np.full((count, lists), NONE, np.uint32),
             np.zeros(count, np.int32),
             np.full(count, self.limits.lane, np.int64),
-            np.full(count if self.machine.simultaneous else 1, NONE, np.uint32),
             np.full(count if self.machine.simultaneous else 1, never, self._time),
         )
 
@@ -231,7 +230,7 @@ class Stage:
         code = machine.code.code
         depth = max(1, code.depth)
         return (
-            (code.ops, code.constants_f, code.constants_i, self.strings.offsets, self.strings.data),
+            (code.ops, code.constants_f, code.constants_i, *self.strings.heap(cases=code.recases)),
             (
                 piece.lane.view(np.uint64),
                 read_only(events.time.values),
@@ -411,16 +410,33 @@ class Stage:
         return {every: self._is_every(number, every, events, lane) for number, every in enumerate(asked)}
 
     def _is_every(self, number: int, every: Every, events: Events, lane: Ints) -> NDArray[np.bool_]:
-        values = [events.worth(expression, self.strings) for expression in every.binders]
+        values = [events.worth(self._with_row(expression), self.strings) for expression in every.binders]
         satisfied = np.ones(len(events), np.bool_)
         for condition in every.conditions:
-            satisfied &= events.true(condition, self.strings)
+            satisfied &= events.true(self._with_row(condition), self.strings)
         for value in values:
             satisfied &= ~value.nulls
         # Each binding of the step's variables is counted by itself, as each is a match of its own.
         found = self.ordinals.of(number, lane[satisfied], [value.values[satisfied] for value in values])
         satisfied[satisfied] = found % every.index == 0
         return satisfied
+
+    def _with_row(self, expression: Expression) -> Expression:
+        """The expression with the values of the row of the FOR EACH table."""
+        if not isinstance(expression, Parameter):
+            return mapped(expression, self._with_row)
+        column = self.parameters[expression.name]
+        value = column.values[0].item()
+        if column.nulls[0]:
+            return Literal(None)
+        match column.kind:
+            case Type.STRING:
+                return Literal(self.strings.text(value))
+            case Type.TIMESTAMP:
+                return Moment(value)
+            case Type.BOOL:
+                return Literal(bool(value))
+        return Literal(value)
 
 
 def _everies(predicates: tuple[tuple[Expression, ...], ...]) -> Iterator[Every]:

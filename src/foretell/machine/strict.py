@@ -49,7 +49,7 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
     (states, _, _, _, edges, updates, _, edge_within, starts, finals) = tables
     (event_lane, event_time, event_start, predicates, event_rows) = events
     (cells, times, free) = pool
-    (heads, lane_length, lane_limit, _, _) = lanes
+    (heads, lane_length, lane_limit, _) = lanes
     moving, beginning, nodes = fan
     for row in range(U(first), U(stop)):
         lane = event_lane[row]

@@ -3,9 +3,9 @@
 | table | its columns |
 | --- | --- |
 | states | threads from, to; edges from, to; the predicate without which an event leaves it alone; the column and the slot by which its instances are found; does it wait for its window to pass; ticks from, to |
-| threads | kind, predicate, code from, to; negations from, to |
+| threads | kind, predicate, code from, to; negations from, to; the slot of its mark |
 | negations | predicate, code from, to |
-| ticks | slot, predicate, code from, to |
+| ticks | slot, predicate, code from, to; the slot of its mark |
 | edges | predicate, code from, to; updates from, to; target; is that a match; one more than its thread |
 | updates | kind, slot, argument, end of code, is its result a float |
 | windows | of each state; of the target of each edge; -1 for none |
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.bytecode import Linked, link
-from foretell.plan.lowering import CHAINED, GAP, NEXT, NO_CODE, RUN, WHERE, Judged, Update, Waiting
+from foretell.plan.lowering import CHAINED, GAP, NEXT, NO_CODE, NO_MARK, RUN, WHERE, Judged, Update, Waiting
 from foretell.plan.program import NONE, Machine, Table, Tables
 from foretell.plan.registers import AnyOf
 
@@ -167,9 +167,10 @@ class _Flat:
         rows, negation = [], 0
         for thread in (t for s in self.states for t in s.waiting.threads):
             stop = negation + len(thread.absent)
-            rows.append([thread.kind, *self._asked_of(thread.where, linked), negation, stop])
+            mark = NONE if thread.mark == NO_MARK else thread.mark
+            rows.append([thread.kind, *self._asked_of(thread.where, linked), negation, stop, mark])
             negation = stop
-        return _table(rows, 6)
+        return _table(rows, 7)
 
     def _negations(self, linked: Linked) -> Table:
         absent = (n for s in self.states for t in s.waiting.threads for n in t.absent)
@@ -177,7 +178,8 @@ class _Flat:
 
     def _ticks(self, linked: Linked) -> Table:
         ticks = (t for s in self.states for t in s.waiting.ticks)
-        return _table([[t.slot, *self._asked_of(t.counted, linked)] for t in ticks], 4)
+        marked = ((t, NONE if t.mark == NO_MARK else t.mark) for t in ticks)
+        return _table([[t.slot, *self._asked_of(t.counted, linked), mark] for t, mark in marked], 5)
 
     def _edges(self, linked: Linked, kept: list[list[Update]]) -> Table:
         rows, update = [], 0
@@ -238,6 +240,7 @@ class _Flat:
         judged = [t.where for t in waiting.threads] + [n for t in waiting.threads for n in t.absent]
         judged += [t.counted for t in waiting.ticks]
         found = {slot for j in judged for slot in reads[j.code]} | {t.slot for t in waiting.ticks}
+        found |= {t.mark for t in waiting.threads if t.mark != NO_MARK}
         if waiting.key is not None:
             found.add(waiting.key.slot)
         if waiting.final or waiting.waits:

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.printer import expression_text
 from foretell.plan.automaton import build
-from foretell.plan.bytecode import Code, Linked, Operand, UncompilableError, compile_expression, link
-from foretell.plan.program import Program, UnsupportedError
+from foretell.plan.bytecode import Code, Linked, Operand, compile_expression, link
+from foretell.plan.program import Program
 from foretell.plan.registers import Began, Known, Register, Registers, Selected, Start, mapped, of_this
 
 Ints = NDArray[np.int64]
@@ -421,10 +420,7 @@ class _Lowering:
         """The numbers of the codes of conditions; all of them must hold."""
         numbers = []
         for condition in conditions:
-            try:
-                self.codes.append(compile_expression(condition, lambda e: self._operand(e, place), self.code_of))
-            except UncompilableError as error:
-                raise UnsupportedError(f"'{expression_text(error.expression)}' in a condition") from None
+            self.codes.append(compile_expression(condition, lambda e: self._operand(e, place), self.code_of))
             numbers.append(len(self.codes) - 1)
         return numbers
 

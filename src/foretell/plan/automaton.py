@@ -38,6 +38,10 @@ class State:
     waiting: frozenset[Condition] = frozenset()
 
 
+#: Before the first event.
+BEFORE = State(Wait(BEGINNING, ()))
+
+
 @dataclass(frozen=True)
 class Edge:
     """One event bound at a leaf. `judged` is asked first, of the event being tried or, for an earlier owner, of what
@@ -100,7 +104,7 @@ class _Builder:
 
     def _edge(self, source: State | None, move: Move, term: Term) -> State | None:
         """Adds the edge; the target if it is new and goes on."""
-        before = source or State(Wait(BEGINNING, ()))
+        before = source or BEFORE
         step = self.subscription.steps[move.leaf.step]
         bound = before.bound | {step.name}
         binding = tuple((v, e) for v, e in step.binders if v not in before.variables)

@@ -99,6 +99,8 @@ class Op(IntEnum):
     LIKE = 45
     CONTAINS = 46
     LENGTH = 47
+    LOWER = 48
+    UPPER = 49
 
 
 #: A comparison is the set of outcomes for which it is true: 1 less, 2 equal, 4 greater.
@@ -128,6 +130,11 @@ class Code:
     constants_i: NDArray[np.int64]
     depth: int
 
+    @property
+    def recases(self) -> bool:
+        """Whether it asks for the lower or upper case of texts that only the kernel knows."""
+        return bool(np.isin(self.ops[:, 0], (Op.LOWER, Op.UPPER)).any())
+
 
 @dataclass(frozen=True)
 class Linked:
@@ -138,22 +145,13 @@ class Linked:
     stops: NDArray[np.int64]
 
 
-class UncompilableError(Exception):
-    """The kernel has no operation for this sub-expression, and it lies nowhere either."""
-
-    def __init__(self, expression: Expression) -> None:
-        super().__init__(f"cannot be judged by the kernel: {expression}")
-        self.expression = expression
-
-
 def compile_expression(
     expression: Expression, operand: Callable[[Expression], Operand | None], code_of: Callable[[str], int]
 ) -> Code:
     """The code that leaves an expression's value on the stack.
 
     `operand` is asked of every sub-expression from the outside in, so that the largest that lie somewhere are taken as
-    they are; `code_of` gives a string's code. The types of all else follow from the operands'. A sub-expression that
-    is neither an operand nor an operation (`lower` of a text that only the kernel knows) is an UncompilableError.
+    they are; `code_of` gives a string's code. The types of all else follow from the operands'.
     """
     compiler = _Compiler(operand, code_of)
     return compiler.assemble(compiler.value(expression).ops)
@@ -252,7 +250,7 @@ class _Compiler:
                 return _perhaps_not(_Typed(self.value(inner).ops + _op(Op.IS_NULL), Type.BOOL), negated)
             case tree.Call(function=function, arguments=arguments):
                 return self.call(expression, function, arguments)
-        raise UncompilableError(expression)
+        raise AssertionError(expression)
 
     # ── constants ──
 
@@ -332,13 +330,16 @@ class _Compiler:
         return _Typed(ops + _op(op), kind)
 
     def recased(self, call: tree.Call) -> _Typed:
-        """`lower` and `upper` make strings, which the kernel cannot: they go down to what makes them before it runs."""
+        """`lower` and `upper` go down to what makes strings before the kernel runs, as far as that goes.
+
+        A program that asks the kernel itself has both cases of every string worked out.
+        """
         constant = _folded(call)
         if constant is not None:
             return self.literal(constant)
         leaves = list(_recased_leaves(call))
         if leaves == [call]:
-            raise UncompilableError(call)
+            return self.on_texts(Op.LOWER if call.function == "lower" else Op.UPPER, Type.STRING, call.arguments)
         return _coalesced([self.value(leaf) for leaf in leaves])
 
 
@@ -464,7 +465,17 @@ _PUSHING = frozenset(
     {op for op in Op if op.name.startswith(("LOAD_", "CONST_", "COMPARE_COLUMN_"))} | {Op.NULL, Op.PICK}
 )
 _LEVEL = frozenset(
-    {Op.NOT, Op.IS_NULL, Op.SKIP_IF_FALSE, Op.SKIP_IF_TRUE, Op.SKIP_IF_PRESENT, Op.IN_CALENDAR, Op.LENGTH}
+    {
+        Op.NOT,
+        Op.IS_NULL,
+        Op.SKIP_IF_FALSE,
+        Op.SKIP_IF_TRUE,
+        Op.SKIP_IF_PRESENT,
+        Op.IN_CALENDAR,
+        Op.LENGTH,
+        Op.LOWER,
+        Op.UPPER,
+    }
     | {Op.NEGATE_I, Op.ABSOLUTE_I, Op.INT_TO_FLOAT, Op.NEGATE_F, Op.ABSOLUTE_F}
 )
 

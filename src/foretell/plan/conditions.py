@@ -12,8 +12,8 @@ def has_parameter(expression: tree.Expression) -> bool:
     return any(isinstance(node, tree.Parameter) for node in expression.walk())
 
 
-def is_static(condition: tree.Expression) -> bool:
-    """Whether a condition is about the event being tried and constants only."""
+def is_static(condition: tree.Expression, *, given: type[tree.Node] | tuple[()] = ()) -> bool:
+    """Whether a condition is about the event being tried and constants only, and perhaps what is `given`."""
     outside = (
         tree.Previous,
         tree.Bound,
@@ -25,7 +25,7 @@ def is_static(condition: tree.Expression) -> bool:
         tree.Parameter,
         Ticks,
     )
-    return not any(isinstance(node, outside) for node in condition.walk())
+    return not any(isinstance(node, outside) and not isinstance(node, given) for node in condition.walk())
 
 
 def is_of_another(node: tree.Node, own: str) -> bool:
@@ -41,11 +41,11 @@ def is_relative(condition: tree.Expression) -> bool:
     return any(isinstance(node, tree.Previous | tree.Elapsed) for node in condition.walk())
 
 
-def binds(condition: tree.Expression, binders: Iterable[tuple[str, tree.Expression]]) -> bool:
-    """Whether a condition is one that binds a variable."""
+def bound_by(condition: tree.Expression, binders: Iterable[tuple[str, tree.Expression]]) -> tree.Expression | None:
+    """The value to which a condition binds a variable; None where it binds none."""
     match condition:
         case tree.Binary(operator="=", left=tree.Variable(name=name), right=value) if (name, value) in binders:
-            return True
+            return value
         case tree.Binary(operator="=", left=value, right=tree.Variable(name=name)) if (name, value) in binders:
-            return True
-    return False
+            return value
+    return None

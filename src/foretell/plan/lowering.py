@@ -7,22 +7,23 @@ steps bound after the gap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.printer import expression_text
 from foretell.plan import automaton as machine
-from foretell.plan.bytecode import Code, Op, Operand, UncompilableError, compile_expression, link
-from foretell.plan.conditions import binds, has_parameter, is_of_another, is_relative, is_static
+from foretell.plan.bytecode import Code, Op, Operand, compile_expression, link
+from foretell.plan.conditions import bound_by, has_parameter, is_of_another, is_relative, is_static
 from foretell.plan.distances import distances, is_strict, lagged
-from foretell.plan.program import Program, UnsupportedError
+from foretell.plan.program import Program
 from foretell.plan.registers import (
+    BEGAN,
     Every,
     Hashed,
     Register,
@@ -34,15 +35,21 @@ from foretell.plan.registers import (
     Viewpoint,
     of_this,
 )
-from foretell.plan.terms import Both, Done, Leaf, Link, Term, Wait, begun, moves, threads
+from foretell.plan.terms import Both, Done, Leaf, Link, Wait, begun, moves, threads, waits
 
 # The kernels' numbers (their modules may import nothing of ours, so they stand twice).
 NEXT, ANY, WHERE = 0, 1, 2
-POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP = range(
-    13
-)
+(POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP,
+ MIN_TEXT, MAX_TEXT) = range(15)  # fmt: skip
 
 NO_CODE = 0
+NO_MARK = -1
+
+#: The mark of a wait that begins: it sees nothing of the present instant (see machine.instances).
+ASLEEP = 2
+
+#: Registers that are not written for being of the step that an event is bound to.
+_ELSEWHERE = ("variable", "bucket of variable", "leading", "ticks", "where", "mark")
 
 #: In place of a slot: the chain of the events of repeated steps.
 CHAINED = -1
@@ -69,17 +76,25 @@ class Judged:
 
 @dataclass(frozen=True)
 class Thread:
-    """An operator under which a state waits: it must let an event pass that is not bound under it."""
+    """An operator under which a state waits: it must let an event pass that is not bound under it.
+
+    Where ties are simultaneous, `mark` is the slot that says whether it sleeps until the instant is over, or ends with
+    the instant.
+    """
 
     kind: int
     where: Judged
     absent: tuple[Judged, ...]
+    mark: int = NO_MARK
 
 
 @dataclass(frozen=True)
 class Tick:
+    """What is counted in a slot, unless its thread sleeps."""
+
     slot: int
     counted: Judged
+    mark: int = NO_MARK
 
 
 @dataclass(frozen=True)
@@ -187,9 +202,12 @@ class _Lowering:
         self.distances = distances(self.automaton) if is_strict(self.automaton, subscription) else {}
         self.registers = Registers(subscription, parameters, numbers.store)
         self.deferred: dict[str, None] = {}
+        self.sides: dict[Register, frozenset[str]] = {}  # whose beginning a register keeps
         self.leading = {step: None for edge in self.automaton.edges for step in edge.leading}
-        if subscription.simultaneous and any(isinstance(n, tree.Conjunction) for n in subscription.pattern.walk()):
-            raise UnsupportedError("TIES SIMULTANEOUS with &")
+        late = (leaf for leaf, state in self._counting() if self._is_counted_late(leaf, state))
+        self.counted_late = dict.fromkeys(late)
+        for leaf in self.counted_late:
+            self._defer(leaf.step)
 
     def lowered(self) -> Lowered:
         finals = self._finals()
@@ -202,7 +220,10 @@ class _Lowering:
             for e, j, v in zip(self.automaton.edges, judged, variables, strict=True)
         )
         numbered = {register: i for i, register in enumerate(finals)}
-        program = Program(self.subscription, self.automaton, numbered, tuple(self.leading), tuple(self.deferred))
+        remembers = any(not leaf.counted_here for leaf in self.counted_late)
+        program = Program(
+            self.subscription, self.automaton, numbered, tuple(self.leading), tuple(self.deferred), remembers
+        )
         return Lowered(program, states, edges, finals, self.registers.registers)
 
     def _finals(self) -> tuple[Register, ...]:
@@ -230,8 +251,7 @@ class _Lowering:
                 for register in registers_of(node):
                     expression = register.expression
                     kind = Type.INT if register.kind in ("count", "known") else self.registers.event_type(expression)  # type: ignore[arg-type]
-                    if kind is not Type.STRING:
-                        found[register] = kind
+                    found[register] = kind
         return found
 
     # ── states ──
@@ -240,11 +260,11 @@ class _Lowering:
         term = state.term
         if isinstance(term, Done) and not term.trailing:
             return Waiting((), final=True)
-        threads_ = tuple(self._thread(link_, state) for link_ in self._links(term))
+        threads_ = tuple(self._thread(name, link_, state, view) for name, link_, view in self._links(state))
         ticks = tuple(self._ticking(state))
         return Waiting(threads_, ticks, self._key(number, state, ticks), waits=isinstance(term, Done))
 
-    def _thread(self, link_: Link, state: machine.State) -> Thread:
+    def _thread(self, name: str, link_: Link, state: machine.State, view: Viewpoint) -> Thread:
         """Each link must let an event pass, unless the event is bound under it."""
         kind, where = ANY, Judged()
         match link_.operator:
@@ -252,19 +272,32 @@ class _Lowering:
                 kind = NEXT
             case tree.FirstWhere(condition=condition):
                 kind = WHERE
-                if isinstance(state.term, Both) and is_relative(condition):
-                    raise UnsupportedError("prev or duration in ;{θ} beside &")
-                where = self._split(tree.conjuncts(condition), self._operator_view(state))
+                where = self._split(tree.conjuncts(condition), view)
         absent = []
         for step in link_.absent:
             if self._is_deferred(step, state):
                 self._defer(step)
             else:
                 absent.append(self._split(self.subscription.steps[step].conditions, self._absent_view(step, state)))
-        return Thread(kind, where, tuple(absent))
+        return Thread(kind, where, tuple(absent), self._mark(name))
 
-    def _operator_view(self, state: machine.State) -> Viewpoint:
-        return Viewpoint(self.registers, None, None, state.bound)
+    def _mark(self, name: str) -> int:
+        """The slot of a thread's mark."""
+        if not self.subscription.simultaneous:
+            return NO_MARK
+        return self.registers.register(Register("mark", name), Type.INT)
+
+    def _operator_view(self, state: machine.State, wait: Wait, around: tuple[Both, ...]) -> Viewpoint:
+        """How a θ sees things: beside `&` only what is bound in its own thread, and before the conjunction."""
+        if not around:
+            return Viewpoint(self.registers, None, None, state.bound)
+        own = sum(1 for _ in takewhile(lambda both: not both.anchored, around))
+        began = BEGAN
+        if own:
+            steps = _sides(self.subscription.pattern, wait.name)[own - 1]
+            began = Register(f"began in {own}", min(steps))
+            self.sides[began] = steps
+        return Viewpoint(self.registers, None, None, state.bound, thread=wait.name, began=began)
 
     def _absent_view(self, step: str, state: machine.State) -> Viewpoint:
         return Viewpoint(self.registers, step, None, state.bound)
@@ -272,19 +305,23 @@ class _Lowering:
     def _ticking(self, state: machine.State) -> Iterable[Tick]:
         """What a state counts: the events that satisfy each a[i] it waits for."""
         leaves = {move.leaf: None for move in moves(state.term) if move.leaf.index and move.leaf.counted_here}
-        for leaf in leaves:
+        for leaf in (one for one in leaves if one not in self.counted_late):
             step = self.subscription.steps[leaf.step]
-            if any(v not in state.variables for v, _ in step.binders):
-                raise UnsupportedError("a[i] that binds a variable after something else")
             view = Viewpoint(self.registers, leaf.step, leaf.step, state.bound)
             slot = self.registers.register(Register("ticks", leaf.step), Type.INT)
-            yield Tick(slot, self._split(step.counted, view))
+            mine = (wait.name for wait, _ in waits(state.term) if any(o.leaf == leaf for o in wait.options))
+            mark = next(map(self._mark, mine), NO_MARK)  # a side of & that has not begun does not sleep
+            yield Tick(slot, self._split(step.counted, view), mark)
 
-    def _links(self, term: Term) -> tuple[Link, ...]:
-        """The links of a state's threads; one that is done but for a negation waits for its window to pass."""
-        if isinstance(term, Done) and term.trailing:
-            return (Link(tree.Later(), term.trailing),)
-        return threads(term)
+    def _links(self, state: machine.State) -> list[tuple[str, Link, Viewpoint]]:
+        """A state's threads: their names, their links, and from where their θ are judged.
+
+        A state that is done but for a negation waits for its window to pass.
+        """
+        if isinstance(state.term, Done) and state.term.trailing:
+            view = Viewpoint(self.registers, None, None, state.bound)
+            return [("", Link(tree.Later(), state.term.trailing), view)]
+        return [(wait.name, wait.link, self._operator_view(state, wait, around)) for wait, around in waits(state.term)]
 
     def _is_deferred(self, step: str, state: machine.State) -> bool:
         """Whether a negated step names what may be bound only after the gap.
@@ -303,6 +340,29 @@ class _Lowering:
         self.deferred[step] = None
         self.registers.register(Register("where", step), Type.INT)
 
+    # ── counts ──
+
+    def _counting(self) -> Iterator[tuple[Leaf, machine.State]]:
+        """Every a[i] with every state that waits for it."""
+        for edge in self.automaton.edges:
+            if edge.leaf.index:
+                yield edge.leaf, machine.BEFORE if edge.source is None else self.automaton.states[edge.source]
+
+    def _is_counted_late(self, leaf: Leaf, state: machine.State) -> bool:
+        """Whether it is known only on the finished match what an a[i] counts by.
+
+        A variable that it binds itself differs for each of its events, and beside `&` what it names may come later.
+        Where nothing precedes it counts in the whole lane, and can do so beforehand by its own event only.
+        """
+        step = self.subscription.steps[leaf.step]
+        if not leaf.counted_here:
+            return self._every(leaf) is None
+        later = self.automaton.later(state)
+        named, variables = machine.named(step.counted)
+        return bool(named & later - {leaf.step}) or any(
+            v not in state.variables and machine.binders(self.subscription, v) & later for v in variables
+        )
+
     # ── keys ──
 
     def _key(self, number: int, state: machine.State, ticks: tuple[Tick, ...]) -> Key | None:
@@ -314,19 +374,19 @@ class _Lowering:
         if self.subscription.simultaneous or ticks:
             return None
         wanted: list[dict[tuple[tree.Expression, Register], None]] = []
-        links = self._links(state.term)
-        for link_ in links:
+        links = self._links(state)
+        for _, link_, view in links:
             if isinstance(link_.operator, tree.Next):
                 return None
             if isinstance(link_.operator, tree.FirstWhere):
                 where = tree.conjuncts(link_.operator.condition)
-                wanted.append(self._equalities(where, self._operator_view(state)))
+                wanted.append(self._equalities(where, view))
             for step in link_.absent:
                 if not self._is_deferred(step, state):
                     conditions = self.subscription.steps[step].conditions
                     wanted.append(self._equalities(conditions, self._absent_view(step, state)))
         for edge in self.automaton.leaving(number):
-            if edge.thread < 0 or not isinstance(links[edge.thread].operator, tree.FirstWhere):
+            if edge.thread < 0 or not isinstance(links[edge.thread][1].operator, tree.FirstWhere):
                 view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, state.bound, dict(edge.binding))
                 own = [c.expression for c in edge.judged if c.owner == edge.leaf.step]
                 own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
@@ -377,7 +437,8 @@ class _Lowering:
         static: list[tree.Expression] = []
         compared: list[tree.Expression] = []
         for condition in conditions:
-            (static if is_static(condition) else compared).append(condition)
+            answered = isinstance(condition, Every) or is_static(condition)
+            (static if answered else compared).append(condition)
         return Judged(self.numbers.predicate(static), self._code(compared, view))
 
     def _code(self, conditions: list[tree.Expression], view: Viewpoint) -> int:
@@ -397,10 +458,7 @@ class _Lowering:
                 reads.add(found.index)
             return found
 
-        try:
-            code = compile_expression(view.spelled(expression), operand, self.numbers.code_of)
-        except UncompilableError as error:
-            raise UnsupportedError(f"'{expression_text(error.expression)}' in a condition") from None
+        code = compile_expression(view.spelled(expression), operand, self.numbers.code_of)
         return self.numbers.coded(code, frozenset(reads))
 
     # ── edges ──
@@ -415,10 +473,8 @@ class _Lowering:
         view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound, binding)
         own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
         own += [tree.IsNull(e, negated=True) for _, e in edge.binding]
-        if edge.leaf.index and edge.leaf.counted_here:
-            own.append(tree.Binary("=", Ticks(edge.leaf.step), tree.Literal(edge.leaf.index)))
-        elif edge.leaf.index:
-            own.append(self._every(edge.leaf, view))
+        if edge.leaf.index and edge.leaf not in self.counted_late:
+            own.append(self._counted(edge.leaf))
         judged = self._split(own, view)
         code = judged.code
         for condition in (c for c in edge.judged if c.owner != edge.leaf.step):
@@ -439,20 +495,31 @@ class _Lowering:
         found = lagged(condition, edge.leaf.step, known)
         return found if found is not None and is_static(found) else condition
 
-    def _every(self, leaf: Leaf, view: Viewpoint) -> Every:
-        """An `a[i]` that nothing precedes. It counts by its own event: anything else would differ for each match."""
+    def _counted(self, leaf: Leaf) -> tree.Expression:
+        """Whether the event is the one that an a[i] means."""
+        if leaf.counted_here:
+            return tree.Binary("=", Ticks(leaf.step), tree.Literal(leaf.index))
+        every = self._every(leaf)
+        assert every is not None
+        return every
+
+    def _every(self, leaf: Leaf) -> Every | None:
+        """An `a[i]` that nothing precedes, where it counts by its own event: anything else differs for each match."""
         step = self.subscription.steps[leaf.step]
-        conditions = []
+        view = Viewpoint(self.registers, leaf.step, leaf.step, frozenset())
+        conditions, values = [], []
         for condition in step.counted:
-            if binds(condition, step.binders):
+            bound = bound_by(condition, step.binders)
+            if bound is not None:
+                values.append(bound)
                 continue
             spelled = view.spelled(condition)
             others = [n for n in spelled.walk() if is_of_another(n, leaf.step)]
             spelled = of_this(spelled)
-            if others or not is_static(spelled):
-                raise UnsupportedError("a[i] that nothing precedes, counted by more than its own event")
+            if others or not is_static(spelled, given=tree.Parameter):
+                return None
             conditions.append(spelled)
-        return Every(leaf.step, leaf.index, tuple(conditions), tuple(e for _, e in step.binders))
+        return Every(leaf.step, leaf.index, tuple(conditions), tuple(values))
 
     def _both(self, one: int, other: int) -> int:
         """Two codes that must both hold, as one."""
@@ -495,13 +562,20 @@ class _Lowering:
                 updates.append(Update(SET, numbers[bucket], column))
         updates += [Update(GAP, numbers[Register("where", gap)], deferred.index(gap)) for gap in self._gaps(edge)]
         updates += [Update(POSITION, numbers[Register("leading", absent)], 0) for absent in edge.leading]
-        for wait in self._begun(edge):
-            counted = [o.leaf.step for o in wait.options if o.leaf.index and o.leaf.counted_here]
-            updates += [Update(RUN, numbers[Register("ticks", one)], 0, self._null()) for one in counted]
-            absent = [one for one in wait.link.absent if one in deferred]
-            updates += [Update(POSITION, numbers[Register("where", one)], 0) for one in absent]
+        following = self._begun(edge)
+        if self.subscription.simultaneous:
+            names = [wait.name for wait in following] or [""]
+            marks = [numbers[Register("mark", one)] for one in names if Register("mark", one) in numbers]
+            updates += [Update(RUN, mark, 0, self._constant(ASLEEP)) for mark in marks]
+        for wait in following:
+            counted = {o.leaf: None for o in wait.options if o.leaf.index and o.leaf.counted_here}
+            ticking = [leaf.step for leaf in counted if leaf not in self.counted_late]
+            updates += [Update(RUN, numbers[Register("ticks", one)], 0, self._constant(None)) for one in ticking]
+            looking = [one for one in wait.link.absent if one in deferred]
+            looking += [leaf.step for leaf in counted if leaf in self.counted_late]
+            updates += [Update(POSITION, numbers[Register("where", one)], 0) for one in looking]
         for register, slot in list(numbers.items()):
-            update = self._update(register, slot, step, before, beginning=edge.source is None)
+            update = self._update(register, slot, step, before, following)
             if update is not None:
                 updates.append(update)
         if self.subscription.steps[step].shape.repeated:
@@ -513,27 +587,33 @@ class _Lowering:
         source = None if edge.source is None else self.automaton.states[edge.source].term
         return begun(source, edge.thread, self.automaton.states[edge.target].term)
 
-    def _null(self) -> int:
-        """The code of NULL."""
-        code = compile_expression(tree.Literal(None), lambda _: None, self.numbers.code_of)
+    def _constant(self, value: int | None) -> int:
+        """The code of a constant."""
+        code = compile_expression(tree.Literal(value), lambda _: None, self.numbers.code_of)
         return self.numbers.coded(code, frozenset())
 
     def _gaps(self, edge: machine.Edge) -> list[str]:
-        """The deferred absences that end with an edge."""
+        """The deferred absences, and the deferred count, that end with an edge."""
+        counted = [edge.leaf.step] if edge.leaf in self.counted_late else []
         if edge.source is None or edge.thread < 0:
-            return []
-        return [s for s in threads(self.automaton.states[edge.source].term)[edge.thread].absent if s in self.deferred]
+            return counted
+        return counted + [
+            s for s in threads(self.automaton.states[edge.source].term)[edge.thread].absent if s in self.deferred
+        ]
 
     def _update(
-        self, register: Register, slot: int, step: str, before: frozenset[str], *, beginning: bool
+        self, register: Register, slot: int, step: str, before: frozenset[str], following: tuple[Wait, ...]
     ) -> Update | None:
-        """What an event bound to `step` writes into a register."""
+        """What an event bound to `step` writes into a register; `following` are the waits that begin with it."""
         if register.kind == "previous":
             assert register.expression is not None
-            return Update(SET, slot, self.registers.column(register.expression))
-        if register.kind == "began":
-            return Update(SET, slot, self.registers.column(Start())) if beginning else None
-        if register.step != step or register.kind in ("variable", "bucket of variable", "leading", "ticks", "where"):
+            mine = not register.step or any(wait.name == register.step for wait in following)
+            return Update(SET, slot, self.registers.column(register.expression)) if mine else None
+        if register == BEGAN or register in self.sides:
+            steps = self.sides.get(register, frozenset({step}) | before)
+            begins = step in steps and not before & steps
+            return Update(SET, slot, self.registers.column(Start())) if begins else None
+        if register.step != step or register.kind in _ELSEWHERE:
             return None
         if register.kind == "position":
             return Update(POSITION, slot, 0)
@@ -557,17 +637,22 @@ class _Lowering:
         if register.kind == "known":
             return COUNT_KNOWN
         kind = self.registers.types[register]
-        if kind is Type.STRING:
-            raise UnsupportedError(f"{register.kind} of strings")
-        floats = kind is Type.FLOAT
-        return {
-            ("sum", False): SUM_INT,
-            ("sum", True): SUM_FLOAT,
-            ("min", False): MIN_INT,
-            ("min", True): MIN_FLOAT,
-            ("max", False): MAX_INT,
-            ("max", True): MAX_FLOAT,
-        }[register.kind, floats]
+        of_ints = {"sum": SUM_INT, "min": MIN_INT, "max": MAX_INT}
+        of_type = {
+            Type.FLOAT: {"sum": SUM_FLOAT, "min": MIN_FLOAT, "max": MAX_FLOAT},
+            Type.STRING: {"min": MIN_TEXT, "max": MAX_TEXT},
+        }
+        return of_type.get(kind, of_ints)[register.kind]
+
+
+def _sides(pattern: tree.Pattern, step: str) -> list[frozenset[str]]:
+    """The steps of each side of `&` in which a step stands, the outer ones first."""
+    found = []
+    for node in pattern.walk():
+        if isinstance(node, tree.Conjunction):
+            sides = (frozenset(str(n.name) for n in side.walk() if isinstance(n, tree.Step)) for side in node.sides)
+            found += [side for side in sides if step in side]
+    return found
 
 
 def registers_of(aggregate: tree.Aggregate) -> tuple[Register, ...]:

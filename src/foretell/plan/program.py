@@ -29,7 +29,8 @@ class Program:
     """One subscription: what is asked of its finished matches.
 
     `finals` says where a match has the registers that are asked for afterwards, in the machine's output; `deferred` are
-    negated steps that name what is bound after their gap, `leading` those before the match's first event.
+    negated steps that name what is bound after their gap, and a[i] that count by it; `leading` are the negated steps
+    before the match's first event. With `remembers`, an a[i] counts in the whole lane by what only a match knows.
     """
 
     subscription: CheckedSubscription
@@ -37,6 +38,7 @@ class Program:
     finals: dict[Register, int]
     leading: tuple[str, ...]
     deferred: tuple[str, ...]
+    remembers: bool = False
 
     @property
     def steps(self) -> tuple[str, ...]:

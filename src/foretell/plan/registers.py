@@ -93,6 +93,9 @@ class Register:
 #: The cells of an instance before its slots (foretell.machine.binding says which; it may import nothing of ours).
 OTHERS = 10
 
+#: When the match began.
+BEGAN = Register("began")
+
 #: Registers that belong to a variable, not to a step.
 OF_VARIABLES = ("variable", "bucket of variable")
 
@@ -162,7 +165,8 @@ class Viewpoint:
     """From where a condition is judged: the step it was written for, and the step the event is tried for.
 
     `tried` is None where the event is tried for none: in θ and for negated steps, of which `owner` is the name.
-    `bound` are the steps bound before, `binding` the variables that the event itself binds.
+    `bound` are the steps bound before, `binding` the variables that the event itself binds. The θ of a side of `&` goes
+    by that side's own events: `thread` names it, `began` has when its first event began.
     """
 
     registers: Registers
@@ -170,6 +174,8 @@ class Viewpoint:
     tried: str | None
     bound: frozenset[str]
     binding: dict[str, tree.Expression] = field(default_factory=dict)
+    thread: str = ""
+    began: Register = BEGAN
 
     def operand(self, expression: tree.Expression) -> Operand | None:
         """Where a sub-expression lies, if it lies somewhere."""
@@ -203,7 +209,7 @@ class Viewpoint:
                 assert self.owner is not None
                 return registers.kept("last", self.owner, expression)
             case tree.Previous():
-                return registers.kept("previous", "", expression)
+                return registers.kept("previous", self.thread, expression)
             case tree.First(step=step) if step != self._current or step in self.bound:
                 return registers.kept("first", str(step), expression)
             case tree.First(step=step) | tree.Last(step=step) | tree.Bound(step=step):
@@ -229,7 +235,7 @@ class Viewpoint:
         if self.tried is not None and not self.bound:
             return self.registers.of_event(Start())
         kind = self.registers.subscription.time
-        return Operand("slot", self.registers.register(Register("began"), kind), kind)
+        return Operand("slot", self.registers.register(self.began, kind), kind)
 
     def _aggregate(self, aggregate: tree.Aggregate) -> Operand:
         attribute = None if aggregate.attribute is None else tree.Attribute(tree.This(), aggregate.attribute)

@@ -65,6 +65,7 @@ class Entry:
     sides: tuple[Side, ...]
     index: int
     frames: Frames
+    anchored: bool
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ class Wait:
     link: Link
     options: tuple[Option, ...]
 
+    @property
+    def name(self) -> str:
+        """A step that it waits for: no other thread does."""
+        return self.options[0].leaf.step
+
 
 @dataclass(frozen=True)
 class Unbegun:
@@ -99,8 +105,11 @@ class Unbegun:
 
 @dataclass(frozen=True)
 class Both:
+    """`anchored` tells that something is bound before the conjunction."""
+
     sides: tuple[Side, ...]
     frames: Frames
+    anchored: bool
 
 
 Term = Wait | Both | Done
@@ -140,23 +149,28 @@ def moves(term: Side) -> Iterator[Move]:
             for one in _waits(_begin(pattern, _ANY if anchored else BEGINNING, ())):
                 for move in moves(one):
                     yield replace(move, thread=-1)
-        case Both(sides=sides, frames=frames):
+        case Both(sides=sides):
             before = 0
             for i, side in enumerate(sides):
                 for move in moves(side):
                     thread = -1 if move.thread < 0 else before + move.thread
-                    yield Move(move.leaf, thread, _joined(sides, i, move.following, frames))
+                    yield Move(move.leaf, thread, _joined(term, i, move.following))
                 before += len(threads(side))
 
 
 def threads(term: Side) -> tuple[Link, ...]:
     """The links under which a term waits: each must let an event pass that is not bound under it."""
+    return tuple(wait.link for wait, _ in waits(term))
+
+
+def waits(term: Side) -> Iterator[tuple[Wait, tuple[Both, ...]]]:
+    """The waits of a term's threads, each with the conjunctions around it, the outer ones first."""
     match term:
-        case Wait(link=link):
-            return (link,)
+        case Wait():
+            yield term, ()
         case Both(sides=sides):
-            return tuple(link for side in sides for link in threads(side))
-    return ()
+            for side in sides:
+                yield from ((wait, (term, *around)) for wait, around in waits(side))
 
 
 def begun(before: Side | None, thread: int, after: Side) -> tuple[Wait, ...]:
@@ -188,7 +202,7 @@ def awaited(term: Side) -> Iterator[Leaf]:
 def _following(option: Option) -> tuple[Term, ...]:
     terms = _after(option.frames)
     for entry in option.entering:
-        terms = _joined(entry.sides, entry.index, terms, entry.frames)
+        terms = _joined(Both(entry.sides, entry.frames, entry.anchored), entry.index, terms)
     return terms
 
 
@@ -196,8 +210,9 @@ def _after(frames: Frames) -> tuple[Term, ...]:
     return tuple(_waits(_next(frames, ())))
 
 
-def _joined(sides: tuple[Side, ...], index: int, terms: tuple[Term, ...], frames: Frames) -> tuple[Term, ...]:
+def _joined(both: Both, index: int, terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """A conjunction with one side further on. A side that can be empty may also be left out, for good."""
+    sides = both.sides
     found: dict[Term, None] = {}
     for term in terms:
         now = (*sides[:index], term, *sides[index + 1 :])
@@ -205,9 +220,9 @@ def _joined(sides: tuple[Side, ...], index: int, terms: tuple[Term, ...], frames
         for left_out in chain.from_iterable(combinations(optional, n) for n in range(len(optional) + 1)):
             settled = tuple(Done() if i in left_out else side for i, side in enumerate(now))
             if all(isinstance(s, Done) for s in settled):
-                found.update(dict.fromkeys(_after(frames)))
+                found.update(dict.fromkeys(_after(both.frames)))
             else:
-                found[Both(settled, frames)] = None
+                found[replace(both, sides=settled)] = None
     return tuple(found)
 
 
@@ -233,10 +248,11 @@ def _begin(pattern: tree.Pattern, link: Link, frames: Frames) -> Iterator[tuple[
             yield from _parts(parts, absent, frames, lead=link)
         case tree.Conjunction(sides=sides):
             # It begins with its earliest event: one side begins under the link, the others some time later.
-            unbegun = tuple(Unbegun(s, link.operator is not None) for s in sides)
+            anchored = link.operator is not None
+            unbegun = tuple(Unbegun(s, anchored) for s in sides)
             for i, side in enumerate(sides):
                 for lead, option in _begin(side, link, ()):
-                    yield lead, replace(option, entering=(*option.entering, Entry(unbegun, i, frames)))
+                    yield lead, replace(option, entering=(*option.entering, Entry(unbegun, i, frames, anchored)))
 
 
 def _parts(
