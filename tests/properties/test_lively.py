@@ -18,7 +18,7 @@ from tests.properties.patterns import COLUMNS, Case, Chance, Maker, _rows, case
 Told = list[tuple[Any, ...]]
 
 #: How many programs are tried: few, as each is run again and again.
-SCRIPTS, COMPANIES = 60, 120
+SCRIPTS, COMPANIES = 40, 60
 
 
 @dataclass(frozen=True)
