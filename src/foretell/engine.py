@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -29,7 +28,6 @@ from foretell.language.printer import program_text
 from foretell.language.statements import Statements
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
-from foretell.machine.clocks import Clocks
 from foretell.machine.limits import Limits
 from foretell.machine.packed import pack, unpack
 from foretell.machine.running import Running
@@ -312,7 +310,7 @@ class Engine:
                 raise _not_in_engine(error) from None
             waiting = Waiting({name: inputs.lateness(name) for name in inputs.schemas})
             self._inputs, self._checking = inputs, checking
-            self._work = _Work(running, waiting, Clocks(checked.statements))
+            self._work = _Work(running, waiting)
         self._meet(loaded.stream)
         return self._work
 
@@ -394,7 +392,7 @@ class Engine:
         )
         lateness = {name: self._inputs.lateness(name) for name in self._inputs.schemas}
         self._checking = checking
-        self._work = _Work(running, Waiting.restore(lateness, state["waiting"]), Clocks(checked.statements))
+        self._work = _Work(running, Waiting.restore(lateness, state["waiting"]))
 
 
 def _limits(limits: object) -> Limits:
@@ -471,36 +469,25 @@ class _Restoring:
 
 @dataclass(frozen=True)
 class _Work:
-    """The statements at work, the events that wait for them, and the streams that they go by."""
+    """The statements at work, and the events that wait for them."""
 
     running: Running
     waiting: Waiting
-    clocks: Clocks
 
     def add(self, statement: CheckedStatement, table: Table | None) -> None:
         self.running.add(statement, None if table is None else table.loaded())
-        self.clocks.add(statement)
 
     def remove(self, name: str) -> None:
         if name in self.running:
             self.running.remove(name)
-            self.clocks.remove(name)
 
     def go_on(self) -> tuple[Notification, ...]:
-        """What has come to be known by the events that have come."""
-        return self.tell(self.waiting.ready(), self._passed())
+        """What has come to be known by the events that have come. Some wait and are not told yet, but time has gone on,
+        for each statement by the streams that it reads (decision 0002, item 3)."""
+        return tuple(rows(self.running.tell(self.waiting.ready(), clocks=self.waiting.clocks())))
 
     def tell(self, ready: Mapping[str, Loaded], until: int | float | None = None) -> tuple[Notification, ...]:
         return tuple(rows(self.running.tell(ready, until)))
-
-    def _passed(self) -> int | float | None:
-        """What time has passed for every statement. Those events that wait are not told yet, but time has gone on.
-
-        A stream that a statement does not read is no clock for it (decision 0002, item 3), and `until` is for all of
-        them: where they read different streams, it is what the slowest allows.
-        """
-        passed = min(map(self.waiting.clock, self.clocks), default=-math.inf)
-        return passed if self.waiting.longest and math.isfinite(passed) else None
 
 
 def _time_columns(time: Mapping[str, str] | None) -> dict[str, str]:

@@ -17,8 +17,11 @@ from tests.properties.patterns import COLUMNS, Case, Chance, Maker, _rows, case
 
 Told = list[tuple[Any, ...]]
 
-#: How many programs are tried: few, as each is run again and again.
-SCRIPTS, COMPANIES = 60, 120
+
+def seeds(few: int, many: int) -> pytest.MarkDecorator:
+    """Few programs are tried each time, as each is run again and again."""
+    soak = pytest.param(range(1_000, 1_000 + many), marks=[pytest.mark.soak, pytest.mark.timeout(0)], id="for long")
+    return pytest.mark.parametrize("numbers", [pytest.param(range(few), id="quickly"), soak])
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,11 @@ def restored(engine: Engine, text: str | None = None) -> Engine:
 # ── snapshots ──
 
 
-def test_an_engine_may_be_stopped_after_every_batch() -> None:
+@seeds(30, 2_000)
+def test_an_engine_may_be_stopped_after_every_batch(numbers: range) -> None:
     """Stopped and restored each time, it tells what one tells that goes on."""
     told_some = 0
-    for seed, one in scripts(range(SCRIPTS)):
+    for seed, one in scripts(numbers):
         whole, stopped = one.engine(), one.engine()
         for number, (stream, rows) in enumerate(one.pushes):
             stopped = restored(stopped, one.text if number % 2 else None)
@@ -91,12 +95,13 @@ def test_an_engine_may_be_stopped_after_every_batch() -> None:
             told_some += len(there)
         assert finished(restored(stopped), one) == finished(whole, one), (seed, one)
         assert stopped.late == whole.late
-    assert told_some > SCRIPTS
+    assert told_some > len(numbers)
 
 
-def test_an_engine_may_be_stopped_anywhere() -> None:
+@seeds(8, 300)
+def test_an_engine_may_be_stopped_anywhere(numbers: range) -> None:
     """Each snapshot by itself, so that none can be put right by the next."""
-    for seed, one in scripts(range(300, 300 + SCRIPTS // 4)):
+    for seed, one in scripts(numbers):
         whole = one.engine()
         blobs, there = [], []
         for stream, rows in one.pushes:
@@ -168,10 +173,11 @@ def of(name: str, found: list[Told]) -> list[Told]:
     return [[row for row in some if row[0] == name] for some in found]
 
 
-def test_a_subscription_may_come_and_go_anywhere() -> None:
+@seeds(50, 3_000)
+def test_a_subscription_may_come_and_go_anywhere(numbers: range) -> None:
     """It tells what one tells that has seen only the events in between; the others notice nothing."""
     told_some = 0
-    for seed, one, generator in companies(range(COMPANIES)):
+    for seed, one, generator in companies(numbers):
         come = generator.randrange(len(one.pushes))
         go = generator.randrange(come, len(one.pushes))
         undisturbed = tell(Engine(one.streams + "".join(one.others)), one.pushes)
@@ -190,7 +196,7 @@ def test_a_subscription_may_come_and_go_anywhere() -> None:
         there = tell(alone, one.pushes[come:go])
         assert of("late", found) == [*[[]] * come, *there, *[[]] * (len(one.pushes) - go)], (seed, come, go, one)
         told_some += sum(map(len, there))
-    assert told_some > COMPANIES // 3
+    assert told_some > len(numbers) // 3
 
 
 # ── rows that come and go ──
@@ -210,7 +216,7 @@ TEMPLATES = (
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_rows_may_come_and_go_anywhere(template: str, seed: int) -> None:
     """Each row tells what a table of that row alone tells of the events while it is there."""
     generator = random.Random(seed)

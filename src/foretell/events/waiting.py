@@ -21,7 +21,7 @@ before it. Where no stream has a lateness nothing waits: events of one instant a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,9 +132,9 @@ class Waiting:
         self.advance(max(self.latest.values(), default=-math.inf))
         return self._released(math.inf)
 
-    def clock(self, streams: Iterable[str]) -> Time:
-        """How far time has come by the events of these streams alone."""
-        return max((self.latest[s] for s in streams if s in self.latest), default=-math.inf) - self.longest
+    def clocks(self) -> dict[str, Time]:
+        """How far time has come by the events of each stream alone."""
+        return {stream: latest - self.longest for stream, latest in self.latest.items()}
 
     def state(self) -> dict[str, Any]:
         """All of it as plain values and bytes."""

@@ -117,16 +117,29 @@ class Running:
         """The notifications that a batch of each stream brings, in their order."""
         return rows(self.tell(loaded, until))
 
-    def tell(self, loaded: Mapping[str, Loaded], until: int | float | None = None) -> list[Told]:
-        """The same as columns. Batches come in the order of time; within one, the order is the engine's to find."""
-        *parts, last = _parts(loaded)
-        return [*(told for part in parts for told in self._tell(part, None)), *self._tell(last, until)]
+    def tell(
+        self,
+        loaded: Mapping[str, Loaded],
+        until: int | float | None = None,
+        clocks: Mapping[str, int | float] | None = None,
+    ) -> list[Told]:
+        """The same as columns. Batches come in the order of time; within one, the order is the engine's to find.
 
-    def _tell(self, loaded: Mapping[str, Loaded], until: int | float | None) -> list[Told]:
+        Time goes on to `until` for all statements, and to a stream's clock for those that read the stream.
+        """
+        *parts, last = _parts(loaded)
+        told = [told for part in parts for told in self._tell(part, None, {})]
+        return [*told, *self._tell(last, until, clocks or {})]
+
+    def _tell(
+        self, loaded: Mapping[str, Loaded], until: int | float | None, clocks: Mapping[str, int | float]
+    ) -> list[Told]:
         inputs = self._order.inputs(loaded, self.strings, self._needed)
         for name, some in inputs.items():
             if len(some):
                 self._clock[name] = max(self._clock.get(name, -math.inf), some.events.time.values.max().item())
+        for name, time in clocks.items():
+            self._clock[name] = max(self._clock.get(name, -math.inf), time)
         if until is not None:
             self._until = max(self._until, until)
         everything: list[Told] = []
