@@ -294,7 +294,7 @@ class _Lowering:
         return Viewpoint(self.registers, None, None, state.bound, {}, wait.name, began, variables)
 
     def _seen(self, sides: list[_Side], variables: Iterable[str]) -> dict[str, Register]:
-        """The registers of variables that other sides of `&` may bind too: a θ sees only what its own side has bound."""
+        """The registers of variables that other sides of `&` may bind too: a θ sees only what its own side has."""
         found: dict[str, Register] = {}
         steps = list(self.subscription.steps)
         for side in sides:
