@@ -10,7 +10,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.automaton import Edge
-from foretell.plan.program import Machine, Program, UnsupportedError
+from foretell.plan.program import Machine, Program
 from foretell.plan.registers import Hashed
 from foretell.plan.selection import selection_of
 from foretell.plan.sharing import Shared
@@ -64,14 +64,11 @@ def explain(subscription: CheckedSubscription, parameters: Mapping[str, Type] | 
     strategy, why = _strategy(subscription)
     if subscription.tree.losing is not None:
         return _explained(subscription, None, "the reference", "the compiled engine does not run LOSING yet")
-    try:
-        if isinstance(subscription.pattern, tree.Silence):
-            return _explained(subscription, None, "a clock for each lane", "a negation alone waits for no events")
-        selected = selection_of(subscription) is not None
-        shared = Shared(Codes(), subscription.simultaneous, subscription.time)
-        _, program = shared.add(subscription, parameters, selected=selected)
-    except UnsupportedError as error:
-        return _explained(subscription, None, "the reference", f"the compiled engine does not run {error} yet")
+    if isinstance(subscription.pattern, tree.Silence):
+        return _explained(subscription, None, "a clock for each lane", "a negation alone waits for no events")
+    selected = selection_of(subscription) is not None
+    shared = Shared(Codes(), subscription.simultaneous, subscription.time)
+    _, program = shared.add(subscription, parameters, selected=selected)
     return _explained(subscription, (program, shared.machine()), strategy, why)
 
 
@@ -116,7 +113,9 @@ def _explained(
         )
         edges = tuple(_edge(e) for e in program.automaton.edges)
         final = tuple(f"{c.owner}: {expression_text(c.expression)}" for c in program.automaton.final)
-        final += tuple(f"no {step} in its gap" for step in program.deferred)
+        numbered = {step for step in program.deferred if subscription.steps[step].shape.numbered}
+        final += tuple(f"no {step} in its gap" for step in program.deferred if step not in numbered)
+        final += tuple(f"{step}: counted" for step in program.deferred if step in numbered)
         final += tuple(f"no {step} in the window before" for step in program.leading)
     return Explained(
         subscription.name,

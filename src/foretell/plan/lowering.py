@@ -24,6 +24,7 @@ from foretell.plan.distances import distances, is_strict, lagged
 from foretell.plan.program import Program
 from foretell.plan.registers import (
     BEGAN,
+    OF_VARIABLES,
     Every,
     Hashed,
     Register,
@@ -35,7 +36,7 @@ from foretell.plan.registers import (
     Viewpoint,
     of_this,
 )
-from foretell.plan.terms import Both, Done, Leaf, Link, Wait, begun, moves, threads, waits
+from foretell.plan.terms import Both, Done, Leaf, Link, Wait, begun, depth, moves, threads, waits
 
 # The kernels' numbers (their modules may import nothing of ours, so they stand twice).
 NEXT, ANY, WHERE = 0, 1, 2
@@ -49,7 +50,7 @@ NO_MARK = -1
 ASLEEP = 2
 
 #: Registers that are not written for being of the step that an event is bound to.
-_ELSEWHERE = ("variable", "bucket of variable", "leading", "ticks", "where", "mark")
+_ELSEWHERE = ("leading", "ticks", "where", "mark")
 
 #: In place of a slot: the chain of the events of repeated steps.
 CHAINED = -1
@@ -203,6 +204,7 @@ class _Lowering:
         self.registers = Registers(subscription, parameters, numbers.store)
         self.deferred: dict[str, None] = {}
         self.sides: dict[Register, frozenset[str]] = {}  # whose beginning a register keeps
+        self.seen: dict[Register, _Side] = {}  # for which side a register keeps a variable
         self.leading = {step: None for edge in self.automaton.edges for step in edge.leading}
         late = (leaf for leaf, state in self._counting() if self._is_counted_late(leaf, state))
         self.counted_late = dict.fromkeys(late)
@@ -291,13 +293,29 @@ class _Lowering:
         """How a θ sees things: beside `&` only what is bound in its own thread, and before the conjunction."""
         if not around:
             return Viewpoint(self.registers, None, None, state.bound)
+        sides = _sides(self.subscription.pattern, wait.name)[: len(around)]
         own = sum(1 for _ in takewhile(lambda both: not both.anchored, around))
         began = BEGAN
         if own:
-            steps = _sides(self.subscription.pattern, wait.name)[own - 1]
-            began = Register(f"began in {own}", min(steps))
-            self.sides[began] = steps
-        return Viewpoint(self.registers, None, None, state.bound, thread=wait.name, began=began)
+            began = Register(f"began in {own}", min(sides[own - 1].steps))
+            self.sides[began] = sides[own - 1].steps
+        operator = wait.link.operator
+        named = machine.named([operator.condition])[1] if isinstance(operator, tree.FirstWhere) else ()
+        variables = self._seen(sides, sorted(named))
+        return Viewpoint(self.registers, None, None, state.bound, {}, wait.name, began, variables)
+
+    def _seen(self, sides: list[_Side], variables: Iterable[str]) -> dict[str, Register]:
+        """The registers of variables that other sides of `&` may bind too: a θ sees only what its own side has."""
+        found: dict[str, Register] = {}
+        steps = list(self.subscription.steps)
+        for side in sides:
+            for name in variables:
+                if name in found or machine.binders(self.subscription, name) & side.others:
+                    first = min(map(steps.index, side.steps))
+                    found[name] = Register(f"variable of {first} in {side.depth}", name)
+                    self.seen[found[name]] = side
+                    self.registers.register(found[name], self.subscription.variables[name])
+        return found
 
     def _absent_view(self, step: str, state: machine.State) -> Viewpoint:
         return Viewpoint(self.registers, step, None, state.bound)
@@ -548,8 +566,10 @@ class _Lowering:
     def _updates(self, edge: machine.Edge, variables: list[tuple[Register, tree.Expression, int]]) -> list[Update]:
         step = edge.leaf.step
         before = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
-        updates = []
+        updates: list[Update] = []
         numbers, deferred = self.registers.registers, list(self.deferred)
+        for register, side in self.seen.items():
+            updates += self._shown(edge, register, side)  # first, as it reads what variables were
         for register, expression, code in variables:
             slot, kind = numbers[register], self.registers.types[register]
             if code != NO_CODE:
@@ -582,6 +602,21 @@ class _Lowering:
             updates.append(Update(CHAIN, CHAINED, self.subscription.positive.index(step)))
         return updates
 
+    def _shown(self, edge: machine.Edge, register: Register, side: _Side) -> Iterator[Update]:
+        """What a side sees of a variable: what was seen before the conjunction, then what it binds itself."""
+        step, slot, name = edge.leaf.step, self.registers.registers[register], register.step
+        is_float = self.registers.types[register] is Type.FLOAT
+        state = machine.BEFORE if edge.source is None else self.automaton.states[edge.source]
+        around = _sides(self.subscription.pattern, step)
+        inside = depth(state.term, step)
+        if step in side.steps | side.others and inside < side.depth:
+            before = Viewpoint(self.registers, None, None, state.bound, variables=self._seen(around[:inside], [name]))
+            yield Update(RUN, slot, 0, self._compiled(tree.Variable(name), before), is_float)
+        view = Viewpoint(self.registers, step, step, state.bound)
+        for variable, value in self.subscription.steps[step].binders:
+            if step in side.steps and variable == name:
+                yield Update(RUN, slot, 0, self._compiled(value, view), is_float)
+
     def _begun(self, edge: machine.Edge) -> tuple[Wait, ...]:
         """The waits that the event of an edge precedes."""
         source = None if edge.source is None else self.automaton.states[edge.source].term
@@ -613,7 +648,7 @@ class _Lowering:
             steps = self.sides.get(register, frozenset({step}) | before)
             begins = step in steps and not before & steps
             return Update(SET, slot, self.registers.column(Start())) if begins else None
-        if register.step != step or register.kind in _ELSEWHERE:
+        if register.step != step or register.kind in _ELSEWHERE or register.kind.startswith(OF_VARIABLES):
             return None
         if register.kind == "position":
             return Update(POSITION, slot, 0)
@@ -645,13 +680,23 @@ class _Lowering:
         return of_type.get(kind, of_ints)[register.kind]
 
 
-def _sides(pattern: tree.Pattern, step: str) -> list[frozenset[str]]:
-    """The steps of each side of `&` in which a step stands, the outer ones first."""
-    found = []
+@dataclass(frozen=True)
+class _Side:
+    """The steps of a side of `&`, those of the other sides, and in how many conjunctions it stands."""
+
+    steps: frozenset[str]
+    others: frozenset[str]
+    depth: int
+
+
+def _sides(pattern: tree.Pattern, step: str) -> list[_Side]:
+    """The sides of `&` in which a step stands, the outer ones first."""
+    found: list[_Side] = []
     for node in pattern.walk():
         if isinstance(node, tree.Conjunction):
-            sides = (frozenset(str(n.name) for n in side.walk() if isinstance(n, tree.Step)) for side in node.sides)
-            found += [side for side in sides if step in side]
+            sides = [frozenset(str(n.name) for n in side.walk() if isinstance(n, tree.Step)) for side in node.sides]
+            everyone = frozenset().union(*sides)
+            found += [_Side(side, everyone - side, len(found) + 1) for side in sides if step in side]
     return found
 
 

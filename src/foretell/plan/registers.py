@@ -7,6 +7,7 @@ event was bound. So the kernel only ever compares columns and registers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
@@ -96,7 +97,7 @@ OTHERS = 10
 #: When the match began.
 BEGAN = Register("began")
 
-#: Registers that belong to a variable, not to a step.
+#: How the kinds of registers begin that belong to a variable, not to a step.
 OF_VARIABLES = ("variable", "bucket of variable")
 
 
@@ -133,7 +134,7 @@ class Registers:
         return self.registers[register]
 
     def _numbered(self, register: Register) -> Register:
-        names = self.subscription.variables if register.kind in OF_VARIABLES else self.subscription.steps
+        names = self.subscription.variables if register.kind.startswith(OF_VARIABLES) else self.subscription.steps
         number = list(names).index(register.step) if register.step in names else -1
         return replace(register, step=str(number))
 
@@ -166,7 +167,8 @@ class Viewpoint:
 
     `tried` is None where the event is tried for none: in θ and for negated steps, of which `owner` is the name.
     `bound` are the steps bound before, `binding` the variables that the event itself binds. The θ of a side of `&` goes
-    by that side's own events: `thread` names it, `began` has when its first event began.
+    by that side's own events: `thread` names it, `began` has when its first event began, and
+    `variables` those that another side may bind too.
     """
 
     registers: Registers
@@ -176,6 +178,7 @@ class Viewpoint:
     binding: dict[str, tree.Expression] = field(default_factory=dict)
     thread: str = ""
     began: Register = BEGAN
+    variables: Mapping[str, Register] = field(default_factory=dict)
 
     def operand(self, expression: tree.Expression) -> Operand | None:
         """Where a sub-expression lies, if it lies somewhere."""
@@ -229,7 +232,8 @@ class Viewpoint:
             bound = replace(self, owner=self.tried).operand(self.binding[name])
             if bound is not None:
                 return bound
-        return Operand("slot", self.registers.register(Register("variable", name), kind), kind)
+        register = self.variables.get(name, Register("variable", name))
+        return Operand("slot", self.registers.register(register, kind), kind)
 
     def _began(self) -> Operand:
         if self.tried is not None and not self.bound:

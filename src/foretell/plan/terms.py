@@ -173,6 +173,13 @@ def waits(term: Side) -> Iterator[tuple[Wait, tuple[Both, ...]]]:
                 yield from ((wait, (term, *around)) for wait, around in waits(side))
 
 
+def depth(term: Side, step: str) -> int:
+    """In how many conjunctions a term is that may bind a step next."""
+    if not isinstance(term, Both):
+        return 0
+    return 1 + max(depth(side, step) for side in term.sides if any(leaf.step == step for leaf in awaited(side)))
+
+
 def begun(before: Side | None, thread: int, after: Side) -> tuple[Wait, ...]:
     """The waits that begin with an event bound in a thread: it is what precedes them.
 
