@@ -18,13 +18,13 @@ from foretell.given.statements import statements_of
 from foretell.given.until import end_of_time
 from foretell.language import tree
 from foretell.language.builder.statements import Statement
-from foretell.language.checked import Checked
+from foretell.language.checked import Checked, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.notify.notifications import Notifications
 from foretell.reference.expressions import Value, moment
 from foretell.reference.run import run as run_reference
 
-ENGINES = ("reference", "embedded")
+ENGINES = ("embedded", "reference")
 
 
 def run(
@@ -33,7 +33,7 @@ def run(
     *,
     time: Mapping[str, str] | None = None,
     tables: Mapping[str, object] | None = None,
-    engine: str = "reference",
+    engine: str | None = None,
     model: str | Path | Mapping[str, object] | None = None,
     until: str | int | float | date | datetime | None = None,
     strict: bool = False,
@@ -42,9 +42,10 @@ def run(
 
     `inputs` gives each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or
     polars data, or dicts. `time` names the time column of streams without a STREAM statement. `until` lets time go
-    on after the last event, for what only time completes.
+    on after the last event, for what only time completes. Without an `engine` it is the compiled one, and the reference
+    for programs that only that one runs yet.
     """
-    if engine not in ENGINES:
+    if engine is not None and engine not in ENGINES:
         raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))
     if not isinstance(strict, bool):
         raise wrong("strict", "True or False", strict)
@@ -58,30 +59,38 @@ def run(
     schemas = {name: known_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, columns)
     end = end_of_time(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
-    if engine == "embedded":
-        found = _run_embedded(checked, loaded, given, end)
+    notes = _notes(program)
+    if engine == "embedded" or (engine is None and _is_compiled(checked)):
+        found, news = _run_embedded(checked, loaded, given, end)
+        notes += news
     else:
         rows = {name: _values(table) for name, table in given.items()}
         events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
         found = run_reference(checked, events, rows, until=end, timing=timing)
     bad = tuple(b for one in loaded.values() for b in one.bad)
     totals = tuple((name, one.total) for name, one in loaded.items())
-    return Notifications(tuple(found), bad, totals, _notes(program))
+    return Notifications(tuple(found), bad, totals, notes)
 
 
 def _run_embedded(
     checked: Checked, loaded: Mapping[str, Loaded], tables: Mapping[str, LoadedTable], until: int | float | None
-) -> list[Notification]:
+) -> tuple[list[Notification], tuple[str, ...]]:
     # Numba takes a while to load, and only those who ask for this engine need it.
     from foretell.machine.running import Running
     from foretell.plan.program import UnsupportedError
 
     try:
-        return Running(checked, tables).feed(loaded, until)
+        running = Running(checked, tables)
+        return running.feed(loaded, until), running.ledger.tell()
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"
         ) from None
+
+
+def _is_compiled(checked: Checked) -> bool:
+    """Whether the compiled engine runs all statements."""
+    return all(isinstance(s, CheckedSubscription) and s.tree.losing is None for s in checked.statements)
 
 
 def _load(

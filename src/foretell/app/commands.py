@@ -53,8 +53,8 @@ def _pairs(items: list[str], option: str, form: str) -> dict[str, str]:
     return pairs
 
 
-def _one_of(engine: str) -> str:
-    if engine not in ENGINES:
+def _one_of(engine: str | None) -> str | None:
+    if engine is not None and engine not in ENGINES:
         raise typer.BadParameter(f"'{engine}' is not one of {', '.join(ENGINES)}")
     return engine
 
@@ -71,7 +71,9 @@ def run_command(
     tables: Annotated[
         list[str], typer.Option("--table", metavar="NAME=PATH", help="The rows of a FOR EACH table.")
     ] = [],  # noqa: B006
-    engine: Annotated[str, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}.")] = ENGINES[0],
+    engine: Annotated[
+        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, the one that fits.")
+    ] = None,
     model: Annotated[Path | None, typer.Option(help="What was learned: delays between steps.")] = None,
     output: Annotated[Path | None, typer.Option(help="A .jsonl or .parquet file; standard output without.")] = None,
     until: Annotated[
