@@ -102,7 +102,6 @@ def wait_until(holds: Any, seconds: float = 30) -> None:
 
 def _client() -> Any:
     import paho.mqtt.client as paho
+    from paho.mqtt.enums import CallbackAPIVersion
 
-    client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id="", protocol=paho.MQTTv5)
-    client.max_inflight_messages_set(1000)
-    return client
+    return paho.Client(CallbackAPIVersion.VERSION2, client_id="", protocol=paho.MQTTv5)

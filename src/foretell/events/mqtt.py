@@ -76,7 +76,6 @@ class Broker:
             reconnect_on_failure=lasting,
         )
         client.reconnect_delay_set(*_PAUSES)
-        client.max_inflight_messages_set(ON_THE_WAY)
         if self.username is not None:
             client.username_pw_set(self.username, self.password)
         if self.tls:
@@ -115,6 +114,8 @@ class Broker:
                 said = f"{self} does not answer"
             case ssl.SSLError():
                 said = f"no TLS with {self}: {error.reason or error}"
+            case ConnectionResetError() if self.tls:
+                said = f"no TLS with {self}: it ends the connection"
             case _:
                 said = f"{self}: {error}"
         return InputError(

@@ -26,6 +26,9 @@ from foretell.events.spool import Received, Spool
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
 
+_SHORT = 5.0  # seconds that a connection lasts at least, unless something is wrong
+_TOO_OFTEN = 5
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -59,6 +62,7 @@ class Subscriber:
         self._recent = _Recent(self.spool.last(ON_THE_WAY))
         self._failure: ForetellError | None = None
         self._connection = 0  # how many there have been: an acknowledgement belongs to one of them
+        self._since, self._short = 0.0, 0  # when this connection began, how many before it were short
         self._subscribed = threading.Event()
         self._latest = time.monotonic()
         self._storing = threading.Thread(target=self._store, name="foretell-spool", daemon=True)
@@ -108,6 +112,7 @@ class Subscriber:
 
     def _on_connect(self, client: Client, data: Any, flags: Any, reason: Any, properties: Any) -> None:
         self._connection += 1
+        self._since = time.monotonic()
         if reason.is_failure:
             if not passing(reason):
                 self._fail(self._broker.refused(reason))
@@ -125,9 +130,12 @@ class Subscriber:
         client.subscribe(self._wanted.topic, self._wanted.qos)
 
     def _on_disconnect(self, client: Client, data: Any, flags: Any, reason: Any, properties: Any) -> None:
-        if str(reason) == "Session taken over":
-            # Connecting again would only throw the other out, and so on for ever.
-            self._fail(InputError("broker-refused", f"another client of {self._broker} is called '{self._name}' too"))
+        lasted = time.monotonic() - self._since
+        self._short = self._short + 1 if lasted < _SHORT else 0
+        if self._short >= _TOO_OFTEN or str(reason) == "Session taken over":
+            # Two of one name throw each other out for ever; not every broker says that this is the reason.
+            said = f"{self._broker} ends our connections at once; is another client called '{self._name}' too?"
+            self._fail(InputError("broker-refused", said, hint="the option clientId gives this one another name"))
         elif reason.is_failure:
             _LOG.warning("the connection to %s is lost (%s); trying again", self._broker, reason)
 

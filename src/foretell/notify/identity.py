@@ -21,7 +21,7 @@ def identity(row: Mapping[str, object]) -> str:
 
     >>> row = dict(subscription="s", kind="match", key={"ip": "x"}, start=1, end=2, id=7, events={"a": 0, "b": [1, 2]})
     >>> identity(row)
-    'd6a7ed2d3463aa2c9f22bfe0'
+    '56532dcd693c48ca575b10fa'
     >>> identity(row) == identity({**row, "start": 1.0, "id": "7", "probability": 0.5})
     True
     """

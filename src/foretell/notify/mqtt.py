@@ -63,7 +63,8 @@ class Publisher:
             return Later(error.message)
         except (OSError, ValueError, RuntimeError) as error:
             self.close()
-            return Later(f"{self._topic.broker}: {error}")
+            if self._denied is None:
+                return Later(f"{self._topic.broker}: {error}")
         if self._denied is not None:
             # Not a fault of the messages: they wait until somebody has put the broker's rights in order.
             raise InputError("broker-refused", f"the broker {self._topic.broker} takes no messages: {self._denied}")
