@@ -145,21 +145,25 @@ time.sleep(600)
 """
 
 
+def stored(spool: Path) -> int:
+    return sum(path.stat().st_size for path in spool.glob("*.spool"))
+
+
 def test_killed_again_and_again(mosquitto: Mosquitto, subscribe: Open, tmp_path: Path) -> None:
     """SIGKILL while messages come in: none is lost, none is there twice, and they are in order."""
     total = 0
     for _ in range(3):
         command = [sys.executable, "-c", CHILD, str(mosquitto.port), str(tmp_path / "spool")]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-            assert child.stdout is not None
-            assert child.stdout.readline() == b"ready\n"
-            size = sum(path.stat().st_size for path in (tmp_path / "spool").glob("*.spool"))
-            mosquitto.publish("plant/1", texts(total, total + 1000))
-            total += 1000
-            wait_until(
-                lambda: sum(path.stat().st_size for path in (tmp_path / "spool").glob("*.spool")) > size  # noqa: B023
-            )
-            child.send_signal(signal.SIGKILL)
+            try:
+                assert child.stdout is not None
+                assert child.stdout.readline() == b"ready\n"
+                before = stored(tmp_path / "spool")
+                mosquitto.publish("plant/1", texts(total, total + 1000))
+                total += 1000
+                wait_until(lambda: stored(tmp_path / "spool") > before)  # noqa: B023
+            finally:
+                child.send_signal(signal.SIGKILL)
     subscriber = subscribe()
     wait_until(lambda: subscriber.spool.next >= total)
     subscriber.settle(0.3)

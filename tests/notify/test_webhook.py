@@ -141,8 +141,10 @@ def test_a_sender_that_is_killed_and_comes_back(outbox: Outbox, server: WebServe
     server.answers.extend(Answer(delay=0.003) for _ in range(300))
     for count in (50, 150):
         with subprocess.Popen([sys.executable, "-c", SENDER, outbox.folder, server.url]) as child:
-            wait_until(lambda: len(server.taken) >= count)  # noqa: B023
-            child.send_signal(signal.SIGKILL)
+            try:
+                wait_until(lambda: len(server.taken) >= count)  # noqa: B023
+            finally:
+                child.send_signal(signal.SIGKILL)
     assert send(outbox, server, 300)
     assert list(dict.fromkeys(numbers(server.taken))) == list(range(300))
     assert len(server.taken) <= 302, "only what was under way is repeated"
