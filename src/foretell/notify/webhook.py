@@ -37,6 +37,8 @@ class Receiver:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("bad-option", f"url: '{self.url}' is no http:// or https:// address")
+        if self.together < 1:
+            raise InputError("bad-option", "perRequest: a request carries at least one notification")
         if parts.username is not None:
             raise InputError("bad-option", "url: it holds a password", hint="give the header Authorization instead")
 
