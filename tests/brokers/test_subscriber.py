@@ -76,16 +76,21 @@ def test_a_restart_of_the_broker(mosquitto: Mosquitto, subscribe: Open) -> None:
     subscriber.check()
 
 
+@pytest.mark.parametrize("protocol", ["5", "3.1.1"])
+@pytest.mark.parametrize("restart", [False, True])
 def test_what_was_stored_but_not_acknowledged_is_known_again(
-    mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch
+    mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch, restart: bool, protocol: str
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(Subscriber, "_acknowledge", lambda *_: None)
-        subscriber = subscribe()
+        subscriber = subscribe(protocol=protocol)
         mosquitto.publish("plant/1", texts(0, 10))
         wait_until(lambda: subscriber.spool.next == 10)
         subscriber.close()
-    subscriber = subscribe()
+    if restart:
+        mosquitto.stop()
+        mosquitto.start()
+    subscriber = subscribe(protocol=protocol)
     mosquitto.publish("plant/1", texts(10, 20))
     wait_until(lambda: subscriber.spool.next >= 20)
     subscriber.settle(0.3)
@@ -113,6 +118,21 @@ def test_a_full_disk_leaves_the_messages_with_the_broker(
     again = subscribe()
     wait_until(lambda: again.spool.next == 10)
     assert payloads(again.spool) == texts(0, 10)
+
+
+def test_what_is_done_with_goes_but_for_the_last_few(
+    mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(Spool.__init__.__kwdefaults__, "segment_bytes", 500)
+    monkeypatch.setattr("foretell.events.subscriber.ON_THE_WAY", 30)
+    subscriber = subscribe()
+    for start in range(0, 200, 20):
+        mosquitto.publish("plant/1", texts(start, start + 20))
+        wait_until(lambda: subscriber.spool.next == start + 20)  # noqa: B023
+    subscriber.discard(100)
+    assert 60 < subscriber.spool.first <= 100
+    subscriber.discard(200)
+    assert 130 < subscriber.spool.first <= 170
 
 
 def test_retained_messages_come_once(mosquitto: Mosquitto, subscribe: Open) -> None:
