@@ -123,7 +123,7 @@ def test_a_full_disk_leaves_the_messages_with_the_broker(
 def test_what_is_done_with_goes_but_for_the_last_few(
     mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(Spool.__init__.__kwdefaults__, "segment_bytes", 500)
+    monkeypatch.setattr(Spool.__init__, "__kwdefaults__", {"segment_bytes": 500})
     monkeypatch.setattr("foretell.events.subscriber.ON_THE_WAY", 30)
     subscriber = subscribe()
     for start in range(0, 200, 20):
