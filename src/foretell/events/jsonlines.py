@@ -92,32 +92,34 @@ def _decode(content: bytes) -> _Lines:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             if not line.strip():
                 continue
-            row = _second_reading(line)
+            row = second_reading(line)
         if type(row) is dict:
             rows.append(row)
             numbers.append(number)
         else:
-            reasons[number] = row.text if isinstance(row, _Reason) else NOT_OBJECT
+            reasons[number] = row.text if isinstance(row, Reason) else NOT_OBJECT
     return _Lines(rows, numbers, reasons, lines)
 
 
 @dataclass(frozen=True)
-class _Reason:
+class Reason:
+    """Why something is no row."""
+
     text: str
 
 
-def _second_reading(line: bytes) -> object:
+def second_reading(line: bytes) -> object:
     """What Python's own writer puts out and its reader takes, though it is not strictly JSON: NaN and Infinity."""
     try:
         text = line.decode()
     except UnicodeDecodeError:
-        return _Reason("not UTF-8")
+        return Reason("not UTF-8")
     try:
         row = json.loads(text)
         written = json.dumps(row, ensure_ascii=False)
     except (ValueError, RecursionError):
-        return _Reason(NOT_JSON)
-    return row if encodable(written) else _Reason("not valid Unicode")
+        return Reason(NOT_JSON)
+    return row if encodable(written) else Reason("not valid Unicode")
 
 
 def _positions_before(numbers: Sequence[int], reasons: Mapping[int, str], start: int) -> dict[int, int]:

@@ -23,10 +23,15 @@ _TIME_TYPES: Mapping[Type, Any] = {
 
 def to_json(notification: Notification) -> bytes:
     """One line, with its end; key, bindings and events are nested objects."""
+    return _ENCODER.encode(to_row(notification)) + b"\n"
+
+
+def to_row(notification: Notification) -> dict[str, object]:
+    """As JSON has it: the columns in order, timestamps as text."""
     row = {name: getattr(notification, name) for name in COLUMNS}
     for name in _TIMES:
         row[name] = _printed(row[name], notification.time_type)
-    return _ENCODER.encode(row) + b"\n"
+    return row
 
 
 def to_table(notifications: Iterable[Notification]) -> pa.Table:

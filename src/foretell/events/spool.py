@@ -1,0 +1,270 @@
+"""Messages that were received, numbered and written down: what makes a source replayable that has no offsets itself.
+
+A folder of segments, each named by the number of its first message. Messages are only ever appended, and are on the
+disk when `append` returns; whole segments are deleted when nobody needs them any more. A message stands in it as
+
+    length of what follows, its CRC-32, time received, packet number, length of the topic, topic, payload
+
+A process that dies in the middle of a write leaves a torn last message. It was not acknowledged, so it is cut off.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import threading
+import time
+import uuid
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from foretell.errors import InputError
+
+_ENDING = ".spool"
+_FRAME = struct.Struct("<II")
+_HEAD = struct.Struct("<qHH")
+_MARK_EVERY = 1000  # messages between two places of a segment where reading can begin
+_LOCK_PATIENCE = 15.0  # seconds: the process before us may just be ending
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message as it came: when (microseconds), and under which packet number."""
+
+    topic: str
+    payload: bytes
+    time: int
+    packet: int = 0
+
+    def encoded(self) -> bytes:
+        topic = self.topic.encode()
+        body = _HEAD.pack(self.time, self.packet, len(topic)) + topic + self.payload
+        return _FRAME.pack(len(body), zlib.crc32(body)) + body
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The messages `start` to `end` (exclusive) of one segment; reading begins at `position`, message `first`."""
+
+    path: str
+    first: int
+    position: int
+    start: int
+    end: int
+
+    def read(self) -> Iterator[tuple[int, Received]]:
+        """The messages with their numbers. Any process may do this that sees the folder."""
+        found = self.first
+        try:
+            with Path(self.path).open("rb") as file:
+                file.seek(self.position)
+                for message, _ in _messages(file):
+                    if found >= self.start:
+                        yield found, message
+                    found += 1
+                    if found >= self.end:
+                        return
+        except OSError as error:
+            raise InputError("bad-spool", f"cannot read the spool '{self.path}': {error.strerror or error}") from error
+        raise InputError(
+            "bad-spool", f"{self.path}: message {found} is damaged; messages up to {self.end} are expected"
+        )
+
+
+@dataclass
+class _Segment:
+    """A segment: its first number, how many messages, and marks (number, position) where reading can begin."""
+
+    path: Path
+    first: int
+    count: int
+    marks: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        return self.first + self.count
+
+    def slice(self, start: int, end: int) -> Slice:
+        nearest = max(0, bisect_right(self.marks, start, key=lambda mark: mark[0]) - 1)
+        first, position = self.marks[nearest]
+        return Slice(str(self.path), first, position, max(start, self.first), min(end, self.end))
+
+
+class Spool:
+    """The spool in a folder, for the one process that writes it. Threads may share it."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, segment_bytes: int = 16 * 1024 * 1024) -> None:
+        self.folder = Path(folder)
+        self._limit = segment_bytes
+        self._mutex = threading.Lock()
+        self._file: BinaryIO | None = None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.folder)
+            self.id = self._identity()
+            self._segments = self._found()
+        except OSError as error:
+            raise self._cannot(error) from error
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest message there is, or of the next one to come."""
+        return self._segments[0].first if self._segments else 0
+
+    @property
+    def next(self) -> int:
+        """The number that the next message will get."""
+        return self._segments[-1].end if self._segments else 0
+
+    def append(self, messages: Sequence[Received]) -> None:
+        """Gives the messages their numbers. When this returns they are on the disk; if it fails, none of them is."""
+        with self._mutex:
+            file = self._writable()
+            segment, position = self._segments[-1], file.tell()
+            try:
+                file.write(b"".join(message.encoded() for message in messages))
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError as error:
+                with suppress(OSError):
+                    file.close()
+                self._file = None
+                with suppress(OSError):
+                    os.truncate(segment.path, position)
+                raise self._cannot(error) from error
+            if segment.end - segment.marks[-1][0] >= _MARK_EVERY:
+                segment.marks.append((segment.end, position))
+            segment.count += len(messages)
+
+    def slices(self, start: int, end: int) -> list[Slice]:
+        """Where the messages `start` to `end` (exclusive) stand."""
+        with self._mutex:
+            if start < end and (start < self.first or end > self.next):
+                has = f"it has {self.first} to {self.next - 1}" if self.next > self.first else "it is empty"
+                raise InputError("bad-spool", f"{self.folder}: messages {start} to {end - 1} are not there; {has}")
+            return [s.slice(start, end) for s in self._segments if s.first < end and s.end > start]
+
+    def last(self, count: int) -> list[Received]:
+        """The last messages, at most so many."""
+        start = max(self.first, self.next - count)
+        return [message for part in self.slices(start, self.next) for _, message in part.read()]
+
+    def discard(self, before: int) -> None:
+        """Nobody needs the messages before this number: segments that hold no others go."""
+        with self._mutex:
+            # The last segment stays, for its name keeps the numbering.
+            while len(self._segments) > 1 and self._segments[0].end <= before:
+                self._segments[0].path.unlink(missing_ok=True)
+                del self._segments[0]
+
+    def close(self) -> None:
+        with self._mutex:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+            self._lock.close()
+
+    def _writable(self) -> BinaryIO:
+        """The file to append to: the last segment's, or a new one's when that is full."""
+        try:
+            if self._file is not None and self._file.tell() >= self._limit:
+                self._file.close()
+                self._file = None
+                self._segments.append(self._created(self.next))
+            if self._file is None:
+                if not self._segments:
+                    self._segments.append(self._created(0))
+                self._file = self._segments[-1].path.open("ab")
+        except OSError as error:
+            raise self._cannot(error) from error
+        return self._file
+
+    def _created(self, first: int) -> _Segment:
+        path = self.folder / f"{first:020d}{_ENDING}"
+        path.touch()
+        _sync_folder(self.folder)  # or the file's name may be gone after a power cut
+        return _Segment(path, first, 0, [(first, 0)])
+
+    def _found(self) -> list[_Segment]:
+        paths = sorted(self.folder.glob(f"*{_ENDING}"))
+        firsts = [int(path.stem) for path in paths]
+        older = [
+            _Segment(path, first, following - first, [(first, 0)])
+            for path, first, following in zip(paths, firsts, firsts[1:])
+        ]
+        return [*older, _scanned(paths[-1], firsts[-1])] if paths else []
+
+    def _identity(self) -> str:
+        """A name for this spool, so that a checkpoint of another one is noticed."""
+        path = self.folder / "id"
+        with suppress(FileNotFoundError):
+            if name := path.read_text().strip():
+                return name
+        name = uuid.uuid4().hex
+        with path.open("w") as file:
+            file.write(name)
+            file.flush()
+            os.fsync(file.fileno())
+        return name
+
+    def _cannot(self, error: OSError) -> InputError:
+        return InputError("cannot-write", f"cannot write the spool '{self.folder}': {error.strerror or error}")
+
+
+def _locked(folder: Path) -> BinaryIO:
+    """Keeps other processes out for as long as it is open; the lock ends with the process, however that ends."""
+    lock = (folder / "lock").open("ab")
+    deadline = time.monotonic() + _LOCK_PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                lock.close()
+                raise InputError(
+                    "spool-in-use", f"{folder}: another query uses this spool", hint="each query needs its own"
+                ) from None
+            time.sleep(0.1)
+
+
+def _messages(file: BinaryIO) -> Iterator[tuple[Received, int]]:
+    """The messages from here on with the positions where they end, up to the first that is not whole."""
+    position = file.tell()
+    while len(frame := file.read(_FRAME.size)) == _FRAME.size:
+        length, check = _FRAME.unpack(frame)
+        body = file.read(length)
+        if len(body) < max(length, _HEAD.size) or zlib.crc32(body) != check:
+            return
+        when, packet, topic = _HEAD.unpack_from(body)
+        cut = _HEAD.size + topic
+        position += _FRAME.size + length
+        yield Received(body[_HEAD.size : cut].decode(), body[cut:], when, packet), position
+
+
+def _scanned(path: Path, first: int) -> _Segment:
+    """The last segment as a process left it that may have died, without its torn end."""
+    segment = _Segment(path, first, 0, [(first, 0)])
+    end = 0
+    with path.open("r+b") as file:
+        for _, end in _messages(file):
+            segment.count += 1
+            if segment.count % _MARK_EVERY == 0:
+                segment.marks.append((segment.end, end))
+        file.truncate(end)
+        os.fsync(file.fileno())
+    return segment
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

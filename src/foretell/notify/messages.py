@@ -1,0 +1,57 @@
+"""Notifications as messages to a receiver elsewhere: JSON that carries the notification's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from foretell.events.notification import COLUMNS, Notification
+from foretell.events.types import format_timestamp
+from foretell.notify.identity import identity
+from foretell.notify.rows import to_row
+
+#: The field of a message that holds the notification's name (`identity`); the others are the columns.
+NAME = "notification"
+
+_NESTED = ("key", "bindings", "events")
+_ENCODER = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One notification on its way: its name, whose it is, and what is sent."""
+
+    id: str
+    subscription: str
+    body: bytes
+
+
+def messages_of(notifications: Iterable[Notification]) -> Iterator[Message]:
+    return (_message(to_row(notification)) for notification in notifications)
+
+
+def messages_of_batch(batch: pa.RecordBatch) -> Iterator[Message]:
+    """The messages of rows that `to_table` made, also after a way through Spark."""
+    columns = [_values(name, batch.column(batch.schema.get_field_index(name))) for name in COLUMNS]
+    return (_message(dict(zip(COLUMNS, row, strict=True))) for row in zip(*columns, strict=True))
+
+
+def _message(row: Mapping[str, object]) -> Message:
+    name = identity(row)
+    return Message(name, str(row["subscription"]), _ENCODER.encode({NAME: name, **row}))
+
+
+def _values(name: str, column: Any) -> list[object]:
+    if pa.types.is_timestamp(column.type):
+        moments = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64()).to_pylist()
+        return [None if moment is None else format_timestamp(moment) for moment in moments]
+    values: list[object] = column.to_pylist()
+    return [_decoded(value) for value in values] if name in _NESTED else values
+
+
+def _decoded(value: object) -> object:
+    return msgspec.json.decode(value) if isinstance(value, str) else value

@@ -1,0 +1,124 @@
+"""Notifications by HTTP: a POST for each, or for a few together.
+
+The standard library's client is enough: one connection that is kept open, one request at a time. It follows no
+redirects and knows no proxies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from foretell.errors import InputError
+from foretell.notify.outbox import Entry
+from foretell.notify.sender import Delivered, Later, Outcome, Refused
+
+_TEMPORARY = frozenset({408, 429})
+_LONGEST_ANSWER = 64 * 1024  # bytes that are read of an answer, to leave the connection usable
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """Where to send and how. With `together` above 1 a request carries a JSON array of up to so many."""
+
+    url: str
+    together: int = 1
+    timeout: float = 10.0
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    ca: str | None = None
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError("bad-option", f"url: '{self.url}' is no http:// or https:// address")
+        if self.together < 1:
+            raise InputError("bad-option", "perRequest: a request carries at least one notification")
+        if parts.username is not None:
+            raise InputError("bad-option", "url: it holds a password", hint="give the header Authorization instead")
+
+    def connect(self) -> Webhook:
+        return Webhook(self)
+
+
+class Webhook:
+    """A connection to a receiver, made when there is something to send."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        parts = urlsplit(receiver.url)
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._connection = _connection(receiver)
+
+    @property
+    def together(self) -> int:
+        return self._receiver.together
+
+    def send(self, entries: Sequence[Entry]) -> Outcome:
+        try:
+            return self._post(entries)
+        except (OSError, http.client.HTTPException) as error:
+            # It may have arrived all the same; the receiver knows a repeat by its key.
+            self._connection.close()
+            return Later(f"{self._receiver.url}: {str(error) or type(error).__name__}")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _post(self, entries: Sequence[Entry]) -> Outcome:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": _key(entries), **self._receiver.headers}
+        self._connection.request("POST", self._target, self._body(entries), headers)
+        answer = self._connection.getresponse()
+        answer.read(_LONGEST_ANSWER)
+        if not answer.isclosed():
+            self._connection.close()
+        return _outcome(self._receiver.url, answer)
+
+    def _body(self, entries: Sequence[Entry]) -> bytes:
+        bodies = [entry.message.body for entry in entries]
+        return bodies[0] if self.together == 1 else b"[" + b",".join(bodies) + b"]"
+
+
+def _connection(receiver: Receiver) -> http.client.HTTPConnection:
+    parts = urlsplit(receiver.url)
+    host = parts.hostname or ""
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(host, parts.port, timeout=receiver.timeout)
+    try:
+        context = ssl.create_default_context(cafile=receiver.ca)
+    except OSError as error:
+        raise InputError("bad-option", f"ca: cannot use '{receiver.ca}': {error.strerror or error}") from error
+    return http.client.HTTPSConnection(host, parts.port, timeout=receiver.timeout, context=context)
+
+
+def _key(entries: Sequence[Entry]) -> str:
+    """The notification's name; of several together a hash of theirs, the same whenever they are sent again."""
+    if len(entries) == 1:
+        return entries[0].message.id
+    return hashlib.sha256(" ".join(entry.message.id for entry in entries).encode()).hexdigest()[:24]
+
+
+def _outcome(url: str, answer: http.client.HTTPResponse) -> Outcome:
+    reason = f"{url}: {answer.status} {answer.reason}"
+    if 200 <= answer.status < 300:
+        return Delivered()
+    if 400 <= answer.status < 500 and answer.status not in _TEMPORARY:
+        return Refused(reason)
+    return Later(reason, _retry_after(answer.headers.get("Retry-After")))
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds, or a date (RFC 9110, 10.2.3); what is neither counts as nothing said."""
+    if value is None:
+        return None
+    if value.strip().isdecimal():
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None

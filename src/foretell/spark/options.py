@@ -1,0 +1,56 @@
+"""The options of a data source, read with errors that say which one is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
+
+from foretell.errors import InputError, suggestion
+
+#: What Spark itself puts among the options.
+_SPARKS_OWN = frozenset({"path", "checkpointlocation", "queryname", "outputmode"})
+
+
+class Options:
+    """The options that a user gave; Spark takes no account of their case."""
+
+    def __init__(self, given: Mapping[str, str], known: Iterable[str], prefix: str | None = None) -> None:
+        self._given = {name.lower(): value for name, value in given.items()}
+        names = {name.lower(): name for name in known}
+        for name in self._given.keys() - names.keys() - _SPARKS_OWN:
+            if prefix is None or not name.startswith(prefix):
+                meant = suggestion(name, names.values())
+                raise InputError("unknown-option", f"there is no option '{name}'", hint=meant)
+
+    def text(self, name: str) -> str | None:
+        return self._given.get(name.lower())
+
+    def required(self, name: str, why: str) -> str:
+        value = self.text(name)
+        return value if value else _refuse(name, f"is missing: {why}")
+
+    def whole(self, name: str, default: int) -> int:
+        value = self.text(name)
+        if value is None:
+            return default
+        return int(value) if value.isdecimal() else _refuse(name, f"'{value}' is no whole number")
+
+    def seconds(self, name: str, default: float) -> float:
+        value = self.text(name)
+        try:
+            return default if value is None else float(value)
+        except ValueError:
+            _refuse(name, f"'{value}' is no number of seconds")
+
+    def flag(self, name: str) -> bool:
+        value = self.text(name) or "false"
+        if value.lower() not in ("true", "false"):
+            _refuse(name, f"'{value}' is neither true nor false")
+        return value.lower() == "true"
+
+    def prefixed(self, prefix: str) -> dict[str, str]:
+        return {name.removeprefix(prefix): value for name, value in self._given.items() if name.startswith(prefix)}
+
+
+def _refuse(name: str, what: str) -> NoReturn:
+    raise InputError("bad-option", f"the option '{name}' {what}")

@@ -1,0 +1,115 @@
+"""The outbox: a batch goes in once, messages come out in order, nothing is forgotten."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foretell.errors import InputError
+from foretell.notify.messages import Message
+from foretell.notify.outbox import Counts, Outbox
+
+
+def messages(*names: str) -> list[Message]:
+    return [Message(name, "s", json.dumps({"notification": name}).encode()) for name in names]
+
+
+def waiting(outbox: Outbox) -> list[str]:
+    return [entry.message.id for entry in outbox.waiting(1000)]
+
+
+def test_a_batch_goes_in_once(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    assert outbox.put(messages("a", "b"), 0) == 2
+    assert outbox.put(messages("a", "b"), 0) == 0
+    outbox.delivered(outbox.waiting(1))
+    outbox.close()
+    again = Outbox(tmp_path)
+    assert again.put(messages("a", "b"), 0) == 0
+    assert waiting(again) == ["b"]
+    assert again.counts() == Counts(waiting=1, delivered=1, dead=0)
+
+
+def test_the_same_name_in_a_later_batch_is_another_message(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.put(messages("a"), 0)
+    outbox.delivered(outbox.waiting(1))
+    assert outbox.put(messages("a"), 1) == 1
+
+
+def test_a_batch_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def failing() -> Iterator[Message]:
+        yield from messages("a")
+        raise RuntimeError("a task's file is gone")
+
+    outbox = Outbox(tmp_path)
+    with pytest.raises(RuntimeError):
+        outbox.put(failing(), 0)
+    assert outbox.counts() == Counts(0, 0, 0)
+    assert outbox.put(messages("a", "b"), 0) == 2
+
+
+def test_what_goes_together_is_of_one_batch(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.put(messages("a", "b", "c"), 0)
+    outbox.put(messages("d"), 1)
+    first = outbox.waiting(2)
+    assert [entry.message.id for entry in first] == ["a", "b"]
+    outbox.delivered(first)
+    assert waiting(outbox) == ["c"]
+
+
+def test_a_run_that_starts_anew_is_not_taken_for_a_repeat(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.put([], 5)
+    with pytest.raises(InputError, match="batch 0 comes after batch 5") as caught:
+        outbox.put(messages("a"), 0)
+    assert caught.value.code == "outbox-ahead"
+    Outbox(tmp_path / "new").put(messages("a"), 0)
+    assert Outbox(tmp_path / "new").put(messages("b"), 0) == 1, "a first batch with other content is no repeat"
+
+
+def test_what_is_done_does_not_pile_up(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    for batch in range(20):
+        outbox.put(messages("a", "b"), batch)
+        outbox.delivered(outbox.waiting(2))
+    with sqlite3.connect(tmp_path / "outbox.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM message").fetchall() == [(2,)]
+
+
+def test_dead_letters(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.put(messages("a", "b"), 0)
+    outbox.refused(outbox.waiting(1), "400 Bad Request")
+    [line] = (tmp_path / "dead-letters.jsonl").read_text().splitlines()
+    assert json.loads(line) == {"id": "a", "reason": "400 Bad Request", "message": {"notification": "a"}}
+    assert outbox.counts() == Counts(waiting=1, delivered=0, dead=1)
+
+
+def test_one_sends_at_a_time(tmp_path: Path) -> None:
+    one, two = Outbox(tmp_path), Outbox(tmp_path)
+    with one.sending() as first:
+        assert first
+        with two.sending() as second:
+            assert not second
+    with two.sending() as second:
+        assert second
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot write the outbox"):
+        Outbox(tmp_path / "file" / "outbox")
+
+
+def test_a_later_version_is_left_alone(tmp_path: Path) -> None:
+    Outbox(tmp_path).close()
+    with sqlite3.connect(tmp_path / "outbox.sqlite") as database:
+        database.execute("PRAGMA user_version = 9")
+    with pytest.raises(InputError, match="an outbox of version 9, not 1"):
+        Outbox(tmp_path)
