@@ -129,12 +129,17 @@ class _Subscription:
                     if not _alike(known, kind):
                         message = f"${variable.name} is {known.value} elsewhere and {kind.value} here"
                         refuse("variable-types", message, variable.place)
-                    variables[variable.name] = known
+                    variables[variable.name] = Type.FLOAT if Type.FLOAT in (known, kind) else known
                     self.binding.setdefault(variable.name, set()).add(name)
         return variables
 
     def _conditions(self, name: str, defined: tree.Expression | None) -> tuple[tree.Expression, ...]:
         return (*(() if defined is None else (defined,)), *self.shapes[name].conditions)
+
+    def _bound(self, variable: str, value: tree.Expression, scope: Scope) -> tree.Expression:
+        """What a step binds: where another binds a FLOAT, an INT is taken as one (decision 0002, item 37)."""
+        floats = (self.scope.variables or {}).get(variable) is Type.FLOAT and type_of(value, scope) is Type.INT
+        return tree.Binary("*", value, tree.Literal(1.0)) if floats else value
 
     def _step(self, step: StepShape, defined: tree.Expression | None) -> CheckedStep:
         scope = replace(self.scope, own=step.name)
@@ -145,7 +150,7 @@ class _Subscription:
             self._check_counted(step, defined)
         if step.negated:
             return CheckedStep(step, tuple(parts), ())
-        bound = [(v.name, value) for c in parts for v, value in binders(c, step.name)]
+        bound = [(v.name, self._bound(v.name, value, scope)) for c in parts for v, value in binders(c, step.name)]
         conditions = tuple(c for c in parts if not list(binders(c, step.name)))
         counted = () if defined is None else tuple(tree.conjuncts(defined))
         return CheckedStep(step, conditions, tuple(bound), counted if step.numbered else ())
