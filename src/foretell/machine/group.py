@@ -106,13 +106,14 @@ class Group:
         return self.stage.machine.lagged if isinstance(self.stage, Stage) else set()
 
     def tell(self, piece: Piece, now: int | float, order: Order) -> list[Told]:
+        """What is told of a batch, by those that have something to tell."""
         assert self.stage is not None
         found = self.stage.feed(piece, len(self.feed.lanes), now)
         self._note()
         if isinstance(self.stage, Stage) and self.stage.refused:
             found = self._without_refused(self.stage, found)
         if len(self.members) == 1:
-            return [member.tell(found, now, order) for member in self.members.values()]
+            return [m.tell(found, now, order) for m in self.members.values() if len(found) or m.waiting]
         assert isinstance(self.stage, Stage)
         owner = self.stage.machine.owners[found.state]
         by = np.argsort(owner, kind="stable")
@@ -120,7 +121,8 @@ class Group:
         told = []
         for number, member in self.members.items():
             first, last = np.searchsorted(owner, [number, number + 1])
-            told.append(member.tell(found.only(slice(first, last)), now, order))
+            if first < last or member.waiting:
+                told.append(member.tell(found.only(slice(first, last)), now, order))
         return told
 
     # ── limits ──

@@ -159,10 +159,11 @@ class Running:
         mine: dict[str, list[Told]] = {}
         for one in told:
             mine.setdefault(one.checked.name, []).append(one)
-        for name, some in mine.items():
-            self._clock[name] = now
-            if name in self._needed:
-                inputs[name] = derived(some, self._order.ranks[name])
+        for name in self._needed:
+            if name in fed.placed:
+                self._clock[name] = now
+                if name in mine:
+                    inputs[name] = derived(mine[name], self._order.ranks[name])
 
     # ── state ──
 
