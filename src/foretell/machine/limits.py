@@ -28,8 +28,8 @@ class Limits:
     """At most so many partial matches of one subscription in one `lane`, and of all in the `engine`.
 
     `then` is what happens when there are more. "refuse": the subscription is told nothing more in that lane, from the
-    event on that was too much. "drop": the oldest are dropped, a quarter at once; matches are then missing. With 10
-    million partial matches an engine takes some two gigabytes.
+    event on that was too much. "drop": the oldest are dropped, a quarter at once; matches are then missing. With as
+    many as it may have by itself, an engine takes two to three gigabytes.
     """
 
     lane: int = 1_000_000
