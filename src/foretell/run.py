@@ -43,9 +43,9 @@ def run(
 
     `inputs` gives each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or
     polars data, dicts, or a Spark DataFrame; with one of these what comes back is a Spark DataFrame of notifications,
-    which nothing has computed yet (see foretell.spark.batch). `time` names the time column of streams without a STREAM statement. `until` lets time go
-    on after the last event, for what only time completes. Without an `engine` it is the compiled one, and the reference
-    for programs that only that one runs yet.
+    which nothing has computed yet (see foretell.spark.batch). `time` names the time column of streams without a STREAM
+    statement. `until` lets time go on after the last event, for what only time completes. Without an `engine` it is the
+    compiled one, Spark's for Spark DataFrames, and the reference for programs that only that one runs yet.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))

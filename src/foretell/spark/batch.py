@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from foretell.errors import InputError
-from foretell.events.columns import Sheet, family, gather_sheets
+from foretell.events.columns import Sheet, gather_sheets
 from foretell.events.notification import Notification
 from foretell.events.read import BadEvent, Declaration, Loaded, LoadedTable, read, schema_of
 from foretell.events.source import parquet_files
@@ -120,16 +120,17 @@ class Batch:
         return tuple(Notification(**row, time_type=times[row["subscription"]]) for row, _ in rows)
 
     def _bad(self, lines: Iterable[str]) -> tuple[BadEvent, ...]:
+        """Stream by stream, as they arrived; those of a stream that was read here are in order already."""
         found = [BadEvent(**json.loads(line)) for line in lines]
         found += [bad for one in self._sources.values() if one.loaded for bad in one.loaded.bad]
-        streams = list(self._sources)
-        found.sort(key=lambda bad: streams.index(bad.stream))
-        for name, one in self._sources.items():
-            files = {piece.path: number for number, piece in reversed(list(enumerate(one.files)))}
-            mine = [bad for bad in found if bad.stream == name]
-            if files:
-                mine.sort(key=lambda bad: (files[bad.source], bad.row))
-            found = [bad for bad in found if bad.stream != name] + mine
+        stream = {name: number for number, name in enumerate(self._sources)}
+        first = {(name, p.path): p.arrival for name, one in self._sources.items() for p in one.files}
+
+        def place(bad: BadEvent) -> tuple[int, int]:
+            arrival = first.get((bad.stream, bad.source))
+            return stream[bad.stream], 0 if arrival is None else arrival + bad.row
+
+        found.sort(key=place)
         if self._strict and found:
             raise InputError("bad-event", f"{found[0].source}:{found[0].row}: {found[0].reason}")
         return tuple(found)

@@ -28,7 +28,8 @@ from foretell.spark.shares import Plan, Share
 #: (to every task that reads the stream, as time passes for all lanes together), and malformed events (to task 0).
 EVENTS, READ, BAD = "events", "read", "bad"
 PACKED = "task int, stream string, kind string, data binary"
-_SCHEMA = pa.schema([("task", pa.int32()), ("stream", pa.string()), ("kind", pa.string()), ("data", pa.binary())])
+_FIELDS: Any = [("task", pa.int32()), ("stream", pa.string()), ("kind", pa.string()), ("data", pa.binary())]
+_SCHEMA = pa.schema(_FIELDS)
 
 #: So many rows are packed at once.
 ROWS = 262_144
@@ -63,7 +64,7 @@ def pack_frame(plan: Plan, stream: str, batches: Batches) -> Iterator[pa.RecordB
 
 def pack_files(plan: Plan, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[pa.RecordBatch]:
     """Parquet, read here. Rows arrive by file, then as they stand in it."""
-    numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+    numbers: Iterator[Any] = (number for batch in batches for number in batch.column(0).to_pylist())
     yield from _packed(plan, stream, (_file_part(plan, stream, pieces[number]) for number in numbers))
 
 
@@ -175,7 +176,7 @@ def _sharded(share: Share, loaded: Loaded, arrival: Ints) -> Iterator[pa.RecordB
             yield _row(share.first, loaded.stream, EVENTS, table_bytes(table))
         return
     shard = shards_of(loaded, share.per, share.tasks)
-    table = table.take(pa.array(np.argsort(shard, kind="stable")))
+    table = table.take(np.argsort(shard, kind="stable"))
     ends = np.cumsum(np.bincount(shard, minlength=share.tasks)).tolist()
     for number, (begin, end) in enumerate(zip([0, *ends], ends)):
         if begin < end:
@@ -198,8 +199,7 @@ def shards_of(loaded: Loaded, per: Mapping[str, Type], shards: int) -> Ints:
 
 def _words(column: Any, kind: Type) -> NDArray[np.uint64]:
     if kind is Type.STRING:
-        coded = column.combine_chunks().dictionary_encode()
-        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        coded: Any = pa.concat_arrays(column.chunks or [pa.array([], pa.string())]).dictionary_encode()
         words = np.array([zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()] + [0], np.uint64)
         return words[numpy_of(coded.indices.fill_null(len(words) - 1)).astype(np.int64)]
     plain = column.cast(ARROW_TYPES[kind], safe=False)

@@ -25,7 +25,8 @@ from foretell.spark.shares import Plan, Share
 MATCH, NOTE = "match", "note"
 #: For the driver: notifications, notes, malformed events and counts, as JSON.
 REPORTED = "kind string, data string, place binary"
-_REPORTED = pa.schema([("kind", pa.string()), ("data", pa.string()), ("place", pa.binary())])
+_FIELDS: Any = [("kind", pa.string()), ("data", pa.string()), ("place", pa.binary())]
+_REPORTED = pa.schema(_FIELDS)
 
 #: So many notifications leave at once.
 ROWS = 10_000
@@ -62,7 +63,9 @@ def report(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
         lines += [(NOTE, note, b"") for note in running.ledger.tell()]
         for first in range(0, len(lines), ROWS):
             columns = zip(*lines[first : first + ROWS])
-            yield pa.RecordBatch.from_arrays([pa.array(c, f.type) for c, f in zip(columns, _REPORTED)], schema=_REPORTED)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(c, f.type) for c, f in zip(columns, _REPORTED)], schema=_REPORTED
+            )
 
 
 def tell(plan: Plan, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -97,7 +100,7 @@ def _run(plan: Plan, share: Share, inbox: _Inbox) -> tuple[Running, Iterator[tup
     checked = plan.checked(share)
     events = {name: _events(plan, name, columns, inbox) for name, columns in share.columns.items()}
     loaded = {name: one for name, (one, _) in events.items()}
-    clocks = {n: inbox.seen[n].latest for n in share.columns if n in inbox.seen and inbox.seen[n].latest is not None}
+    clocks = {n: seen.latest for n, seen in inbox.seen.items() if n in share.columns and seen.latest is not None}
     running = Running(checked, plan.tables)
     told = running.tell(loaded, plan.until, clocks)
     places = Places.of(loaded, {name: arrival for name, (_, arrival) in events.items()}, checked.ranks)
