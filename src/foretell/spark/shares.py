@@ -81,7 +81,7 @@ def plan(
 ) -> Plan:
     statements = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
     shares: list[Share] = []
-    for together in _together(statements, schemas, cores):
+    for together in _together(statements, cores):
         first = shares[-1].first + shares[-1].tasks if shares else 0
         shares.append(_share(together, schemas, first, shards))
     return Plan(program.text, schemas, known, tables, until, tuple(shares))
@@ -104,16 +104,14 @@ def _columns(schema: Schema, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in schema.attributes if name in wanted)
 
 
-def _together(
-    statements: Sequence[CheckedSubscription], schemas: Mapping[str, Schema], cores: int
-) -> list[list[CheckedSubscription]]:
+def _together(statements: Sequence[CheckedSubscription], cores: int) -> list[list[CheckedSubscription]]:
     """What runs in one share."""
     chains = _chains(statements)
-    found: list[list[CheckedSubscription]] = [chain for chain in chains if len(chain) > 1]
-    alike: dict[object, list[CheckedSubscription]] = {}
+    found = [chain for chain in chains if len(chain) > 1]
+    alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[CheckedSubscription]] = {}
     for (one,) in (chain for chain in chains if len(chain) == 1):
-        alike.setdefault((tuple(one.tree.streams), tuple(one.tree.per)), []).append(one)
-    for (_, per), some in ((place, some) for place, some in alike.items() if isinstance(place, tuple)):
+        alike.setdefault((one.tree.streams, one.tree.per), []).append(one)
+    for (_, per), some in alike.items():
         parts = 1 if per else min(cores, len(some))
         found += [some[part::parts] for part in range(parts)]
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -21,6 +22,8 @@ from foretell.notify.rows import to_table
 from foretell.spark.packing import BAD, EVENTS, READ, Seen, table_of
 from foretell.spark.places import Places, place_of
 from foretell.spark.shares import Plan, Share
+
+_LOG = logging.getLogger(__name__)
 
 MATCH, NOTE = "match", "note"
 #: For the driver: notifications, notes, malformed events and counts, as JSON.
@@ -71,6 +74,7 @@ def report(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 def tell(plan: Plan, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The notifications as rows, each with its place."""
     for task, inbox in _inboxes(batches):
+        _warn(inbox)
         _, found = _run(plan, plan.share_of(task), inbox)
         some: list[tuple[Notification, bytes]] = []
         for one in found:
@@ -129,6 +133,14 @@ def _placed(told: list[Told], places: Places | None) -> Iterator[tuple[Notificat
         else:
             place = int(first[id(one)][i])
             yield notification, place_of(notification, None if place < 0 else places.key(place), number)
+
+
+def _warn(inbox: _Inbox) -> None:
+    """A frame of notifications has no room for malformed events; the log of the task counts them."""
+    bad = [one for _, data in inbox.bad for one in _bad(data)]
+    for stream in dict.fromkeys(one.stream for one in bad):
+        mine = [one for one in bad if one.stream == stream]
+        _LOG.warning("%s: %d malformed events are set aside, one of them: %s", stream, len(mine), mine[0].reason)
 
 
 def _json(notification: Notification) -> str:
