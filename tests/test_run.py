@@ -124,7 +124,7 @@ def test_names(given: dict[str, Any], said: str) -> None:
 
 
 def test_engine() -> None:
-    said = "unknown engine 7\n  hint: known here: 'embedded', 'reference'"
+    said = "unknown engine 7\n  hint: known here: 'embedded', 'reference', 'spark'"
     assert refused(lambda: run(engine=7)) == ("unknown-engine", said)
     assert refused(lambda: run(engine="refrence"))[1] == "unknown engine 'refrence'\n  hint: did you mean 'reference'?"
 

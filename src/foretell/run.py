@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from foretell.errors import InputError, suggestion
 from foretell.events.notification import Notification
-from foretell.events.read import Loaded, LoadedTable, events_of, read
+from foretell.events.read import Declaration, Loaded, LoadedTable, events_of, read
 from foretell.events.types import Type
 from foretell.given.arguments import by_name, columns_by_name, described, wrong
 from foretell.given.model import timing_of
@@ -24,7 +25,7 @@ from foretell.notify.notifications import Notifications
 from foretell.reference.expressions import Value, moment
 from foretell.reference.run import run as run_reference
 
-ENGINES = ("embedded", "reference")
+ENGINES = ("embedded", "reference", "spark")
 
 
 def run(
@@ -41,9 +42,10 @@ def run(
     """The notifications of finite inputs.
 
     `inputs` gives each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or
-    polars data, or dicts. `time` names the time column of streams without a STREAM statement. `until` lets time go
-    on after the last event, for what only time completes. Without an `engine` it is the compiled one, and the reference
-    for programs that only that one runs yet.
+    polars data, dicts, or a Spark DataFrame; with one of these what comes back is a Spark DataFrame of notifications,
+    which nothing has computed yet (see foretell.spark.batch). `time` names the time column of streams without a STREAM
+    statement. `until` lets time go on after the last event, for what only time completes. Without an `engine` it is the
+    compiled one, Spark's for Spark DataFrames, and the reference for programs that only that one runs yet.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))
@@ -54,6 +56,10 @@ def run(
     times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
     given = tables_of(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
     timing = timing_of(model, [str(s.name) for s in _subscribed(program)])
+    if engine == "spark" or (engine is None and any(map(_is_spark, sources.values()))):
+        _check_names(program, sources, times)
+        declarations = {name: declaration_of(program, name, times) for name in program.sources}
+        return _run_spark(program, sources, declarations, given, until, strict)
     loaded = _load(program, sources, times, strict)
     columns = {name: table.types for name, table in given.items()}
     schemas = {name: known_schema(one) for name, one in loaded.items()}
@@ -70,6 +76,28 @@ def run(
     bad = tuple(b for one in loaded.values() for b in one.bad)
     totals = tuple((name, one.total) for name, one in loaded.items())
     return Notifications(tuple(found), bad, totals, notes)
+
+
+def _is_spark(source: object) -> bool:
+    """A Spark DataFrame, told without importing Spark for those who have none."""
+    return type(source).__module__.startswith("pyspark.sql.")
+
+
+def _run_spark(
+    program: Subscriptions,
+    sources: Mapping[str, object],
+    declarations: Mapping[str, Declaration],
+    tables: Mapping[str, LoadedTable],
+    until: object,
+    strict: bool,
+) -> Notifications:
+    from foretell.spark.batch import Batch  # Spark takes a while to load, too
+
+    batch = Batch(program, sources, declarations, tables, until, strict)
+    if any(map(_is_spark, sources.values())):
+        return cast(Notifications, batch.frame())  # one type would be of no use to those who have no Spark
+    found = batch.notifications()
+    return replace(found, notes=_notes(program) + found.notes)
 
 
 def _run_embedded(
@@ -96,6 +124,12 @@ def _is_compiled(checked: Checked) -> bool:
 def _load(
     program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
 ) -> dict[str, Loaded]:
+    _check_names(program, inputs, time)
+    return {n: read(inputs[n], declaration_of(program, n, time), strict=strict) for n in program.sources}
+
+
+def _check_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
+    """Every stream that is read must be given, and no other."""
     sources = program.sources
     for name in (*inputs, *time):
         if name not in sources:
@@ -108,7 +142,6 @@ def _load(
             f"no events are given for stream '{missing[0]}'",
             hint=f"--input {missing[0]}=PATH, or inputs={{'{missing[0]}': ...}}",
         )
-    return {name: read(inputs[name], declaration_of(program, name, time), strict=strict) for name in sources}
 
 
 def _values(table: LoadedTable) -> list[dict[str, Value]]:

@@ -98,6 +98,11 @@ def read(source: object, declaration: Declaration, *, strict: bool = False) -> L
     return Loaded(declaration.stream, _schema(declaration, types), table, bad, gathered.total, declaration.open, timed)
 
 
+def schema_of(gathered: Gathered, declaration: Declaration) -> Schema:
+    """The schema that the events of a source have; of Arrow data the columns' types tell it, without a row."""
+    return _schema(declaration, _settle(gathered, declaration))
+
+
 def events_of(loaded: Loaded, stream_rank: int) -> list[Event]:
     """The events one by one, for the reference evaluator. Timestamps are microseconds."""
     rows = enumerate(scalar_rows(loaded.table))

@@ -66,6 +66,14 @@ def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> Gath
     return gather_sheets([Sheet(label, table.select(taken), table.column_names)])
 
 
+def parquet_files(source: object) -> list[Path]:
+    """The Parquet files that a source is; none where it is something else."""
+    if not isinstance(source, str | os.PathLike):
+        return []
+    files = _files(path_of(source))
+    return files if FORMATS[files[0].suffix.lower()] == "Parquet" else []
+
+
 def _gather_files(path: Path, wanted: frozenset[str] | None) -> Gathered:
     files = _files(path)
     kind = FORMATS[files[0].suffix.lower()]

@@ -84,7 +84,7 @@ class Order:
     def _sorted(self, loaded: Mapping[str, Loaded], end: NDArray[Any], sizes: list[int]) -> Ints:
         kinds, ties = [], []
         for one, size in zip(loaded.values(), sizes, strict=True):
-            kind, tie = _tie_breaker(one, size)
+            kind, tie = tie_breaker(one, size)
             kinds.append(kind)
             ties += tie
         rank = np.repeat([self.ranks[name] for name in loaded], sizes)
@@ -118,7 +118,7 @@ def _input(name: str, loaded: Loaded, strings: Strings, needed: set[str]) -> Inp
     return Input(events, names, np.zeros((count, 1), np.int64))
 
 
-def _tie_breaker(loaded: Loaded, count: int) -> tuple[Ints, list[Any]]:
+def tie_breaker(loaded: Loaded, count: int) -> tuple[Ints, list[Any]]:
     """Kind and value of each event's tie-breaker: none and NULL first, then numbers, then texts."""
     if loaded.schema.order is None:
         return np.zeros(count, np.int64), [0] * count

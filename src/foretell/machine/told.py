@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -106,6 +106,15 @@ class Told:
     def in_order_of_taking(self) -> Ints:
         """By completion, then by the positions of events, then by their steps."""
         return self.all_bound.order(_completion(self.order, self.end))
+
+    def first_places(self) -> Ints:
+        """Where the first event of each match stands in the order of all base events; -1 where it has none."""
+        places = np.full(len(self), -1, np.int64)
+        if self.matches is not None:
+            some = self.matches.starts[1:] > self.matches.starts[:-1]
+            first = self.matches.position[self.matches.starts[:-1][some]]
+            places[some] = self.matches.history.order(first)[:, 0]
+        return places
 
     def notification(self, i: int, row: int = -1) -> Notification:
         return Notification(
@@ -247,14 +256,17 @@ def derived(told: Sequence[Told], rank: int) -> Input:
 
 def rows(told: Sequence[Told]) -> list[Notification]:
     """All notifications, in their order."""
+    return [one.notification(i, row) for one, i, row in in_their_order(told)]
+
+
+def in_their_order(told: Sequence[Told]) -> Iterator[tuple[Told, int, int]]:
+    """Of each notification, which result it is of, which match of that, and to which row of a template."""
     if not any(map(len, told)):
-        return []  # as after most events that come alone
+        return  # as after most events that come alone
     every = _Notifications.of(told)
     by = every.order([every.ends(), every.names()])
-    return [
-        told[n].notification(i, row)
-        for n, i, row in zip(every.result[by].tolist(), every.match[by].tolist(), every.row[by].tolist())
-    ]
+    for n, i, row in zip(every.result[by].tolist(), every.match[by].tolist(), every.row[by].tolist()):
+        yield told[n], i, row
 
 
 def _attribute(parts: list[Column], by: Ints, kind: Type) -> Column:

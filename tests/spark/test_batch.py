@@ -1,0 +1,162 @@
+"""Finite inputs on Spark: the rows of the engine in process, from files, frames and dicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from typer.testing import CliRunner
+
+import foretell as ft
+from foretell.app.commands import app
+from foretell.events.workloads import ticks
+from foretell.given.sources import declaration_of
+from foretell.spark.batch import Batch
+from foretell.spark.places import _number, _scalar
+from tests.both import told
+from tests.suite import Case, cases
+
+W1 = (
+    "SUBSCRIBE w1 FROM ticks PER name MATCH a , b , c "
+    "DEFINE a AS price < 60, b AS price > a.price, c AS price > b.price;"
+)
+MIXED = """
+SUBSCRIBE rise FROM ticks PER name MATCH a , b DEFINE b AS price > a.price + 3;
+SUBSCRIBE quiet FROM ticks PER name MATCH a ; !b DEFINE a AS volume > 990, b AS volume < 500 WITHIN 900;
+SUBSCRIBE by_volume FROM ticks PER volume MATCH a ; b WITHIN 100;
+SUBSCRIBE all_names FROM ticks MATCH a , b DEFINE a AS volume > 900, b AS volume > a.volume;
+SUBSCRIBE thrice FROM rise MATCH a , b , c RETURN t(a) AS since WITHIN 60000;
+"""
+
+
+def sample() -> list[Case]:
+    """Of every file some, and no more than a minute takes."""
+    runs = [c for c in cases() if "CORRELATE" not in c.text and "LOSING" not in c.text and c.error is None]
+    return runs[::8]
+
+
+def both(text: str, inputs: Mapping[str, object], **given: Any) -> tuple[list[Any], list[Any]]:
+    embedded, spark = (ft.run(text, inputs, engine=engine, **given) for engine in ("embedded", "spark"))
+    assert spark.totals == embedded.totals
+    assert [(b.stream, b.source, b.row, b.reason) for b in spark.bad] == [
+        (b.stream, b.source, b.row, b.reason) for b in embedded.bad
+    ]
+    return told(spark), told(embedded)
+
+
+def frame_of(text: str, inputs: Mapping[str, object], **given: Any) -> DataFrame:
+    found: object = ft.run(text, inputs, **given)
+    assert isinstance(found, DataFrame)
+    return found
+
+
+@pytest.fixture(scope="module")
+def some_ticks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ticks")
+    table = ticks(20_000)
+    for number in range(3):
+        pq.write_table(table.slice(number * 7_000, 7_000), folder / f"{number}.parquet", row_group_size=2_000)
+    return folder
+
+
+@pytest.mark.parametrize("case", sample(), ids=lambda c: f"{c.file}: {c.name}")
+def test_case(spark: SparkSession, case: Case) -> None:
+    found, expected = both(case.text, case.streams, time=case.time, tables=case.tables, until=case.until)
+    assert found == expected
+
+
+def test_a_million_ticks(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(ticks(1_000_000), tmp_path / "ticks.parquet", row_group_size=100_000)
+    found = ft.run(W1, {"ticks": tmp_path / "ticks.parquet"}, time={"ticks": "ts"}, engine="spark")
+    assert len(found) == 23_627
+    frame = spark.read.parquet(str(tmp_path / "ticks.parquet"))
+    assert frame_of(W1, {"ticks": frame}, time={"ticks": "ts"}).count() == 23_627
+
+
+@pytest.mark.parametrize("until", [None, 1_800_000_000_000])
+def test_several_lanes_and_derived_streams(spark: SparkSession, some_ticks: Path, until: int | None) -> None:
+    found, expected = both(MIXED, {"ticks": some_ticks}, time={"ticks": "ts"}, until=until)
+    assert {row[0] for row in expected} == {"rise", "quiet", "by_volume", "all_names", "thrice"}
+    assert found == expected
+
+
+def test_a_frame_gives_a_frame(spark: SparkSession, some_ticks: Path) -> None:
+    frame = frame_of(MIXED, {"ticks": spark.read.parquet(str(some_ticks))}, time={"ticks": "ts"})
+    expected = ft.run(MIXED, {"ticks": some_ticks}, time={"ticks": "ts"}, engine="embedded").table()
+    assert frame.toArrow().cast(expected.schema).equals(expected)
+
+
+def test_timestamps_and_zones(spark: SparkSession) -> None:
+    text = "STREAM s (k STRING) TIME time; SUBSCRIBE m FROM s PER k MATCH a , b RETURN t(a) AS since;"
+    rows = [{"time": f"2026-03-01T10:00:0{i}.5", "k": "xy"[i % 2]} for i in range(6)]
+    expected = ft.run(text, {"s": rows}, engine="embedded").table()
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows)).selectExpr("k", "to_timestamp(time || 'Z') AS time")
+    assert frame_of(text, {"s": frame}).toArrow().cast(expected.schema).equals(expected)
+
+
+def test_two_streams_whose_keys_are_of_different_types(spark: SparkSession) -> None:
+    text = """STREAM s (k INT) TIME time ORDER BY seq; STREAM u (k FLOAT) TIME time ORDER BY seq;
+    SUBSCRIBE m FROM s, u PER k MATCH a ; b WITHIN 3;
+    SUBSCRIBE n FROM s, u PER stream MATCH a , b , c;"""
+    s = [{"time": i // 3, "k": i % 5 if i % 4 else None, "seq": -i} for i in range(40)]
+    u = [{"time": i // 2, "k": float(i % 5), "seq": i / 2} for i in range(40)]
+    found, expected = both(text, {"s": s, "u": u})
+    assert len(expected) > 100
+    assert found == expected
+
+
+def test_malformed_events_of_files(spark: SparkSession, tmp_path: Path) -> None:
+    text = "STREAM s (k INT, unread INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a , b;"
+    for number in range(2):
+        rows: dict[str, Any] = {"time": [1.0, None, 3.0, 4.0], "k": [1, 1, 1, 1], "unread": [1.0, 2.0, 2.5, 3.0]}
+        pq.write_table(pa.table(rows), tmp_path / f"{number}.parquet", row_group_size=2)
+    found, expected = both(text, {"s": tmp_path})
+    assert found == expected
+    with pytest.raises(ft.ForetellError, match=r"0\.parquet:2: no time"):
+        ft.run(text, {"s": tmp_path}, engine="spark", strict=True)
+
+
+def test_nothing_comes(spark: SparkSession) -> None:
+    text = "STREAM s (k INT, time INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a , b;"
+    found, expected = both(text, {"s": []}, until=5)
+    assert found == expected == []
+
+
+def test_what_does_not_run_there(spark: SparkSession) -> None:
+    text = "STREAM s (k STRING, time INT) TIME time; SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5;"
+    with pytest.raises(ft.ForetellError) as caught:
+        ft.run(text, {"s": []}, engine="spark")
+    assert caught.value.code == "not-in-engine"
+
+
+def test_the_command(spark: SparkSession, some_ticks: Path, tmp_path: Path) -> None:
+    (tmp_path / "w1.ftl").write_text(W1)
+    lines = []
+    for engine in ("spark", "embedded"):
+        out = tmp_path / f"{engine}.jsonl"
+        options = ["--input", f"ticks={some_ticks}", "--time", "ticks=ts", "--engine", engine, "--output", str(out)]
+        assert CliRunner().invoke(app, ["run", str(tmp_path / "w1.ftl"), *options]).exit_code == 0
+        lines.append([json.loads(line) for line in out.read_text().splitlines()])
+    assert lines[0] == lines[1] != []
+
+
+def test_places_sort_as_values_do() -> None:
+    numbers = [-1e300, -(2**63), -(2**53) - 1, -(2**53), -1.5, -1, 0, 0.5, 1, 2**53, 2**53 + 1, 2**63 - 1, 1e300]
+    assert sorted(numbers, key=_number) == numbers
+    assert _number(-0.0) == _number(0)
+    texts = ["", "\0", "\0a", "a", "a\0", "aa", "ä", "\U0001f600"]
+    assert sorted(texts, key=_scalar) == texts
+
+
+def test_only_what_is_needed_goes_through_the_shuffle(spark: SparkSession, some_ticks: Path) -> None:
+    program = ft.parse(W1)
+    batch = Batch(
+        program, {"ticks": some_ticks}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None
+    )
+    assert [share.columns for share in batch._plan.shares] == [{"ticks": ("ts", "name", "price")}]
