@@ -31,13 +31,10 @@ _PACKED = pa.schema(
     ]
 )
 
-#: The column that tells a row's shard on its way to the packer. (No attribute can have this name: it is no text.)
-SHARD = "\x00shard"
-
 
 @dataclass(frozen=True)
 class Packer:
-    """Packs the rows of one stream; what `mapInArrow` is given."""
+    """Packs the rows of one stream, whose last column is their shard; what `mapInArrow` is given."""
 
     declaration: Declaration
     shards: int
@@ -47,8 +44,11 @@ class Packer:
         if some:
             yield self._packed(pa.Table.from_batches(some))
 
-    def _packed(self, table: pa.Table) -> pa.RecordBatch:
-        blocks = _split(table.drop_columns([SHARD]), numpy_of(table[SHARD]), self.shards)
+    def _packed(self, rows: pa.Table) -> pa.RecordBatch:
+        # By its place, for an attribute may have any name.
+        last = rows.num_columns - 1
+        table = rows.remove_column(last)
+        blocks = _split(table, numpy_of(rows.column(last)), self.shards)
         task = TaskContext.get()
         count, part = self.shards, 0 if task is None else task.partitionId()
         columns = [

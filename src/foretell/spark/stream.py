@@ -27,7 +27,7 @@ from foretell.given.statements import statements_of
 from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.limits import Limits
-from foretell.spark.packing import PACKED, SHARD, Packer
+from foretell.spark.packing import PACKED, Packer
 from foretell.spark.shard import TOLD, Shard, Unpacker
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -192,7 +192,7 @@ def _key_types(keys: tuple[str, ...], declared: Mapping[str, Declaration]) -> di
 def _packed(frame: DataFrame, declaration: Declaration, keys: Mapping[str, Type], shards: int) -> DataFrame:
     shard = F.pmod(F.xxhash64(*(_key(name, kind) for name, kind in keys.items())), F.lit(shards)) if keys else F.lit(0)
     columns = [_column(name) for name in declaration.columns]
-    return frame.select(*columns, shard.cast("INT").alias(SHARD)).mapInArrow(Packer(declaration, shards), PACKED)
+    return frame.select(*columns, shard.cast("INT").alias("shard")).mapInArrow(Packer(declaration, shards), PACKED)
 
 
 def _key(name: str, kind: Type) -> Column:
