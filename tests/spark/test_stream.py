@@ -21,10 +21,13 @@ from foretell.errors import InputError
 from foretell.spark.stream import bad, follow, late, matches
 
 LOGINS = "STREAM logins (id STRING, ip STRING, ok BOOL, at TIMESTAMP) TIME at ID id LATE BY 20 s;"
-WATCH = LOGINS + """
+WATCH = (
+    LOGINS
+    + """
 SUBSCRIBE guess FROM logins PER ip MATCH a , b , c DEFINE a AS NOT ok, b AS NOT ok, c AS ok WITHIN 2 min;
 SUBSCRIBE quiet FROM logins PER ip MATCH a ; !b WITHIN 1 min DEFINE a AS NOT ok;
 """
+)
 TYPES = {"logins": "id STRING, ip STRING, ok BOOLEAN, at TIMESTAMP"}
 
 Event = dict[str, Any]
@@ -122,9 +125,9 @@ def test_several_streams_come_together(spark: SparkSession, tmp_path: Path) -> N
     """Each statement has the time of its own streams: the beats end early, and theirs with them."""
     random, frames, engine = Random(5), {}, ft.Engine(TWO)
     batches: list[dict[str, list[Event]]] = [{}, {}]
-    for name, kind, most in (("orders", int, 60), ("payments", float, 60), ("beats", int, 30)):
+    for name, kind, most in (("orders", int, 60), ("payments", float, 60), ("beats", int, 42)):
         for number, batch in enumerate(batches):
-            times = range(number * most // 2, (number + 1) * most // 2)
+            times = range(number * 30, min(number * 30 + 30, most))
             batch[name] = [{"id": f"{name}{t}", "k": kind(random.randrange(9)), "at": t} for t in times]
             put(tmp_path / name, batch[name], number)
         types = f"id STRING, k {'DOUBLE' if kind is float else 'BIGINT'}, at BIGINT"
