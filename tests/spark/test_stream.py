@@ -179,7 +179,7 @@ def child(folder: Path) -> None:
     """What is killed: a query from a folder to a folder, one small file at a time."""
     from foretell.spark.session import session
 
-    spark = session("foretell-killed", **{"spark.sql.shuffle.partitions": 2, "spark.master": "local[2]"})
+    spark = session("foretell-killed", **{"spark.sql.shuffle.partitions": 2})
     finish(follow(WATCH, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=4), folder)
 
 

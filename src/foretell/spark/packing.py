@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,15 +22,13 @@ from foretell.events.waiting import Time, times_of
 #: The number of a shard; a stream; the task, by which blocks are put in order; its latest time as text, for it is an
 #: INT or a FLOAT and neither holds all of the other; and the events.
 PACKED = "shard INT, stream STRING, part INT, latest STRING, events BINARY"
-_PACKED = pa.schema(
-    [
-        ("shard", pa.int32()),
-        ("stream", pa.string()),
-        ("part", pa.int32()),
-        ("latest", pa.string()),
-        ("events", pa.binary()),
-    ]
-)
+_PACKED: dict[str, Any] = {
+    "shard": pa.int32(),
+    "stream": pa.string(),
+    "part": pa.int32(),
+    "latest": pa.string(),
+    "events": pa.binary(),
+}
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,14 @@ class Packer:
         blocks = _split(table, numpy_of(rows.column(last)), self.shards)
         task = TaskContext.get()
         count, part = self.shards, 0 if task is None else task.partitionId()
-        columns = [
-            pa.array(range(count), pa.int32()),
-            pa.array([self.declaration.stream] * count, pa.string()),
-            pa.array([part] * count, pa.int32()),
-            pa.array([self._latest(table)] * count, pa.string()),
-            pa.array(blocks, pa.binary()),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+        columns: dict[str, list[Any]] = {
+            "shard": list(range(count)),
+            "stream": [self.declaration.stream] * count,
+            "part": [part] * count,
+            "latest": [self._latest(table)] * count,
+            "events": blocks,
+        }
+        return pa.RecordBatch.from_pydict(columns, schema=pa.schema(_PACKED))
 
     def _latest(self, table: pa.Table) -> str | None:
         """As the engine will read it; None where no event has a time."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from foretell.engine import Engine
 from foretell.errors import InputError
@@ -97,7 +97,8 @@ class Unpacker:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for block in batch.column(0).to_pylist():
+            blocks: list[Any] = batch.column(0).to_pylist()
+            for block in blocks:
                 yield from from_bytes([block]).cast(self.schema).to_batches()
 
 

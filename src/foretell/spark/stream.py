@@ -62,7 +62,7 @@ def follow(
     malformed events are rows too, of the kinds "late" and "bad": see `matches`, `late` and `bad`.
     """
     program = statements_of(subscriptions)
-    frames = by_name(inputs, "inputs", "inputs={'logins': frame}")
+    frames = _frames(inputs)
     declared = _declared(program, frames)
     keys = shard_attributes(program) if _whole(shards) > 1 else ()
     count = shards if keys else 1
@@ -128,6 +128,14 @@ def told_schema(declared: Mapping[str, Declaration]) -> pa.Schema:
     time = _TIMES[Type.FLOAT if len(kinds) > 1 else next(iter(kinds))]
     types = {"start": time, "end": time, "probability": pa.float64()}
     return pa.schema([(name, types.get(name, pa.string())) for name in COLUMNS])
+
+
+def _frames(inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    frames: dict[str, Any] = by_name(inputs, "inputs", "inputs={'logins': frame}")
+    for name, frame in frames.items():
+        if not getattr(frame, "isStreaming", False):
+            raise InputError("not-a-stream", f"inputs: '{name}' is not a streaming frame", hint="ft.run takes others")
+    return frames
 
 
 def _declared(program: Subscriptions, frames: Mapping[str, DataFrame]) -> dict[str, Declaration]:
