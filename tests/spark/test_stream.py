@@ -14,11 +14,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import foretell as ft
 from foretell.errors import InputError
-from foretell.spark.stream import bad, follow, late, matches
+from foretell.spark.stream import bad, follow, late, matches, shard_attributes
 
 LOGINS = "STREAM logins (id STRING, ip STRING, ok BOOL, at TIMESTAMP) TIME at ID id LATE BY 20 s;"
 WATCH = (
@@ -86,7 +87,7 @@ def expected(spark: SparkSession, told: Iterable[ft.Notifications]) -> list[tupl
 
 def test_the_same_as_in_process(spark: SparkSession, tmp_path: Path) -> None:
     events = logins(400)
-    in_files(tmp_path / "in", events, 100)
+    in_files(tmp_path / "in", events, 200)
     finish(follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=3), tmp_path)
     wanted = expected(spark, [ft.Engine(WATCH).push("logins", events)])
     assert {row[0] for row in wanted} == {"guess", "quiet"}
@@ -139,11 +140,13 @@ def test_several_streams_come_together(spark: SparkSession, tmp_path: Path) -> N
 
 
 def test_without_per_there_is_one_shard(spark: SparkSession, tmp_path: Path) -> None:
-    text = "STREAM s (v INT, t INT) TIME t; SUBSCRIBE up FROM s MATCH a , b DEFINE b AS v > a.v;"
+    """Here with a table, whose rows go with the state."""
+    text = "STREAM s (v INT, t INT) TIME t; SUBSCRIBE up FOR EACH steps FROM s MATCH a , b DEFINE b AS v > a.v + :by;"
+    tables = {"steps": [{"id": "some", "by": 0}, {"id": "much", "by": 5}]}
     events = [{"v": i * 7 % 10, "t": i} for i in range(20)]
     in_files(tmp_path / "in", events, 10)
-    finish(follow(text, {"s": frame(spark, tmp_path / "in", "v BIGINT, t BIGINT")}), tmp_path)
-    assert rows_of(read(spark, tmp_path)) == expected(spark, [ft.Engine(text).push("s", events)])
+    finish(follow(text, {"s": frame(spark, tmp_path / "in", "v BIGINT, t BIGINT")}, tables=tables), tmp_path)
+    assert rows_of(read(spark, tmp_path)) == expected(spark, [ft.Engine(text, tables=tables).push("s", events)])
 
 
 @pytest.mark.parametrize(
@@ -164,15 +167,38 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path, text: str, code: s
     assert caught.value.code == code
 
 
-def test_shards_cannot_be_changed(spark: SparkSession, tmp_path: Path) -> None:
-    events = logins(20)
-    for number, shards in enumerate((2, 3)):
-        put(tmp_path / "in", events[number::2], number)
-        told = follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=shards)
-        if shards == 2:
-            finish(told, tmp_path)
-    with pytest.raises(Exception, match=r"by 2 shards of \(ip\), not by 3 shards of \(ip\)"):
-        finish(told, tmp_path)
+MORE = WATCH + "SUBSCRIBE failed FROM logins PER ip MATCH a DEFINE a AS NOT ok;"
+
+
+def test_what_may_be_changed(spark: SparkSession, tmp_path: Path) -> None:
+    """Statements may come when a query is started again; how keys are dealt out must stay."""
+    events, told = logins(120), []
+    engine = ft.Engine(WATCH)
+    for number, text in enumerate((WATCH, MORE)):
+        batch = events[60 * number : 60 * number + 60]
+        put(tmp_path / "in", batch, number)
+        finish(follow(text, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2), tmp_path)
+        engine = ft.Engine.restore(text, engine.snapshot())
+        told.append(engine.push("logins", batch))
+    rows = rows_of(read(spark, tmp_path))
+    assert rows == expected(spark, told)
+    assert {row[0] for row in rows} == {"guess", "quiet", "failed"}
+    put(tmp_path / "in", events[:1], 2)
+    with pytest.raises(StreamingQueryException, match=r"by 2 shards of \(ip\), not by 3 shards of \(ip\)"):
+        finish(follow(MORE, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=3), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("SUBSCRIBE x FROM s PER b, a MATCH m;", ("a", "b")),
+        ("SUBSCRIBE x FROM s PER a, stream MATCH m;", ("a",)),
+        ("SUBSCRIBE x FROM s PER a MATCH m; SUBSCRIBE y FROM s MATCH m;", ()),
+        ("SUBSCRIBE x FROM s PER a MATCH m RETURN m.b AS a; SUBSCRIBE y FROM x PER a MATCH m;", ()),
+    ],
+)
+def test_what_keys_are_dealt_out_by(text: str, keys: tuple[str, ...]) -> None:
+    assert shard_attributes(ft.parse(text)) == keys
 
 
 def child(folder: Path) -> None:

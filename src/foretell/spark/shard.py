@@ -28,9 +28,9 @@ TOLD = "told BINARY"
 _STATE = "layout STRING, engine BINARY"
 _LOG = logging.getLogger(__name__)
 
-# The engines of this worker as they were last written down, by what was written. A worker that gets a shard again need
-# not build its engine anew; and where the state is another (a task that is repeated, a shard that was elsewhere), it
-# does not find one here.
+# The engines of this worker as they were last written down, by what was written and with which statements. A worker
+# that gets a shard again need not build its engine anew; and where the state is another (a task that is repeated, a
+# shard that was elsewhere, a query begun again with other statements), it does not find one here.
 _engines: dict[bytes, Engine] = {}
 _KEPT = 64
 
@@ -58,7 +58,7 @@ class Shard(StatefulProcessor):
         told = self._rows(engine.push_together(_batches(packed), _latest(packed)))
         written = engine.snapshot()
         self._state.update((self.layout, written))
-        _keep(written, engine)
+        _keep(self._digest(written), engine)
         if told.num_rows:
             yield Row(told=to_bytes(told))
 
@@ -74,8 +74,11 @@ class Shard(StatefulProcessor):
                 f"the checkpoint has its state by {layout}, not by {self.layout}",
                 hint="begin with another checkpoint, or go on with the shards and PER attributes as they were",
             )
-        kept = None if found is None else _engines.pop(_digest(written), None)
+        kept = None if found is None else _engines.pop(self._digest(written), None)
         return kept or Engine.restore(self.statements, bytes(written), limits=self.limits)
+
+    def _digest(self, written: bytes) -> bytes:
+        return hashlib.sha256(f"{self.statements}\0{self.limits}\0".encode("utf-8", "surrogatepass") + written).digest()
 
     def _rows(self, told: Notifications) -> pa.Table:
         for note in told.notes:
@@ -127,11 +130,7 @@ def _aside(kind: str, stream: str, content: object) -> dict[str, object]:
     return {"subscription": stream, "kind": kind, "bindings": msgspec.json.encode(content).decode(), "events": "{}"}
 
 
-def _keep(written: bytes, engine: Engine) -> None:
+def _keep(digest: bytes, engine: Engine) -> None:
     while len(_engines) >= _KEPT:
         del _engines[next(iter(_engines))]
-    _engines[_digest(written)] = engine
-
-
-def _digest(written: bytes) -> bytes:
-    return hashlib.sha256(written).digest()
+    _engines[digest] = engine
