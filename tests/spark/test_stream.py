@@ -210,11 +210,12 @@ def child(folder: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(0)  # a busy machine takes half a minute for each start
 def test_killed_in_mid_stream(spark: SparkSession, tmp_path: Path) -> None:
-    events = logins(1200)
+    events = logins(800)
     in_files(tmp_path / "in", events, 40)
     commits = tmp_path / "checkpoint" / "commits"
-    for more in (3, 9, 4):
+    for more in (2, 6, 3):
         running = _start(tmp_path)
         wanted = _commits(commits) + more
         while _commits(commits) < wanted and running.poll() is None:
@@ -222,7 +223,7 @@ def test_killed_in_mid_stream(spark: SparkSession, tmp_path: Path) -> None:
         assert running.poll() is None, "it has ended before it was killed"
         os.killpg(running.pid, signal.SIGKILL)  # Python, Java and the workers
         running.wait()
-    assert 0 < _commits(commits) < 30
+    assert 0 < _commits(commits) < 20
     assert _start(tmp_path).wait() == 0
     assert rows_of(read(spark, tmp_path)) == expected(spark, [ft.Engine(WATCH).push("logins", events)])
 
