@@ -121,6 +121,29 @@ class Engine:
         found = work.go_on()
         return Notifications(found, loaded.bad, totals, work.running.ledger.tell(), late.events())
 
+    def push_together(
+        self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
+    ) -> Notifications:
+        """What batches of several streams bring that come at once: none makes events of another late.
+
+        Where several engines share the lanes of the streams, each is told in `latest` how far every stream has come in
+        all of them (a TIMESTAMP in microseconds), so that time passes for all lanes together.
+        """
+        streams = [self._inputs.expected(stream) for stream in batches]
+        read_in = [read(batches[stream], self._inputs.declaration(stream)) for stream in streams]
+        for loaded in read_in:
+            self._at_work(loaded)
+            self._inputs.schemas[loaded.stream] = loaded.schema
+        bad = tuple(one for loaded in read_in for one in loaded.bad)
+        totals = tuple((loaded.stream, loaded.total) for loaded in read_in)
+        if self._work is None:
+            return Notifications((), bad, totals)
+        late = self._work.waiting.add_together(read_in)
+        self._work.waiting.see(latest or {})
+        found = self._work.go_on()
+        set_aside = tuple(event for one in late for event in one.events())
+        return Notifications(found, bad, totals, self._work.running.ledger.tell(), set_aside)
+
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
         """Lets time go on: what only time completes by then, with the events before it that were held back.
 

@@ -107,13 +107,28 @@ class Waiting:
         Events of one batch come together: they are in any order, and only what was there before makes them late.
         A batch that is refused changes nothing.
         """
-        stream, table, times = loaded.stream, loaded.table, times_of(loaded)
-        too_late = times < self.time
+        return self.add_together([loaded])[0]
+
+    def add_together(self, batches: Sequence[Loaded]) -> list[Late]:
+        """Takes batches of several streams as one: none makes events of another late."""
+        timed = [(loaded, times_of(loaded)) for loaded in batches]
+        judged = [(loaded, times, times < self.time) for loaded, times in timed]
+        for loaded, times, too_late in judged:
+            if self.lateness[loaded.stream] is None and too_late.any():
+                raise self._out_of_order(loaded, times, int(too_late.argmax()))
+        return [self._sort_out(*one) for one in judged]
+
+    def see(self, latest: Mapping[str, Time]) -> None:
+        """The latest event of each stream, which may have gone elsewhere."""
+        for stream, time in latest.items():
+            self.latest[stream] = max(self.latest.get(stream, time), time)
+            self.advance(time - self.longest)
+
+    def _sort_out(self, loaded: Loaded, times: Times, too_late: NDArray[np.bool_]) -> Late:
+        stream, table = loaded.stream, loaded.table
         if not too_late.any():
             self._take(loaded, table, times)
             return Late(stream, np.zeros(0, np.int64), table.slice(0, 0))
-        if self.lateness[stream] is None:
-            raise self._out_of_order(loaded, times, int(too_late.argmax()))
         self._take(loaded, table.filter(arrow_of(~too_late)), times[~too_late])
         late = Late(stream, np.flatnonzero(too_late) + 1, table.filter(arrow_of(too_late)))
         self.late[stream] = self.late.get(stream, 0) + len(late)
@@ -163,9 +178,7 @@ class Waiting:
         # What waits is copied, as the caller may use its memory again.
         run = _ordered(table, times) if self.longest else _Run(table, times)
         self._held.setdefault(loaded.stream, _Held(loaded.schema)).add(run)
-        latest = times.max().item()
-        self.latest[loaded.stream] = max(self.latest.get(loaded.stream, latest), latest)
-        self.advance(latest - self.longest)
+        self.see({loaded.stream: times.max().item()})
 
     def _released(self, bound: Time) -> dict[str, Loaded]:
         ready = {}

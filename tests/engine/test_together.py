@@ -1,0 +1,31 @@
+"""Batches of several streams at once, and engines that share the lanes of streams."""
+
+from __future__ import annotations
+
+import pytest
+
+import foretell as ft
+from foretell.errors import InputError
+
+TEXT = """
+STREAM a (k INT, t INT) TIME t; STREAM b (k INT, t INT) TIME t;
+SUBSCRIBE pair FROM a, b PER k MATCH x , y DEFINE x AS stream = 'a', y AS stream = 'b';
+SUBSCRIBE quiet FROM a PER k MATCH x ; !y WITHIN 5;
+"""
+
+
+def test_batches_come_together() -> None:
+    engine = ft.Engine(TEXT)
+    told = engine.push_together({"b": [{"k": 1, "t": 4}], "a": [{"k": 1, "t": 3}]})
+    assert [(n.subscription, n.start, n.end) for n in told] == [("pair", 3, 4)]
+    with pytest.raises(InputError, match="time is 4 already"):
+        engine.push_together({"a": [{"k": 1, "t": 9}], "b": [{"k": 1, "t": 3}]})
+    assert not engine.push_together({"a": [{"k": 1, "t": 4}]}).late  # what was refused has changed nothing
+
+
+def test_time_goes_on_by_events_elsewhere() -> None:
+    """For each statement by the streams that it reads."""
+    engine = ft.Engine(TEXT)
+    engine.push_together({"a": [{"k": 1, "t": 3}]})
+    assert not engine.push_together({}, {"b": 50})
+    assert [n.subscription for n in engine.push_together({}, {"a": 50})] == ["quiet"]

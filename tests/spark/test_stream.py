@@ -1,0 +1,237 @@
+"""Streaming frames give what the engine in process gives, also when a query is stopped or killed in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import foretell as ft
+from foretell.errors import InputError
+from foretell.spark.stream import bad, follow, late, matches, shard_attributes
+
+LOGINS = "STREAM logins (id STRING, ip STRING, ok BOOL, at TIMESTAMP) TIME at ID id LATE BY 20 s;"
+WATCH = (
+    LOGINS
+    + """
+SUBSCRIBE guess FROM logins PER ip MATCH a , b , c DEFINE a AS NOT ok, b AS NOT ok, c AS ok WITHIN 2 min;
+SUBSCRIBE quiet FROM logins PER ip MATCH a ; !b WITHIN 1 min DEFINE a AS NOT ok;
+"""
+)
+TYPES = {"logins": "id STRING, ip STRING, ok BOOLEAN, at TIMESTAMP"}
+
+Event = dict[str, Any]
+
+
+def logins(count: int, seed: int = 1, disorder: int = 8) -> list[Event]:
+    """Two seconds apart, and not quite in order."""
+    random = Random(seed)
+    order = sorted(range(count), key=lambda i: i + random.uniform(0, disorder))
+    return [_login(i, Random(i)) for i in order]
+
+
+def _login(i: int, random: Random) -> Event:
+    at = f"2026-03-01T{i // 1800:02}:{i // 30 % 60:02}:{2 * i % 60:02}Z"
+    return {"id": f"e{i}", "ip": f"10.0.0.{random.randrange(40)}", "ok": random.random() < 0.4, "at": at}
+
+
+def put(folder: Path, events: Iterable[Event], number: int) -> None:
+    """A file more, whole at once; its age is its place in the order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f".{number}.json"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    path.rename(folder / f"{number:04}.json")
+
+
+def in_files(folder: Path, events: Sequence[Event], size: int, first: int = 0) -> None:
+    for number, start in enumerate(range(0, len(events), size)):
+        put(folder, events[start : start + size], first + number)
+
+
+def frame(spark: SparkSession, folder: Path, types: str, files: int = 1) -> DataFrame:
+    return spark.readStream.schema(types).option("maxFilesPerTrigger", files).json(str(folder))
+
+
+def finish(told: DataFrame, folder: Path) -> None:
+    """Goes on from the checkpoint until all files are read."""
+    writer = told.writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+    writer.trigger(availableNow=True).start(str(folder / "out"), format="parquet").awaitTermination()
+
+
+def rows_of(told: DataFrame) -> list[tuple[object, ...]]:
+    told = told.selectExpr("subscription", "kind", "key", "start", "end", "id", "bindings", "events")
+    return sorted((tuple(row) for row in told.collect()), key=repr)
+
+
+def read(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.read.parquet(str(folder / "out"))
+
+
+def expected(spark: SparkSession, told: Iterable[ft.Notifications]) -> list[tuple[object, ...]]:
+    """The same rows by the same way: through a file, as the query's."""
+    tables = [one.table() for one in told if len(one)]
+    return sorted((row for table in tables for row in rows_of(spark.createDataFrame(table))), key=repr)
+
+
+def test_the_same_as_in_process(spark: SparkSession, tmp_path: Path) -> None:
+    events = logins(400)
+    in_files(tmp_path / "in", events, 200)
+    finish(follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=3), tmp_path)
+    wanted = expected(spark, [ft.Engine(WATCH).push("logins", events)])
+    assert {row[0] for row in wanted} == {"guess", "quiet"}
+    assert rows_of(read(spark, tmp_path)) == wanted
+
+
+def test_stopped_and_started_again(spark: SparkSession, tmp_path: Path) -> None:
+    """With late events, which depend on what came before in all shards."""
+    events = logins(300)
+    strays = [{**events[3], "id": "stray"}, {**events[9], "id": "timeless", "at": None}]
+    engine, told = ft.Engine(WATCH), []
+    for number, batch in enumerate((events[:150], events[150:], strays)):
+        put(tmp_path / "in", batch, number)
+        finish(follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=3), tmp_path)
+        told.append(engine.push("logins", batch))
+    rows = read(spark, tmp_path)
+    assert rows_of(matches(rows)) == expected(spark, told)
+    (stray,) = late(rows).collect()
+    assert (stray.subscription, json.loads(stray.bindings)["id"]) == ("logins", "stray")
+    assert stray.start == stray.end
+    (timeless,) = bad(rows).collect()
+    assert json.loads(timeless.bindings)["reason"] == "no time"
+
+
+TWO = """
+STREAM orders (id STRING, k INT, at INT) TIME at ID id LATE BY 5;
+STREAM payments (id STRING, k FLOAT, at INT) TIME at ID id LATE BY 5;
+STREAM beats (id STRING, k INT, at INT) TIME at ID id;
+SUBSCRIBE unpaid FROM orders, payments PER k MATCH o ; !p WITHIN 10
+  DEFINE o AS stream = 'orders', p AS stream = 'payments';
+SUBSCRIBE still FROM beats PER k MATCH a ; !b WITHIN 10;
+"""
+
+
+def test_several_streams_come_together(spark: SparkSession, tmp_path: Path) -> None:
+    """Each statement has the time of its own streams: the beats end early, and theirs with them."""
+    random, frames, engine = Random(5), {}, ft.Engine(TWO)
+    batches: list[dict[str, list[Event]]] = [{}, {}]
+    for name, kind, most in (("orders", int, 60), ("payments", float, 60), ("beats", int, 42)):
+        for number, batch in enumerate(batches):
+            times = range(number * 30, min(number * 30 + 30, most))
+            batch[name] = [{"id": f"{name}{t}", "k": kind(random.randrange(9)), "at": t} for t in times]
+            put(tmp_path / name, batch[name], number)
+        types = f"id STRING, k {'DOUBLE' if kind is float else 'BIGINT'}, at BIGINT"
+        frames[name] = frame(spark, tmp_path / name, types)
+    finish(follow(TWO, frames, shards=4), tmp_path)
+    wanted = expected(spark, [engine.push_together(batch) for batch in batches])
+    assert {row[0] for row in wanted} == {"unpaid", "still"}
+    assert rows_of(read(spark, tmp_path)) == wanted
+
+
+def test_without_per_there_is_one_shard(spark: SparkSession, tmp_path: Path) -> None:
+    """Here with a table, whose rows go with the state."""
+    text = "STREAM s (v INT, t INT) TIME t; SUBSCRIBE up FOR EACH steps FROM s MATCH a , b DEFINE b AS v > a.v + :by;"
+    tables = {"steps": [{"id": "some", "by": 0}, {"id": "much", "by": 5}]}
+    events = [{"v": i * 7 % 10, "t": i} for i in range(20)]
+    in_files(tmp_path / "in", events, 10)
+    finish(follow(text, {"s": frame(spark, tmp_path / "in", "v BIGINT, t BIGINT")}, tables=tables), tmp_path)
+    assert rows_of(read(spark, tmp_path)) == expected(spark, [ft.Engine(text, tables=tables).push("s", events)])
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("SUBSCRIBE a FROM s PER k MATCH x;", "undeclared-stream"),
+        ("STREAM s (k INT) TIME t ID k; SUBSCRIBE a FROM s PER k MATCH x;", "undeclared-stream"),
+        ("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;", "no-id"),
+        ("STREAM s (k INT, u INT, t INT) TIME t; SUBSCRIBE a FROM s MATCH x;", "missing-column"),
+        ("STREAM r (k INT, t INT) TIME t; SUBSCRIBE a FROM r MATCH x;", "unread-input"),
+        ("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s MATCH x LOSING 0.1 ABOVE 0.5;", "not-in-engine"),
+    ],
+)
+def test_what_is_refused(spark: SparkSession, tmp_path: Path, text: str, code: str) -> None:
+    tmp_path.joinpath("in").mkdir()
+    with pytest.raises(InputError) as caught:
+        follow(text, {"s": frame(spark, tmp_path / "in", "k BIGINT, t BIGINT")})
+    assert caught.value.code == code
+
+
+MORE = WATCH + "SUBSCRIBE failed FROM logins PER ip MATCH a DEFINE a AS NOT ok;"
+
+
+def test_what_may_be_changed(spark: SparkSession, tmp_path: Path) -> None:
+    """Statements may come when a query is started again; how keys are dealt out must stay."""
+    events, told = logins(120), []
+    engine = ft.Engine(WATCH)
+    for number, text in enumerate((WATCH, MORE)):
+        batch = events[60 * number : 60 * number + 60]
+        put(tmp_path / "in", batch, number)
+        finish(follow(text, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2), tmp_path)
+        engine = ft.Engine.restore(text, engine.snapshot())
+        told.append(engine.push("logins", batch))
+    rows = rows_of(read(spark, tmp_path))
+    assert rows == expected(spark, told)
+    assert {row[0] for row in rows} == {"guess", "quiet", "failed"}
+    put(tmp_path / "in", events[:1], 2)
+    with pytest.raises(StreamingQueryException, match=r"by 2 shards of \(ip\), not by 3 shards of \(ip\)"):
+        finish(follow(MORE, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=3), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("SUBSCRIBE x FROM s PER b, a MATCH m;", ("a", "b")),
+        ("SUBSCRIBE x FROM s PER a, stream MATCH m;", ("a",)),
+        ("SUBSCRIBE x FROM s PER a MATCH m; SUBSCRIBE y FROM s MATCH m;", ()),
+        ("SUBSCRIBE x FROM s PER a MATCH m RETURN m.b AS a; SUBSCRIBE y FROM x PER a MATCH m;", ()),
+    ],
+)
+def test_what_keys_are_dealt_out_by(text: str, keys: tuple[str, ...]) -> None:
+    assert shard_attributes(ft.parse(text)) == keys
+
+
+def child(folder: Path) -> None:
+    """What is killed: a query from a folder to a folder, one small file at a time."""
+    from foretell.spark.session import session
+
+    spark = session("foretell-killed", **{"spark.sql.shuffle.partitions": 2})
+    finish(follow(WATCH, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=4), folder)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)  # a busy machine takes half a minute for each start
+def test_killed_in_mid_stream(spark: SparkSession, tmp_path: Path) -> None:
+    events = logins(800)
+    in_files(tmp_path / "in", events, 40)
+    commits = tmp_path / "checkpoint" / "commits"
+    for more in (2, 6, 3):
+        running = _start(tmp_path)
+        wanted = _commits(commits) + more
+        while _commits(commits) < wanted and running.poll() is None:
+            time.sleep(0.02)
+        assert running.poll() is None, "it has ended before it was killed"
+        os.killpg(running.pid, signal.SIGKILL)  # Python, Java and the workers
+        running.wait()
+    assert 0 < _commits(commits) < 20
+    assert _start(tmp_path).wait() == 0
+    assert rows_of(read(spark, tmp_path)) == expected(spark, [ft.Engine(WATCH).push("logins", events)])
+
+
+def _start(folder: Path) -> subprocess.Popen[bytes]:
+    code = f"from pathlib import Path; from tests.spark.test_stream import child; child(Path({str(folder)!r}))"
+    return subprocess.Popen([sys.executable, "-c", code], start_new_session=True, cwd=Path(__file__).parents[2])
+
+
+def _commits(folder: Path) -> int:
+    return sum(path.name.isdecimal() for path in folder.iterdir()) if folder.exists() else 0
