@@ -60,6 +60,7 @@ class _Kept(_Cache):
             return None
         # Numba would load all it can compile from, a third of a second. To run what is compiled its memory is enough.
         _runtime.rtsys.initialize(target_context)
+        # Numba writes kernels down in no other way; `kept` says who may write to these folders.
         return _compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def save_overload(self, sig: Any, data: Any) -> None:

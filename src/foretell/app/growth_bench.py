@@ -12,7 +12,6 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -399,7 +398,8 @@ def _starting(quick: bool) -> Iterator[Point]:
     yield _stage("start", "Python's own start and end", whole - sum(inside))
     for name, seconds in zip(_STAGES, inside, strict=True):
         yield _stage("start", name, seconds)
-    for package, seconds in _import_times().most_common(10):
+    slowest = sorted(_import_times().items(), key=lambda one: -one[1])[:10]
+    for package, seconds in slowest:
         yield _stage("imports", package, seconds)
 
 
@@ -408,14 +408,15 @@ def _stage(figure: str, name: str, seconds: float) -> Point:
     return Point("growth", f"{figure}: {name}", 1, seconds, rate, figure=figure, curve=name, y=seconds)
 
 
-def _import_times() -> Counter[str]:
+def _import_times() -> dict[str, float]:
     """The seconds that each package takes to load, without what it loads of others."""
     said = _python("-X", "importtime", "-c", "import foretell; foretell.Engine").stderr
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = {}
     for line in said.splitlines():
         own, _, name = line.removeprefix("import time:").split("|") if line.count("|") == 2 else ("", "", "")
         if own.strip().isdigit():
-            seconds[name.strip().partition(".")[0]] += int(own) / 1_000_000  # type: ignore[assignment]
+            package = name.strip().partition(".")[0]
+            seconds[package] = seconds.get(package, 0.0) + int(own) / 1_000_000
     return seconds
 
 

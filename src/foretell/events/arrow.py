@@ -88,3 +88,17 @@ def _validity(nulls: Flags | None) -> pa.Buffer | None:
 
 def _buffer(array: Any) -> pa.Buffer:
     return pa.py_buffer(array)
+
+
+# ── tables as bytes ──
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def table_of(data: bytes) -> pa.Table:
+    return pa.ipc.open_stream(data).read_all()

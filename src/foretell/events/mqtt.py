@@ -89,7 +89,7 @@ class Broker:
         from paho.mqtt.packettypes import PacketTypes
         from paho.mqtt.properties import Properties
 
-        properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call] # paho has no type here
         properties.SessionExpiryInterval = _FOREVER if lasting else 0
         properties.ReceiveMaximum = ON_THE_WAY
         return {"clean_start": not lasting, "properties": properties}

@@ -31,7 +31,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from foretell.errors import InputError
-from foretell.events.arrow import arrow_of, numpy_of
+from foretell.events.arrow import arrow_of, numpy_of, table_bytes, table_of
 from foretell.events.read import Loaded
 from foretell.events.types import Schema, Type, format_timestamp
 
@@ -168,7 +168,7 @@ class Waiting:
         waiting.latest, waiting.late = dict(state["latest"]), dict(state["late"])
         for name, some in state["held"].items():
             schema = msgspec.convert(some["schema"], Schema)
-            table = pa.ipc.open_stream(some["events"]).read_all()
+            table = table_of(some["events"])
             waiting._held[name] = _Held(schema, [_Run(table, _times(table, schema))])
         return waiting
 
@@ -281,8 +281,4 @@ def _merged(runs: Sequence[_Run]) -> _Run:
 
 
 def _written(runs: Sequence[_Run]) -> bytes:
-    table = _merged(runs).table
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    return table_bytes(_merged(runs).table)

@@ -28,7 +28,7 @@ Arrays that go together travel as tuples, in this order:
 | slots | values of bound events that conditions compare with: floats, integers, nulls |
 | output | of each match: row of its last event, rows of the template, slots |
 | counters | front of the ring, its end, matches written, what ran out, where the walk was interrupted |
-"""  # noqa: E501
+"""  # noqa: E501 - a row of a table is one line
 
 from __future__ import annotations
 

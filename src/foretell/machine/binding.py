@@ -18,7 +18,7 @@ All is flat arrays; nothing is allocated here. Arrays that go together travel as
 Indices are unsigned: to a signed one, which may count from the end, Numba adds a test at each use, and that took half of
 the time. Unsigned and signed numbers must not meet in arithmetic, which would make floats of them: `U` and `S` turn one
 into the other.
-"""  # noqa: E501
+"""  # noqa: E501 - a row of a table is one line
 
 from __future__ import annotations
 

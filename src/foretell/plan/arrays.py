@@ -13,7 +13,7 @@
 | finals | the slots that finished matches are asked for |
 
 All but the windows are unsigned, since a signed index costs a test for being negative at each use. NONE stands for none.
-"""  # noqa: E501
+"""  # noqa: E501 - a row of a table is one line
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from foretell.errors import InputError
+from foretell.events.arrow import table_bytes
 from foretell.events.columns import Sheet, gather_sheets
 from foretell.events.notification import Notification
 from foretell.events.read import BadEvent, Declaration, Loaded, LoadedTable, read, schema_of
@@ -35,7 +36,7 @@ from foretell.language.checked import Checked, CheckedCorrelator
 from foretell.language.subscriptions import Subscriptions
 from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_table
-from foretell.spark.packing import BAD, PACKED, READ, ROWS, Piece, pack_files, pack_frame, pack_tables, table_bytes
+from foretell.spark.packing import BAD, PACKED, READ, ROWS, Piece, pack_files, pack_frame, pack_tables
 from foretell.spark.session import session
 from foretell.spark.shares import Plan, plan
 from foretell.spark.working import MATCH, NOTE, REPORTED, report, tell

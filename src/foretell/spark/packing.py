@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from foretell.errors import InputError
-from foretell.events.arrow import nulls_of, numpy_of
+from foretell.events.arrow import nulls_of, numpy_of, table_bytes, table_of
 from foretell.events.gathered import ARROW_TYPES
 from foretell.events.read import BadEvent, Loaded, read
 from foretell.events.types import Type
+from foretell.events.waiting import times_of
 from foretell.spark.shares import Plan, Share
 
 #: What goes through the shuffle: events (an Arrow stream), how many of a stream were read and the time of the latest
@@ -72,17 +73,6 @@ def pack_tables(plan: Plan, stream: str, batches: Batches) -> Iterator[pa.Record
     """Events that were read before: the number of the first, and Arrow's bytes."""
     rows = ((row["arrival"], row["data"]) for batch in batches for row in batch.to_pylist())
     yield from _packed(plan, stream, (_table_part(plan, stream, *row) for row in rows))
-
-
-def table_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-def table_of(data: bytes) -> pa.Table:
-    return pa.ipc.open_stream(data).read_all()
 
 
 # ── parts of a stream: events with their numbers ──
@@ -160,10 +150,7 @@ def _told(plan: Plan, bad: tuple[BadEvent, ...]) -> tuple[BadEvent, ...]:
 def _see(seen: Seen, loaded: Loaded) -> None:
     seen.total += loaded.total
     if loaded.table.num_rows:
-        assert loaded.schema.time is not None
-        column = loaded.table[loaded.schema.time]
-        times = numpy_of(column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column)
-        latest = times.max().item()
+        latest = times_of(loaded).max().item()
         seen.latest = latest if seen.latest is None else max(seen.latest, latest)
 
 

@@ -7,7 +7,7 @@ learns in the same micro-batch how far time has come in all of them, without an 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from foretell.events.arrow import arrow_of, numpy_of
+from foretell.events.arrow import arrow_of, numpy_of, table_bytes
 from foretell.events.read import Declaration, read
 from foretell.events.waiting import Time, times_of
 
@@ -76,17 +76,6 @@ def latest_of(text: str) -> Time:
     return int(text) if text.lstrip("-").isdecimal() else float(text)
 
 
-def to_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-def from_bytes(blocks: Sequence[bytes]) -> pa.Table:
-    return pa.concat_tables([pa.ipc.open_stream(block).read_all() for block in blocks])
-
-
 def _split(table: pa.Table, shard: np.ndarray, shards: int) -> list[bytes | None]:
     """The rows of each shard as they came; None for none."""
     ends = np.cumsum(np.bincount(shard, minlength=shards))
@@ -94,6 +83,6 @@ def _split(table: pa.Table, shard: np.ndarray, shards: int) -> list[bytes | None
         table = table.take(arrow_of(np.argsort(shard, kind="stable")))
     starts = [0, *ends[:-1].tolist()]
     return [
-        to_bytes(table.slice(start, end - start)) if end > start else None
+        table_bytes(table.slice(start, end - start)) if end > start else None
         for start, end in zip(starts, ends.tolist(), strict=True)
     ]

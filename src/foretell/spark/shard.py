@@ -15,12 +15,13 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from foretell.engine import Engine
 from foretell.errors import InputError
+from foretell.events.arrow import table_bytes, table_of
 from foretell.events.read import BadEvent
 from foretell.events.waiting import LateEvent
 from foretell.machine.limits import Limits
 from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_table
-from foretell.spark.parcels import from_bytes, latest_of, to_bytes
+from foretell.spark.parcels import latest_of
 
 #: What a shard tells in a micro-batch: its rows as one block.
 TOLD = "told BINARY"
@@ -60,7 +61,7 @@ class Shard(StatefulProcessor):
         self._state.update((self.layout, written))
         _keep(self._digest(written), engine)
         if told.num_rows:
-            yield Row(told=to_bytes(told))
+            yield Row(told=table_bytes(told))
 
     def close(self) -> None:
         pass
@@ -102,7 +103,7 @@ class Unpacker:
         for batch in batches:
             blocks: list[Any] = batch.column(0).to_pylist()
             for block in blocks:
-                yield from from_bytes([block]).cast(self.schema).to_batches()
+                yield from table_of(block).cast(self.schema).to_batches()
 
 
 def _batches(packed: Iterable[Row]) -> dict[str, pa.Table]:
@@ -110,7 +111,7 @@ def _batches(packed: Iterable[Row]) -> dict[str, pa.Table]:
     for row in packed:
         if row.events is not None:
             blocks.setdefault(row.stream, []).append(row.events)
-    return {stream: from_bytes(some) for stream, some in blocks.items()}
+    return {stream: pa.concat_tables(map(table_of, some)) for stream, some in blocks.items()}
 
 
 def _latest(packed: Iterable[Row]) -> dict[str, int | float]:

@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from foretell.events.arrow import table_of
 from foretell.events.gathered import ARROW_TYPES
 from foretell.events.notification import Notification
 from foretell.events.read import BadEvent, Loaded
 from foretell.machine.running import Running
 from foretell.machine.told import Told, in_their_order
 from foretell.notify.rows import to_table
-from foretell.spark.packing import BAD, EVENTS, READ, Seen, table_of
+from foretell.spark.packing import BAD, EVENTS, READ, Seen
 from foretell.spark.places import Places, place_of
 from foretell.spark.shares import Plan, Share
 
