@@ -93,11 +93,13 @@ def _definitions(definitions: tuple[tree.Definition, ...]) -> list[str]:
     return ["DEFINE " + ",\n       ".join(items)]
 
 
+def horizon_text(forecast: tree.Forecast) -> str:
+    """How far a forecast looks ahead: `5 EVENTS`, `10 min`."""
+    return f"{forecast.events} EVENTS" if forecast.duration is None else expression_text(forecast.duration)
+
+
 def _forecast(forecast: tree.Forecast) -> str:
-    horizon = f"{forecast.events} EVENTS"
-    if forecast.duration is not None:
-        horizon = expression_text(forecast.duration)
-    return f"FORECAST WITHIN {horizon} ABOVE {_number(forecast.above)}"
+    return f"FORECAST WITHIN {horizon_text(forecast)} ABOVE {_number(forecast.above)}"
 
 
 def _losing(losing: tree.Losing) -> str:

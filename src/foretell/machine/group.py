@@ -21,6 +21,8 @@ from foretell.machine.stage import Found, Stage
 from foretell.machine.subscription import Subscription
 from foretell.machine.template import Move, Rows
 from foretell.machine.told import Told
+from foretell.machine.watched import Watched
+from foretell.machine.watching import Sight, Watcher
 from foretell.plan.arrivals import lower
 from foretell.plan.registers import Lagged
 from foretell.plan.sharing import Shared
@@ -42,6 +44,7 @@ class Group:
     parameters: Mapping[str, Column] = field(default_factory=dict)
     rows: Rows | None = None
     kind: Kind = Kind.ALONE
+    watcher: Watcher | None = None
 
     def __post_init__(self) -> None:
         checked = self.feed.checked
@@ -92,7 +95,8 @@ class Group:
             self.stage.adopt(machine)
         else:
             selection = None if self.rows is None else self.rows.selection
-            self.stage = Stage(machine, self.strings, self.parameters, selection, ledger=self.feed.ledger)
+            sight = None if self.watcher is None else Sight.of(machine)
+            self.stage = Stage(machine, self.strings, self.parameters, selection, ledger=self.feed.ledger, sight=sight)
         self.settled = True
 
     def move_rows(self, move: Move) -> None:
@@ -113,7 +117,8 @@ class Group:
         if isinstance(self.stage, Stage) and self.stage.refused:
             found = self._without_refused(self.stage, found)
         if len(self.members) == 1:
-            return [m.tell(found, now, order) for m in self.members.values() if len(found) or m.waiting]
+            told = [m.tell(found, now, order) for m in self.members.values() if len(found) or m.waiting]
+            return told + self._foretold(piece, told)
         assert isinstance(self.stage, Stage)
         owner = self.stage.machine.owners[found.state]
         by = np.argsort(owner, kind="stable")
@@ -124,6 +129,15 @@ class Group:
             if first < last or member.waiting:
                 told.append(member.tell(found.only(slice(first, last)), now, order))
         return told
+
+    def _foretold(self, piece: Piece, told: list[Told]) -> list[Told]:
+        """The forecasts of one that is watched."""
+        if self.watcher is None or not len(piece):
+            return []
+        assert isinstance(self.stage, Stage)
+        assert self.stage.partial is not None
+        (member,) = self.members.values()
+        return Watched(self.watcher, member).tell(piece, self.stage.partial, told)
 
     # ── limits ──
 
@@ -159,6 +173,7 @@ class Group:
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.stage is None else self.stage.state(),
             "rows": None if self.rows is None else self.rows.since,
+            "watcher": None if self.watcher is None else dict(self.watcher.state()),
         }
 
     def _called(self, number: int) -> list[str | None]:
@@ -174,6 +189,8 @@ class Group:
             self.stage.restore(state["stage"])
         for number, member in self.members.items():
             member.restore(state["members"][str(number)])
+        if self.watcher is not None and state.get("watcher") is not None:
+            self.watcher.restore(state["watcher"])
 
     @property
     def looks_between(self) -> bool:

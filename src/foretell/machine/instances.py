@@ -63,6 +63,7 @@ from foretell.machine.binding import (
     room,
     true,
 )
+from foretell.machine.watching import look_at_states
 
 # How a state waits for its next event.
 NEXT, ANY, WHERE = 0, 1, 2
@@ -205,7 +206,7 @@ def _take(edge: Any, instance: Any, moves: bool, lane: Any, row: Any, position: 
 @kernel
 def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool, fan: tuple[int, int, int],
                tables: Any, code: Any, events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
-               output: Any, counters: Array, stacks: Any) -> Any:
+               output: Any, counters: Array, stacks: Any, watch: Any) -> Any:
     """Feeds the events `first` to `stop` of a batch, in order, to the machine; returns where it stopped.
 
     Where events are simultaneous, an instant ends with the first later event of the lane.
@@ -216,6 +217,7 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
     (heads, lane_length, lane_limit, lane_time) = lanes
     slot_null = registers[2]
     moving, beginning, nodes = fan
+    watched, watched_key = watch[0].size > 0, watch[2]
     for row in range(U(first), U(stop)):
         lane = event_lane[row]
         starting = begins == NONE or predicates[begins, row] != 0
@@ -364,6 +366,10 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
         fresh = U(counters[FRESH])
         if fresh != NONE:
             _admit(fresh, states, pool, lanes, registers, counters)
+        if watched:
+            spot = lane if watched_key == NONE else U(batch[1][watched_key, row])
+            look_at_states(row, lane, spot, time, watch, states, state_within, pool, heads, finals, registers)
+        if fresh != NONE:
             if lane_length[lane] > lane_limit[lane]:
                 counters[FRESH] = S(lane)
                 counters[FULL] = FULL_LANE

@@ -19,6 +19,7 @@ from foretell.machine.feed import Feed, needed
 from foretell.machine.limits import Ledger, Limits
 from foretell.machine.ordering import Input, Order
 from foretell.machine.told import Told, derived, rows
+from foretell.machine.watching import Watching, unwatched
 from foretell.plan.program import UnsupportedError
 
 #: So many events are worked on at once. On the tick workloads, in one run, this was up to 1.3 times as fast as a
@@ -52,14 +53,16 @@ class Running:
         checked: Checked,
         tables: Mapping[str, LoadedTable] | None = None,
         limits: Limits | None = None,
+        watching: Watching = unwatched,
     ) -> None:
-        self._begin(checked.ranks, Strings(), limits or Limits())
+        self._begin(checked.ranks, Strings(), limits or Limits(), watching)
         for statement in checked.statements:
             table = None if isinstance(statement, CheckedCorrelator) else statement.tree.table
             self.add(statement, None if table is None else (tables or {})[table])
 
-    def _begin(self, ranks: Mapping[str, int], strings: Strings, limits: Limits) -> None:
+    def _begin(self, ranks: Mapping[str, int], strings: Strings, limits: Limits, watching: Watching) -> None:
         self.strings = strings
+        self._watching = watching
         self.ledger = Ledger(limits)
         self._order = Order(ranks)
         self._clock: dict[str, int | float] = {}
@@ -77,10 +80,13 @@ class Running:
         if statement.tree.losing is not None:
             raise UnsupportedError("LOSING")
         place = Feed.place(statement)
-        fed = self._fed.get(place) or Fed(Feed(statement, self.strings, self.ledger), self.strings)
+        fed = self._fed.get(place) or self._new_fed(statement)
         fed.add(statement, table)
         self._fed[place] = fed
         self._note(place, statement)
+
+    def _new_fed(self, statement: CheckedSubscription) -> Fed:
+        return Fed(Feed(statement, self.strings, self.ledger), self.strings, watching=self._watching)
 
     def _note(self, place: tuple[object, ...], statement: CheckedSubscription) -> None:
         self._where[statement.name] = place
@@ -158,7 +164,8 @@ class Running:
         """Results as events, for the statements that read them."""
         mine: dict[str, list[Told]] = {}
         for one in told:
-            mine.setdefault(one.checked.name, []).append(one)
+            if one.chances is None:
+                mine.setdefault(one.checked.name, []).append(one)
         for name in self._needed:
             if name in fed.placed:
                 self._clock[name] = now
@@ -186,10 +193,11 @@ class Running:
         tables: Mapping[str, LoadedTable],
         rechecked: Callable[[str], CheckedSubscription],
         limits: Limits | None = None,
+        watching: Watching = unwatched,
     ) -> Running:
         """`checked` are the statements that were at work; `rechecked` gives one that had left, from its text."""
         running = cls.__new__(cls)
-        running._begin(checked.ranks, Strings.restore(state["strings"]), limits or Limits())
+        running._begin(checked.ranks, Strings.restore(state["strings"]), limits or Limits(), watching)
         running.ledger.restore(state["ledger"])
         running._order.count = state["order"]
         running._clock, running._until = dict(state["clock"]), state["until"]
@@ -197,7 +205,7 @@ class Running:
         for one in state["fed"]:
             first = statements[one["statements"][0]]
             place = Feed.place(first)
-            running._fed[place] = Fed(Feed(first, running.strings, running.ledger), running.strings)
+            running._fed[place] = running._new_fed(first)
             running._fed[place].restore(one, statements, tables, rechecked)
             for name in one["statements"]:
                 running._note(place, statements[name])

@@ -20,6 +20,7 @@ from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.limits import Ledger, Limits, relieve_engine, relieve_lane
 from foretell.machine.ordinals import Ordinals
+from foretell.machine.watching import Sight
 from foretell.plan.program import NONE, Machine
 from foretell.plan.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start, mapped
 
@@ -69,6 +70,16 @@ class Found:
         return self.state, self.lane, self.position, self.first, self.chain, self.rows, self.slots, self.nulls
 
 
+@dataclass(frozen=True)
+class Partial:
+    """Of each event of a batch its process, the configuration after it and, where there is one, the furthest partial
+    match, as if it had been found with that event."""
+
+    process: Ints
+    configuration: NDArray[np.uint64]
+    furthest: Found
+
+
 @dataclass
 class Stage:
     """The state of one machine. All of it is arrays."""
@@ -79,6 +90,7 @@ class Stage:
     selection: Selection | None = None
     ordinals: Ordinals = field(default_factory=Ordinals)
     ledger: Ledger = field(default_factory=Ledger)
+    sight: Sight | None = None
 
     def __post_init__(self) -> None:
         self._time = np.float64 if self.machine.time is Type.FLOAT else np.int64
@@ -94,6 +106,7 @@ class Stage:
         self.tables: dict[Type, Lanes] = {}
         self.kept_nodes = 0
         self.now: int | float | None = None
+        self.partial: Partial | None = None
         self._expected = OUTPUT
         self._output = self._new_output(OUTPUT)
         self._grow_pool(64)
@@ -192,11 +205,12 @@ class Stage:
         if self._expected > len(self._output[0]):
             self._output = self._new_output(self._expected + self._expected // 4)
         given = self._given(piece, lane_count)
+        watch = self._watch(len(piece))
         self._forget_nodes()
         parts: list[Arrays] = []
         done = 0
         while done < len(piece):
-            done = self._run(done, len(piece), piece.base, given)
+            done = self._run(done, len(piece), piece.base, given, watch)
             if self.counters[binding.FULL]:
                 self.now = times[min(done, len(piece) - 1)].item()
                 self._make_room(parts)
@@ -206,13 +220,33 @@ class Stage:
         self.ledger.held[id(self)] = self.alive
         parts.append(self._handed_over() if not parts else self._put_aside())
         self._expected = max(OUTPUT, sum(len(part[0]) for part in parts))
-        first, rows, state, lane, at, chain, slots, nulls = (
-            parts[0] if len(parts) == 1 else tuple(np.concatenate(some) for some in zip(*parts, strict=True))
+        if self.sight is not None:
+            self.partial = self._partial(piece, given[2][1], watch)
+        return self._found(
+            parts[0] if len(parts) == 1 else tuple(np.concatenate(some) for some in zip(*parts, strict=True)), piece.base
         )
-        position = at + np.int64(piece.base)
+
+    def _found(self, output: Arrays, base: int) -> Found:
+        first, rows, state, lane, at, chain, slots, nulls = output
+        position = at + np.int64(base)
         if self.machine.waits:
             position[at < 0] = -1
         return Found(state, lane.astype(np.int64), position, first, chain, rows, slots, nulls, self.nodes)
+
+    # ── what is watched ──
+
+    def _watch(self, rows: int) -> tuple[Any, ...]:
+        """Where the kernel writes down what it sees after each event; nowhere, if nobody watches."""
+        sight = self.sight or Sight.none(self._time)
+        rows = 0 if self.sight is None else rows
+        trace, noted = np.zeros(rows, np.uint64), np.zeros(binding.COUNTERS, np.int64)
+        key = np.uint64(sight.key)
+        return trace, sight.bits, key, sight.limits, sight.amounts, self._new_output(rows), noted
+
+    def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
+        trace, _, key, _, _, output, noted = watch
+        found = self._found(tuple(column[: noted[binding.FOUND]] for column in output), piece.base)
+        return Partial(piece.lane if key == NONE else columns[key], trace, found)
 
     def _given(self, piece: Piece, lane_count: int) -> tuple[Any, ...]:
         """What the kernel is given of a batch: code, events, columns."""
@@ -242,11 +276,11 @@ class Stage:
             (np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8)),
         )
 
-    def _run(self, first: int, stop: int, base: int, given: tuple[Any, ...]) -> int:
+    def _run(self, first: int, stop: int, base: int, given: tuple[Any, ...], watch: tuple[Any, ...]) -> int:
         code, events, batch, stacks = given
         machine = self.machine
         begins = np.uint64(machine.begins)
-        common = (machine.fan, tuple(machine.tables), code, events, batch, *self._arrays(), stacks)
+        common = (machine.fan, tuple(machine.tables), code, events, batch, *self._arrays(), stacks, watch)
         if machine.strict:
             return int(strict.run_strict(first, stop, base, begins, *common))
         return int(instances.run_events(first, stop, base, begins, machine.simultaneous, *common))

@@ -37,6 +37,7 @@ from foretell.machine.binding import (
     room,
     true,
 )
+from foretell.machine.watching import look_at_lane
 
 # fmt: off
 
@@ -44,13 +45,14 @@ from foretell.machine.binding import (
 @kernel
 def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int, int], tables: Any, code: Any,
                events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any, output: Any,
-               counters: Array, stacks: Any) -> Any:
+               counters: Array, stacks: Any, watch: Any) -> Any:
     """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See instances.run_events."""
     (states, _, _, _, edges, updates, _, edge_within, starts, finals) = tables
     (event_lane, event_time, event_start, predicates, event_rows) = events
     (cells, times, free) = pool
     (heads, lane_length, lane_limit, _) = lanes
     moving, beginning, nodes = fan
+    watched = watch[0].size > 0
     for row in range(U(first), U(stop)):
         lane = event_lane[row]
         instance = U(heads[lane, 0])
@@ -130,6 +132,8 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
                 count += 1
         heads[lane, 0] = fresh
         lane_length[lane] = count
+        if watched:
+            look_at_lane(row, lane, fresh, watch, pool, finals, registers)
         if count > counters[LONGEST]:
             counters[LONGEST] = count
         if count > lane_limit[lane]:

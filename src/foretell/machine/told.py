@@ -27,10 +27,18 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Chances:
+    """What makes forecasts of notifications: how likely a match is, and until when."""
+
+    probability: NDArray[np.float64]
+    horizon: str
+
+
+@dataclass(frozen=True)
 class Told:
     """Notifications of one statement. `order` has each one's place in the order of all events.
 
-    `matches` is None for silences, which have no events. `returned` are the RETURN columns or the variables. `selected`
+    `matches` is None for silences, which have no events, and for forecasts out of nothing. `returned` are the RETURN columns or the variables. `selected`
     are the rows of a template that each match is of; a row is told only of matches that begin with its `row_since`.
     """
 
@@ -47,6 +55,7 @@ class Told:
     selected: Ints | None = None
     row_ids: Sequence[Scalar] | NDArray[np.object_] = ()
     row_since: Ints | None = None
+    chances: Chances | None = None
 
     def __len__(self) -> int:
         return len(self.lane)
@@ -119,20 +128,26 @@ class Told:
     def notification(self, i: int, row: int = -1) -> Notification:
         return Notification(
             subscription=self.checked.name,
-            kind="match",
+            kind="match" if self.chances is None else "forecast",
             key=dict(self.keys[self.lane[i]]) if self.checked.tree.per else None,
             start=self.start[i].item(),
             end=self.end[i].item(),
-            probability=1.0,
-            horizon=None,
+            probability=1.0 if self.chances is None else self.chances.probability[i].item(),
+            horizon=None if self.chances is None else self.chances.horizon,
             id=self.id_of(row),
-            bindings={n: self._binding(c, i, self.checked.returns[n]) for n, c in self.returned.items()},
-            events={} if self.matches is None else self._names(self.matches, i),
+            bindings={n: self._binding(c, i, self._type(n)) for n, c in self.returned.items()},
+            events=self._names(i),
             time_type=self.checked.time,
         )
 
-    def _names(self, matches: Matches, i: int) -> dict[str, Any]:
+    def _type(self, name: str) -> Type:
+        return self.checked.returns[name] if self.chances is None else self.checked.variables[name]
+
+    def _names(self, i: int) -> dict[str, Any]:
         names: dict[str, Any] = dict.fromkeys(self.checked.positive)
+        matches = self.matches
+        if matches is None:
+            return names if self.chances is not None else {}
         events = slice(matches.starts[i], matches.starts[i + 1])
         called = matches.history.names(matches.position[events])
         for name, step in zip(called, matches.step[events].tolist(), strict=True):

@@ -1,0 +1,115 @@
+"""A subscription that somebody watches: what is seen of a batch, and what is told of forecasts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.filter.columns import Column
+from foretell.language import tree
+from foretell.language.printer import horizon_text
+from foretell.machine.history import Piece
+from foretell.machine.matches import Matches
+from foretell.machine.stage import Found, Partial
+from foretell.machine.subscription import Subscription
+from foretell.machine.told import Chances, Told
+from foretell.machine.watching import Seen, Watcher
+
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class Watched:
+    watcher: Watcher
+    member: Subscription
+
+    def tell(self, piece: Piece, partial: Partial, told: list[Told]) -> list[Told]:
+        """The forecasts that a batch brings, after the matches that it has brought."""
+        matched, completed = _completions(piece, partial.process, told)
+        times = piece.events.time.values
+        seen = Seen(partial.process, piece.number, times, partial.configuration, matched, completed, piece)
+        rows, probability = self.watcher.see(seen)
+        if not len(rows):
+            return []
+        position = rows + piece.base
+        at = np.searchsorted(partial.furthest.position, position)
+        there = np.zeros(len(rows), np.bool_)
+        inside = at < len(partial.furthest)
+        there[inside] = partial.furthest.position[at[inside]] == position[inside]
+        some = [
+            self._told(partial.furthest.only(at[there]), probability[there]),
+            self._out_of_nothing(piece, rows[~there], probability[~there]),
+        ]
+        return [one for one in some if len(one)]
+
+    def _told(self, found: Found, probability: NDArray[np.float64]) -> Told:
+        member = self.member
+        matches = Matches(member.program, member.feed.history, member.strings, found, member.parameters)
+        returned = {v: matches.worth(tree.Variable(v)) for v in member.checked.variables}
+        times = matches.history.times(found.position)
+        places = matches.history.order(found.position)
+        return self._forecast(matches, matches.lane, matches.start, times, places, returned, probability)
+
+    def _out_of_nothing(self, piece: Piece, rows: Ints, probability: NDArray[np.float64]) -> Told:
+        """Of events after which there is no partial match."""
+        member, times = self.member, piece.events.time.values[rows]
+        nothing = {
+            v: Column(k, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
+            for v, k in member.checked.variables.items()
+        }
+        return self._forecast(None, piece.lane[rows], times, times, piece.order[rows], nothing, probability)
+
+    def _forecast(
+        self,
+        matches: Matches | None,
+        lane: Ints,
+        start: NDArray[Any],
+        end: NDArray[Any],
+        places: Ints,
+        returned: dict[str, Column],
+        probability: NDArray[np.float64],
+    ) -> Told:
+        member, forecast = self.member, self.member.checked.tree.forecast
+        assert forecast is not None
+        chances = Chances(probability, horizon_text(forecast))
+        keys, strings = member.feed.keys, member.strings
+        return Told(
+            member.checked, matches, lane, start, end, places, returned, keys, member.id, strings, chances=chances
+        )
+
+
+def _completions(piece: Piece, process: Ints, told: list[Told]) -> tuple[NDArray[np.bool_], Ints]:
+    """Which events completed a match; and whose matches only time completed, after their last event here.
+
+    A match that time completed between two events of its lane counts with the second.
+    """
+    matched = np.zeros(len(piece), np.bool_)
+    completed = [np.zeros(0, np.int64)]
+    for one in told:
+        if one.matches is None or not len(one):
+            continue
+        by_time = (one.order[:, 0] & 1) == 1
+        last = one.matches.last - piece.base
+        matched[last[~by_time & (last >= 0)]] = True
+        late = np.flatnonzero(by_time & (last >= 0))
+        if len(late):
+            whose, end = process[last[late]], one.end[late]
+            at, found = _first_after(process, piece.events.time.values, whose, end)
+            matched[at[found]] = True
+            completed.append(whose[~found])
+    return matched, np.unique(np.concatenate(completed))
+
+
+def _first_after(process: Ints, times: NDArray[Any], whose: Ints, end: NDArray[Any]) -> tuple[Ints, NDArray[np.bool_]]:
+    """The first event of a process after a point in time, and whether there is one."""
+    by = np.argsort(process, kind="stable")
+    first = np.searchsorted(process[by], whose, side="left")
+    stop = np.searchsorted(process[by], whose, side="right")
+    at = np.array(
+        [a + np.searchsorted(times[by[a:b]], t, side="right") for a, b, t in zip(first, stop, end)], np.int64
+    )
+    found = at < stop
+    return by[np.minimum(at, len(by) - 1)], found

@@ -1,0 +1,176 @@
+"""What is seen of partial matches after each event: which states they have reached, and the furthest of them.
+
+Forecasts go by it (P-ToPSS section 5.2). The states that live partial matches stand at are the *configuration* of what
+is watched, as bits: the nearer a state is to a match, the higher its bit. What is watched, a *process*, is a lane; or a
+lane and a value, where all that partial matches wait for has to have the value that they have bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.compiled import inlined
+from foretell.events.types import Type
+from foretell.language.checked import CheckedSubscription
+from foretell.machine.binding import BEGAN, FOLLOWING, KEY, NONE, OVER, STATE, Array, S, U, emit
+from foretell.plan.program import Machine
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: A configuration has so many bits. Of a larger machine, states that are as far from a match share one.
+BITS = 64
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A batch as a watcher sees it, event by event: whose it is, its number in its lane, when it ended, the
+    configuration after it, and whether it completed a match. `completed` are processes that time brought a match to
+    after their last event here."""
+
+    process: Ints
+    ordinal: Ints
+    time: NDArray[Any]
+    configuration: NDArray[np.uint64]
+    matched: Flags
+    completed: Ints
+    piece: Any
+
+
+class Watcher(Protocol):
+    """Makes forecasts of what is seen."""
+
+    def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
+        """The events, by their rows, at which something is to be told, and how likely a match is."""
+
+    def state(self) -> Mapping[str, Any]: ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+#: Who watches a subscription (of a template, each of its rows by itself); None where nobody does.
+Watching = Callable[[CheckedSubscription], Watcher | None]
+
+
+def unwatched(_: CheckedSubscription) -> Watcher | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What the kernel looks for: the bit of each state, the column that tells processes apart (NONE for lanes), and the
+    time conditions that a state waits to fulfil: by which state, since when (a slot), and how long."""
+
+    bits: NDArray[np.uint64]
+    key: int
+    limits: NDArray[np.uint64]
+    amounts: NDArray[Any]
+
+    @classmethod
+    def of(cls, machine: Machine) -> Sight:
+        none = cls.none(np.float64 if machine.time is Type.FLOAT else np.int64)
+        return replace(none, bits=bits_of(machine), key=process_key(machine))
+
+    @classmethod
+    def none(cls, time: Any) -> Sight:
+        nothing = np.zeros(0, np.uint64)
+        return cls(nothing, int(NONE), nothing.reshape(0, 2), np.zeros(0, time))
+
+
+def bits_of(machine: Machine) -> NDArray[np.uint64]:
+    """The bit of each state; none for one that is not on the way to a match."""
+    left = _steps_left(machine)
+    waiting = [s for s in range(machine.states) if 0 < left[s] < machine.states + 1 or machine.tables.states[s, 7]]
+    waiting.sort(key=lambda s: (-left[s], s))
+    bits = np.zeros(machine.states, np.uint64)
+    if len(waiting) <= BITS:
+        for number, state in enumerate(waiting):
+            bits[state] = np.uint64(1 << number)
+        return bits
+    most = max(left[s] for s in waiting)
+    for state in waiting:
+        bits[state] = np.uint64(1 << min(most - left[state], BITS - 1))
+    return bits
+
+
+def _steps_left(machine: Machine) -> list[int]:
+    """The fewest events by which a match at a state is complete."""
+    edges, first = machine.tables.edges, machine.tables.states[:, 2:4]
+    far = machine.states + 1
+    left = [far] * machine.states
+    for state in range(machine.states):
+        if machine.owners[state] >= 0:
+            left[state] = 0
+    for _ in range(machine.states):
+        for state in range(machine.states):
+            targets = (int(edges[e, 5]) for e in range(int(first[state, 0]), int(first[state, 1])))
+            left[state] = min([left[state], *(1 + left[t] for t in targets)])
+    return left
+
+
+def process_key(machine: Machine) -> int:
+    """The column that tells processes apart: that by which instances of all states are found; NONE for lanes."""
+    keys = {int(machine.tables.states[s, 5]) for s in range(machine.states) if machine.owners[s] < 0}
+    return keys.pop() if len(keys) == 1 else int(NONE)
+
+
+# fmt: off
+
+
+@inlined
+def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, finals: Array, registers: Any) -> None:
+    """Where a lane's instances stand in one list."""
+    (trace, bits, _, _, _, partial, noted) = watch
+    cells = pool[0]
+    occupied, best, furthest = U(0), U(0), NONE
+    while instance != NONE:
+        bit = bits[U(cells[instance, STATE])]
+        occupied |= bit
+        if bit > best:
+            best, furthest = bit, instance
+        instance = U(cells[instance, FOLLOWING])
+    trace[row] = occupied
+    if furthest != NONE:
+        emit(U(cells[furthest, STATE]), lane, S(row), furthest, finals, registers, partial, noted)
+
+
+@inlined
+def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, states: Array, state_within: Array,
+                   pool: Any, heads: Array, finals: Array, registers: Any) -> None:
+    """Where they stand in a list for each state: of those that are over, or too late, nothing is seen."""
+    (trace, bits, _, limits, amounts, partial, noted) = watch
+    (cells, times, _) = pool
+    slot_null = registers[2]
+    occupied, best, furthest = U(0), U(0), NONE
+    for here in range(U(heads.shape[1])):
+        bit = bits[here]
+        if bit == U(0):
+            continue
+        instance = U(heads[lane if states[here, KEY] == NONE else place, here])
+        within = state_within[here]
+        while instance != NONE:
+            alive = cells[instance, OVER] == 0 and (within < 0 or time <= times[instance, BEGAN] + within)
+            if alive:
+                for limit in range(limits.shape[0]):
+                    if limits[limit, 0] == here:
+                        slot = limits[limit, 1]
+                        if not slot_null[instance, slot] and time > times[instance, slot] + amounts[limit]:
+                            alive = False
+            if alive:
+                break
+            instance = U(cells[instance, FOLLOWING])
+        if instance != NONE:
+            occupied |= bit
+            if bit > best:
+                best, furthest = bit, instance
+    trace[row] = occupied
+    if furthest != NONE:
+        emit(U(cells[furthest, STATE]), lane, S(row), furthest, finals, registers, partial, noted)
+
+
+# fmt: on
