@@ -33,7 +33,7 @@ class CheckedSubscription:
     """`pattern` is settled (see shape.settle); lengths of time are in the unit of the streams' time.
 
     `known_late` has each step whose choice by LAST may be known only when the window has passed, with the steps that
-    settle it when one of them is bound.
+    settle it when one of them is bound. `horizon` is that of forecasts which look ahead by time.
     """
 
     tree: Subscription
@@ -47,6 +47,7 @@ class CheckedSubscription:
     loss: Mapping[str, float]
     returns: Mapping[str, Type]
     known_late: Mapping[str, frozenset[str]]
+    horizon: int | float | None = None
 
     @property
     def name(self) -> str:

@@ -66,8 +66,9 @@ class _Subscription:
             check_condition(subscription.having, outside)
         returns = self._returns(outside, variables)
         self._check_after()
+        horizon = None
         if subscription.forecast is not None:
-            length_of(subscription.forecast.duration, time, "FORECAST WITHIN")
+            horizon = length_of(subscription.forecast.duration, time, "FORECAST WITHIN")
         return CheckedSubscription(
             subscription,
             shape.settle(subscription.pattern),
@@ -80,6 +81,7 @@ class _Subscription:
             losses_of(subscription, steps, self.losses),
             returns,
             known_late,
+            horizon,
         )
 
     def _collect_steps(self) -> None:

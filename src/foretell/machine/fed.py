@@ -21,7 +21,7 @@ from foretell.machine.silent import Silent
 from foretell.machine.subscription import Subscription
 from foretell.machine.template import Rows, parameters_of
 from foretell.machine.told import Told
-from foretell.machine.watching import Watching, unwatched
+from foretell.machine.watching import NOBODY, Watching
 from foretell.plan.strategy import Kind, kind_of
 
 #: What runs a subscription or one row of a template: its silence, or its group and its number there.
@@ -53,7 +53,7 @@ class Fed:
     placed: dict[str, Placed] = field(default_factory=dict)
     groups: dict[Group, None] = field(default_factory=dict)
     silent: dict[Silent, None] = field(default_factory=dict)
-    watching: Watching = unwatched
+    watching: Watching = NOBODY
     now: int | float = -math.inf
     _open: dict[Kind, Group] = field(default_factory=dict)
 
@@ -103,7 +103,7 @@ class Fed:
     def add(self, statement: CheckedSubscription, table: LoadedTable | None) -> None:
         """A statement more, from the next event on; of a template all rows, in one machine where that can be."""
         placed = Placed(statement, {} if table is None else table.types)
-        if isinstance(statement.pattern, tree.Silence) or table is None or self.watching(statement) is not None:
+        if isinstance(statement.pattern, tree.Silence) or table is None or self.watching.watcher(statement) is not None:
             rows = None
         else:
             rows = Rows.of(statement, table, self.strings, self.feed.positions)
@@ -154,7 +154,7 @@ class Fed:
             silent = Silent(statement, self.strings, self.feed, row_id, parameters)
             self.silent[silent] = None
             return silent
-        watcher = self.watching(statement)
+        watcher = self.watching.watcher(statement)
         if row is None and watcher is None:
             return self._joined(self._group(kind_of(statement)), placed)
         kind = Kind.ALONE if watcher is not None else kind_of(statement, shared=False)
@@ -228,7 +228,7 @@ class Fed:
         joined = [self.placed[name].checked if text is None else rechecked(text) for name, text in state["joined"]]
         group = Group(self.feed, self.strings, kind=Kind(state["kind"]))
         if state.get("watcher") is not None:
-            group.watcher = self.watching(joined[0])
+            group.watcher = self.watching.watcher(joined[0])
         first, row_id = joined[0], next((member["id"] for member in state["members"].values()), None)
         types: Mapping[str, Type] = {}
         if first.tree.table is not None:  # a template has a group to itself

@@ -19,7 +19,7 @@ from foretell.machine.feed import Feed, needed
 from foretell.machine.limits import Ledger, Limits
 from foretell.machine.ordering import Input, Order
 from foretell.machine.told import Told, derived, rows
-from foretell.machine.watching import Watching, unwatched
+from foretell.machine.watching import NOBODY, Watching
 from foretell.plan.program import UnsupportedError
 
 #: So many events are worked on at once. On the tick workloads, in one run, this was up to 1.3 times as fast as a
@@ -53,7 +53,7 @@ class Running:
         checked: Checked,
         tables: Mapping[str, LoadedTable] | None = None,
         limits: Limits | None = None,
-        watching: Watching = unwatched,
+        watching: Watching = NOBODY,
     ) -> None:
         self._begin(checked.ranks, Strings(), limits or Limits(), watching)
         for statement in checked.statements:
@@ -90,7 +90,7 @@ class Running:
 
     def _note(self, place: tuple[object, ...], statement: CheckedSubscription) -> None:
         self._where[statement.name] = place
-        names = needed(statement)
+        names = needed(statement) | self._watching.attributes(statement)
         self._fed[place].feed.needed |= names
         for stream in statement.tree.streams:
             self._needed.setdefault(str(stream), set()).update(names)
@@ -193,7 +193,7 @@ class Running:
         tables: Mapping[str, LoadedTable],
         rechecked: Callable[[str], CheckedSubscription],
         limits: Limits | None = None,
-        watching: Watching = unwatched,
+        watching: Watching = NOBODY,
     ) -> Running:
         """`checked` are the statements that were at work; `rechecked` gives one that had left, from its text."""
         running = cls.__new__(cls)

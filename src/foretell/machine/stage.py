@@ -73,9 +73,10 @@ class Found:
 @dataclass(frozen=True)
 class Partial:
     """Of each event of a batch its process, the configuration after it and, where there is one, the furthest partial
-    match, as if it had been found with that event."""
+    match, as if it had been found with that event. Processes are lanes unless values tell them apart."""
 
     process: Ints
+    by_value: bool
     configuration: NDArray[np.uint64]
     furthest: Found
 
@@ -246,7 +247,8 @@ class Stage:
     def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
         trace, _, key, _, _, output, noted = watch
         found = self._found(tuple(column[: noted[binding.FOUND]] for column in output), piece.base)
-        return Partial(piece.lane if key == NONE else columns[key], trace, found)
+        by_value = key != NONE
+        return Partial(columns[key] if by_value else piece.lane, by_value, trace, found)
 
     def _given(self, piece: Piece, lane_count: int) -> tuple[Any, ...]:
         """What the kernel is given of a batch: code, events, columns."""

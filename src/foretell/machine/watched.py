@@ -29,8 +29,18 @@ class Watched:
     def tell(self, piece: Piece, partial: Partial, told: list[Told]) -> list[Told]:
         """The forecasts that a batch brings, after the matches that it has brought."""
         matched, completed = _completions(piece, partial.process, told)
-        times = piece.events.time.values
-        seen = Seen(partial.process, piece.number, times, partial.configuration, matched, completed, piece)
+        seen = Seen(
+            partial.process,
+            piece.number,
+            piece.events.time.values,
+            partial.configuration,
+            matched,
+            completed,
+            partial.by_value,
+            self.member.feed.keys,
+            piece.events,
+            self.member.strings,
+        )
         rows, probability = self.watcher.see(seen)
         if not len(rows):
             return []

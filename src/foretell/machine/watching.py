@@ -7,7 +7,7 @@ lane and a value, where all that partial matches wait for has to have the value 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.compiled import inlined
-from foretell.events.types import Type
+from foretell.events.types import Scalar, Type
+from foretell.filter.columns import Strings
+from foretell.filter.predicates import Events
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.binding import BEGAN, FOLLOWING, KEY, NONE, OVER, STATE, Array, S, U, emit
 from foretell.plan.program import Machine
@@ -31,7 +33,7 @@ BITS = 64
 class Seen:
     """A batch as a watcher sees it, event by event: whose it is, its number in its lane, when it ended, the
     configuration after it, and whether it completed a match. `completed` are processes that time brought a match to
-    after their last event here."""
+    after their last event here. Processes are lanes, with these keys, unless they are told apart by a value too."""
 
     process: Ints
     ordinal: Ints
@@ -39,11 +41,14 @@ class Seen:
     configuration: NDArray[np.uint64]
     matched: Flags
     completed: Ints
-    piece: Any
+    by_value: bool
+    keys: Sequence[Mapping[str, Scalar]]
+    events: Events
+    strings: Strings
 
 
 class Watcher(Protocol):
-    """Makes forecasts of what is seen."""
+    """Makes forecasts of what is seen of one subscription, or of one row of a template."""
 
     def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
         """The events, by their rows, at which something is to be told, and how likely a match is."""
@@ -53,12 +58,27 @@ class Watcher(Protocol):
     def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
-#: Who watches a subscription (of a template, each of its rows by itself); None where nobody does.
-Watching = Callable[[CheckedSubscription], Watcher | None]
+class Watching(Protocol):
+    """Who watches whom."""
+
+    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+        """A new watcher of a subscription; None where nobody watches it."""
+
+    def attributes(self, checked: CheckedSubscription) -> set[str]:
+        """What its watcher wants to know of events, besides what the subscription speaks of."""
 
 
-def unwatched(_: CheckedSubscription) -> Watcher | None:
-    return None
+class Nobody:
+    """Nobody watches anything."""
+
+    def watcher(self, _: CheckedSubscription) -> Watcher | None:
+        return None
+
+    def attributes(self, _: CheckedSubscription) -> set[str]:
+        return set()
+
+
+NOBODY = Nobody()
 
 
 @dataclass(frozen=True)

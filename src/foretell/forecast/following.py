@@ -1,0 +1,154 @@
+"""Event by event along a chain: what is learned on the way, and when a match becomes likely.
+
+The kernel counts what left each chain state, and looks up how likely a match is from the state that an event led to.
+It stops where something has to be done that is not for a kernel: when the tables are due, or a configuration is new.
+Its arrays go together as tuples:
+
+| tuple | holds |
+| --- | --- |
+| rows | of each event: process, number in its lane, time, configuration, symbol, whether it completed a match |
+| processes | of each process: chain state (-1: none yet), number of its last event, when its configuration was entered, whether it is above the threshold, node of its context, lane that it counts for, its table, a match that time brought |
+| known | configurations and their numbers, hashed |
+| chain | chain state by configuration and context; node by node and symbol; context of a node; configuration of a chain state |
+| counts | from chain state to chain state; to a match; the same by lane |
+| lasting | edge by configurations (the last column: a match), bins, sums, least and most of the times an edge took |
+| tables | how likely, by table, chain state and age; where ages begin |
+"""  # noqa: E501 - a row of a table is one line
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from foretell.compiled import inlined, kernel
+from foretell.learn.histogram import BINS, LEAST_OCTAVE, PER_OCTAVE
+
+# Why the kernel stopped: it is done; the tables are due; a configuration, a chain state or an edge is new.
+DONE, DUE, NEW_CONFIGURATION, NEW_STATE, NEW_EDGE = range(5)
+
+# The counters: why it stopped, how many events it has seen, at which the tables are due, what was found.
+WHY, EVENTS, NEXT, FOUND = range(4)
+COUNTERS = 4
+
+_GOLDEN: Any = np.uint64(0x9E3779B97F4A7C15)
+_LEAST = 2.0**LEAST_OCTAVE / 2.0
+
+# fmt: off
+
+
+@inlined
+def place_of(configuration: Any, masks: Any, numbers: Any) -> Any:
+    """Where a configuration stands in the table, or would stand: the number there is -1."""
+    mixed = configuration * _GOLDEN
+    size = np.uint64(masks.size)
+    at = (mixed ^ (mixed >> np.uint64(32))) % size
+    while numbers[at] >= 0 and masks[at] != configuration:
+        at = (at + np.uint64(1)) % size
+    return at
+
+
+@inlined
+def _bin_of(time: float) -> Any:
+    """As foretell.learn.histogram.bin_of."""
+    found = int(math.floor((math.log2(max(time, _LEAST)) - LEAST_OCTAVE) * PER_OCTAVE)) + 1
+    return min(max(found, 0), BINS - 1)
+
+
+@inlined
+def _age_of(age: float, ages: Any) -> Any:
+    """The last of the ages that is not above one."""
+    low, high = 0, ages.size
+    while high - low > 1:
+        middle = (low + high) // 2
+        if ages[middle] <= age:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: Any, counts: Any, lasting: Any,
+           tables: Any, weights: Any, counters: Any, above: float, learns: bool, timed: bool, found: Any) -> Any:
+    """Goes on from one event to another; returns where it stopped. `weights` has that of the next event and by how
+    much it grows with each."""
+    (process_of, ordinal_of, time_of, configuration_of, symbol_of, matched_of) = rows
+    (place, last, entered, is_above, node_of, lane_of, table_of, brought) = processes
+    (masks, numbers) = known
+    (state_of, following, context_of, configuration_at) = chain
+    (count, matches, lane_count, lane_matches) = counts
+    (edge_of, bins, total, least, most) = lasting
+    (chance, ages) = tables
+    (found_row, found_chance, every_chance) = found
+    counters[WHY] = DONE
+    for row in range(first, stop):
+        if counters[EVENTS] == counters[NEXT]:
+            counters[WHY] = DUE
+            return row
+        number = numbers[place_of(configuration_of[row], masks, numbers)]
+        if number < 0:
+            counters[WHY] = NEW_CONFIGURATION
+            return row
+        process = process_of[row]
+        node = following[node_of[process], symbol_of[row]]
+        there = state_of[number, context_of[node]]
+        if there < 0:
+            counters[WHY] = NEW_STATE
+            return row
+        here = place[process]
+        time = time_of[row]
+        matched = matched_of[row] or brought[process] != 0
+        if timed and here >= 0:
+            before = configuration_at[here]
+            if matched or before != number:
+                edge = edge_of[before, edge_of.shape[1] - 1 if matched else number]
+                if edge < 0:
+                    counters[WHY] = NEW_EDGE
+                    return row
+                if learns:
+                    took = max(time - entered[process], 0.0)
+                    bins[edge, _bin_of(took)] += weights[0]
+                    total[edge] += weights[0] * took
+                    least[edge] = min(least[edge], took)
+                    most[edge] = max(most[edge], took)
+                entered[process] = time
+        elif timed:
+            entered[process] = time
+        if learns and here >= 0:
+            idle = ordinal_of[row] - last[process] - 1
+            lane = lane_of[process]
+            if idle > 0:
+                count[here, here] += weights[0] * idle
+            if matched:
+                matches[here] += weights[0]
+            else:
+                count[here, there] += weights[0]
+            if lane >= 0:
+                if matched:
+                    lane_matches[lane, here] += weights[0]
+                else:
+                    lane_count[lane, here, there] += weights[0]
+        weights[0] *= weights[1]
+        counters[EVENTS] += 1
+        place[process] = there
+        last[process] = ordinal_of[row]
+        node_of[process] = node
+        brought[process] = 0
+        age = _age_of(time - entered[process], ages) if timed else 0
+        likely = chance[table_of[process], there, age]
+        if every_chance.size > 0:
+            every_chance[row] = likely
+        if likely >= above:
+            if not is_above[process]:
+                is_above[process] = 1
+                found_row[counters[FOUND]] = row
+                found_chance[counters[FOUND]] = likely
+                counters[FOUND] += 1
+        else:
+            is_above[process] = 0
+    return stop
+
+
+# fmt: on

@@ -1,0 +1,175 @@
+"""Who watches the subscriptions of a program: forecasters for those who ask for forecasts, recorders for training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.errors import InputError, LanguageError
+from foretell.events.types import Type
+from foretell.forecast.forecaster import Forecaster, Watch
+from foretell.forecast.horizon import Horizon
+from foretell.forecast.symbols import Symbols
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.language.parser import parse
+from foretell.language.typing import Scope, check_condition
+from foretell.learn.model import Learned
+from foretell.learn.settings import Settings
+from foretell.learn.trace import Trace
+from foretell.machine.watching import Seen, Watcher
+from foretell.plan.conditions import is_static
+
+Ints = NDArray[np.int64]
+Conditions = list[tuple[tree.Expression, ...]]
+
+
+@dataclass
+class Forecasts:
+    """Forecasters. `learned` is by statement; `settings`, where given, are instead of those it was learned with."""
+
+    learned: Mapping[str, Learned] = field(default_factory=dict)
+    settings: Settings | None = None
+
+    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+        forecast = checked.tree.forecast
+        if forecast is None:
+            return None
+        learned = self.learned.get(checked.name)
+        settings = self._settings(checked)
+        symbols = None
+        if learned is not None and len(learned.contexts) > 1:
+            symbols = Symbols(conditions_of(checked, settings.features), list(learned.settings["symbols"]))
+        return Forecaster(Watch(horizon_of(checked), forecast.above, settings), checked.time, learned, symbols)
+
+    def attributes(self, checked: CheckedSubscription) -> set[str]:
+        return _attributes(checked, self._settings(checked).features)
+
+    def _settings(self, checked: CheckedSubscription) -> Settings:
+        learned = self.learned.get(checked.name)
+        if self.settings is not None or learned is None:
+            return self.settings or Settings()
+        return settings_of(learned)
+
+
+def settings_of(learned: Learned) -> Settings:
+    return Settings.of_json({name: value for name, value in learned.settings.items() if name != "symbols"})
+
+
+def horizon_of(checked: CheckedSubscription) -> Horizon:
+    forecast = checked.tree.forecast
+    assert forecast is not None
+    if checked.horizon is None:
+        return Horizon(events=forecast.events)
+    return Horizon(duration=checked.horizon / 1e6 if checked.time is Type.TIMESTAMP else float(checked.horizon))
+
+
+# ── training ──
+
+
+class Recorder:
+    """Keeps what is seen, for learning: a trace, and of each event the conditions that hold, as bits."""
+
+    def __init__(self, symbols: Symbols, time: Type) -> None:
+        self._symbols = symbols
+        self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
+        self._parts: list[tuple[NDArray[Any], ...]] = []
+        self._keys: dict[int, str] = {}
+        self._brought: set[int] = set()
+        self._by_value = False
+        self._lane_seen: dict[int, tuple[int, float]] = {}
+        self._events = 0
+
+    def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
+        self._by_value = seen.by_value
+        matched = seen.matched.copy()
+        for process in [p for p in self._brought if (seen.process == p).any()]:
+            matched[np.flatnonzero(seen.process == process)[0]] = True
+            self._brought.discard(process)
+        self._brought.update(seen.completed.tolist())
+        code = self._symbols.coded(seen.events, seen.strings)
+        number = np.arange(self._events, self._events + len(matched))
+        self._events += len(matched)
+        time = seen.time * self._unit
+        self._parts.append((seen.process, seen.ordinal, time, seen.configuration, matched, code, number))
+        if not seen.by_value:
+            for process in np.unique(seen.process).tolist():
+                if process not in self._keys:
+                    self._keys[process] = json.dumps(dict(seen.keys[process]), sort_keys=True)
+        return np.zeros(0, np.int64), np.zeros(0)
+
+    def trace(self) -> tuple[Trace, Ints]:
+        """All of it; and the bits of each event."""
+        empty = (np.zeros(0, np.int64),) * 2 + (np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_))
+        parts = [*self._parts, (*empty, np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        process, ordinal, time, state, matched, code, number = (np.concatenate(c) for c in zip(*parts, strict=True))
+        count = int(process.max(initial=-1)) + 1
+        keys = () if self._by_value else tuple(self._keys.get(p, "null") for p in range(count))
+        starts = not self._by_value
+        return Trace(process, ordinal, time, state, matched, number=number, keys=keys, starts=starts), code
+
+    def state(self) -> Mapping[str, Any]:
+        raise NotImplementedError  # a training is not interrupted
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        raise NotImplementedError
+
+
+@dataclass
+class Recorders:
+    """A recorder for each subscription that asks for forecasts; `made` has all of them by statement."""
+
+    settings: Settings
+    made: dict[str, list[Recorder]] = field(default_factory=dict)
+
+    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+        if checked.tree.forecast is None:
+            return None
+        recorder = Recorder(Symbols(conditions_of(checked, self.settings.features)), checked.time)
+        self.made.setdefault(checked.name, []).append(recorder)
+        return recorder
+
+    def attributes(self, checked: CheckedSubscription) -> set[str]:
+        return _attributes(checked, self.settings.features)
+
+
+# ── symbols ──
+
+
+def conditions_of(checked: CheckedSubscription, features: Sequence[str]) -> Conditions:
+    """What tells symbols apart: of each step what it asks of an event alone, then the features."""
+    own = [tuple(c for c in step.conditions if is_static(c)) for step in checked.steps.values()]
+    found = dict.fromkeys(some for some in own if some)
+    for text in features:
+        found[(_feature(text, checked),)] = None
+    return list(found)
+
+
+def _feature(text: str, checked: CheckedSubscription) -> tree.Expression:
+    """A condition that names attributes of the event alone."""
+    try:
+        (statement,) = parse(f"SUBSCRIBE feature FROM stream MATCH a DEFINE a AS {text}").statements
+    except (LanguageError, ValueError):
+        raise InputError("bad-feature", f"the feature '{text}' is no condition", hint="as in DEFINE: temp > 20") from None
+    assert isinstance(statement, tree.Subscription)
+    condition = statement.definitions[0].condition
+    scope = Scope(checked.attributes, tuple(map(str, checked.tree.streams)), checked.time)
+    try:
+        check_condition(condition, scope)
+    except LanguageError as error:
+        raise InputError("bad-feature", f"the feature '{text}': {error.message}", hint=error.hint) from None
+    if not is_static(condition):
+        raise InputError("bad-feature", f"the feature '{text}' names more than the event", hint="as in DEFINE: temp > 20")
+    return condition
+
+
+def _attributes(checked: CheckedSubscription, features: Sequence[str]) -> set[str]:
+    if checked.tree.forecast is None:
+        return set()
+    conditions = [c for some in conditions_of(checked, features) for c in some]
+    return {str(n.name) for c in conditions for n in c.walk() if isinstance(n, tree.Attribute)}

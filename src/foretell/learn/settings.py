@@ -1,0 +1,59 @@
+"""How forecasts learn: what can be set, and what it is where nothing is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from foretell.errors import InputError, suggestion
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`half_life`: after so many events (of all lanes together) what was seen counts half; math.inf: never.
+    `enough`: the weight of events that must have been seen in a state before it is believed. `strength`: as how many
+    events the experience of all lanes counts for one lane. `learning`: whether to learn on while it runs. `lanes`: how
+    many lanes have their own counts. `order`: of how many symbols contexts may be; None: chosen from the data.
+    `features`: conditions on an event which tell symbols apart besides those of the subscription.
+    """
+
+    half_life: float = 100_000.0
+    enough: float = 30.0
+    strength: float = 100.0
+    learning: bool = True
+    lanes: int = 1_000
+    order: int | None = 0
+    features: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("half_life", "enough", "strength"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+                raise InputError("bad-argument", f"{name}: expected a number above 0, found {value!r}")
+        if not isinstance(self.learning, bool):
+            raise InputError("bad-argument", f"learning: expected True or False, found {self.learning!r}")
+        for name, value in (("lanes", self.lanes), ("order", 0 if self.order is None else self.order)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise InputError("bad-argument", f"{name}: expected a whole number from 0 on, found {value!r}")
+        if isinstance(self.features, str) or not all(isinstance(one, str) for one in self.features):
+            raise InputError("bad-argument", f"features: expected conditions as texts, found {self.features!r}")
+
+    def as_json(self) -> dict[str, Any]:
+        """As a model has them: JSON knows no infinity."""
+        found = asdict(self)
+        return {**found, "half_life": None if math.isinf(self.half_life) else self.half_life, "features": [*self.features]}
+
+    @classmethod
+    def of_json(cls, given: Mapping[str, Any]) -> Settings:
+        known = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in known:
+                hint = suggestion(str(name), known)
+                raise InputError("bad-model", f"a model has no setting '{name}'", hint=hint)
+        some = dict(given)
+        if some.get("half_life", 0) is None:
+            some["half_life"] = math.inf
+        some["features"] = tuple(some.get("features", ()))
+        return cls(**some)
