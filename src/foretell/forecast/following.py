@@ -40,12 +40,11 @@ _LEAST = 2.0**LEAST_OCTAVE / 2.0
 
 @inlined
 def place_of(configuration: Any, masks: Any, numbers: Any) -> Any:
-    """Where a configuration stands in the table, or would stand: the number there is -1."""
-    mixed = configuration * _GOLDEN
-    size = np.uint64(masks.size)
-    at = (mixed ^ (mixed >> np.uint64(32))) % size
+    """Where a configuration stands in the table, or would stand: the number there is -1. The size is a power of two."""
+    last = np.uint64(masks.size - 1)
+    at = ((configuration * _GOLDEN) >> np.uint64(32)) & last
     while numbers[at] >= 0 and masks[at] != configuration:
-        at = (at + np.uint64(1)) % size
+        at = (at + np.uint64(1)) & last
     return at
 
 
@@ -83,72 +82,82 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
     (chance, ages) = tables
     (found_row, found_chance, every_chance) = found
     counters[WHY] = DONE
+    seen, due, written = counters[EVENTS], counters[NEXT], counters[FOUND]
+    weight, growth = weights[0], weights[1]
+    matched_column = edge_of.shape[1] - 1
+    done = stop
     for row in range(first, stop):
-        if counters[EVENTS] == counters[NEXT]:
+        if seen == due:
             counters[WHY] = DUE
-            return row
+            done = row
+            break
         number = numbers[place_of(configuration_of[row], masks, numbers)]
         if number < 0:
             counters[WHY] = NEW_CONFIGURATION
-            return row
+            done = row
+            break
         process = process_of[row]
         node = following[node_of[process], symbol_of[row]]
         there = state_of[number, context_of[node]]
         if there < 0:
             counters[WHY] = NEW_STATE
-            return row
+            done = row
+            break
         here = place[process]
-        time = time_of[row]
         matched = matched_of[row] or brought[process] != 0
-        if timed and here >= 0:
-            before = configuration_at[here]
-            if matched or before != number:
-                edge = edge_of[before, edge_of.shape[1] - 1 if matched else number]
+        age = 0
+        if timed:
+            time = time_of[row]
+            before = -1 if here < 0 else configuration_at[here]
+            if before < 0:
+                entered[process] = time
+            elif matched or before != number:
+                edge = edge_of[before, matched_column if matched else number]
                 if edge < 0:
                     counters[WHY] = NEW_EDGE
-                    return row
+                    done = row
+                    break
                 if learns:
                     took = max(time - entered[process], 0.0)
-                    bins[edge, _bin_of(took)] += weights[0]
-                    total[edge] += weights[0] * took
+                    bins[edge, _bin_of(took)] += weight
+                    total[edge] += weight * took
                     least[edge] = min(least[edge], took)
                     most[edge] = max(most[edge], took)
                 entered[process] = time
-        elif timed:
-            entered[process] = time
+            age = _age_of(time - entered[process], ages)
         if learns and here >= 0:
             idle = ordinal_of[row] - last[process] - 1
             lane = lane_of[process]
             if idle > 0:
-                count[here, here] += weights[0] * idle
+                count[here, here] += weight * idle
             if matched:
-                matches[here] += weights[0]
+                matches[here] += weight
             else:
-                count[here, there] += weights[0]
+                count[here, there] += weight
             if lane >= 0:
                 if matched:
-                    lane_matches[lane, here] += weights[0]
+                    lane_matches[lane, here] += weight
                 else:
-                    lane_count[lane, here, there] += weights[0]
-        weights[0] *= weights[1]
-        counters[EVENTS] += 1
+                    lane_count[lane, here, there] += weight
+        weight *= growth
+        seen += 1
         place[process] = there
         last[process] = ordinal_of[row]
         node_of[process] = node
         brought[process] = 0
-        age = _age_of(time - entered[process], ages) if timed else 0
         likely = chance[table_of[process], there, age]
         if every_chance.size > 0:
             every_chance[row] = likely
         if likely >= above:
             if not is_above[process]:
                 is_above[process] = 1
-                found_row[counters[FOUND]] = row
-                found_chance[counters[FOUND]] = likely
-                counters[FOUND] += 1
+                found_row[written] = row
+                found_chance[written] = likely
+                written += 1
         else:
             is_above[process] = 0
-    return stop
+    counters[EVENTS], counters[FOUND], weights[0] = seen, written, weight
+    return done
 
 
 # fmt: on

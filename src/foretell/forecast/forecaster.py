@@ -60,13 +60,11 @@ class Forecaster:
         self.chances: list[Floats] = []
         self._processes = _new_processes(0)
         self._keyed = False
-        self._known = _new_known(64)
-        self._masks: list[int] = []
-        self._pairs: dict[tuple[int, int], int] = {}
+        self._masks: list[int]
+        self._pairs: dict[tuple[int, int], int]
+        self._edges: dict[tuple[int, int], int]
         self._following, self._context = _automaton(self._contexts)
-        self._size = 0
-        self._make_room(16)
-        self._edges: dict[tuple[int, int], int] = {}
+        self._forget()
         self._lasting = _new_lasting(16, 64)
         self._weights = np.array([1.0, 2.0 ** (1.0 / watch.settings.half_life)])
         self._counters = np.zeros(COUNTERS, np.int64)
@@ -75,6 +73,15 @@ class Forecaster:
         if learned is not None:
             self._begin_with(learned.statistics)
         self._make_tables()
+
+    def _forget(self) -> None:
+        """Knows no chain states, and has room for some."""
+        self._masks, self._pairs, self._edges, self._size = [], {}, {}, 0
+        self._known = _new_known(64)
+        self._state_of, self._configuration = np.zeros((0, int(self._context.max()) + 1), np.int64), np.zeros(0, np.int64)
+        self._counts, self._matched = np.zeros((0, 0)), np.zeros(0)
+        self._lane_counts, self._lane_matched, self._chance = np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros((1, 0, 1))
+        self._make_room(16)
 
     # ── what is seen ──
 
@@ -172,25 +179,29 @@ class Forecaster:
     def _make_room(self, size: int) -> None:
         """Room for so many chain states."""
         old, self._size = self._size, size
-        lanes = 0 if self._keyed else room(self.watch.settings.lanes, size)
-        contexts = int(self._context.max()) + 1
-        previous = (self._state_of, self._configuration, self._counts, self._matched) if old else None
-        lanes_before = (self._lane_counts, self._lane_matched) if old else None
-        self._state_of = np.full((size, contexts), -1, np.int64)
+        state_of, configuration = self._state_of, self._configuration
+        self._state_of = np.full((size, int(self._context.max()) + 1), -1, np.int64)
         self._configuration = np.zeros(size, np.int64)
-        self._counts, self._matched = np.zeros((size, size)), np.zeros(size)
+        self._state_of[:old], self._configuration[:old] = state_of, configuration
+        self._counts = np.pad(self._counts, (0, size - old))
+        self._matched = np.pad(self._matched, (0, size - old))
+        self._room_for_lanes(min(len(self._lane_matched), self._most_lanes))
+
+    @property
+    def _most_lanes(self) -> int:
+        """How many lanes are counted by themselves."""
+        return 0 if self._keyed else room(self.watch.settings.lanes, self._size)
+
+    def _room_for_lanes(self, lanes: int) -> None:
+        size, kept = self._size, min(lanes, len(self._lane_matched))
+        old = self._lane_matched.shape[1]
+        counts, matched, chance = self._lane_counts, self._lane_matched, self._chance
         self._lane_counts, self._lane_matched = np.zeros((lanes, size, size)), np.zeros((lanes, size))
-        if previous is not None and lanes_before is not None:
-            self._state_of[:old], self._configuration[:old] = previous[0], previous[1]
-            self._counts[:old, :old], self._matched[:old] = previous[2], previous[3]
-            kept = min(lanes, len(lanes_before[1]))
-            self._lane_counts[:kept, :old, :old] = lanes_before[0][:kept]
-            self._lane_matched[:kept, :old] = lanes_before[1][:kept]
-            self._processes[5][self._processes[5] >= lanes] = -1
-            self._processes[6][self._processes[5] < 0] = 0
-            chance = np.full((1 + lanes, size, self._chance.shape[2]), np.nan)
-            chance[: 1 + kept, :old] = self._chance[: 1 + kept]
-            self._chance = chance
+        self._lane_counts[:kept, :old, :old], self._lane_matched[:kept, :old] = counts[:kept], matched[:kept]
+        self._chance = np.full((1 + lanes, size, chance.shape[2]), np.nan)
+        self._chance[: 1 + kept, :old] = chance[: 1 + kept]
+        self._processes[5][self._processes[5] >= lanes] = -1
+        self._processes[6][self._processes[5] < 0] = 0
 
     def _room_for_processes(self, count: int) -> None:
         known = len(self._processes[0])
@@ -199,6 +210,7 @@ class Forecaster:
         more = _new_processes(max(count, 2 * known, 16) - known)
         if not self._keyed:
             more[0][:] = self._pairs[0, 0]  # a lane begins with no partial match
+            self._room_for_lanes(min(known + len(more[0]), self._most_lanes))
             lane = np.arange(known, known + len(more[0]))
             more[5][:] = np.where(lane < len(self._lane_matched), lane, -1)
         self._processes = tuple(np.concatenate(both) for both in zip(self._processes, more))
@@ -326,27 +338,23 @@ class Forecaster:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self._keyed = state["keyed"]
-        self._masks, self._pairs, self._edges, self._size = [], {}, {}, 0
-        self._known = _new_known(64)
-        pairs = state["pairs"]
-        size = max(16, len(pairs))
-        self._make_room(size)
+        self._forget()
         self._lasting = _new_lasting(max(16, 2 * len(state["masks"])), max(64, 2 * len(state["edges"])))
         for mask in state["masks"].tolist():
             self._enter(mask, len(self._masks))
             self._masks.append(mask)
-        for number, context in pairs.tolist():
+        for number, context in state["pairs"].tolist():
             self._state(self._masks[number], context)
         for source, target in state["edges"].tolist():
             self._edge(source, target)
-        known, lanes = len(pairs), len(state["lane_matched"])
+        known, lanes = len(state["pairs"]), len(state["lane_matched"])
+        self._chance = np.full((1, self._size, state["chance"].shape[2]), np.nan)
+        self._room_for_lanes(lanes)
         self._counts[:known, :known], self._matched[:known] = state["counts"], state["matched"]
-        self._lane_counts, self._lane_matched = np.zeros((lanes, size, size)), np.zeros((lanes, size))
         self._lane_counts[:, :known, :known], self._lane_matched[:, :known] = state["lane_counts"], state["lane_matched"]
+        self._chance[:, :known] = state["chance"]
         for part, kept in zip(self._lasting[1:], state["lasting"], strict=True):
             part[: len(kept)] = kept
-        self._chance = np.full((1 + lanes, size, state["chance"].shape[2]), np.nan)
-        self._chance[:, :known] = state["chance"]
         self._ages = state["ages"]
         self._processes = tuple(
             np.asarray(part, like.dtype) for part, like in zip(state["processes"], _new_processes(0), strict=True)
