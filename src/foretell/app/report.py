@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from foretell.app.output import say
+from foretell.events.files import replacing
 from foretell.events.read import BadEvent
-from foretell.notify.files import replacing
 from foretell.notify.notifications import Notifications
 
 

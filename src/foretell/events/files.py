@@ -1,9 +1,13 @@
-"""Files that are read, and one wording for each way in which that fails."""
+"""Files that are read or written, and one wording for each way in which that fails."""
 
 from __future__ import annotations
 
 import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from foretell.errors import InputError, closest
 
@@ -28,6 +32,25 @@ def read_text(path: Path) -> str:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
         raise InputError("cannot-read", f"cannot read '{path}': it is not UTF-8") from None
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """A file beside `target` that takes its place at the end."""
+    # A link stays a link: what it points to is replaced.
+    final = Path(os.path.realpath(target))
+    draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.part")
+    try:
+        with draft.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(final)
+    except OSError as error:
+        raise InputError("cannot-write", f"cannot write '{target}': {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            draft.unlink()
 
 
 def no_file(path: Path) -> InputError:

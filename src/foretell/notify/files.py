@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import BinaryIO
 import pyarrow.parquet as pq
 
 from foretell.errors import InputError
+from foretell.events.files import replacing
 from foretell.events.notification import Notification
 from foretell.notify.rows import to_json, to_table
 
@@ -46,25 +46,6 @@ _WRITERS: Mapping[str, Callable[[Iterable[Notification], BinaryIO], None]] = {
     ".jsonl": _write_json_lines,
     ".parquet": _write_parquet,
 }
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file beside `target` that takes its place at the end."""
-    # A link stays a link: what it points to is replaced.
-    final = Path(os.path.realpath(target))
-    draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.part")
-    try:
-        with draft.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(final)
-    except OSError as error:
-        raise InputError("cannot-write", f"cannot write '{target}': {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink()
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from foretell.errors import InputError
+from foretell.events.files import replacing
 from foretell.events.notification import COLUMNS
-from foretell.notify.files import replacing
 from foretell.notify.messages import Message, messages_of_batch
 from foretell.notify.outbox import Outbox
 from foretell.notify.sender import Transport, drain

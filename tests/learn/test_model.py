@@ -1,0 +1,172 @@
+"""The model file: what goes in comes out, and what cannot be read is refused in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.errors import InputError
+from foretell.given.model import model_of, timing_of
+from foretell.learn.calibration import Calibration
+from foretell.learn.contexts import Contexts
+from foretell.learn.model import Learned, Model, fingerprint
+from foretell.learn.statistics import Statistics
+from foretell.learn.trace import Trace
+from tests.learn.traces import quick, traces, walk
+
+DELAYS = {"after": {"b": {"distribution": "exponential", "mean": 2.0}}}
+CONTEXTS = Contexts(3, ((), (0,), (1,), (2, 1)))
+CURVE = Calibration(((0.1, 0.3), (0.7, 0.8)))
+
+
+def learned(trace: Trace | None = None, mark: str = "abc") -> Learned:
+    trace = walk(np.array([[0.5, 0.3], [0.6, 0.2]]), np.array([0.2, 0.2]), 200) if trace is None else trace
+    contexts = CONTEXTS.after(trace.symbol, trace.process)
+    return Learned(mark, Statistics.of(trace, contexts, half_life=30.0), CONTEXTS, CURVE, {"order": 2, "features": []})
+
+
+def refused(document: object) -> str:
+    with pytest.raises(InputError) as error:
+        Model.of(document)
+    assert error.value.code == "bad-model"
+    return str(error.value)
+
+
+def arrays(some: Statistics) -> list[Any]:
+    lasting, lanes = some.sojourns, some.lanes
+    return [
+        *(some.states, some.contexts, some.counts, some.matched, lanes.events, lanes.counts, lanes.matched),
+        *(getattr(lasting, name) for name in lasting.__dataclass_fields__),
+    ]
+
+
+@quick
+@given(traces(), st.sampled_from([1.0 / 3.0, 1e300, 5.0]))
+def test_the_round_trip_is_exact(trace: Trace, half_life: float) -> None:
+    some = Statistics.of(trace, half_life=half_life)
+    model = Model({"m": Learned("f", some, CONTEXTS, CURVE, {"enough": 30.0})}, {"m": DELAYS, "other": DELAYS})
+    text = json.dumps(model.document())
+    again = Model.of(json.loads(text))
+    one = again.learned["m"]
+    assert json.dumps(again.document()) == text
+    for left, right in zip(arrays(some), arrays(one.statistics), strict=True):
+        assert left.dtype == right.dtype
+        assert np.array_equal(left, right)
+    rest = ("half_life", "until", "events", "matches", "since", "to")
+    assert [getattr(some, name) for name in rest] == [getattr(one.statistics, name) for name in rest]
+    assert (one.contexts, one.calibration, one.settings) == (CONTEXTS, CURVE, {"enough": 30.0})
+    assert again.delays == {"m": DELAYS, "other": DELAYS}
+
+
+def test_the_file(tmp_path: Path) -> None:
+    model = Model({"m": learned()}, {"m": DELAYS})
+    model.save(tmp_path / "model.json")
+    text = (tmp_path / "model.json").read_text()
+    assert Model.load(tmp_path / "model.json").document() == model.document()
+    assert text.startswith('{\n "foretell": "model",\n "version": 1,\n "subscriptions": {\n  "m": {\n')
+    assert max(map(len, text.splitlines())) < 1_000
+    assert "\n     [0, 1, 2],\n" not in text
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.json"]
+
+
+def test_delays_and_forecasts_live_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    Model({"m": learned(), "gone": learned()}, {"m": DELAYS}).save(path)
+    assert timing_of(path, ["m"])["m"].after["b"].parameters == {"mean": 2.0}
+    assert set(model_of(path).learned) == {"m", "gone"}
+    by_hand = {"subscriptions": {"m": DELAYS}}
+    assert model_of(by_hand).learned == {}
+    assert timing_of(Model({"gone": learned()}), ["m"]) == {}
+
+
+def test_statements_that_have_changed() -> None:
+    model = Model({"m": learned(mark="1"), "n": learned(mark="2"), "gone": learned(mark="3")})
+    fits, notes = model.fitting({"m": "1", "n": "changed", "new": "4"})
+    assert list(fits) == ["m"]
+    assert notes == [
+        "'n' has changed since the model was learned: it starts untrained",
+        "the model knows nothing of 'new': it starts untrained",
+    ]
+    assert Model().fitting({"m": "1"}) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("statements", "hint"),
+    [({"m": "2"}, "'m' or a stream it reads has changed since; train again"), ({"mm": "1"}, "did you mean 'mm'?")],
+)
+def test_a_model_of_other_statements_is_refused(statements: dict[str, str], hint: str) -> None:
+    with pytest.raises(InputError) as error:
+        Model({"m": learned(mark="1")}).fitting(statements)
+    assert error.value.code == "other-statements"
+    assert str(error.value) == f"the model was learned for other statements: 'm'\n  hint: {hint}"
+
+
+def test_the_fingerprint_knows_statement_and_streams() -> None:
+    marks = {fingerprint(*given) for given in (("a", ["s"]), ("a", ["t"]), ("b", ["s"]), ("a", ["s", "t"]))}
+    assert len(marks) == 4
+    assert fingerprint("a", ["s", "t"]) == fingerprint("a", ["t", "s"])
+
+
+@pytest.mark.parametrize("length", [10, 300, -20])
+def test_a_truncated_file(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "model.json"
+    Model({"m": learned()}).save(path)
+    path.write_text(path.read_text()[:length])
+    with pytest.raises(InputError, match="is not JSON") as error:
+        Model.load(path)
+    assert error.value.code == "bad-model"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no file") as error:
+        Model.load(tmp_path / "no.json")
+    assert error.value.code == "no-file"
+    with pytest.raises(InputError, match="cannot write"):
+        Model().save(tmp_path / "no" / "model.json")
+
+
+def test_other_versions_and_other_documents() -> None:
+    said = "the model is of version 2, here version 1 is read\n  hint: train it again"
+    assert refused({"foretell": "model", "version": 2, "subscriptions": {}}) == said
+    assert refused({"foretell": "report", "subscriptions": {}}).startswith("the model is no model but 'report'")
+
+
+def changed(path: list[Any], value: object) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(Model({"m": learned()}).document()))
+    inner: Any = document["subscriptions"]["m"]["forecast"]
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return document
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["fingerprint"], 5, "expected a text 'fingerprint' and an object 'settings'"),
+        (["trained"], [], "Expected `object`, got `array` - at `$.trained`"),
+        (["trained", "half_life"], -1.0, "a half-life is more than no events"),
+        (["colour"], 1, "Object contains unknown field `colour`"),
+        (["transitions", 0, 1], 99, "the transition [0, 99, "),
+        (["transitions", 0, 2], -1.0, "cannot be"),
+        (["matched", 0, 0], -1, "the match [-1, "),
+        (["configurations", 1], [64], "a configuration has states from 0 to 63"),
+        (["in_context", 0], 9, "'in_context' does not fit"),
+        (["sojourns", "edges", 0, "target"], "never", "a sojourn leads from or to an unknown configuration"),
+        (["sojourns", "edges", 0, "bins"], [[9999, 1.0]], "the bin [9999, 1.0] cannot be"),
+        (["contexts", "suffixes"], [[], [1, 1]], "the context [1, 1] has no shorter one"),
+        (["contexts", "suffixes"], [[], [7]], "the context [7] has an unknown symbol"),
+        (["calibration"], [[0.5, 0.2], [0.4, 0.3]], "the points of a calibration must rise"),
+        (["calibration"], [[0.5, 1.2]], "a probability lies between 0 and 1"),
+    ],
+)
+def test_what_does_not_fit_together(path: list[Any], value: object, said: str) -> None:
+    found = refused(changed(path, value))
+    assert found.startswith("the model, subscription 'm': its forecast: ")
+    assert said in found
