@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from foretell.compiled import inlined, kernel
+from foretell.machine.binding import S, U
 from foretell.learn.histogram import BINS, LEAST_OCTAVE, PER_OCTAVE
 
 # Why the kernel stopped: it is done; the tables are due; a configuration, a chain state or an edge is new.
@@ -86,22 +87,22 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
     weight, growth = weights[0], weights[1]
     matched_column = edge_of.shape[1] - 1
     done = stop
-    for row in range(first, stop):
+    for row in range(U(first), U(stop)):
         if seen == due:
             counters[WHY] = DUE
-            done = row
+            done = S(row)
             break
         number = numbers[place_of(configuration_of[row], masks, numbers)]
         if number < 0:
             counters[WHY] = NEW_CONFIGURATION
-            done = row
+            done = S(row)
             break
-        process = process_of[row]
-        node = following[node_of[process], symbol_of[row]]
-        there = state_of[number, context_of[node]]
+        process = U(process_of[row])
+        node = U(following[U(node_of[process]), U(symbol_of[row])])
+        there = state_of[U(number), U(context_of[node])]
         if there < 0:
             counters[WHY] = NEW_STATE
-            done = row
+            done = S(row)
             break
         here = place[process]
         matched = matched_of[row] or brought[process] != 0
@@ -115,7 +116,7 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
                 edge = edge_of[before, matched_column if matched else number]
                 if edge < 0:
                     counters[WHY] = NEW_EDGE
-                    done = row
+                    done = S(row)
                     break
                 if learns:
                     took = max(time - entered[process], 0.0)
@@ -125,33 +126,34 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
                     most[edge] = max(most[edge], took)
                 entered[process] = time
             age = _age_of(time - entered[process], ages)
+        at, to = U(here), U(there)
         if learns and here >= 0:
             idle = ordinal_of[row] - last[process] - 1
             lane = lane_of[process]
             if idle > 0:
-                count[here, here] += weight * idle
+                count[at, at] += weight * idle
             if matched:
-                matches[here] += weight
+                matches[at] += weight
             else:
-                count[here, there] += weight
+                count[at, to] += weight
             if lane >= 0:
                 if matched:
-                    lane_matches[lane, here] += weight
+                    lane_matches[U(lane), at] += weight
                 else:
-                    lane_count[lane, here, there] += weight
+                    lane_count[U(lane), at, to] += weight
         weight *= growth
         seen += 1
         place[process] = there
         last[process] = ordinal_of[row]
-        node_of[process] = node
+        node_of[process] = S(node)
         brought[process] = 0
-        likely = chance[table_of[process], there, age]
+        likely = chance[U(table_of[process]), to, U(age)]
         if every_chance.size > 0:
             every_chance[row] = likely
         if likely >= above:
             if not is_above[process]:
                 is_above[process] = 1
-                found_row[written] = row
+                found_row[written] = S(row)
                 found_chance[written] = likely
                 written += 1
         else:
