@@ -7,6 +7,8 @@ from foretell.errors import ForetellError, InputError, LanguageError
 from foretell.events.notification import Notification
 from foretell.given.statements import load, parse
 from foretell.language.subscriptions import Subscriptions
+from foretell.learn.model import Model
+from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications
 from foretell.run import run
 
@@ -19,7 +21,9 @@ __all__ = [
     "ForetellError",
     "InputError",
     "LanguageError",
+    "Learning",
     "Limits",
+    "Model",
     "Notification",
     "Notifications",
     "Subscriptions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -13,8 +14,10 @@ from foretell.events.notification import Notification
 from foretell.events.read import Loaded, LoadedTable, read
 from foretell.events.types import Scalar, Type
 from foretell.events.waiting import Waiting, shown_time
+from foretell.forecast.watchers import Forecasts, untrained
 from foretell.given.arguments import by_name, columns_by_name, wrong
 from foretell.given.inputs import Inputs
+from foretell.given.model import model_of
 from foretell.given.sources import read_tables
 from foretell.given.statements import statements_of
 from foretell.given.tables import Table
@@ -28,6 +31,8 @@ from foretell.language.printer import program_text
 from foretell.language.statements import Statements
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
+from foretell.learn.model import Model
+from foretell.learn.settings import Learning
 from foretell.machine.limits import Limits
 from foretell.machine.packed import pack, unpack
 from foretell.machine.running import Running
@@ -69,9 +74,14 @@ class Engine:
         time: Mapping[str, str] | None = None,
         tables: Mapping[str, object] | None = None,
         limits: Limits | None = None,
+        model: object = None,
+        learning: Learning | None = None,
     ) -> None:
         self._limits = _limits(limits)
         self._statements = Statements(statements_of(subscriptions))
+        self._model, self._learning = model_of(model), _learning(learning)
+        #: What a model has nothing to say of.
+        self.untrained = untrained(self._model, self._statements.subscriptions())
         self._inputs = Inputs(self._statements, _time_columns(time))
         self._tables = _tables(self._statements.templates, _given_tables(tables))
         self._checking: Checking | None = None  # before the first events: what is taken on trust, once it is asked for
@@ -328,7 +338,7 @@ class Engine:
             checked = Checked(checking.streams, self._check(checking), checking.ranks)
             tables = {name: table.loaded() for name, table in self._tables.items()}
             try:
-                running = Running(checked, tables, self._limits)
+                running = Running(checked, tables, self._limits, self._forecasts)
             except UnsupportedError as error:
                 raise _not_in_engine(error) from None
             waiting = Waiting({name: inputs.lateness(name) for name in inputs.schemas})
@@ -336,6 +346,10 @@ class Engine:
             self._work = _Work(running, waiting)
         self._meet(loaded.stream)
         return self._work
+
+    @property
+    def _forecasts(self) -> Forecasts:
+        return Forecasts(self._model.learned, self._learning)
 
     # ── snapshots ──
 
@@ -346,6 +360,8 @@ class Engine:
             "statements": program_text(program),
             "tables": {str(name): table.state() for name, table in self._tables.items()},
             "inputs": self._inputs.state(),
+            "model": json.dumps(self._model.document()),
+            "learning": None if self._learning is None else json.dumps(self._learning.as_json()),
             "work": None,
         }
         if self._work is not None:
@@ -367,12 +383,14 @@ class Engine:
         time: Mapping[str, str] | None = None,
         tables: Mapping[str, object] | None = None,
         limits: Limits | None = None,
+        model: object = None,
+        learning: Learning | None = None,
     ) -> Engine:
         """An engine that goes on from a snapshot, with the statements of the snapshot where `subscriptions` is None.
 
         Statements that say the same, and read the same, go on (`carried`). Others begin with the next event (`fresh`);
         those that are not named any more are gone (`dropped`). Where tables are given, rows that are not in them are
-        removed and rows that are new are added.
+        removed and rows that are new are added. Where a `model` is given, forecasts begin anew with it.
         """
         header, state = unpack(snapshot, "engine")
         if header.get("layout", LAYOUT) > LAYOUT:
@@ -380,6 +398,10 @@ class Engine:
             raise InputError("newer-snapshot", f"the snapshot has layout {header['layout']}, not {LAYOUT}", hint=hint)
         wanted = None if subscriptions is None else statements_of(subscriptions)
         same = wanted is not None and _fingerprint(wanted.program) == header.get("statements")
+        if model is not None:
+            state = {**state, "model": json.dumps(model_of(model).document())}
+        if learning is not None:
+            state = {**state, "learning": json.dumps(_learning(learning).as_json())}
         engine = cls._restored(wanted if same else None, state, _limits(limits))
         return _Restoring(
             engine, wanted or engine.subscriptions, _time_columns(time), _given_tables(tables)
@@ -394,6 +416,10 @@ class Engine:
             text = state["statements"]
             engine._statements = Statements(same or Subscriptions(parse_text(text), text))
             engine._inputs = Inputs.restore(engine._statements, state["inputs"])
+            engine._model = Model.of(json.loads(state.get("model") or '{"subscriptions": {}}'))
+            learning = state.get("learning")
+            engine._learning = None if learning is None else Learning.of_json(json.loads(learning))
+            engine.untrained = ()
             engine._tables = {name: Table.restore(name, one) for name, one in state["tables"].items()}
             engine._checking = engine._work = None
             if state["work"] is not None:
@@ -411,11 +437,22 @@ class Engine:
         checked = Checked(checking.streams, self._check(checking), checking.ranks)
         tables = {name: table.loaded() for name, table in self._tables.items()}
         running = Running.restore(
-            state["running"], checked, tables, lambda text: _rechecked(checking, text), self._limits
+            state["running"],
+            checked,
+            tables,
+            lambda text: _rechecked(checking, text),
+            self._limits,
+            self._forecasts,
         )
         lateness = {name: self._inputs.lateness(name) for name in self._inputs.schemas}
         self._checking = checking
         self._work = _Work(running, Waiting.restore(lateness, state["waiting"]))
+
+
+def _learning(given: object) -> Learning | None:
+    if given is None or isinstance(given, Learning):
+        return given
+    raise wrong("learning", "ft.Learning(...)", given)
 
 
 def _limits(limits: object) -> Limits:

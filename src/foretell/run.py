@@ -13,7 +13,7 @@ from foretell.events.notification import Notification
 from foretell.events.read import Declaration, Loaded, LoadedTable, events_of, read
 from foretell.events.types import Type
 from foretell.given.arguments import by_name, columns_by_name, described, wrong
-from foretell.given.model import timing_of
+from foretell.given.model import model_of, timing_of
 from foretell.given.sources import declaration_of, known_schema, tables_of
 from foretell.given.statements import statements_of
 from foretell.given.until import end_of_time
@@ -21,6 +21,8 @@ from foretell.language import tree
 from foretell.language.builder.statements import Statement
 from foretell.language.checked import Checked, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
+from foretell.learn.model import Model
+from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications
 from foretell.reference.expressions import Value, moment
 from foretell.reference.run import run as run_reference
@@ -35,7 +37,8 @@ def run(
     time: Mapping[str, str] | None = None,
     tables: Mapping[str, object] | None = None,
     engine: str | None = None,
-    model: str | Path | Mapping[str, object] | None = None,
+    model: str | Path | Mapping[str, object] | Model | None = None,
+    learning: Learning | None = None,
     until: str | int | float | date | datetime | None = None,
     strict: bool = False,
 ) -> Notifications:
@@ -55,7 +58,10 @@ def run(
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
     given = tables_of(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
-    timing = timing_of(model, [str(s.name) for s in _subscribed(program)])
+    known = model_of(model)
+    timing = timing_of(known, [str(s.name) for s in _subscribed(program)])
+    if learning is not None and not isinstance(learning, Learning):
+        raise wrong("learning", "ft.Learning(...)", learning)
     if engine == "spark" or (engine is None and any(map(_is_spark, sources.values()))):
         _check_names(program, sources, times)
         declarations = {name: declaration_of(program, name, times) for name in program.sources}
@@ -65,11 +71,11 @@ def run(
     schemas = {name: known_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, columns)
     end = end_of_time(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
-    notes = _notes(program)
+    notes: tuple[str, ...] = ()
     if engine == "embedded" or (engine is None and _is_compiled(checked)):
-        found, news = _run_embedded(checked, loaded, given, end)
-        notes += news
+        found, notes = _run_embedded(program, checked, loaded, given, end, known, learning)
     else:
+        notes = _notes(program)
         rows = {name: _values(table) for name, table in given.items()}
         events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
         found = run_reference(checked, events, rows, until=end, timing=timing)
@@ -101,15 +107,23 @@ def _run_spark(
 
 
 def _run_embedded(
-    checked: Checked, loaded: Mapping[str, Loaded], tables: Mapping[str, LoadedTable], until: int | float | None
+    program: Subscriptions,
+    checked: Checked,
+    loaded: Mapping[str, Loaded],
+    tables: Mapping[str, LoadedTable],
+    until: int | float | None,
+    model: Model,
+    learning: Learning | None,
 ) -> tuple[list[Notification], tuple[str, ...]]:
     # Numba takes a while to load, and only those who ask for this engine need it.
+    from foretell.forecast.watchers import Forecasts, untrained
     from foretell.machine.running import Running
     from foretell.plan.program import UnsupportedError
 
+    notes = untrained(model, program)
     try:
-        running = Running(checked, tables)
-        return running.feed(loaded, until), running.ledger.tell()
+        running = Running(checked, tables, watching=Forecasts(model.learned, learning))
+        return running.feed(loaded, until), notes + running.ledger.tell()
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"
@@ -160,4 +174,4 @@ def _subscribed(program: Subscriptions) -> list[tree.Subscription]:
 def _notes(program: Subscriptions) -> tuple[str, ...]:
     """What is asked for and not given."""
     asking = [s.name for s in _subscribed(program) if s.forecast is not None]
-    return tuple(f"'{name}' asks for forecasts; this version reports only its matches" for name in asking)
+    return tuple(f"'{name}' asks for forecasts, which the reference evaluator does not make" for name in asking)

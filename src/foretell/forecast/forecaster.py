@@ -23,7 +23,7 @@ from foretell.forecast.symbols import Symbols
 from foretell.learn.histogram import BINS
 from foretell.learn.lanes import Lanes, room
 from foretell.learn.model import Learned
-from foretell.learn.settings import Settings
+from foretell.learn.settings import Learning
 from foretell.learn.sojourns import MATCH, Sojourns
 from foretell.learn.statistics import MOST_STATES, Statistics, furthest
 from foretell.machine.watching import Seen
@@ -44,7 +44,7 @@ class Watch:
 
     horizon: Horizon
     above: float
-    settings: Settings
+    settings: Learning
     every: bool = False
 
 
@@ -127,7 +127,7 @@ class Forecaster:
         return int(
             follow(
                 first, len(rows[0]), rows, self._processes, self._known, chain, counts, self._lasting, tables,
-                self._weights, self._counters, self.watch.above, settings.learning, timed, found,
+                self._weights, self._counters, self.watch.above, settings.online, timed, found,
             )  # fmt: skip
         )
 
@@ -280,7 +280,7 @@ class Forecaster:
         """Looks up less is learned: all weights as seen from now, and how likely a match is from each state."""
         self._rescale()
         events = int(self._counters[EVENTS])
-        if self.watch.settings.learning:
+        if self.watch.settings.online:
             half = self.watch.settings.half_life
             step = max(FIRST_TABLES, events // 4)
             self._counters[NEXT] = events + (step if math.isinf(half) else max(1, min(step, int(half / 4))))

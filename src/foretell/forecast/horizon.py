@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from foretell.forecast import passage
 from foretell.forecast.passage import Chain
 from foretell.learn.lanes import Lanes, shrunk
-from foretell.learn.settings import Settings
+from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics
 
 Ints = NDArray[np.int64]
@@ -25,7 +25,7 @@ class Horizon:
     duration: float | None = None
 
     def tables(
-        self, statistics: Statistics, lanes: Lanes, settings: Settings, configuration: Ints
+        self, statistics: Statistics, lanes: Lanes, settings: Learning, configuration: Ints
     ) -> tuple[Floats, Floats]:
         """How likely a match is, by table, chain state and age; and where the ages begin.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,11 @@ from foretell.forecast.symbols import Symbols
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.parser import parse
+from foretell.language.printer import statement_text
+from foretell.language.subscriptions import Subscriptions
 from foretell.language.typing import Scope, check_condition
-from foretell.learn.model import Learned
-from foretell.learn.settings import Settings
+from foretell.learn.model import Learned, Model, fingerprint
+from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
 from foretell.machine.watching import Seen, Watcher
 from foretell.plan.conditions import is_static
@@ -34,31 +36,53 @@ class Forecasts:
     """Forecasters. `learned` is by statement; `settings`, where given, are instead of those it was learned with."""
 
     learned: Mapping[str, Learned] = field(default_factory=dict)
-    settings: Settings | None = None
+    settings: Learning | None = None
+    every: bool = False
+    made: dict[str, list[Forecaster]] = field(default_factory=dict)
 
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         forecast = checked.tree.forecast
         if forecast is None:
             return None
-        learned = self.learned.get(checked.name)
+        learned = self._learned(checked)
         settings = self._settings(checked)
         symbols = None
         if learned is not None and len(learned.contexts) > 1:
             symbols = Symbols(conditions_of(checked, settings.features), list(learned.settings["symbols"]))
-        return Forecaster(Watch(horizon_of(checked), forecast.above, settings), checked.time, learned, symbols)
+        watch = Watch(horizon_of(checked), forecast.above, settings, self.every)
+        forecaster = Forecaster(watch, checked.time, learned, symbols)
+        self.made.setdefault(checked.name, []).append(forecaster)
+        return forecaster
 
     def attributes(self, checked: CheckedSubscription) -> set[str]:
         return _attributes(checked, self._settings(checked).features)
 
-    def _settings(self, checked: CheckedSubscription) -> Settings:
+    def _learned(self, checked: CheckedSubscription) -> Learned | None:
         learned = self.learned.get(checked.name)
+        return learned if learned is not None and learned.fingerprint == mark_of(checked.tree) else None
+
+    def _settings(self, checked: CheckedSubscription) -> Learning:
+        learned = self._learned(checked)
         if self.settings is not None or learned is None:
-            return self.settings or Settings()
+            return self.settings or Learning()
         return settings_of(learned)
 
 
-def settings_of(learned: Learned) -> Settings:
-    return Settings.of_json({name: value for name, value in learned.settings.items() if name != "symbols"})
+def mark_of(subscription: tree.Subscription) -> str:
+    """By what a model knows a statement: what it says, but for its forecasts, which may look further or speak later."""
+    return fingerprint(statement_text(replace(subscription, forecast=None)), ())
+
+
+def untrained(model: Model, program: Subscriptions) -> tuple[str, ...]:
+    """Notes on statements that a model knows nothing of. One that was learned for others altogether is refused."""
+    asking = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.forecast is not None]
+    if not asking:
+        return ()
+    return tuple(model.fitting({str(s.name): mark_of(s) for s in asking})[1])
+
+
+def settings_of(learned: Learned) -> Learning:
+    return Learning.of_json({name: value for name, value in learned.settings.items() if name != "symbols"})
 
 
 def horizon_of(checked: CheckedSubscription) -> Horizon:
@@ -124,7 +148,7 @@ class Recorder:
 class Recorders:
     """A recorder for each subscription that asks for forecasts; `made` has all of them by statement."""
 
-    settings: Settings
+    settings: Learning
     made: dict[str, list[Recorder]] = field(default_factory=dict)
 
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:

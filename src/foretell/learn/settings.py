@@ -11,10 +11,10 @@ from foretell.errors import InputError, suggestion
 
 
 @dataclass(frozen=True)
-class Settings:
+class Learning:
     """`half_life`: after so many events (of all lanes together) what was seen counts half; math.inf: never.
     `enough`: the weight of events that must have been seen in a state before it is believed. `strength`: as how many
-    events the experience of all lanes counts for one lane. `learning`: whether to learn on while it runs. `lanes`: how
+    events the experience of all lanes counts for one lane. `online`: whether it learns on while it runs. `lanes`: how
     many lanes have their own counts. `order`: of how many symbols contexts may be; None: chosen from the data.
     `features`: conditions on an event which tell symbols apart besides those of the subscription.
     """
@@ -22,7 +22,7 @@ class Settings:
     half_life: float = 100_000.0
     enough: float = 30.0
     strength: float = 100.0
-    learning: bool = True
+    online: bool = True
     lanes: int = 1_000
     order: int | None = 0
     features: tuple[str, ...] = ()
@@ -32,8 +32,8 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
                 raise InputError("bad-argument", f"{name}: expected a number above 0, found {value!r}")
-        if not isinstance(self.learning, bool):
-            raise InputError("bad-argument", f"learning: expected True or False, found {self.learning!r}")
+        if not isinstance(self.online, bool):
+            raise InputError("bad-argument", f"online: expected True or False, found {self.online!r}")
         for name, value in (("lanes", self.lanes), ("order", 0 if self.order is None else self.order)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise InputError("bad-argument", f"{name}: expected a whole number from 0 on, found {value!r}")
@@ -46,7 +46,7 @@ class Settings:
         return {**found, "half_life": None if math.isinf(self.half_life) else self.half_life, "features": [*self.features]}
 
     @classmethod
-    def of_json(cls, given: Mapping[str, Any]) -> Settings:
+    def of_json(cls, given: Mapping[str, Any]) -> Learning:
         known = [field.name for field in fields(cls)]
         for name in given:
             if name not in known:
