@@ -12,7 +12,7 @@ All is flat arrays; nothing is allocated here. Arrays that go together travel as
 | lanes | first instance of each list and state; how many in all, how many may be; time of the instant |
 | registers | the cells as floats, as integers, which of them are NULL; nodes: parent, position, step |
 | timers | a heap of what waits for its window to pass: until when, instance, its serial |
-| output | of each match: first position, template rows, state, lane, row of its last event, chain, slots, nulls |
+| output | of each match: first position, template rows, state, lane, row of its last event, chain; a row for each slot, and its nulls |
 | counters | see below |
 
 Indices are unsigned: to a signed one, which may count from the end, Numba adds a test at each use, and that took half of
@@ -116,7 +116,7 @@ def overflows(one: int, other: int) -> bool:
 
 
 @kernel
-def _aggregate(kind: Any, slot: Any, column: Any, code: Any, instance: Any, row: Any, batch: Any,
+def aggregate(kind: Any, slot: Any, column: Any, code: Any, instance: Any, row: Any, batch: Any,
                registers: Any) -> None:
     """An aggregate one event further. It is null until something is known; null 2 marks one that does not fit."""
     (column_f, column_i, column_null, _, _, _) = batch
@@ -211,7 +211,7 @@ def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: A
         elif kind == RUN:
             _compute(slot, argument, updates[u, 3], updates[u, 4], code, instance, row, batch, registers, stacks)
         else:
-            _aggregate(kind, slot, argument, code, instance, row, batch, registers)
+            aggregate(kind, slot, argument, code, instance, row, batch, registers)
 
 
 @inlined
@@ -229,8 +229,8 @@ def emit(there: Any, lane: Any, row: int, instance: Any, finals: Array, register
     out_chain[match] = slot_i[instance, LAST_NODE]
     out_rows[match] = slot_i[instance, ROWS]
     for i in range(U(finals.size)):
-        out_slot[match, i] = slot_i[instance, finals[i]]
-        out_null[match, i] = slot_null[instance, finals[i]]
+        out_slot[i, match] = slot_i[instance, finals[i]]
+        out_null[i, match] = slot_null[instance, finals[i]]
 
 
 @inlined

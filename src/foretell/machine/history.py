@@ -127,10 +127,12 @@ class History:
         last = self.pieces[-1]
         if len(self.pieces) == 1 or not len(positions) or positions.min() >= last.base:
             return of(last)[last.rows(positions)]
-        found = np.empty((len(positions), *of(last).shape[1:]), of(last).dtype)
-        for piece in self.pieces:
-            mine = (piece.base <= positions) & (positions < piece.end)
-            found[mine] = of(piece)[piece.rows(positions[mine])]
+        if not len(last):
+            return History(self.pieces[:-1]).values(of, positions)
+        # Most are of the last piece, and are looked up there as if all were.
+        found = of(last)[last.rows(np.maximum(positions, last.base))]
+        earlier = np.flatnonzero(positions < last.base)
+        found[earlier] = History(self.pieces[:-1]).values(of, positions[earlier])
         return found
 
     def times(self, positions: Ints) -> NDArray[Any]:

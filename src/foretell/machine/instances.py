@@ -409,7 +409,7 @@ def sweep(now: Any, strict: bool, states: Array, state_within: Array, pool: Any,
     """Releases what can come to nothing: what is over, what its window has left, what stands at a dead state.
 
     Lanes that have gone quiet keep such instances until room runs out. Only their lists are walked; `strict` says that
-    a lane has but one.
+    they are by lane alone.
     """
     (cells, times, _) = pool
     heads = lanes[0]
@@ -424,7 +424,8 @@ def sweep(now: Any, strict: bool, states: Array, state_within: Array, pool: Any,
         one = U(in_use[i])
         if cells[one, OVER] != DEAD:
             continue
-        here, place = (0, cells[one, LANE]) if strict else (cells[one, STATE], cells[one, LIST])
+        place = cells[one, LANE] if strict else cells[one, LIST]
+        here = cells[one, STATE] if heads.shape[1] > 1 else 0
         previous = NONE
         instance = U(heads[place, here])
         while instance != NONE:
@@ -440,6 +441,16 @@ def sweep(now: Any, strict: bool, states: Array, state_within: Array, pool: Any,
                 previous = instance
             instance = next_instance
     return freed
+
+
+@compiled
+def enlist(in_use: Array, cells: Array, heads: Array) -> None:
+    """Puts the instances of a strict machine into the lists of their lanes: one for each state, or one for all."""
+    for one in in_use:
+        place = cells[one, LANE]
+        here = cells[one, STATE] if heads.shape[1] > 1 else 0
+        cells[one, FOLLOWING] = heads[place, here]
+        heads[place, here] = one
 
 
 @compiled

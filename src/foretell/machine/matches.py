@@ -31,15 +31,15 @@ Flags = NDArray[np.bool_]
 
 
 @compiled
-def _sizes(chain: Ints, nodes: Any, slots: Ints, nulls: Any) -> tuple[Ints, Ints]:
+def _sizes(chain: Ints, nodes: Any, places: Ints) -> tuple[Ints, Ints]:
     """Where the events of each match begin when all stand in a row, and where its gaps; one more at the end."""
     (parent, _, step) = nodes
     starts = np.zeros(chain.size + 1, np.int64)
     gap_starts = np.zeros(chain.size + 1, np.int64)
     for i in range(chain.size):
         events, gaps = 0, 0
-        for k in range(slots.size):
-            if not nulls[i, slots[k]]:
+        for k in range(places.shape[0]):
+            if places[k, i] >= 0:
                 events += 1
         node = chain[i]
         while node != -1:
@@ -54,8 +54,8 @@ def _sizes(chain: Ints, nodes: Any, slots: Ints, nulls: Any) -> tuple[Ints, Ints
 
 
 @compiled
-def _gather(chain: Ints, nodes: Any, numbers: Ints, slots: Ints, slot: Any, nulls: Any, events: Any, gaps: Any) -> None:
-    """The events of each match, from its registers and its chain, in order; and its gaps."""
+def _gather(chain: Ints, nodes: Any, numbers: Ints, places: Ints, events: Any, gaps: Any) -> None:
+    """The events of each match, of single steps (at `places`) and from its chain, in order; and its gaps."""
     (parent, node_position, node_step) = nodes
     (starts, match, step, position) = events
     (gap_starts, gap_match, negation, after, before) = gaps
@@ -63,13 +63,12 @@ def _gather(chain: Ints, nodes: Any, numbers: Ints, slots: Ints, slot: Any, null
         first, at, gap = starts[i], starts[i], gap_starts[i]
         node = chain[i]
         taken = 0
-        while taken < slots.size or node != -1:
-            if taken < slots.size:
-                k = slots[taken]
+        while taken < numbers.size or node != -1:
+            if taken < numbers.size:
+                new_step, new_position = numbers[taken], places[taken, i]
                 taken += 1
-                if nulls[i, k]:
+                if new_position < 0:
                     continue
-                new_step, new_position = numbers[taken - 1], slot[i, k]
             else:
                 new_step, new_position = node_step[node], node_position[node]
                 if new_step < 0:
@@ -201,14 +200,15 @@ class Matches:
     def _gathered(self) -> tuple[Bound, Gaps]:
         program, found = self.program, self.found
         chain = found.chain.astype(np.int64, copy=False)
-        numbers = [n for n, name in enumerate(program.steps) if Register("position", name) in program.finals]
-        slots = np.array([program.finals[Register("position", program.steps[n])] for n in numbers], np.int64)
-        starts, gap_starts = _sizes(chain, found.nodes, slots, found.nulls)
+        known = {n: self._place(name) for n, name in enumerate(program.steps)}
+        places = [place for place in known.values() if place is not None]
+        numbers = np.array([n for n, place in known.items() if place is not None], np.int64)
+        together = np.stack(places) if places else np.zeros((0, len(found)), np.int64)
+        starts, gap_starts = _sizes(chain, found.nodes, together)
         match, step, position = (np.empty(starts[-1], np.int64) for _ in range(3))
         gaps = tuple(np.empty(gap_starts[-1], np.int64) for _ in range(4))
         events = starts, match, step, position
-        chosen = np.array(numbers, np.int64), slots, found.slots, found.nulls
-        _gather(chain, found.nodes, *chosen, events, (gap_starts, *gaps))
+        _gather(chain, found.nodes, numbers, together, events, (gap_starts, *gaps))
         return Bound(found.lane, starts, position, step), Gaps(*gaps)
 
     @property
@@ -243,11 +243,18 @@ class Matches:
 
     def of_step(self, step: str, *, latest: bool) -> Ints:
         """The position of each match's first or latest event of a step; -1 without one."""
+        place = self._place(step)
+        return self.bound.of_step(self.program.steps.index(step), latest=latest) if place is None else place
+
+    def _place(self, step: str) -> Ints | None:
+        """The position of a step's event, -1 without one; None where it may have several."""
         register = Register("position", step)
         if register in self.program.finals:
             words, nulls = self.register(register)
             return np.where(nulls != 0, -1, words)
-        return self.bound.of_step(self.program.steps.index(step), latest=latest)
+        if step == self.program.first:
+            return self.first
+        return self.found.position if step == self.program.last else None
 
     # ── expressions ──
 

@@ -15,7 +15,7 @@ from foretell.filter.columns import Column, Strings, may_be_null, no_nulls
 from foretell.filter.predicates import Events, answers
 from foretell.filter.selection import Selection
 from foretell.language.tree import Expression, Literal, Moment, Parameter
-from foretell.machine import binding, instances, strict
+from foretell.machine import binding, instances, plain, strict
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.limits import Ledger, Limits, relieve_engine, relieve_lane
@@ -122,7 +122,7 @@ class Stage:
     def _new_lanes(self, count: int) -> Arrays:
         """The first instance at each state; how many in all and how many may be; the time of the instant."""
         never = -np.inf if self._time is np.float64 else np.iinfo(np.int64).min
-        lists = 1 if self.machine.strict else max(1, self.machine.states)
+        lists = 1 if self.machine.strict and not self.machine.plain else max(1, self.machine.states)
         return (
             np.full((count, lists), NONE, np.uint32),
             np.zeros(count, np.int32),
@@ -155,12 +155,20 @@ class Stage:
         self.machine = machine
         self.cells, self.nulls = self._new_cells(len(cells))
         self.cells[:, : cells.shape[1]], self.nulls[:, : cells.shape[1]] = cells, nulls
-        if not machine.strict:
+        if machine.strict:
+            self._enlist()
+        else:
             heads, *lengths = self.lanes
             self.lanes = (np.pad(heads, ((0, 0), (0, lists)), constant_values=NONE), *lengths)
         self._output = self._new_output(len(self._output[0]))
         if not machine.alive.all():
             self.sweep()
+
+    def _enlist(self) -> None:
+        """Makes the lists of a strict machine anew, as its kernel wants them: it may be another one now."""
+        heads = self._new_lanes(len(self.lanes[0]))[0]
+        instances.enlist(self.in_use, self.cells, heads)
+        self.lanes = (heads, *self.lanes[1:])
 
     def move_rows(self, selection: Selection, move: Callable[[Ints], Ints]) -> None:
         """Goes on with other rows of its template: `move` says where those of an interval stand now."""
@@ -223,16 +231,16 @@ class Stage:
         self._expected = max(OUTPUT, sum(len(part[0]) for part in parts))
         if self.sight is not None:
             self.partial = self._partial(piece, given[2][1], watch)
-        return self._found(
-            parts[0] if len(parts) == 1 else tuple(np.concatenate(some) for some in zip(*parts, strict=True)), piece.base
-        )
+        if len(parts) > 1:
+            parts = [tuple(np.concatenate(some, axis=-1) for some in zip(*parts, strict=True))]
+        return self._found(parts[0], piece.base)
 
     def _found(self, output: Arrays, base: int) -> Found:
         first, rows, state, lane, at, chain, slots, nulls = output
         position = at + np.int64(base)
         if self.machine.waits:
             position[at < 0] = -1
-        return Found(state, lane.astype(np.int64), position, first, chain, rows, slots, nulls, self.nodes)
+        return Found(state, lane.astype(np.int64), position, first, chain, rows, slots.T, nulls.T, self.nodes)
 
     # ── what is watched ──
 
@@ -246,12 +254,12 @@ class Stage:
 
     def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
         trace, _, key, _, _, output, noted = watch
-        found = self._found(tuple(column[: noted[binding.FOUND]] for column in output), piece.base)
+        found = self._found(tuple(column[..., : noted[binding.FOUND]] for column in output), piece.base)
         by_value = key != NONE
         return Partial(columns[key] if by_value else piece.lane, by_value, trace, found)
 
     def _given(self, piece: Piece, lane_count: int) -> tuple[Any, ...]:
-        """What the kernel is given of a batch: code, events, columns."""
+        """What the kernel is given of a batch: code, events, columns, and its stacks or its ways."""
         events, count, machine = piece.events, len(piece), self.machine
         columns, nulls = self._columns(piece)
         self._room_for_lanes(max(lane_count, *(len(t) for t in self.tables.values()), 1))
@@ -275,14 +283,26 @@ class Stage:
                 rows,
             ),
             (columns.view(np.float64), columns, nulls, *self._parameter_words()),
-            (np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8)),
+            self._ways(predicates)
+            if machine.plain
+            else (np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8)),
         )
 
+    def _ways(self, predicates: NDArray[np.uint8]) -> Arrays:
+        """What plain.run_plain is given of a batch."""
+        machine, tables = self.machine, self.machine.tables
+        ways = np.empty((len(machine.waiting), predicates.shape[1]), np.uint8)
+        plain.find_ways(machine.waiting, tables.states, tables.edges, predicates, ways)
+        return machine.waiting, ways, np.arange(OTHERS, self.cells.shape[1], dtype=np.uint64)
+
     def _run(self, first: int, stop: int, base: int, given: tuple[Any, ...], watch: tuple[Any, ...]) -> int:
-        code, events, batch, stacks = given
+        code, events, batch, besides = given
         machine = self.machine
         begins = np.uint64(machine.begins)
-        common = (machine.fan, tuple(machine.tables), code, events, batch, *self._arrays(), stacks, watch)
+        common = (machine.fan, tuple(machine.tables), code, events, batch, *self._arrays(), besides, watch)
+        if machine.plain:
+            cells = self.cells.reshape(-1), self.cells.view(np.float64).reshape(-1), self.nulls.reshape(-1)
+            return int(plain.run_plain(first, stop, base, begins, *common, cells))
         if machine.strict:
             return int(strict.run_strict(first, stop, base, begins, *common))
         return int(instances.run_events(first, stop, base, begins, machine.simultaneous, *common))
@@ -329,7 +349,7 @@ class Stage:
         """The matches written so far, and room for others."""
         found = int(self.counters[binding.FOUND])
         self.counters[binding.FOUND] = 0
-        return tuple(column[:found].copy() for column in self._output)
+        return tuple(column[..., :found].copy() for column in self._output)
 
     def _handed_over(self) -> Arrays:
         """The same without a copy where they fill their arrays; then the next batch has others."""
@@ -338,7 +358,7 @@ class Stage:
             return self._put_aside()
         self.counters[binding.FOUND] = 0
         whole, self._output = self._output, self._new_output(len(self._output[0]))
-        return tuple(column[:found] for column in whole)
+        return tuple(column[..., :found] for column in whole)
 
     def sweep(self) -> int:
         """Lets go of instances that can come to nothing; how many."""
@@ -357,7 +377,7 @@ class Stage:
         used = int(self.counters[binding.NODES])
         if not self.machine.chains or (used < self.kept_nodes * 2 + 1024 and not always):
             return
-        nodes = _new_nodes(max(1024, used))
+        nodes = _new_nodes(max(1024, used + used // 4))  # about as many will come again
         self.kept_nodes = instances.keep_nodes(used, self.in_use, self.cells[:, binding.LAST_NODE], *self.nodes, *nodes)
         self.counters[binding.NODES] = self.kept_nodes
         self.nodes = nodes
@@ -431,6 +451,8 @@ class Stage:
         self._free[: len(free)] = free
         self._grow_pool(max(64, len(cells)))
         self.lanes = _as_in(state["lanes"], self.lanes)
+        if self.machine.strict:
+            self._enlist()
         self.nodes = _joined(_as_in(state["nodes"], self.nodes), _new_nodes(1024))
         self.timers = _joined(_as_in(state["timers"], self.timers), self._new_timers(16))
         for kind, table in state["tables"].items():
@@ -500,7 +522,7 @@ def _in_one_block(size: int, *columns: tuple[str, int | None]) -> Arrays:
     for (kind, width), bytes_ in zip(columns, widths, strict=True):
         length = bytes_ * size
         array = block[at : at + length].view(kind)
-        found.append(array if width is None else array.reshape(size, width))
+        found.append(array if width is None else array.reshape(width, size))
         at += length
     return tuple(found)
 

@@ -65,6 +65,9 @@ def machine_of(shared: Shared) -> Machine:
     return _Flat(shared).machine()
 
 
+#: Of more states most are empty, and to look at them all would cost more than is gained.
+MOST_PLAIN = 16
+
 #: Registers that hold the position of an event.
 OF_POSITIONS = ("position", "where", "leading")
 
@@ -87,18 +90,20 @@ class _Flat:
         kept = self._kept()
         deferred = max((len(p.deferred) for p in shared.members.values()), default=0)
         first_edge = len(starting) + np.concatenate([np.zeros(1, np.int64), np.cumsum(leaving)])
+        tables = Tables(
+            self._states(first_edge),
+            self._threads(linked),
+            self._negations(linked),
+            self._ticks(linked),
+            self._edges(linked, kept),
+            self._updates(linked, kept),
+            *self._windows(),
+            _table([[i] for i in starting], 1)[:, 0].copy(),
+            _table([[slot] for slot in shared.finals], 1)[:, 0].copy(),
+        )
+        strict = shared.strict and not shared.simultaneous
         return Machine(
-            Tables(
-                self._states(first_edge),
-                self._threads(linked),
-                self._negations(linked),
-                self._ticks(linked),
-                self._edges(linked, kept),
-                self._updates(linked, kept),
-                *self._windows(),
-                _table([[i] for i in starting], 1)[:, 0].copy(),
-                _table([[slot] for slot in shared.finals], 1)[:, 0].copy(),
-            ),
+            tables,
             self._any_of(edges[i].judged for i in starting),
             linked,
             tuple(shared.numbers.store.columns),
@@ -108,12 +113,20 @@ class _Flat:
             (max([1, *leaving.tolist()]), len(starting), 1 + 2 * deferred if shared.chains else 0),
             np.array([s.owner for s in states], np.int64),
             tuple(frozenset(s.members) for s in states),
-            shared.strict and not shared.simultaneous,
+            strict,
+            strict and self._plain(tables),
             shared.simultaneous,
             any(s.waiting.waits and s.members for s in states),
             shared.chains,
             shared.time,
         )
+
+    def _plain(self, tables: Tables) -> bool:
+        """Whether what stands at one state always goes the same way, and never back to an earlier state."""
+        asks = any(e.judged.code != NO_CODE or self.states[e.target].within >= 0 for e in self.edges)
+        returns = any(e.source is not None and e.target < e.source for e in self.edges)
+        computes = np.isin(tables.updates[:, 0], (RUN, GAP)).any()
+        return len(self.states) <= MOST_PLAIN and not (asks or returns or computes)
 
     # ── predicates ──
 

@@ -202,6 +202,7 @@ class _Lowering:
         self.automaton = machine.build(subscription)
         self.distances = distances(self.automaton) if is_strict(self.automaton, subscription) else {}
         self.registers = Registers(subscription, parameters, numbers.store)
+        self.first, self.last = self._ends()
         self.deferred: dict[str, None] = {}
         self.sides: dict[Register, frozenset[str]] = {}  # whose beginning a register keeps
         self.seen: dict[Register, _Side] = {}  # for which side a register keeps a variable
@@ -223,17 +224,34 @@ class _Lowering:
         )
         numbered = {register: i for i, register in enumerate(finals)}
         remembers = any(not leaf.counted_here for leaf in self.counted_late)
+        deferred = tuple(self.deferred)
         program = Program(
-            self.subscription, self.automaton, numbered, tuple(self.leading), tuple(self.deferred), remembers
+            self.subscription, self.automaton, numbered, tuple(self.leading), deferred, remembers, self.first, self.last
         )
         return Lowered(program, states, edges, finals, self.registers.registers)
+
+    def _ends(self) -> tuple[str | None, str | None]:
+        """The steps that every match begins and ends with, where those have no other event."""
+        edges, states = self.automaton.edges, self.automaton.states
+        ends = {number for number, state in enumerate(states) if isinstance(state.term, Done)}
+        late = any(isinstance(state.term, Done) and state.term.trailing for state in states)
+        first = self._only([e for e in edges if e.source is None])
+        return first, None if late else self._only([e for e in edges if e.target in ends])
+
+    def _only(self, edges: list[machine.Edge]) -> str | None:
+        """The step that some edges bind and no other edge does."""
+        steps = {edge.leaf.step for edge in edges}
+        others = {edge.leaf.step for edge in self.automaton.edges if edge not in edges}
+        return steps.pop() if len(steps) == 1 and not steps & others else None
 
     def _finals(self) -> tuple[Register, ...]:
         """The registers that a finished match is asked for."""
         found: dict[Register, Type] = {}
         for name in self.subscription.positive:
             if not self.subscription.steps[name].shape.repeated:
-                found[Register("position", name)] = Type.INT
+                self.registers.register(Register("position", name), Type.INT)
+                if name not in (self.first, self.last):
+                    found[Register("position", name)] = Type.INT
         for absent in self.leading:
             found[Register("leading", absent)] = Type.INT
         for name, kind in self.subscription.variables.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ class Program:
     `finals` says where a match has the registers that are asked for afterwards, in the machine's output; `deferred` are
     negated steps that name what is bound after their gap, and a[i] that count by it; `leading` are the negated steps
     before the match's first event. With `remembers`, an a[i] counts in the whole lane by what only a match knows.
+    `first` and `last` are the steps of the events that every match begins and ends with, where there are such: where
+    those are is known without a register.
     """
 
     subscription: CheckedSubscription
@@ -39,6 +42,8 @@ class Program:
     leading: tuple[str, ...]
     deferred: tuple[str, ...]
     remembers: bool = False
+    first: str | None = None
+    last: str | None = None
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -91,7 +96,7 @@ class Machine:
     `begins` is the predicate without which no match begins, `positions` are the slots that hold positions of events.
     `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes one
     of them may need. `owners` has for each state the number of the subscription that it is a match of, or -1; `members`
-    those that go through it, none where it is dead.
+    those that go through it, none where it is dead. `plain` machines are those of foretell.machine.plain.
     """
 
     tables: Tables
@@ -105,6 +110,7 @@ class Machine:
     owners: Ints
     members: tuple[frozenset[int], ...]
     strict: bool
+    plain: bool
     simultaneous: bool
     waits: bool
     chains: bool
@@ -113,6 +119,12 @@ class Machine:
     @property
     def states(self) -> int:
         return len(self.owners)
+
+    @cached_property
+    def waiting(self) -> Table:
+        """The states at which instances may stand, the last one first."""
+        edges = self.tables.edges
+        return np.unique(edges[edges[:, 6] == 0, 5])[::-1].copy()
 
     @property
     def alive(self) -> NDArray[np.bool_]:
