@@ -98,7 +98,8 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
             done = S(row)
             break
         process = U(process_of[row])
-        node = U(following[U(node_of[process]), U(symbol_of[row])])
+        symbol = U(symbol_of[row]) if symbol_of.size > 0 else U(0)
+        node = U(following[U(node_of[process]), symbol])
         there = state_of[U(number), U(context_of[node])]
         if there < 0:
             counters[WHY] = NEW_STATE

@@ -31,7 +31,7 @@ from foretell.machine.watching import Seen
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: The tables are made anew after so many events, and then each time a quarter more has been seen.
+#: The tables are made anew after so many events, and then each time half as many more have been seen.
 FIRST_TABLES = 64
 
 
@@ -92,12 +92,12 @@ class Forecaster:
         rows = (
             seen.process,
             seen.ordinal,
-            seen.time * self._unit,
+            seen.time * self._unit if self.watch.horizon.duration is not None else np.zeros(0),
             seen.configuration,
-            np.zeros(len(seen.process), np.int64) if self._symbols is None else self._symbols.numbered(self._symbols.coded(seen.events, seen.strings)),
+            np.zeros(0, np.int64) if self._symbols is None else self._symbols.of(seen.events, seen.strings),
             seen.matched,
         )
-        found = np.zeros(len(seen.process), np.int64), np.zeros(len(seen.process))
+        found = np.empty(len(seen.process), np.int64), np.empty(len(seen.process))
         every = np.full(len(seen.process) if self.watch.every else 0, np.nan)
         self._counters[FOUND] = 0
         done = 0
@@ -135,7 +135,7 @@ class Forecaster:
 
     def _add_state(self, rows: tuple[Any, ...], row: int) -> None:
         """What the kernel met for the first time gets a number."""
-        mask, process, symbol = int(rows[3][row]), int(rows[0][row]), int(rows[4][row])
+        mask, process, symbol = int(rows[3][row]), int(rows[0][row]), int(rows[4][row]) if len(rows[4]) else 0
         context = int(self._context[self._following[self._processes[4][process], symbol]])
         self._state(mask, context)
 
@@ -282,8 +282,8 @@ class Forecaster:
         events = int(self._counters[EVENTS])
         if self.watch.settings.online:
             half = self.watch.settings.half_life
-            step = max(FIRST_TABLES, events // 4)
-            self._counters[NEXT] = events + (step if math.isinf(half) else max(1, min(step, int(half / 4))))
+            step = max(FIRST_TABLES, events // 2)
+            self._counters[NEXT] = events + (step if math.isinf(half) else max(1, min(step, int(half / 2))))
         else:
             self._counters[NEXT] = -1
         size, settings, horizon = len(self._pairs), self.watch.settings, self.watch.horizon

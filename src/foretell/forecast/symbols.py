@@ -23,6 +23,10 @@ class Symbols:
     conditions: Sequence[tuple[Expression, ...]]
     codes: list[int] = field(default_factory=list)
 
+    def of(self, events: Events, strings: Strings) -> Ints:
+        """The symbol of each event."""
+        return self.numbered(self.coded(events, strings))
+
     def coded(self, events: Events, strings: Strings) -> Ints:
         """Of each event which conditions hold, as bits."""
         code = np.zeros(len(events), np.int64)
@@ -31,7 +35,7 @@ class Symbols:
         return code
 
     def numbered(self, code: Ints) -> Ints:
-        """The symbol of each."""
+        """Symbols by their bits."""
         known = np.array(sorted(self.codes), np.int64)
         number = np.array([self.codes.index(one) for one in known.tolist()] or [0], np.int64)
         if not len(known):
