@@ -21,6 +21,7 @@ from foretell.machine.silent import Silent
 from foretell.machine.subscription import Subscription
 from foretell.machine.template import Rows, parameters_of
 from foretell.machine.told import Told
+from foretell.machine.watched import Watched
 from foretell.machine.watching import NOBODY, Watching
 from foretell.plan.strategy import Kind, kind_of
 
@@ -61,7 +62,11 @@ class Fed:
         self._settle()
         piece = self.feed.take(inputs)
         told = [one for group in self.groups for one in group.tell(piece, now, order)]
-        told += [one.tell(piece, now, order) for one in self.silent]
+        for silent in self.silent:
+            silences = silent.tell(piece, now, order)
+            told.append(silences)
+            if silent.watcher is not None:
+                told += Watched(silent.watcher, silent).tell(piece, None, [silences])
         self.now = now
         if self.feed.crowded:
             self._forget()
@@ -152,6 +157,7 @@ class Fed:
         row_id = None if row is None else row["id"]
         if isinstance(statement.pattern, tree.Silence):
             silent = Silent(statement, self.strings, self.feed, row_id, parameters)
+            silent.watcher = self.watching.watcher(statement)
             self.silent[silent] = None
             return silent
         watcher = self.watching.watcher(statement)
@@ -194,7 +200,7 @@ class Fed:
             "now": self.now,
             "feed": self.feed.state(),
             "groups": [group.state() for group in self.groups],
-            "silent": [[one.checked.name, one.id, one.silences.state()] for one in self.silent],
+            "silent": [[one.checked.name, one.id, one.silences.state(), one.watched()] for one in self.silent],
         }
 
     def restore(
@@ -215,11 +221,13 @@ class Fed:
             self._restore_group(one, rows, rechecked)
         self.feed.lags.want(sorted({one for group in self.groups for one in group.lagged}, key=str))
         self.feed.lags.restore(state["feed"]["lags"])
-        for name, row_id, silences in state["silent"]:
+        for name, row_id, silences, *watched in state["silent"]:
             placed = self.placed[name]
             part = self._one(placed, None if row_id is None else rows.of(placed.checked, row_id))
             assert isinstance(part, Silent)
             part.silences.restore(silences)
+            if part.watcher is not None and watched and watched[0] is not None:
+                part.watcher.restore(watched[0])
             placed.parts[row_id] = part
 
     def _restore_group(

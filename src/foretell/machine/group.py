@@ -132,10 +132,9 @@ class Group:
 
     def _foretold(self, piece: Piece, told: list[Told]) -> list[Told]:
         """The forecasts of one that is watched."""
-        if self.watcher is None or not len(piece):
+        if self.watcher is None:
             return []
         assert isinstance(self.stage, Stage)
-        assert self.stage.partial is not None
         (member,) = self.members.values()
         return Watched(self.watcher, member).tell(piece, self.stage.partial, told)
 

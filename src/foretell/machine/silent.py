@@ -19,6 +19,7 @@ from foretell.machine.history import Piece
 from foretell.machine.ordering import Order
 from foretell.machine.silence import Silences
 from foretell.machine.told import Told
+from foretell.machine.watching import Watcher
 from foretell.plan.registers import mapped
 
 Ints = NDArray[np.int64]
@@ -32,6 +33,11 @@ class Silent:
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
     silences: Silences = field(default_factory=Silences)
+    watcher: Watcher | None = None
+
+    def watched(self) -> dict[str, Any] | None:
+        """The state of who watches it."""
+        return None if self.watcher is None else dict(self.watcher.state())
 
     def tell(self, piece: Piece, now: int | float, order: Order) -> Told:
         """The silences that a batch completes, and time until `now`."""

@@ -13,7 +13,8 @@ from foretell.language import tree
 from foretell.language.printer import horizon_text
 from foretell.machine.history import Piece
 from foretell.machine.matches import Matches
-from foretell.machine.stage import Found, Partial
+from foretell.machine.silent import Silent
+from foretell.machine.stage import NO_NODES, Found, Partial
 from foretell.machine.subscription import Subscription
 from foretell.machine.told import Chances, Told
 from foretell.machine.watching import Seen, Watcher
@@ -24,10 +25,14 @@ Ints = NDArray[np.int64]
 @dataclass
 class Watched:
     watcher: Watcher
-    member: Subscription
+    member: Subscription | Silent
 
-    def tell(self, piece: Piece, partial: Partial, told: list[Told]) -> list[Told]:
-        """The forecasts that a batch brings, after the matches that it has brought."""
+    def tell(self, piece: Piece, partial: Partial | None, told: list[Told]) -> list[Told]:
+        """The forecasts that a batch brings, after the matches that it has brought. Of silence nothing is partial."""
+        if not len(piece):
+            return []
+        if partial is None:
+            partial = Partial(piece.lane, False, np.zeros(len(piece), np.uint64), _NOTHING)
         matched, completed = _completions(piece, partial.process, told)
         seen = Seen(
             partial.process,
@@ -49,14 +54,16 @@ class Watched:
         there = np.zeros(len(rows), np.bool_)
         inside = at < len(partial.furthest)
         there[inside] = partial.furthest.position[at[inside]] == position[inside]
-        some = [
-            self._told(partial.furthest.only(at[there]), probability[there]),
-            self._out_of_nothing(piece, rows[~there], probability[~there]),
-        ]
-        return [one for one in some if len(one)]
+        forecasts = []
+        if there.any():
+            forecasts.append(self._told(partial.furthest.only(at[there]), probability[there]))
+        if not there.all():
+            forecasts.append(self._out_of_nothing(piece, rows[~there], probability[~there]))
+        return forecasts
 
     def _told(self, found: Found, probability: NDArray[np.float64]) -> Told:
         member = self.member
+        assert isinstance(member, Subscription)
         matches = Matches(member.program, member.feed.history, member.strings, found, member.parameters)
         returned = {v: matches.worth(tree.Variable(v)) for v in member.checked.variables}
         times = matches.history.times(found.position)
@@ -91,6 +98,10 @@ class Watched:
         )
 
 
+#: No matches at all.
+_NOTHING = Found(*(np.zeros(0, np.int64) for _ in range(6)), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.uint8), NO_NODES)
+
+
 def _completions(piece: Piece, process: Ints, told: list[Told]) -> tuple[NDArray[np.bool_], Ints]:
     """Which events completed a match; and whose matches only time completed, after their last event here.
 
@@ -99,18 +110,25 @@ def _completions(piece: Piece, process: Ints, told: list[Told]) -> tuple[NDArray
     matched = np.zeros(len(piece), np.bool_)
     completed = [np.zeros(0, np.int64)]
     for one in told:
-        if one.matches is None or not len(one):
+        if one.matches is None:
+            _count(matched, completed, piece, process, one.lane, one.end)
             continue
         by_time = (one.order[:, 0] & 1) == 1
         last = one.matches.last - piece.base
         matched[last[~by_time & (last >= 0)]] = True
         late = np.flatnonzero(by_time & (last >= 0))
-        if len(late):
-            whose, end = process[last[late]], one.end[late]
-            at, found = _first_after(process, piece.events.time.values, whose, end)
-            matched[at[found]] = True
-            completed.append(whose[~found])
+        _count(matched, completed, piece, process, process[last[late]], one.end[late])
     return matched, np.unique(np.concatenate(completed))
+
+
+def _count(
+    matched: NDArray[np.bool_], completed: list[Ints], piece: Piece, process: Ints, whose: Ints, end: NDArray[Any]
+) -> None:
+    """Counts matches that time completed."""
+    if len(whose):
+        at, found = _first_after(process, piece.events.time.values, whose, end)
+        matched[at[found]] = True
+        completed.append(whose[~found])
 
 
 def _first_after(process: Ints, times: NDArray[Any], whose: Ints, end: NDArray[Any]) -> tuple[Ints, NDArray[np.bool_]]:
