@@ -1,0 +1,1 @@
+"""How likely a match is, by when, and whether to believe it."""
