@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from foretell.forecast.doubts import Seen, doubts_of_age, doubts_of_drift, drift
+from foretell.forecast.judged import judged
+from foretell.forecast.judging import auc
+from foretell.forecast.outcomes import Horizon, waits
 from foretell.forecast.report import Report
 from tests.forecast.simulated import heat, within
 
@@ -109,3 +112,27 @@ def test_drift() -> None:
 def test_the_simulated_chain_is_right() -> None:
     assert within(0.5, 1, 3)[0] == pytest.approx(1 - 0.5**3)
     assert within(0.5, 2, 2)[0] == pytest.approx(0.25)
+
+
+def test_the_keys_with_most_points_are_judged_by_themselves() -> None:
+    """A lane of several processes is one key; the figures are those of its rows alone."""
+    random = np.random.default_rng(4)
+    process = random.integers(0, 300, 5000)
+    ordinal = np.zeros(5000, int)
+    for one in range(300):
+        ordinal[process == one] = np.arange((process == one).sum())
+    matched = random.random(5000) < 0.2
+    outcome = waits(process, ordinal, ordinal.astype(float), matched)
+    said = random.random(5000)
+    keys = [f"k{one // 2}" for one in range(300)]
+    horizon = Horizon(events=2)
+    found = judged("s", horizon, said, process=process, matched=matched, waits=outcome, keys=keys)
+    assert (len(found.keys), found.more_keys) == (100, 50)
+    points = [figures.points for _, figures in found.keys]
+    assert points == sorted(points, reverse=True)
+    used = outcome.known(horizon)
+    for key, figures_of_key in found.keys[:5]:
+        mine = used & np.isin(process, [one for one in range(300) if keys[one] == key])
+        assert figures_of_key.points == mine.sum()
+        assert figures_of_key.auc == pytest.approx(auc(said[mine], outcome.happened(horizon)[mine]))
+    assert "… 140 more" in Report.of([found]).text()

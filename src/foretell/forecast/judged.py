@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,7 +101,7 @@ def judged(
     known, forecast = waits.known(horizon), ~np.isnan(probability)
     used = known & forecast
     said, happened = probability[used], waits.happened(horizon)[used]
-    lanes = list(_by_lane(keys, process[used], said, happened)) if len(keys) else []
+    lanes, more = _by_lane(keys, process[used], said, happened) if len(keys) else ([], 0)
     return Judged(
         subscription,
         horizon,
@@ -112,20 +112,20 @@ def judged(
         int((forecast & ~known).sum()),
         int((~forecast).sum()),
         None if interval is None else intervals(*interval, waits.to_match(horizon), waits.left(horizon)),
-        tuple(lanes[:MOST_KEYS]),
-        max(0, len(set(keys)) - MOST_KEYS) if lanes else 0,
+        tuple(lanes),
+        more,
     )
 
 
 def _by_lane(
     keys: Sequence[str], process: NDArray[np.int64], said: Floats, happened: Flags
-) -> Iterator[tuple[str, Figures]]:
-    """The lanes with most points, most first; the processes of one lane together."""
+) -> tuple[list[tuple[str, Figures]], int]:
+    """The lanes with most points, most first, the processes of one lane together; and how many others have any."""
     names, lane = np.unique(np.asarray(keys), return_inverse=True)
     mine = lane[process]
     count = np.bincount(mine, minlength=len(names))
-    order = np.argsort(mine, kind="stable")
-    ends = np.cumsum(count)
-    for number in np.argsort(-count, kind="stable")[:MOST_KEYS].tolist():
-        rows = order[ends[number] - count[number] : ends[number]]
-        yield str(names[number]), figures(said[rows], happened[rows])
+    rows = np.split(np.argsort(mine, kind="stable"), np.cumsum(count)[:-1])
+    any_points = int((count > 0).sum())
+    most = np.argsort(-count, kind="stable")[: min(MOST_KEYS, any_points)].tolist()
+    found = [(str(names[k]), figures(said[rows[k]], happened[rows[k]])) for k in most]
+    return found, any_points - len(found)

@@ -32,14 +32,15 @@ class Report:
 
     def text(self, width: int = 120) -> str:
         """Tables, then the warnings."""
+        return self.tables(width) + "".join(f"warning: {warning}\n" for warning in self.warnings)
+
+    def tables(self, width: int = 120) -> str:
         from rich.console import Console  # only people need it
 
         file = StringIO()
         console = Console(file=file, width=width, highlight=False, markup=False)
         for table in _tables(self.judged):
             console.print(table)
-        for warning in self.warnings:
-            console.print(f"warning: {warning}", soft_wrap=True)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
