@@ -31,4 +31,13 @@ def test_pictures_of_each_subscription() -> None:
 def test_what_was_never_forecast_is_not_drawn() -> None:
     silent = heat(days=50, horizons=(3,), distort=lambda p: np.full(len(p), np.nan))
     assert pictures(Report.of(silent)) == []
-    assert "without forecast" in forecast_page(Report.of(silent))
+    assert "nothing was forecast" in forecast_page(Report.of(silent))
+
+
+def test_a_page_has_curves_of_some_subscriptions_and_says_so() -> None:
+    (one,) = heat(days=100, horizons=(3,))
+    rare = replace(one.overall, came=0)
+    several = [replace(one, subscription=f"n{k}", overall=rare if k < 5 else one.overall) for k in range(25)]
+    shown = {p.title.split(":")[0] for p in pictures(Report.of(several))}
+    assert shown == {f"n{k}" for k in range(5, 25)}
+    assert "there are 5 more" in forecast_page(Report.of(several))

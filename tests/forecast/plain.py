@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from foretell.forecast.judged import judged
+from foretell.forecast.judged import Forecasts, judged
 from foretell.forecast.outcomes import Horizon, waits
 from foretell.forecast.report import Report
 
@@ -42,18 +42,9 @@ def backtest(
         outcome = waits(process, ordinal, ordinal.astype(float), matched)
         for number, horizon in enumerate(horizons):
             said = np.array([chances[number].get(state, np.nan) for _, lane in later for state, _ in lane])
-            found.append(
-                judged(
-                    name,
-                    Horizon(events=horizon),
-                    said,
-                    process=process,
-                    matched=matched,
-                    waits=outcome,
-                    keys=[key for key, _ in later],
-                    thresholds=np.array(thresholds),
-                )
-            )
+            forecasts = Forecasts(process, matched, outcome, said)
+            keys, levels = [key for key, _ in later], np.array(thresholds)
+            found.append(judged(name, Horizon(events=horizon), forecasts, keys=keys, thresholds=levels))
     return Report.of(found)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from foretell.forecast.judged import Judged, judged
+from foretell.forecast.judged import Forecasts, Judged, judged
 from foretell.forecast.outcomes import Horizon, waits
 
 
@@ -37,10 +37,7 @@ def heat(
             judged(
                 "heat",
                 Horizon(events=events),
-                chances[state.ravel()],
-                process=process,
-                matched=matched,
-                waits=outcome,
+                Forecasts(process, matched, outcome, chances[state.ravel()]),
                 keys=[f'{{"city": "C{lane}"}}' for lane in range(lanes)],
                 above=0.7,
             )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foretell.forecast.doubts import Seen, doubts_of_age, doubts_of_drift, drift
-from foretell.forecast.judged import judged
+from foretell.forecast.judged import Forecasts, judged
 from foretell.forecast.judging import auc
 from foretell.forecast.outcomes import Horizon, waits
 from foretell.forecast.report import Report
@@ -22,7 +22,7 @@ def test_true_probabilities_are_calibrated() -> None:
         assert one.overall.reliability.error < 0.02
         assert one.overall.brier.skill > 0
         assert one.overall.auc > 0.6
-        assert one.censored == 8 * one.horizon.amount
+        assert one.overall.censored == 8 * one.horizon.amount
         assert [key for key, _ in one.keys] == [f'{{"city": "C{lane}"}}' for lane in range(8)]
         assert sum(figures.points for _, figures in one.keys) == one.overall.points
 
@@ -30,9 +30,9 @@ def test_true_probabilities_are_calibrated() -> None:
 def test_precision_of_true_probabilities_is_what_they_say() -> None:
     (one,) = heat(horizons=(1,), days=5000)
     # Only the states with two hot days or more have a forecast, of 0.6, for one day.
-    place = one.predictions.thresholds.tolist().index(0.5)
-    assert one.predictions.precision[place] == pytest.approx(0.6, abs=0.02)
-    assert one.predictions.recall[place] == 1
+    place = one.overall.predictions.thresholds.tolist().index(0.5)
+    assert one.overall.predictions.precision[place] == pytest.approx(0.6, abs=0.02)
+    assert one.overall.predictions.recall[place] == 1
 
 
 def test_bad_calibration_is_said() -> None:
@@ -46,7 +46,7 @@ def test_too_little_is_said() -> None:
     (warning,) = Report.of(heat(days=20, lanes=1, hot=0.3, horizons=(3,))).warnings
     assert "points came true: the figures are rough" in warning
     (warning,) = Report.of(heat(days=3, lanes=1, horizons=(5,))).warnings
-    assert warning == "'heat' within 5 events: nothing to judge: 3 points are censored and 0 without forecast"
+    assert warning == "'heat' within 5 events: nothing to judge: 3 points are censored, at 0 nothing was forecast"
 
 
 def test_silence_is_counted_not_judged() -> None:
@@ -54,8 +54,8 @@ def test_silence_is_counted_not_judged() -> None:
         return np.where(np.arange(len(chances)) == 0, np.nan, chances)
 
     (one,) = heat(horizons=(3,), distort=unsure)
-    assert one.silent > 0
-    assert one.overall.points + one.censored + one.silent == 8 * 2000
+    assert one.overall.silent > 0
+    assert one.overall.points + one.overall.censored + one.overall.silent == 8 * 2000
 
 
 def test_text_and_plain_values() -> None:
@@ -126,10 +126,10 @@ def test_the_keys_with_most_points_are_judged_by_themselves() -> None:
     said = random.random(5000)
     keys = [f"k{one // 2}" for one in range(300)]
     horizon = Horizon(events=2)
-    found = judged("s", horizon, said, process=process, matched=matched, waits=outcome, keys=keys)
+    found = judged("s", horizon, Forecasts(process, matched, outcome, said), keys=keys)
     assert (len(found.keys), found.more_keys) == (100, 50)
-    points = [figures.points for _, figures in found.keys]
-    assert points == sorted(points, reverse=True)
+    rows = [figures.points + figures.censored for _, figures in found.keys]
+    assert rows == sorted(rows, reverse=True)
     used = outcome.known(horizon)
     for key, figures_of_key in found.keys[:5]:
         mine = used & np.isin(process, [one for one in range(300) if keys[one] == key])

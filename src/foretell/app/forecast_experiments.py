@@ -87,7 +87,7 @@ def heat_waves(quick: bool, backtest: Backtest | None) -> Iterator[Point]:
 
 def pooled(every: Iterable[Judged]) -> Predictions:
     """The predictions of several subscriptions for one horizon and the same thresholds, counted together."""
-    several = [one.predictions for one in every]
+    several = [one.overall.predictions for one in every]
     names = ("true_positives", "false_positives", "false_negatives", "true_negatives")
     return Predictions(
         several[0].thresholds, *(np.sum([getattr(one, name) for one in several], axis=0) for name in names)

@@ -85,7 +85,8 @@ def doubts_of_figures(every: Iterable[Judged]) -> Iterator[str]:
         overall, where = one.overall, f"'{one.subscription}' within {one.horizon}"
         few = min(overall.came, overall.points - overall.came)
         if not overall.points:
-            yield f"{where}: nothing to judge: {one.censored:,} points are censored and {one.silent:,} without forecast"
+            left_out = f"{overall.censored:,} points are censored, at {overall.silent:,} nothing was forecast"
+            yield f"{where}: nothing to judge: {left_out}"
         elif few < FEWEST:
             what = "came true" if few == overall.came else "did not come true"
             yield f"{where}: only {few} of {overall.points:,} points {what}: the figures are rough"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,48 +27,45 @@ from foretell.forecast.outcomes import Horizon, Waits
 
 THRESHOLDS = np.round(np.arange(0.05, 1.0, 0.05), 2)
 
-#: The keys with most points are judged by themselves, as many as this.
+#: The keys with most rows are judged by themselves, as many as this.
 MOST_KEYS = 100
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Of some points: how often a match came, how well the forecasts part the points, how far they may be believed."""
+    """Of some points: how often a match came, how well the forecasts part the points, how far they may be believed.
+
+    Left out are `censored` points, whose horizon reaches beyond the data, and `silent` ones, at which nothing was
+    forecast.
+    """
 
     points: int
     came: int
+    censored: int
+    silent: int
     auc: float
     brier: Brier
     reliability: Reliability
+    predictions: Predictions
+    alarms: Alarms
+    intervals: Intervals | None = None
 
     @property
     def rate(self) -> float:
         return self.came / self.points if self.points else float("nan")
 
 
-def figures(probability: Floats, happened: Flags) -> Figures:
-    curve = reliability(probability, happened)
-    area = auc(probability, happened)
-    return Figures(len(happened), int(happened.sum()), area, brier(probability, happened, curve), curve)
-
-
 @dataclass(frozen=True)
 class Judged:
     """`above` is the threshold that the statement asks for, if it does.
 
-    Left out are `censored` points, whose horizon reaches beyond the data, and `silent` ones, at which nothing was
-    forecast. `keys` are the lanes with most points; there are `more_keys` others.
+    `keys` are the lanes with most rows, most first; there are `more_keys` others.
     """
 
     subscription: str
     horizon: Horizon
     overall: Figures
-    predictions: Predictions
-    alarms: Alarms
     above: float | None = None
-    censored: int = 0
-    silent: int = 0
-    intervals: Intervals | None = None
     keys: tuple[tuple[str, Figures], ...] = ()
     more_keys: int = 0
 
@@ -75,57 +73,71 @@ class Judged:
     def shown(self) -> int:
         """The place of the threshold that a table tells of: the one asked for, or one half, or what is nearest."""
         wanted = 0.5 if self.above is None else self.above
-        return int(np.abs(self.predictions.thresholds - wanted).argmin())
+        return int(np.abs(self.overall.predictions.thresholds - wanted).argmin())
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """The rows of a trace and what was forecast at each: `probability` is nan where nothing was.
+
+    `interval` is where the interval begins and ends that was forecast, counted from each row in the measure of the
+    horizon.
+    """
+
+    process: NDArray[np.int64]
+    matched: Flags
+    waits: Waits
+    probability: Floats
+    interval: tuple[Floats, Floats] | None = None
+
+    def of(self, rows: Any) -> Forecasts:
+        waits = Waits(*(column[rows] for column in self.waits.columns))
+        interval = None if self.interval is None else (self.interval[0][rows], self.interval[1][rows])
+        return Forecasts(self.process[rows], self.matched[rows], waits, self.probability[rows], interval)
+
+    def figures(self, horizon: Horizon, thresholds: Floats) -> Figures:
+        known, forecast = self.waits.known(horizon), ~np.isnan(self.probability)
+        said, happened = self.probability[known & forecast], self.waits.happened(horizon)[known & forecast]
+        curve = reliability(said, happened)
+        to_match, left = self.waits.to_match(horizon), self.waits.left(horizon)
+        return Figures(
+            len(happened),
+            int(happened.sum()),
+            int((forecast & ~known).sum()),
+            int((~forecast).sum()),
+            auc(said, happened),
+            brier(said, happened, curve),
+            curve,
+            predictions(said, happened, thresholds),
+            alarms(self.process, self.probability, self.matched, self.waits, horizon, thresholds),
+            None if self.interval is None else intervals(*self.interval, to_match, left),
+        )
 
 
 def judged(
     subscription: str,
     horizon: Horizon,
-    probability: Floats,
+    forecasts: Forecasts,
     *,
-    process: NDArray[np.int64],
-    matched: Flags,
-    waits: Waits,
     keys: Sequence[str] = (),
     above: float | None = None,
     thresholds: Floats = THRESHOLDS,
-    interval: tuple[Floats, Floats] | None = None,
 ) -> Judged:
-    """From the rows of a trace and what was forecast at each: `probability` is nan where nothing was.
-
-    `keys` names the lane of each process. `interval` is where the interval begins and ends that was forecast, counted
-    from each row in the measure of the horizon.
-    """
+    """`keys` names the lane of each process."""
     if above is not None:
         thresholds = np.unique(np.append(thresholds, above))
-    known, forecast = waits.known(horizon), ~np.isnan(probability)
-    used = known & forecast
-    said, happened = probability[used], waits.happened(horizon)[used]
-    lanes, more = _by_lane(keys, process[used], said, happened) if len(keys) else ([], 0)
-    return Judged(
-        subscription,
-        horizon,
-        figures(said, happened),
-        predictions(said, happened, thresholds),
-        alarms(process, probability, matched, waits, horizon, thresholds),
-        above,
-        int((forecast & ~known).sum()),
-        int((~forecast).sum()),
-        None if interval is None else intervals(*interval, waits.to_match(horizon), waits.left(horizon)),
-        tuple(lanes),
-        more,
-    )
+    overall = forecasts.figures(horizon, thresholds)
+    lanes, more = _lanes(keys, forecasts.process) if len(set(keys)) > 1 else ([], 0)
+    by_key = tuple((key, forecasts.of(rows).figures(horizon, thresholds)) for key, rows in lanes)
+    return Judged(subscription, horizon, overall, above, by_key, more)
 
 
-def _by_lane(
-    keys: Sequence[str], process: NDArray[np.int64], said: Floats, happened: Flags
-) -> tuple[list[tuple[str, Figures]], int]:
-    """The lanes with most points, most first, the processes of one lane together; and how many others have any."""
+def _lanes(keys: Sequence[str], process: NDArray[np.int64]) -> tuple[list[tuple[str, Any]], int]:
+    """The rows of the lanes with most of them, the processes of one lane together; and how many more lanes have any."""
     names, lane = np.unique(np.asarray(keys), return_inverse=True)
     mine = lane[process]
     count = np.bincount(mine, minlength=len(names))
     rows = np.split(np.argsort(mine, kind="stable"), np.cumsum(count)[:-1])
-    any_points = int((count > 0).sum())
-    most = np.argsort(-count, kind="stable")[: min(MOST_KEYS, any_points)].tolist()
-    found = [(str(names[k]), figures(said[rows[k]], happened[rows[k]])) for k in most]
-    return found, any_points - len(found)
+    present = int((count > 0).sum())
+    most = np.argsort(-count, kind="stable")[: min(MOST_KEYS, present)].tolist()
+    return [(str(names[k]), rows[k]) for k in most], present - len(most)

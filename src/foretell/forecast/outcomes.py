@@ -56,6 +56,10 @@ class Waits:
     events_left: Floats
     time_left: Floats
 
+    @property
+    def columns(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return self.events, self.time, self.events_left, self.time_left
+
     def to_match(self, horizon: Horizon) -> Floats:
         return self.time if horizon.events is None else self.events
 

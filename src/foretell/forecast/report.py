@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from foretell.forecast.alarms import Alarms
 from foretell.forecast.doubts import doubts_of_figures
 from foretell.forecast.judged import Figures, Judged
+from foretell.forecast.judging import Predictions
 
 #: Of the keys, the table shows so many; the JSON has more.
 SHOWN_KEYS = 10
@@ -57,7 +59,7 @@ _FIGURES = ("points", "came true", "AUC", "Brier", "skill", "calibration error")
 def _tables(judged: Sequence[Judged]) -> Iterator[Any]:
     yield _overall(judged)
     yield _at_threshold(judged)
-    if any(one.intervals is not None for one in judged):
+    if any(one.overall.intervals is not None for one in judged):
         yield _intervals(judged)
     yield from (_by_key(one) for one in judged if one.keys)
 
@@ -65,7 +67,7 @@ def _tables(judged: Sequence[Judged]) -> Iterator[Any]:
 def _overall(judged: Iterable[Judged]) -> Any:
     table = _table("How good the probabilities are", ("subscription", "within"), (*_FIGURES, "censored"))
     for one in judged:
-        table.add_row(one.subscription, str(one.horizon), *_of_figures(one.overall), f"{one.censored:,}")
+        table.add_row(one.subscription, str(one.horizon), *_of_figures(one.overall), f"{one.overall.censored:,}")
     return table
 
 
@@ -74,18 +76,15 @@ def _at_threshold(judged: Iterable[Judged]) -> Any:
     numbers = ("threshold", "precision", "recall", "notified", "came true", "matches foreseen", "this long before")
     table = _table(title, ("subscription", "within"), numbers)
     for one in judged:
-        k, alarms = one.shown, one.alarms
-        table.add_row(
-            one.subscription,
-            str(one.horizon),
-            f"{one.predictions.thresholds[k]:g}",
-            _part(one.predictions.precision[k]),
-            _part(one.predictions.recall[k]),
+        alarms, k = one.overall.alarms, one.shown
+        notified = (
             f"{alarms.made[k]:,}",
             _part(alarms.precision[k]),
             _part(alarms.recall[k]),
             _number(alarms.lead[k], 1),
         )
+        threshold = f"{alarms.thresholds[k]:g}"
+        table.add_row(one.subscription, str(one.horizon), threshold, *_predicted(one.overall, k), *notified)
     return table
 
 
@@ -93,19 +92,21 @@ def _intervals(judged: Iterable[Judged]) -> Any:
     numbers = ("intervals", "held the match", "spread", "distance", "censored")
     table = _table("Intervals in which the match should fall", ("subscription", "within"), numbers)
     for one in judged:
-        if (found := one.intervals) is not None:
+        if (found := one.overall.intervals) is not None:
             figures = _part(found.precision), _number(found.spread, 1), _number(found.distance, 1)
             table.add_row(one.subscription, str(one.horizon), f"{found.made:,}", *figures, f"{found.censored:,}")
     return table
 
 
 def _by_key(one: Judged) -> Any:
-    table = _table(f"{one.subscription} within {one.horizon}, by key", ("key",), _FIGURES)
+    threshold = f"{one.overall.predictions.thresholds[one.shown]:g}"
+    columns = (*_FIGURES, f"precision at {threshold}", "recall")
+    table = _table(f"{one.subscription} within {one.horizon}, by key", ("key",), columns)
     for key, figures in one.keys[:SHOWN_KEYS]:
-        table.add_row(key, *_of_figures(figures))
+        table.add_row(key, *_of_figures(figures), *_predicted(figures, one.shown))
     more = len(one.keys) - SHOWN_KEYS + one.more_keys
     if more > 0:
-        table.add_row(f"… {more:,} more", *[""] * len(_FIGURES))
+        table.add_row(f"… {more:,} more", *[""] * len(columns))
     return table
 
 
@@ -132,6 +133,10 @@ def _of_figures(figures: Figures) -> tuple[str, ...]:
     )
 
 
+def _predicted(figures: Figures, k: int) -> tuple[str, str]:
+    return _part(figures.predictions.precision[k]), _part(figures.predictions.recall[k])
+
+
 def _part(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.1%}"
 
@@ -144,47 +149,39 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def _judged(one: Judged) -> dict[str, Any]:
-    k = one.shown
+    """The curves overall; of each key the figures alone."""
+    overall, k = one.overall, one.shown
+    curves: dict[str, Predictions | Alarms] = {"predictions": overall.predictions, "notifications": overall.alarms}
     return {
         "subscription": one.subscription,
         "horizon": {"events": one.horizon.events, "time": one.horizon.time, "text": str(one.horizon)},
         "above": one.above,
-        "censored": one.censored,
-        "silent": one.silent,
-        **_figures(one.overall),
-        "at": {
-            "threshold": _plain(one.predictions.thresholds[k]),
-            "precision": _plain(one.predictions.precision[k]),
-            "recall": _plain(one.predictions.recall[k]),
+        **_figures(overall, k),
+        "reliability": _fields(overall.reliability),
+        **{
+            name: {**_fields(curve), "precision": _plain(curve.precision), "recall": _plain(curve.recall)}
+            for name, curve in curves.items()
         },
-        "predictions": {
-            **_fields(one.predictions),
-            "precision": _plain(one.predictions.precision),
-            "recall": _plain(one.predictions.recall),
-        },
-        "notifications": {
-            **_fields(one.alarms),
-            "precision": _plain(one.alarms.precision),
-            "recall": _plain(one.alarms.recall),
-        },
-        "intervals": None if one.intervals is None else _fields(one.intervals),
-        "keys": [{"key": key, **_figures(figures)} for key, figures in one.keys],
+        "keys": [{"key": key, **_figures(figures, k)} for key, figures in one.keys],
         "more_keys": one.more_keys,
     }
 
 
-def _figures(figures: Figures) -> dict[str, Any]:
+def _figures(figures: Figures, k: int) -> dict[str, Any]:
+    brier, said, alarms = figures.brier, figures.predictions, figures.alarms
     return {
-        "points": figures.points,
-        "came": figures.came,
-        "rate": _plain(figures.rate),
-        "auc": _plain(figures.auc),
-        "brier": {
-            **_fields(figures.brier),
-            "within": _plain(figures.brier.within),
-            "skill": _plain(figures.brier.skill),
+        **{name: _plain(getattr(figures, name)) for name in ("points", "came", "rate", "censored", "silent", "auc")},
+        "brier": {**_fields(brier), "within": _plain(brier.within), "skill": _plain(brier.skill)},
+        "calibration_error": _plain(figures.reliability.error),
+        "at": {
+            "threshold": _plain(said.thresholds[k]),
+            "precision": _plain(said.precision[k]),
+            "recall": _plain(said.recall[k]),
+            "notified": _plain(alarms.made[k]),
+            "came_true": _plain(alarms.precision[k]),
+            "foreseen": _plain(alarms.recall[k]),
         },
-        "reliability": {**_fields(figures.reliability), "error": _plain(figures.reliability.error)},
+        "intervals": None if figures.intervals is None else _fields(figures.intervals),
     }
 
 
