@@ -74,8 +74,8 @@ def test_a_quick_run_gives_every_curve(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--quick", "--output=x"])
-def test_only_growth_takes_its_options(option: str) -> None:
+def test_only_what_draws_takes_their_options(option: str) -> None:
     command = [sys.executable, "-m", "foretell.app", "bench", "language", option]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "only the benchmark 'growth' takes --quick and --output" in done.stderr
+    assert "only the benchmarks 'growth' and 'forecast' take --quick and --output" in done.stderr

@@ -18,12 +18,13 @@ from foretell.notify.files import onto
 
 
 def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path | None = None) -> None:
-    """`quick` and `output`, a folder for pictures, are for the benchmark that draws curves."""
+    """`quick` and `output`, a folder for pictures, are for the benchmarks that draw curves."""
     if name is not None and name not in BENCHES:
         raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
-    if (quick or output is not None) and name != "growth":
-        raise InputError("unknown-option", "only the benchmark 'growth' takes --quick and --output")
-    benches: dict[str, Callable[[], Iterator[Measured]]] = {**BENCHES, "growth": partial(_growth, quick, output)}
+    if (quick or output is not None) and name not in _DRAWING:
+        raise InputError("unknown-option", "only the benchmarks 'growth' and 'forecast' take --quick and --output")
+    drawing = {one: partial(function, quick, output) for one, function in _DRAWING.items()}
+    benches: dict[str, Callable[[], Iterator[Measured]]] = {**BENCHES, **drawing}
     stream = standard_output()
     with onto(stream):
         for one in benches if name is None else (name,):
@@ -74,8 +75,15 @@ def _growth(quick: bool = False, output: Path | None = None) -> Iterator[Measure
     return drawn(growth_bench.measure(quick), output)
 
 
-BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {
-    "language": _language,
-    "engine": _engine,
-    "growth": _growth,
-}
+def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Measured]:
+    from foretell.app import forecast_bench
+
+    if output is None:
+        return forecast_bench.measure(quick)
+    from foretell.app.forecast_pictures import drawn
+
+    return drawn(forecast_bench.measure(quick), output)
+
+
+_DRAWING = {"growth": _growth, "forecast": _forecast}
+BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {"language": _language, "engine": _engine, **_DRAWING}

@@ -127,9 +127,11 @@ def explain_command(
 def bench_command(
     name: Annotated[str | None, typer.Argument(help="Which benchmark; all without.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="growth: short curves, to see that it works.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="growth, forecast: short curves, to see that it works.")
+    ] = False,
     output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="growth: write growth.html and pictures there.")
+        Path | None, typer.Option(metavar="DIR", help="growth, forecast: write NAME.html and pictures there.")
     ] = None,
 ) -> None:
     """Measure."""

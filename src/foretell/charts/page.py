@@ -35,13 +35,14 @@ body {{ font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans
 h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.15rem; margin: 2.5rem 0 .25rem; }}
 p {{ max-width: 44rem; margin: .25rem 0 .75rem; color: #444a54; }}
 figure {{ margin: 0; overflow-x: auto; }}
+pre {{ font-size: .75rem; line-height: 1.35; overflow-x: auto; }} .warning {{ color: #a8321e; }}
 </style>
 <script>{library}</script>
 </head>
 <body>
 <h1>{title}</h1>
 <p>{introduction}</p>
-{sections}
+{preface}{sections}
 <script>
 for (const [slug, spec] of Object.entries({specifications}))
   vegaEmbed("#" + slug, spec, {{ renderer: "svg", actions: false }});
@@ -53,11 +54,19 @@ for (const [slug, spec] of Object.entries({specifications}))
 _SECTION = '<section><h2>{title}</h2><p>{sentence}</p><figure id="{slug}"></figure></section>'
 
 
-def page(title: str, introduction: str, pictures: Sequence[Picture]) -> str:
-    """One page with all pictures. What draws them is in the page too, so it needs no network."""
+def page(
+    title: str, introduction: str, pictures: Sequence[Picture], *, table: str = "", warnings: Sequence[str] = ()
+) -> str:
+    """One page with all pictures, before them warnings and figures as text.
+
+    What draws them is in the page too, so it needs no network.
+    """
+    preface = "".join(f'<p class="warning">{escape(warning)}</p>\n' for warning in warnings)
+    preface += f"<pre>{escape(table)}</pre>\n" if table else ""
     return _PAGE.format(
         title=escape(title),
         introduction=escape(introduction),
+        preface=preface,
         library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
         sections="\n".join(
             _SECTION.format(slug=p.slug, title=escape(p.title), sentence=escape(p.sentence)) for p in pictures

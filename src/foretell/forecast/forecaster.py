@@ -18,13 +18,14 @@ from foretell.events.types import Type
 from foretell.forecast import following
 from foretell.forecast.calibration import Calibration
 from foretell.forecast.following import COUNTERS, EVENTS, FOUND, NEXT, WHY, follow, place_of
-from foretell.forecast.horizon import Horizon
+from foretell.forecast.outcomes import Horizon
 from foretell.forecast.symbols import Symbols
-from foretell.learn.histogram import BINS
+from foretell.forecast.tables import tables
+from foretell.learn.histogram import BINS, bin_of
 from foretell.learn.lanes import Lanes, room
 from foretell.learn.model import Learned
 from foretell.learn.settings import Learning
-from foretell.learn.sojourns import MATCH, Sojourns
+from foretell.learn.sojourns import MATCH, STILL, Sojourns
 from foretell.learn.statistics import MOST_STATES, Statistics, furthest
 from foretell.machine.watching import Seen
 
@@ -69,6 +70,7 @@ class Forecaster:
         self._weights = np.array([1.0, 2.0 ** (1.0 / watch.settings.half_life)])
         self._counters = np.zeros(COUNTERS, np.int64)
         self._counters[NEXT] = FIRST_TABLES
+        self._now = -math.inf
         self._state(0, 0)
         if learned is not None:
             self._begin_with(learned.statistics)
@@ -92,7 +94,7 @@ class Forecaster:
         rows = (
             seen.process,
             seen.ordinal,
-            seen.time * self._unit if self.watch.horizon.duration is not None else np.zeros(0),
+            seen.time * self._unit if self.watch.horizon.events is None else np.zeros(0),
             seen.configuration,
             np.zeros(0, np.int64) if self._symbols is None else self._symbols.of(seen.events, seen.strings),
             seen.matched,
@@ -107,6 +109,7 @@ class Forecaster:
                 case following.DONE:
                     break
                 case following.DUE:
+                    self._now = float(rows[2][done]) if len(rows[2]) else self._now
                     self._make_tables()
                 case following.NEW_EDGE:
                     self._add_edge(rows, done)
@@ -122,11 +125,11 @@ class Forecaster:
     def _follow(self, first: int, rows: tuple[Any, ...], found: tuple[Any, ...]) -> int:
         chain = self._state_of, self._following, self._context, self._configuration
         counts = self._counts, self._matched, self._lane_counts, self._lane_matched
-        tables = self._chance, self._ages
-        settings, timed = self.watch.settings, self.watch.horizon.duration is not None
+        chances = self._chance, self._ages
+        settings, timed = self.watch.settings, self.watch.horizon.events is None
         return int(
             follow(
-                first, len(rows[0]), rows, self._processes, self._known, chain, counts, self._lasting, tables,
+                first, len(rows[0]), rows, self._processes, self._known, chain, counts, self._lasting, chances,
                 self._weights, self._counters, self.watch.above, settings.online, timed, found,
             )  # fmt: skip
         )
@@ -270,10 +273,25 @@ class Forecaster:
 
     @property
     def _sojourns(self) -> Sojourns:
+        """Those that have ended, and those that still go on, which are known to have lasted so long."""
         edges = np.array(list(self._edges), np.int64).reshape(-1, 2)
-        count = len(edges)
+        ended = [part[: len(edges)] for part in self._lasting[1:]]
+        place, entered = self._processes[0], self._processes[2]
+        going_on = np.flatnonzero(place >= 0) if self.watch.horizon.events is None else np.zeros(0, np.int64)
+        lasted = np.maximum(self._now - entered[going_on], 0.0)
+        at = self._configuration[place[going_on]]
+        states = np.unique(at)
+        number = np.searchsorted(states, at)
+        still = np.bincount(number * BINS + bin_of(lasted), minlength=len(states) * BINS).reshape(-1, BINS)
+        most = np.zeros(len(states))
+        np.maximum.at(most, number, lasted)
+        total = np.bincount(number, lasted, len(states))
+        parts = zip(ended, (still.astype(np.float64), total, np.zeros(len(states)), most), strict=True)
         return Sojourns(
-            np.array(self._masks, np.uint64), edges[:, 0], edges[:, 1], *(part[:count] for part in self._lasting[1:])
+            np.array(self._masks, np.uint64),
+            np.concatenate([edges[:, 0], states]),
+            np.concatenate([edges[:, 1], np.full(len(states), STILL)]),
+            *(np.concatenate(both) for both in parts),
         )
 
     def _make_tables(self) -> None:
@@ -290,7 +308,7 @@ class Forecaster:
         lanes = Lanes((), np.zeros(0, np.int64), self._lane_counts[:, :size, :size], self._lane_matched[:, :size])
         own = self._own_lanes()
         lanes = replace(lanes, counts=lanes.counts[own], matched=lanes.matched[own])
-        found, self._ages = horizon.tables(self.statistics, lanes, settings, self._configuration[:size])
+        found, self._ages = tables(horizon, self.statistics, lanes, settings, self._configuration[:size])
         found = self._calibration(found)
         if self._keyed:
             found[:, self._configuration[:size] == 0] = np.nan  # of a binding without partial matches nobody speaks
@@ -303,7 +321,7 @@ class Forecaster:
 
     def _own_lanes(self) -> Ints:
         """The lanes that have seen enough to have tables of their own. One alone is what all have seen."""
-        if self.watch.horizon.duration is not None or len(self._processes[0]) < 2:
+        if self.watch.horizon.events is None or len(self._processes[0]) < 2:
             return np.zeros(0, np.int64)
         seen = self._lane_counts.sum(axis=(1, 2)) + self._lane_matched.sum(axis=1)
         return np.flatnonzero(seen >= self.watch.settings.enough)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from foretell.errors import InputError, LanguageError
 from foretell.events.types import Type
 from foretell.forecast.forecaster import Forecaster, Watch
-from foretell.forecast.horizon import Horizon
+from foretell.forecast.outcomes import Horizon
 from foretell.forecast.symbols import Symbols
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
@@ -90,7 +90,9 @@ def horizon_of(checked: CheckedSubscription) -> Horizon:
     assert forecast is not None
     if checked.horizon is None:
         return Horizon(events=forecast.events)
-    return Horizon(duration=checked.horizon / 1e6 if checked.time is Type.TIMESTAMP else float(checked.horizon))
+    if checked.time is Type.TIMESTAMP:
+        return Horizon(time=checked.horizon / 1e6, unit="s")
+    return Horizon(time=float(checked.horizon))
 
 
 # ── training ──

@@ -1,0 +1,115 @@
+"""The forecasts of P-ToPSS, Figs. 10 and 11: trained on one stream, judged on a later one.
+
+The sizes are smaller than in the matching experiments: each event is a point of each subscription, and with the paper's
+thousand subscriptions a stream of 2.3 million events would be 2.3 billion points. The paper does not say how far ahead
+it looked; here 2 to 40 events, where a sequence has 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from foretell.app.growth_curves import Point
+from foretell.events.planted import composites, planted
+from foretell.events.temperatures import CLASSES, HEAT, temperatures
+from foretell.forecast.judged import Judged
+from foretell.forecast.judging import Predictions
+from foretell.forecast.report import Report
+
+THRESHOLDS = tuple(round(0.1 * k, 1) for k in range(1, 10))
+AHEAD = (2, 5, 10, 40)
+DAYS_AHEAD = (1, 2, 3, 5)
+
+
+class Backtest(Protocol):
+    """Trains on a stream's history and judges on what came later.
+
+    With an `order` the last so many symbols are the context of a forecast; `features` are conditions on an event that
+    make symbols besides those of the subscription.
+    """
+
+    def __call__(
+        self,
+        statements: str,
+        train: Mapping[str, pa.Table],
+        test: Mapping[str, pa.Table],
+        horizons: Sequence[int],
+        thresholds: Sequence[float],
+        *,
+        order: int = 0,
+        features: Sequence[str] = (),
+    ) -> Report: ...
+
+
+def synthetic(quick: bool, backtest: Backtest | None) -> Iterator[Point]:
+    """Fig. 10: (a) more partial matches than in training, (b) the same law, (c) trained on gaussian_pub instead."""
+    if backtest is None:
+        yield _missing("fig10")
+        return
+    some = composites(5 if quick else 50, seed=10)
+    ahead = AHEAD[1:2] if quick else AHEAD
+    each = 5 if quick else 20
+    same = {"events": planted(some, partial=each, full=each, seed=11).events}
+    shorter = {"events": planted(some, partial=each, full=each, gaussian=True, seed=11).events}
+    for more in (1, 2, 4):
+        later = {"events": planted(some, partial=more * each, full=each, seed=12).events}
+        report = backtest(some.text(), same, later, ahead, THRESHOLDS)
+        yield from _curves("fig10a", report, f", full to partial 1:{more}", ("precision",))
+        if more == 1:
+            yield from _curves("fig10b", report, "", ("precision",))
+            report = backtest(some.text(), shorter, later, ahead, THRESHOLDS)
+            yield from _curves("fig10c", report, "", ("precision",))
+
+
+def heat_waves(quick: bool, backtest: Backtest | None) -> Iterator[Point]:
+    """Fig. 11: the model of the subscription alone, and the full one that knows the last five days in four classes."""
+    if backtest is None:
+        yield _missing("fig11")
+        return
+    cities, years = (20, 4) if quick else (324, 10)
+    split = int((years - 2) * 365.25)
+    days = int(years * 365.25)
+    train = {"days": temperatures(cities, split, seed=5)}
+    test = {"days": temperatures(cities, days - split, first=split, seed=5)}
+    statements = HEAT.format(forecast="")
+    horizons = DAYS_AHEAD[2:3] if quick else DAYS_AHEAD
+    for model, order in (("generated", 0), ("full", 5)):
+        report = backtest(statements, train, test, horizons, THRESHOLDS, order=order, features=CLASSES if order else ())
+        yield from _curves(f"fig11-{model}", report, "", ("precision", "true_positives", "false_positives"))
+        for one in report.judged:
+            yield _at("fig11-auc", f"{model} model", one.horizon.amount, one.overall.auc)
+            yield _at("fig11-error", f"{model} model", one.horizon.amount, one.overall.reliability.error)
+
+
+def pooled(every: Iterable[Judged]) -> Predictions:
+    """The predictions of several subscriptions for one horizon and the same thresholds, counted together."""
+    several = [one.overall.predictions for one in every]
+    names = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+    return Predictions(
+        several[0].thresholds, *(np.sum([getattr(one, name) for one in several], axis=0) for name in names)
+    )
+
+
+def _curves(figure: str, report: Report, note: str, columns: Sequence[str]) -> Iterator[Point]:
+    by_horizon: dict[str, list[Judged]] = {}
+    for one in report.judged:
+        by_horizon.setdefault(str(one.horizon), []).append(one)
+    for horizon, every in by_horizon.items():
+        found = pooled(every)
+        for column in columns:
+            for threshold, value in zip(found.thresholds.tolist(), getattr(found, column).tolist(), strict=True):
+                if not np.isnan(value):  # nothing was predicted
+                    name = figure if column == "precision" else f"{figure}-{column.partition('_')[0]}"
+                    yield _at(name, f"{horizon} ahead{note}", threshold, value)
+
+
+def _at(figure: str, curve: str, x: float, y: float) -> Point:
+    return Point("forecast", f"{figure}: {curve}, {x:g}", 0, 0.0, 0.0, figure=figure, curve=curve, x=x, y=y, unit="")
+
+
+def _missing(figure: str) -> Point:
+    return Point("forecast", figure, 0, 0.0, 0.0, note="left out: there is no backtest yet", figure=figure, curve="")

@@ -1,0 +1,52 @@
+"""The graph of all subscriptions is what the planner's sharing gives without its limit, and moves as states do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from foretell import parse
+from foretell.app.merged_states import merged, transitions
+from foretell.events.planted import Composites, composites, planted
+from foretell.language.checked import CheckedSubscription
+from foretell.plan.explain import Codes
+from foretell.plan.sharing import Shared
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize(("length", "pool"), [(3, 3), (4, 2), (6, 4)])
+def test_states_are_those_of_the_planner(gaussian: bool, length: int, pool: int) -> None:
+    some = composites(40, length=length, pool=pool, waits=2, gaussian=gaussian, seed=length)
+    # Two that are equal would have one end here and two in the planner, which must tell whose match it is.
+    _, unique = np.unique(np.hstack([some.kinds, some.later]), axis=0, return_index=True)
+    some = Composites(some.kinds[unique], some.later[unique], pool)
+    statements = [s for s in parse(some.text()).checked().statements if isinstance(s, CheckedSubscription)]
+    machine = Shared(Codes(), False, statements[0].time)
+    for statement in statements:
+        machine.add(statement)
+    found = merged(some)
+    assert found.alone == len(unique) * length
+    assert (found.states, found.serving) == (len(machine.states), machine.shared_by_several())
+
+
+def test_equal_subscriptions_are_one() -> None:
+    twice = Composites(np.array([[0, 1], [0, 1]]), np.zeros((2, 1), bool), 2)
+    assert (merged(twice).states, merged(twice).serving) == (2, 2)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_transitions_by_sets_of_states(gaussian: bool) -> None:
+    some = composites(15, length=4, pool=3, waits=1, gaussian=gaussian, seed=2)
+    kinds = planted(some, partial=3, full=3, irrelevant=5, seed=3).events["kind"].to_numpy()
+    machine = merged(some)
+    active: set[int] = set()
+    taken = 0
+    for kind in kinds:
+        entered = {
+            edge + 1
+            for edge in range(machine.states)
+            if machine.kind[edge] == kind and machine.source[edge] in active | {0}
+        }
+        taken += len(entered)
+        active = entered | {state for state in active if machine.waits[state]}
+    assert transitions(machine, kinds) == taken > 0

@@ -1,0 +1,43 @@
+"""The page of a report: every curve of every subscription, and nothing that a browser would have to fetch."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from foretell.charts.forecasts import forecast_page, pictures
+from foretell.charts.page import svg
+from foretell.forecast.report import Report
+from tests.forecast.simulated import heat
+
+
+def test_pictures_of_each_subscription() -> None:
+    other = [replace(one, subscription='odd "name" </script>') for one in heat(days=300)]
+    report = Report.of([*heat(days=300), *other], ["very <old>"])
+    drawn = pictures(report)
+    parts = ("reliability", "precision", "recall", "true", "false", "notified", "foreseen")
+    assert [p.slug for p in drawn] == [f"s{number}-{part}" for number in range(2) for part in parts]
+    for word in ("heat: precision", "within 1 event", "within 6 events", "threshold", "0.8"):
+        assert word in svg(drawn[1])
+    text = forecast_page(report)
+    assert not re.search(r"<script[^>]*\bsrc=|<link\b|@import", text)
+    assert "very &lt;old&gt;" in text
+    assert "How good the probabilities are" in text
+    assert text.count("</script>") == 2
+
+
+def test_what_was_never_forecast_is_not_drawn() -> None:
+    silent = heat(days=50, horizons=(3,), distort=lambda p: np.full(len(p), np.nan))
+    assert pictures(Report.of(silent)) == []
+    assert "nothing was forecast" in forecast_page(Report.of(silent))
+
+
+def test_a_page_has_curves_of_some_subscriptions_and_says_so() -> None:
+    (one,) = heat(days=100, horizons=(3,))
+    rare = replace(one.overall, came=0)
+    several = [replace(one, subscription=f"n{k}", overall=rare if k < 5 else one.overall) for k in range(25)]
+    shown = {p.title.split(":")[0] for p in pictures(Report.of(several))}
+    assert shown == {f"n{k}" for k in range(5, 25)}
+    assert "there are 5 more" in forecast_page(Report.of(several))

@@ -1,0 +1,138 @@
+"""A report of forecasts that are right, and of some that are not."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from foretell.forecast.doubts import Seen, doubts_of_age, doubts_of_drift, drift
+from foretell.forecast.judged import Forecasts, judged
+from foretell.forecast.judging import auc
+from foretell.forecast.outcomes import Horizon, waits
+from foretell.forecast.report import Report
+from tests.forecast.simulated import heat, within
+
+
+def test_true_probabilities_are_calibrated() -> None:
+    report = Report.of(heat())
+    assert report.warnings == ()
+    for one in report.judged:
+        assert one.overall.reliability.error < 0.02
+        assert one.overall.brier.skill > 0
+        assert one.overall.auc > 0.6
+        assert one.overall.censored == 8 * one.horizon.amount
+        assert [key for key, _ in one.keys] == [f'{{"city": "C{lane}"}}' for lane in range(8)]
+        assert sum(figures.points for _, figures in one.keys) == one.overall.points
+
+
+def test_precision_of_true_probabilities_is_what_they_say() -> None:
+    (one,) = heat(horizons=(1,), days=5000)
+    # Only the states with two hot days or more have a forecast, of 0.6, for one day.
+    place = one.overall.predictions.thresholds.tolist().index(0.5)
+    assert one.overall.predictions.precision[place] == pytest.approx(0.6, abs=0.02)
+    assert one.overall.predictions.recall[place] == 1
+
+
+def test_bad_calibration_is_said() -> None:
+    report = Report.of(heat(horizons=(3,), distort=lambda p: p / 2))
+    assert report.warnings[0].startswith("'heat' within 3 events: badly calibrated: expected calibration error 0.")
+    worse = Report.of(heat(horizons=(3,), distort=lambda p: 1 - p))
+    assert any("worse than always forecasting the base rate" in w for w in worse.warnings)
+
+
+def test_too_little_is_said() -> None:
+    (warning,) = Report.of(heat(days=20, lanes=1, hot=0.3, horizons=(3,))).warnings
+    assert "points came true: the figures are rough" in warning
+    (warning,) = Report.of(heat(days=3, lanes=1, horizons=(5,))).warnings
+    assert warning == "'heat' within 5 events: nothing to judge: 3 points are censored, at 0 nothing was forecast"
+
+
+def test_silence_is_counted_not_judged() -> None:
+    def unsure(chances: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(len(chances)) == 0, np.nan, chances)
+
+    (one,) = heat(horizons=(3,), distort=unsure)
+    assert one.overall.silent > 0
+    assert one.overall.points + one.overall.censored + one.overall.silent == 8 * 2000
+
+
+def test_text_and_plain_values() -> None:
+    report = Report.of(heat(horizons=(1, 3)), ["old"])
+    text = report.text()
+    for word in ("heat", "1 event", "3 events", "calibration error", "warning: old", '{"city": "C3"}', "0.7"):
+        assert word in text
+    assert max(map(len, text.splitlines())) <= 120
+    found = json.loads(json.dumps(report.as_dict(), allow_nan=False))
+    one = found["judged"][1]
+    assert one["horizon"] == {"events": 3, "time": None, "text": "3 events"}
+    assert one["at"]["threshold"] == 0.7
+    assert 0.5 < one["auc"] < 1
+    assert len(one["predictions"]["precision"]) == len(one["predictions"]["thresholds"]) == 19
+    assert found["warnings"] == ["old"]
+
+
+# ── stale models ──
+
+
+def test_an_old_model() -> None:
+    trained = Seen(1000, 50, 0, 1000)
+    assert list(doubts_of_age("s", trained, Seen(1000, 52, 1001, 2000))) == []
+    (doubt,) = doubts_of_age("s", trained, Seen(1000, 52, 4000, 5000))
+    assert doubt == "'s': stale model: the data begin 3.0 times its training's length after its end"
+    (doubt,) = doubts_of_age("s", Seen(10_000, 500, 0, 1000), Seen(10_000, 2000, 1001, 2000))
+    assert doubt == "'s': stale model: matches came in 5.00% of events in training, now in 20.00%"
+
+
+def test_no_doubt_without_cause() -> None:
+    """Data of one law raise none, in a hundred tries."""
+    random = np.random.default_rng(2)
+    law = np.array([[0.9, 0.08, 0.02], [0.5, 0.2, 0.3], [0.3, 0.3, 0.4]])
+    for _ in range(100):
+        counts = [np.array([random.multinomial(n, row) for n, row in zip((900, 90, 10), law)], float) for _ in range(2)]
+        assert list(doubts_of_drift("s", *counts)) == []
+        seen = [Seen(1000, random.binomial(1000, 0.05), k, k + 1) for k in range(2)]
+        assert list(doubts_of_age("s", *seen)) == []
+
+
+def test_drift() -> None:
+    random = np.random.default_rng(3)
+    before = random.multinomial(5000, [0.7, 0.2, 0.1])[None].astype(float)
+    after = random.multinomial(5000, [0.5, 0.4, 0.1])[None].astype(float)
+    assert drift(before, after)[0] == pytest.approx(0.2, abs=0.02)
+    (doubt,) = doubts_of_drift("s", before, after)
+    assert doubt.startswith("'s': stale model: ")
+    again = random.multinomial(5000, [0.7, 0.2, 0.1], 200).astype(float)
+    found = np.array([drift(again[k][None], again[k + 1][None]) for k in range(198)])
+    assert found[:, 0].mean() == pytest.approx(found[:, 1].mean(), rel=0.1)  # chance is what it says
+    assert drift(np.zeros((1, 2)), np.ones((1, 2))) == (0.0, 0.0)
+
+
+def test_the_simulated_chain_is_right() -> None:
+    assert within(0.5, 1, 3)[0] == pytest.approx(1 - 0.5**3)
+    assert within(0.5, 2, 2)[0] == pytest.approx(0.25)
+
+
+def test_the_keys_with_most_points_are_judged_by_themselves() -> None:
+    """A lane of several processes is one key; the figures are those of its rows alone."""
+    random = np.random.default_rng(4)
+    process = random.integers(0, 300, 5000)
+    ordinal = np.zeros(5000, int)
+    for one in range(300):
+        ordinal[process == one] = np.arange((process == one).sum())
+    matched = random.random(5000) < 0.2
+    outcome = waits(process, ordinal, ordinal.astype(float), matched)
+    said = random.random(5000)
+    keys = [f"k{one // 2}" for one in range(300)]
+    horizon = Horizon(events=2)
+    found = judged("s", horizon, Forecasts(process, matched, outcome, said), keys=keys)
+    assert (len(found.keys), found.more_keys) == (100, 50)
+    rows = [figures.points + figures.censored for _, figures in found.keys]
+    assert rows == sorted(rows, reverse=True)
+    used = outcome.known(horizon)
+    for key, figures_of_key in found.keys[:5]:
+        mine = used & np.isin(process, [one for one in range(300) if keys[one] == key])
+        assert figures_of_key.points == mine.sum()
+        assert figures_of_key.auc == pytest.approx(auc(said[mine], outcome.happened(horizon)[mine]))
+    assert "… 140 more" in Report.of([found]).text()
