@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,8 @@ class Watched:
     def _told(self, found: Found, probability: NDArray[np.float64]) -> Told:
         member = self.member
         assert isinstance(member, Subscription)
-        matches = Matches(member.program, member.feed.history, member.strings, found, member.parameters)
+        program = replace(member.program, last=None)  # what every match ends with, these have not bound
+        matches = Matches(program, member.feed.history, member.strings, found, member.parameters)
         returned = {v: matches.worth(tree.Variable(v)) for v in member.checked.variables}
         times = matches.history.times(found.position)
         places = matches.history.order(found.position)
