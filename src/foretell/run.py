@@ -66,7 +66,7 @@ def run(
         _check_names(program, sources, times)
         declarations = {name: declaration_of(program, name, times) for name in program.sources}
         return _run_spark(program, sources, declarations, given, until, strict)
-    loaded = _load(program, sources, times, strict)
+    loaded = loaded_inputs(program, sources, times, strict)
     columns = {name: table.types for name, table in given.items()}
     schemas = {name: known_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, columns)
@@ -135,7 +135,7 @@ def _is_compiled(checked: Checked) -> bool:
     return all(isinstance(s, CheckedSubscription) and s.tree.losing is None for s in checked.statements)
 
 
-def _load(
+def loaded_inputs(
     program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
 ) -> dict[str, Loaded]:
     _check_names(program, inputs, time)

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from foretell.events.types import Type
 from foretell.forecast import following
-from foretell.forecast.calibration import Calibration
 from foretell.forecast.following import COUNTERS, EVENTS, FOUND, NEXT, WHY, follow, place_of
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.symbols import Symbols
 from foretell.forecast.tables import tables
+from foretell.learn.calibration import AS_IT_IS
 from foretell.learn.histogram import BINS, bin_of
 from foretell.learn.lanes import Lanes, room
 from foretell.learn.model import Learned
@@ -57,7 +57,7 @@ class Forecaster:
         self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
         self._contexts = (learned.contexts if learned is not None else None) if symbols is not None else None
         self._symbols = symbols if self._contexts is not None else None
-        self._calibration = Calibration(learned.calibration if learned is not None else ())
+        self._calibration = AS_IT_IS if learned is None else learned.calibration
         self.chances: list[Floats] = []
         self._processes = _new_processes(0)
         self._keyed = False

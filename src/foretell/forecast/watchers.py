@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.errors import InputError, LanguageError
-from foretell.events.types import Type
+from foretell.events.types import Scalar, Type
 from foretell.forecast.forecaster import Forecaster, Watch
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.symbols import Symbols
@@ -37,22 +37,20 @@ class Forecasts:
 
     learned: Mapping[str, Learned] = field(default_factory=dict)
     settings: Learning | None = None
-    every: bool = False
-    made: dict[str, list[Forecaster]] = field(default_factory=dict)
 
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
-        forecast = checked.tree.forecast
-        if forecast is None:
-            return None
-        learned = self._learned(checked)
-        settings = self._settings(checked)
+        return None if checked.tree.forecast is None else self.forecaster(checked, horizon_of(checked))
+
+    def forecaster(self, checked: CheckedSubscription, horizon: Horizon, *, every: bool = False) -> Forecaster:
+        forecast, learned, settings = checked.tree.forecast, self._learned(checked), self._settings(checked)
         symbols = None
         if learned is not None and len(learned.contexts) > 1:
             symbols = Symbols(conditions_of(checked, settings.features), list(learned.settings["symbols"]))
-        watch = Watch(horizon_of(checked), forecast.above, settings, self.every)
-        forecaster = Forecaster(watch, checked.time, learned, symbols)
-        self.made.setdefault(checked.name, []).append(forecaster)
-        return forecaster
+        above = 2.0 if forecast is None else forecast.above
+        return Forecaster(Watch(horizon, above, settings, every), checked.time, learned, symbols)
+
+    def recorder(self, checked: CheckedSubscription) -> Recorder:
+        return Recorder(Symbols(conditions_of(checked, self._settings(checked).features)), checked.time)
 
     def attributes(self, checked: CheckedSubscription) -> set[str]:
         return _attributes(checked, self._settings(checked).features)
@@ -102,48 +100,77 @@ class Recorder:
     """Keeps what is seen, for learning: a trace, and of each event the conditions that hold, as bits."""
 
     def __init__(self, symbols: Symbols, time: Type) -> None:
-        self._symbols = symbols
+        self.symbols = symbols
         self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
         self._parts: list[tuple[NDArray[Any], ...]] = []
-        self._keys: dict[int, str] = {}
-        self._brought: set[int] = set()
+        self._lane = np.zeros(0, np.int64)  # of each process
+        self._last = np.zeros(0, np.int64)  # of each lane the number of its last event
+        self._brought = np.zeros(0, np.bool_)
+        self._keys: Sequence[Mapping[str, Scalar]] = ()
         self._by_value = False
-        self._lane_seen: dict[int, tuple[int, float]] = {}
         self._events = 0
 
     def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
-        self._by_value = seen.by_value
+        self._by_value, self._keys = seen.by_value, seen.keys
+        self._lane = _long_enough(self._lane, seen.process)
+        self._brought = _long_enough(self._brought, seen.process)
+        self._last = _long_enough(self._last, seen.lane)
+        self._lane[seen.process] = seen.lane
+        np.maximum.at(self._last, seen.lane, seen.ordinal)
         matched = seen.matched.copy()
-        for process in [p for p in self._brought if (seen.process == p).any()]:
-            matched[np.flatnonzero(seen.process == process)[0]] = True
-            self._brought.discard(process)
-        self._brought.update(seen.completed.tolist())
-        code = self._symbols.coded(seen.events, seen.strings)
+        waiting = np.flatnonzero(self._brought[seen.process])
+        if len(waiting):  # what time brought after the last event counts with the next
+            _, first = np.unique(seen.process[waiting], return_index=True)
+            matched[waiting[first]] = True
+            self._brought[seen.process] = False
+        self._brought[seen.completed] = True
         number = np.arange(self._events, self._events + len(matched))
         self._events += len(matched)
-        time = seen.time * self._unit
-        self._parts.append((seen.process, seen.ordinal, time, seen.configuration, matched, code, number))
-        if not seen.by_value:
-            for process in np.unique(seen.process).tolist():
-                if process not in self._keys:
-                    self._keys[process] = json.dumps(dict(seen.keys[process]), sort_keys=True)
+        code = self.symbols.coded(seen.events, seen.strings)
+        self._parts.append(
+            (seen.process, seen.ordinal, seen.time * self._unit, seen.configuration, matched, code, number)
+        )
         return np.zeros(0, np.int64), np.zeros(0)
 
     def trace(self) -> tuple[Trace, Ints]:
         """All of it; and the bits of each event."""
-        empty = (np.zeros(0, np.int64),) * 2 + (np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_))
-        parts = [*self._parts, (*empty, np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        process, ordinal, time, state, matched, code, number = (np.concatenate(c) for c in zip(*parts, strict=True))
-        count = int(process.max(initial=-1)) + 1
-        keys = () if self._by_value else tuple(self._keys.get(p, "null") for p in range(count))
-        starts = not self._by_value
-        return Trace(process, ordinal, time, state, matched, number=number, keys=keys, starts=starts), code
+        columns = [np.concatenate(some) for some in zip(_NOTHING_SEEN, *self._parts, strict=True)]
+        process, ordinal, time, state, matched, code, number = columns
+        named = [json.dumps(dict(key), sort_keys=True) for key in self._keys[: len(self._last)]]
+        keys = tuple(named[lane] for lane in self._lane.tolist())
+        latest = np.full(len(self._lane), time.max(initial=0.0))
+        trace = Trace(
+            process,
+            ordinal,
+            time,
+            state,
+            matched,
+            number=number,
+            keys=keys,
+            starts=not self._by_value,
+            seen_ordinal=self.lane_ends,
+            seen_time=latest,
+        )
+        return trace, code
+
+    @property
+    def lane_ends(self) -> Ints:
+        """Of each process the number of its lane's last event."""
+        return self._last[self._lane]
 
     def state(self) -> Mapping[str, Any]:
         raise NotImplementedError  # a training is not interrupted
 
     def restore(self, state: Mapping[str, Any]) -> None:
         raise NotImplementedError
+
+
+_NOTHING_SEEN = tuple(np.zeros(0, kind) for kind in ("i8", "i8", "f8", "u8", "?", "i8", "i8"))
+
+
+def _long_enough(column: NDArray[Any], numbers: Ints) -> NDArray[Any]:
+    count = int(numbers.max(initial=-1)) + 1
+    return np.pad(column, (0, max(0, count - len(column))))
 
 
 @dataclass
@@ -195,7 +222,5 @@ def _feature(text: str, checked: CheckedSubscription) -> tree.Expression:
 
 
 def _attributes(checked: CheckedSubscription, features: Sequence[str]) -> set[str]:
-    if checked.tree.forecast is None:
-        return set()
     conditions = [c for some in conditions_of(checked, features) for c in some]
     return {str(n.name) for c in conditions for n in c.walk() if isinstance(n, tree.Attribute)}

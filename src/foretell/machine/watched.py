@@ -36,6 +36,7 @@ class Watched:
         matched, completed = _completions(piece, partial.process, told)
         seen = Seen(
             partial.process,
+            piece.lane,
             piece.number,
             piece.events.time.values,
             partial.configuration,

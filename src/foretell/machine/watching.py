@@ -31,11 +31,12 @@ BITS = 64
 
 @dataclass(frozen=True)
 class Seen:
-    """A batch as a watcher sees it, event by event: whose it is, its number in its lane, when it ended, the
+    """A batch as a watcher sees it, event by event: whose it is, its lane and its number there, when it ended, the
     configuration after it, and whether it completed a match. `completed` are processes that time brought a match to
     after their last event here. Processes are lanes, with these keys, unless they are told apart by a value too."""
 
     process: Ints
+    lane: Ints
     ordinal: Ints
     time: NDArray[Any]
     configuration: NDArray[np.uint64]
