@@ -22,8 +22,9 @@ from foretell.machine.subscription import Subscription
 from foretell.machine.template import Move, Rows
 from foretell.machine.told import Told
 from foretell.machine.watched import Watched
-from foretell.machine.watching import Sight, Watcher
+from foretell.machine.watching import Sight, Watcher, looks_up, process_key
 from foretell.plan.arrivals import lower
+from foretell.plan.program import NONE
 from foretell.plan.registers import Lagged
 from foretell.plan.sharing import Shared
 from foretell.plan.strategy import Kind
@@ -69,6 +70,10 @@ class Group:
             number, program = 0, plan.program
         else:
             number, program = self.shared.add(checked, types, selected=selection is not None)
+            if self.watcher is not None and looks_up(self.shared.machine()) and process_key(self.shared.machine()) == NONE:
+                # Who watches must see all that stands in a lane.
+                self.shared = Shared(self.strings.code, checked.simultaneous, checked.time, keyed=False)
+                number, program = self.shared.add(checked, types, selected=selection is not None)
         since = self.feed.positions
         self.members[number] = Subscription(
             program, self.strings, self.feed, row_id, self.parameters, self.rows, since=since
@@ -95,7 +100,10 @@ class Group:
             self.stage.adopt(machine)
         else:
             selection = None if self.rows is None else self.rows.selection
-            sight = None if self.watcher is None else Sight.of(machine)
+            sight = None
+            if self.watcher is not None:
+                (member,) = self.members.values()
+                sight = Sight.of(machine, member.program)
             self.stage = Stage(machine, self.strings, self.parameters, selection, ledger=self.feed.ledger, sight=sight)
         self.settled = True
 

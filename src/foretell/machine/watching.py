@@ -8,7 +8,7 @@ lane and a value, where all that partial matches wait for has to have the value 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,8 +19,23 @@ from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Strings
 from foretell.filter.predicates import Events
 from foretell.language.checked import CheckedSubscription
-from foretell.machine.binding import BEGAN, FOLLOWING, KEY, NONE, OVER, STATE, Array, S, U, emit
-from foretell.plan.program import Machine
+from foretell.machine.binding import (
+    BEGAN,
+    FOLLOWING,
+    KEY,
+    KEY_SLOT,
+    NONE,
+    OVER,
+    SET,
+    STATE,
+    UPDATES,
+    UPDATES_STOP,
+    Array,
+    S,
+    U,
+    emit,
+)
+from foretell.plan.program import Machine, Program
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -93,9 +108,16 @@ class Sight:
     amounts: NDArray[Any]
 
     @classmethod
-    def of(cls, machine: Machine) -> Sight:
-        none = cls.none(np.float64 if machine.time is Type.FLOAT else np.int64)
-        return replace(none, bits=bits_of(machine), key=process_key(machine))
+    def of(cls, machine: Machine, program: Program) -> Sight:
+        """Of a subscription that has its machine to itself."""
+        where = [(state, BEGAN if slot is None else slot) for state, slot, _ in program.deadlines]
+        amounts = np.array([amount for _, _, amount in program.deadlines])
+        return cls(
+            bits_of(machine),
+            process_key(machine),
+            np.array(where, np.uint64).reshape(-1, 2),
+            amounts.astype(np.float64 if machine.time is Type.FLOAT else np.int64),
+        )
 
     @classmethod
     def none(cls, time: Any) -> Sight:
@@ -134,10 +156,24 @@ def _steps_left(machine: Machine) -> list[int]:
     return left
 
 
+def looks_up(machine: Machine) -> bool:
+    """Whether instances of some state are found by a value."""
+    return bool((machine.tables.states[:, KEY] != NONE).any())
+
+
 def process_key(machine: Machine) -> int:
-    """The column that tells processes apart: that by which instances of all states are found; NONE for lanes."""
-    keys = {int(machine.tables.states[s, 5]) for s in range(machine.states) if machine.owners[s] < 0}
-    return keys.pop() if len(keys) == 1 else int(NONE)
+    """The column that tells processes apart: that by which the instances of all states are found, and whose value for
+    its first event an instance has kept. NONE where there is no such column; then processes are lanes."""
+    states, edges, updates = machine.tables.states, machine.tables.edges, machine.tables.updates
+    keys = {(int(s[KEY]), int(s[KEY_SLOT])) for s, owner in zip(states, machine.owners, strict=True) if owner < 0}
+    if len(keys) != 1:
+        return int(NONE)
+    column, slot = keys.pop()
+    for edge in machine.tables.starts:
+        kept = updates[int(edges[edge, UPDATES]) : int(edges[edge, UPDATES_STOP])]
+        if not ((kept[:, 0] == SET) & (kept[:, 1] == slot) & (kept[:, 2] == column)).any():
+            return int(NONE)
+    return column
 
 
 # fmt: off

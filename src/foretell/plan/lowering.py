@@ -20,6 +20,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.plan import automaton as machine
 from foretell.plan.bytecode import Code, Op, Operand, compile_expression, link
 from foretell.plan.conditions import bound_by, has_parameter, is_of_another, is_relative, is_static
+from foretell.plan.deadlines import deadlines
 from foretell.plan.distances import distances, is_strict, lagged
 from foretell.plan.program import Program
 from foretell.plan.registers import (
@@ -184,19 +185,27 @@ def lower(
     parameters: Mapping[str, Type] | None = None,
     *,
     selected: bool = False,
+    keyed: bool = True,
 ) -> Lowered:
     """A subscription in numbers; `parameters` are the columns of its FOR EACH table.
 
     With `selected` the conditions on parameters are answered beforehand, for all rows at once: see plan.selection.
+    Without `keyed` instances are never looked up by value.
     """
-    return _Lowering(subscription, numbers, dict(parameters or {}), selected=selected).lowered()
+    return _Lowering(subscription, numbers, dict(parameters or {}), selected=selected, keyed=keyed).lowered()
 
 
 class _Lowering:
     def __init__(
-        self, subscription: CheckedSubscription, numbers: Numbers, parameters: dict[str, Type], *, selected: bool
+        self,
+        subscription: CheckedSubscription,
+        numbers: Numbers,
+        parameters: dict[str, Type],
+        *,
+        selected: bool,
+        keyed: bool,
     ) -> None:
-        self.selected = selected
+        self.selected, self.keyed = selected, keyed
         self.subscription = subscription
         self.numbers = numbers
         self.automaton = machine.build(subscription)
@@ -225,8 +234,18 @@ class _Lowering:
         numbered = {register: i for i, register in enumerate(finals)}
         remembers = any(not leaf.counted_here for leaf in self.counted_late)
         deferred = tuple(self.deferred)
+        slots = self.registers.registers
+        limits = deadlines(self.subscription, self.automaton, self.registers)
         program = Program(
-            self.subscription, self.automaton, numbered, tuple(self.leading), deferred, remembers, self.first, self.last
+            self.subscription,
+            self.automaton,
+            numbered,
+            tuple(self.leading),
+            deferred,
+            remembers,
+            self.first,
+            self.last,
+            tuple((d.state, None if d.register is None else slots[d.register], d.amount) for d in limits),
         )
         return Lowered(program, states, edges, finals, self.registers.registers)
 
@@ -282,7 +301,8 @@ class _Lowering:
             return Waiting((), final=True)
         threads_ = tuple(self._thread(name, link_, state, view) for name, link_, view in self._links(state))
         ticks = tuple(self._ticking(state))
-        return Waiting(threads_, ticks, self._key(number, state, ticks), waits=isinstance(term, Done))
+        key = self._key(number, state, ticks) if self.keyed else None
+        return Waiting(threads_, ticks, key, waits=isinstance(term, Done))
 
     def _thread(self, name: str, link_: Link, state: machine.State, view: Viewpoint) -> Thread:
         """Each link must let an event pass, unless the event is bound under it."""

@@ -27,6 +27,7 @@ class Shared:
     code_of: Callable[[str], int]
     simultaneous: bool
     time: Type
+    keyed: bool = True
     numbers: Numbers = field(init=False)
     states: list[SharedState] = field(default_factory=list)
     edges: list[SharedEdge] = field(default_factory=list)
@@ -53,7 +54,7 @@ class Shared:
     ) -> tuple[int, Program]:
         """A subscription more: its number in the machine, and what is asked of its matches."""
         numbers = self.numbers.copied()
-        lowered = lower(subscription, numbers, parameters, selected=selected)
+        lowered = lower(subscription, numbers, parameters, selected=selected, keyed=self.keyed)
         self.numbers = numbers
         number, self._next = self._next, self._next + 1
         pairs = self._equivalent(lowered) if self.members and is_shareable(lowered) else {}
