@@ -14,6 +14,7 @@ from foretell.run import run
 
 if TYPE_CHECKING:
     from foretell.engine import Engine
+    from foretell.forecasting import backtest, recalibrate, train
     from foretell.machine.limits import Limits
 
 __all__ = [
@@ -27,10 +28,13 @@ __all__ = [
     "Notification",
     "Notifications",
     "Subscriptions",
+    "backtest",
     "build",
     "load",
     "parse",
+    "recalibrate",
     "run",
+    "train",
 ]
 
 
@@ -44,4 +48,8 @@ def __getattr__(name: str) -> Any:
         from foretell.machine.limits import Limits
 
         return Limits
+    if name in ("train", "backtest", "recalibrate"):
+        from foretell import forecasting
+
+        return getattr(forecasting, name)
     raise AttributeError(f"module 'foretell' has no attribute '{name}'")

@@ -10,6 +10,7 @@ import typer
 
 from foretell.app import bench as benchmarks
 from foretell.app import demo as demonstration
+from foretell.app import forecasts
 from foretell.app.output import standard_output
 from foretell.app.report import report, write_bad
 from foretell.given.statements import load
@@ -59,27 +60,33 @@ def _one_of(engine: str | None) -> str | None:
     return engine
 
 
+# What several commands are given.
+File = Annotated[Path, typer.Argument(help="The statements.", show_default=False)]
+Inputs = Annotated[
+    list[str], typer.Option("--input", metavar="STREAM=PATH", help="A stream's events: .jsonl, .csv or .parquet.")
+]
+Time = Annotated[
+    list[str], typer.Option("--time", metavar="STREAM=COLUMN", help="The time column of a stream without STREAM.")
+]
+Tables = Annotated[list[str], typer.Option("--table", metavar="NAME=PATH", help="The rows of a FOR EACH table.")]
+Strict = Annotated[bool, typer.Option(help="Stop at the first malformed event.")]
+
+
 @app.command("run")
 def run_command(
-    file: Annotated[Path, typer.Argument(help="The statements.", show_default=False)],
-    inputs: Annotated[
-        list[str], typer.Option("--input", metavar="STREAM=PATH", help="A stream's events: .jsonl, .csv or .parquet.")
-    ] = [],  # noqa: B006 - typer copies it
-    time: Annotated[
-        list[str], typer.Option("--time", metavar="STREAM=COLUMN", help="The time column of a stream without STREAM.")
-    ] = [],  # noqa: B006
-    tables: Annotated[
-        list[str], typer.Option("--table", metavar="NAME=PATH", help="The rows of a FOR EACH table.")
-    ] = [],  # noqa: B006
+    file: File,
+    inputs: Inputs = [],  # noqa: B006 - typer copies it
+    time: Time = [],  # noqa: B006
+    tables: Tables = [],  # noqa: B006
     engine: Annotated[
         str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, the one that fits.")
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="What was learned: delays between steps.")] = None,
+    model: Annotated[Path | None, typer.Option(help="What was learned: for forecasts, and for lost events.")] = None,
     output: Annotated[Path | None, typer.Option(help="A .jsonl or .parquet file; standard output without.")] = None,
     until: Annotated[
         str | None, typer.Option(metavar="TIME", help="Let time go on until then, after the last event.")
     ] = None,
-    strict: Annotated[bool, typer.Option(help="Stop at the first malformed event.")] = False,
+    strict: Strict = False,
     quarantine: Annotated[Path | None, typer.Option(help="Write malformed events there, as JSON lines.")] = None,
 ) -> None:
     """Run statements over events and write the notifications."""
@@ -103,6 +110,57 @@ def run_command(
     else:
         write(found, output)
     report(found)
+
+
+@app.command("train")
+def train_command(
+    file: File,
+    output: Annotated[Path, typer.Option(help="Where the model goes, a JSON file.", show_default=False)],
+    inputs: Inputs = [],  # noqa: B006
+    time: Time = [],  # noqa: B006
+    tables: Tables = [],  # noqa: B006
+    half_life: Annotated[
+        float | None, typer.Option(metavar="EVENTS", help="After so many events what was seen counts half; 0: never.")
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(metavar="N|auto", help="How many last events may be the context of a forecast.")
+    ] = None,
+    features: Annotated[
+        list[str], typer.Option("--feature", metavar="CONDITION", help="Tells events apart in contexts: 'temp > 20'.")
+    ] = [],  # noqa: B006
+    strict: Strict = False,
+) -> None:
+    """Learn from history what forecasts need."""
+    given, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
+    rows = _pairs(tables, "--table", "NAME=PATH")
+    learning = forecasts.learning_of(half_life, order, features)
+    forecasts.train(file, given, times, rows, output, learning, strict=strict)
+
+
+@app.command("backtest")
+def backtest_command(
+    file: File,
+    inputs: Inputs = [],  # noqa: B006
+    time: Time = [],  # noqa: B006
+    tables: Tables = [],  # noqa: B006
+    model: Annotated[Path | None, typer.Option(help="What was learned; without, it learns as it goes.")] = None,
+    horizons: Annotated[
+        list[int], typer.Option("--horizon", metavar="EVENTS", help="How far ahead, instead of the statements' own.")
+    ] = [],  # noqa: B006
+    page: Annotated[Path | None, typer.Option("--html", help="Write a page with the curves there.")] = None,
+    corrected: Annotated[
+        Path | None, typer.Option("--recalibrate", metavar="MODEL", help="Write the model there, set right by this.")
+    ] = None,
+    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Whether it learns on as it goes.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    strict: Strict = False,
+) -> None:
+    """Judge forecasts on later events: how good they are, and whether they mean what they say."""
+    given, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
+    rows = _pairs(tables, "--table", "NAME=PATH")
+    forecasts.backtest(
+        file, given, times, rows, model, horizons, page, corrected, as_json=as_json, learn=learn, strict=strict
+    )
 
 
 @app.command("demo")

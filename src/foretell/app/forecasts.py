@@ -1,0 +1,78 @@
+"""`foretell train` and `foretell backtest`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import typer
+
+from foretell.app.output import say, standard_output
+from foretell.events.files import replacing
+from foretell.given.statements import load
+from foretell.learn.settings import Learning
+
+
+def learning_of(half_life: float | None, order: str | None, features: Sequence[str]) -> Learning:
+    """How to learn, as it is said on the command line."""
+    said: dict[str, object] = {"features": tuple(features)}
+    if half_life is not None:
+        said["half_life"] = half_life if half_life > 0 else math.inf
+    if order is not None:
+        said["order"] = None if order == "auto" else _whole(order)
+    elif features:
+        said["order"] = None
+    return Learning(**said)  # type: ignore[arg-type] - checked there
+
+
+def _whole(order: str) -> int:
+    if not order.isdecimal():
+        raise typer.BadParameter(f"expected a number of symbols or auto, found '{order}'", param_hint="--order")
+    return int(order)
+
+
+def train(
+    file: Path, inputs: Mapping[str, str], time: Mapping[str, str], tables: Mapping[str, str], output: Path,
+    learning: Learning, *, strict: bool,
+) -> None:  # fmt: skip
+    from foretell.forecasting import train as train_  # with the engine, which the other commands need not load
+
+    model = train_(load(file), inputs, time=time, tables=tables, learning=learning, strict=strict)
+    model.save(output)
+    for name, one in model.learned.items():
+        found = one.statistics
+        contexts = f", {len(one.contexts)} contexts" if len(one.contexts) > 1 else ""
+        seen = f"{found.events:,} events, {found.matches:,} of them completed a match"
+        say(f"{name}: {seen}; {len(found.states)} states{contexts}")
+
+
+def backtest(
+    file: Path, inputs: Mapping[str, str], time: Mapping[str, str], tables: Mapping[str, str], model: Path | None,
+    horizons: Sequence[int], page: Path | None, corrected: Path | None, *, as_json: bool, learn: bool, strict: bool,
+) -> None:  # fmt: skip
+    from foretell.forecasting import backtest as backtest_
+    from foretell.forecasting import recalibrate
+
+    statements = load(file)
+    learning = None if learn else Learning(online=False)
+    report = backtest_(
+        statements, inputs, model=model, time=time, tables=tables, horizons=horizons or None, learning=learning,
+        strict=strict,
+    )  # fmt: skip
+    if as_json:
+        standard_output().write((json.dumps(report.as_dict()) + "\n").encode())
+    else:
+        standard_output().write(report.tables().encode())
+    for warning in report.warnings:
+        say(f"warning: {warning}")
+    if page is not None:
+        from foretell.charts.forecasts import forecast_page
+
+        with replacing(page) as out:
+            out.write(forecast_page(report).encode())
+    if corrected is not None:
+        recalibrate(
+            statements, inputs, model=model, time=time, tables=tables, learning=learning, strict=strict
+        ).save(corrected)  # fmt: skip
