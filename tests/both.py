@@ -12,7 +12,7 @@ from foretell.given.sources import known_schema, tables_of
 from foretell.language.checked import Checked
 from foretell.machine.running import Running
 from foretell.reference.run import run as run_reference
-from foretell.run import _load, _values
+from foretell.run import _values, loaded_inputs
 
 
 class Both:
@@ -30,7 +30,7 @@ class Both:
         program = parse(text)
         self.text = text
         self.until = until
-        self.loaded: dict[str, Loaded] = _load(program, streams, time or {}, False)
+        self.loaded: dict[str, Loaded] = loaded_inputs(program, streams, time or {}, False)
         self.given: dict[str, LoadedTable] = tables_of(program, tables or {})
         self.checked: Checked = program.checked(
             {name: known_schema(one) for name, one in self.loaded.items()},

@@ -1,0 +1,156 @@
+"""What is seen of partial matches: after each event where they stand, whatever the pattern and the batches."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import foretell as ft
+from foretell.events.read import Loaded
+from foretell.forecast.symbols import Symbols
+from foretell.forecast.watchers import Recorder
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.learn.trace import Trace
+from foretell.machine.running import Running
+from foretell.machine.watching import Watcher
+from foretell.plan.program import UnsupportedError
+from tests.both import Both
+from tests.properties.patterns import Case, cases
+from tests.properties.test_engine import _batches
+
+quick = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+class Everyone:
+    """Watches all subscriptions, whether they ask for forecasts or not."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, list[Recorder]] = {}
+
+    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+        recorder = Recorder(Symbols([]), checked.time)
+        self.made.setdefault(checked.name, []).append(recorder)
+        return recorder
+
+    def attributes(self, _: CheckedSubscription) -> set[str]:
+        return set()
+
+
+def watched(both: Both, batches: Iterable[Mapping[str, Loaded]]) -> tuple[list[Any], dict[str, list[Trace]]]:
+    everyone = Everyone()
+    running = Running(both.checked, both.given, watching=everyone)
+    told = [one for batch in batches for one in running.tell(batch, both.until)]
+    return told, {name: [recorder.trace()[0] for recorder in some] for name, some in everyone.made.items()}
+
+
+def both_of(one: Case) -> Both:
+    try:
+        return Both(one.text, one.streams, tables=one.tables, until=one.until)
+    except ft.ForetellError:
+        assume(False)
+        raise
+
+
+@quick
+@given(cases())
+def test_what_becomes_a_match_is_seen_before(one: Case) -> None:
+    """From the first event of a match to the last but one there is a partial match in its process."""
+    both = both_of(one)
+    try:
+        told, traces = watched(both, [both.loaded])
+    except UnsupportedError:
+        assume(False)
+        raise
+    for found in told:
+        checked, matches = found.checked, found.matches
+        if matches is None or checked.tree.table is not None or len(traces[checked.name]) != 1:
+            continue
+        (trace,) = traces[checked.name]
+        held = checked.tree.after.policy is tree.Policy.HOLD
+        for i in range(len(found) if held else 0):
+            first, last = int(matches.first[i]), int(matches.last[i])
+            rows = np.arange(first, last)
+            mine = rows[trace.process[rows] == trace.process[first]]
+            assert (trace.state[mine] != 0).all(), (checked.name, first, last, trace.state[mine])
+
+
+@quick
+@given(cases(), st.lists(st.integers(0, 100), max_size=4))
+def test_it_does_not_hang_on_batches(one: Case, cuts: list[int]) -> None:
+    both = both_of(one)
+    try:
+        _, whole = watched(both, [both.loaded])
+        _, cut = watched(both, _batches(both, cuts))
+    except UnsupportedError:
+        assume(False)
+        raise
+    for name, some in whole.items():
+        if any(name in s.tree.streams or set(s.tree.streams) & set(whole) for s in both.checked.statements):
+            continue  # derived events come in the order of the batches
+        for one_way, another in zip(some, cut[name], strict=True):
+            assert one_way.state.tolist() == another.state.tolist()
+            assert one_way.ordinal.tolist() == another.ordinal.tolist()
+
+
+# ── by hand ──
+
+
+def trace_of(statement: str, kinds: str, times: Iterable[int] | None = None) -> Trace:
+    times = range(len(kinds)) if times is None else times
+    events = [{"time": t, "k": k} for t, k in zip(times, kinds)]
+    both = Both(f"STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s {statement}", {"s": events})
+    return watched(both, [both.loaded])[1]["p"][0]
+
+
+STEPS = "DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kinds", "states"),
+    [
+        ("a , b , c", "aabxabc", [1, 1, 2, 0, 1, 2, 0]),
+        ("a ; b ; c", "axbbc", [1, 1, 3, 3, 3]),
+        ("a ;{k != 'x'} b ;{k != 'x'} c", "axbxcab", [1, 1, 2, 2, 0, 1, 2]),
+        ("a , (b | c)", "aba", [1, 0, 1]),
+    ],
+)
+def test_states_are_numbered_towards_the_match(pattern: str, kinds: str, states: list[int]) -> None:
+    assert trace_of(f"MATCH {pattern} {STEPS}", kinds).state.tolist() == states
+
+
+def test_a_window_ends_partial_matches() -> None:
+    assert trace_of(f"MATCH a ; b ; c {STEPS} WITHIN 5", "axxx", [0, 3, 5, 6]).state.tolist() == [1, 1, 1, 0]
+
+
+def test_a_time_condition_that_cannot_be_met_any_more_ends_them_too() -> None:
+    found = trace_of(f"MATCH a ; b ; c @(t(c) - t(a) < 5) {STEPS}", "abxxx", [0, 1, 3, 4, 5])
+    assert found.state.tolist() == [1, 3, 3, 3, 0]
+
+
+def test_events_that_complete_a_match_are_marked() -> None:
+    assert trace_of(f"MATCH a , b , c {STEPS}", "abcabxabc").matched.nonzero()[0].tolist() == [2, 8]
+
+
+def test_a_match_that_time_completes_counts_with_the_next_event() -> None:
+    found = trace_of(f"MATCH a ; !b {STEPS.replace(', c AS k = ' + repr('c'), '')} WITHIN 5", "axxx", [0, 3, 6, 9])
+    assert found.matched.tolist() == [False, False, True, False]
+
+
+def test_many_random_streams_leave_the_same_trace_alone_and_together() -> None:
+    """Lanes do not see each other."""
+    chance = random.Random(3)
+    events = [{"time": t, "k": chance.choice("abc"), "l": chance.choice("xy")} for t in range(400)]
+    text = f"STREAM s (k STRING, l STRING, time INT) TIME time; SUBSCRIBE p FROM s PER l MATCH a , b , c {STEPS}"
+    both = Both(text, {"s": events})
+    (together,) = watched(both, [both.loaded])[1]["p"]
+    for number, lane in enumerate(dict.fromkeys(e["l"] for e in events)):
+        mine = Both(text, {"s": [e for e in events if e["l"] == lane]})
+        (alone,) = watched(mine, [mine.loaded])[1]["p"]
+        assert together.state[together.process == number].tolist() == alone.state.tolist()
