@@ -41,7 +41,7 @@ from foretell.notify.notifications import Notifications
 from foretell.plan.program import UnsupportedError
 
 #: How snapshots are laid out: this version reads its own and those before it.
-LAYOUT = 1
+LAYOUT = 2
 
 
 class Engine:

@@ -160,7 +160,7 @@ def test_what_the_window_has_left_is_forgotten() -> None:
         assert len(arrivals) <= 51
         assert arrivals.oldest is not None
         assert arrivals.oldest >= first + 600 - 51
-    assert len(arrivals.ring[0]) <= 128
+    assert arrivals.ring.size <= 128
 
 
 def test_time_alone_empties_them() -> None:

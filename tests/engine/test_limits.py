@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import random
+from collections import Counter
+from typing import Any, Literal
 
 import pytest
 
 import foretell as ft
+from foretell.machine.arrivals import Arrivals
 from foretell.machine.limits import Limits
 from foretell.machine.running import Running
 from tests.both import Both, told
@@ -68,6 +71,132 @@ def test_wrong_limits_are_told(wrong: dict[str, object]) -> None:
     with pytest.raises(ft.InputError) as caught:
         Limits(**wrong)  # type: ignore[arg-type]
     assert caught.value.code == "wrong-limit"
+
+
+# ── arrival lists ──
+
+STREAM = "STREAM s (k STRING, v INT, time INT) TIME time;"
+LISTS = (
+    STREAM
+    + """SUBSCRIBE m FROM s PER k MATCH a ; b ; c DEFINE a AS v = 1, b AS v = 2, c AS v = 3 {}
+RETURN a.time AS a, b.time AS b, c.time AS c;"""
+)
+Then = Literal["refuse", "drop"]
+
+
+class Lists:
+    """What the lists of `a ; b ; c` hold, event by event and lane by lane: arrivals by step and time."""
+
+    def __init__(self, limit: int, then: Then, within: int) -> None:
+        self.limit, self.then, self.within = limit, then, within
+        self.held: dict[str, list[tuple[int, int]]] = {}
+        self.found: list[tuple[int, ...]] = []
+        self.refused: list[tuple[str, dict[str, object]]] = []
+        self.dropped = 0
+
+    def take(self, time: int, k: str, v: int) -> None:
+        if ("m", {"k": k}) in self.refused:
+            return
+        held, found = self.held.setdefault(k, []), []
+        firsts = [t for step, t in held if step == 1 and time - t <= self.within]
+        seconds = [t for step, t in held if step == 2]
+        if v == 3:
+            found = [(a, b, time) for a in firsts for b in seconds if a < b]
+        elif v == 1 or firsts:
+            held.append((v, time))
+        if len(held) > self.limit and self.then == "refuse":
+            self.refused.append(("m", {"k": k}))
+            held.clear()
+        elif len(held) > self.limit:
+            lost = max(len(held) // 4, len(held) - self.limit)
+            self.dropped += lost
+            del held[:lost]
+        self.found += found
+
+
+def pushed(
+    text: str, rows: list[dict[str, object]], limits: Limits, cuts: list[int], restored: bool
+) -> tuple[ft.Engine, list[Any]]:
+    """What is found where a stream is cut, and the engine written down and read again at each cut."""
+    engine, found = ft.Engine(text, limits=limits), list[Any]()
+    for first, last in zip([0, *cuts], [*cuts, len(rows)], strict=True):
+        found += [(one["a"], one["b"], one["c"]) for one in (n.bindings for n in engine.push("s", rows[first:last]))]
+        if restored:
+            engine = ft.Engine.restore(None, engine.snapshot(), limits=limits)
+    return engine, found
+
+
+@pytest.mark.parametrize("then", ["refuse", "drop"])
+@pytest.mark.parametrize("seed", range(12))
+def test_lists_hold_the_limit_of_each_lane(seed: int, then: Then) -> None:
+    """One lane comes three times as often as each of the others; only what is over is refused, or loses its oldest."""
+    some = random.Random(seed)
+    rows = [(time, some.choice("xxxyz"), some.choice((1, 1, 2, 2, 2, 3))) for time in range(120)]
+    limit = some.choice((1, 2, 7, 20))
+    lists = Lists(limit, then, 10**9)
+    for row in rows:
+        lists.take(*row)
+    for restored in (False, True):
+        cuts = sorted(some.sample(range(1, 120), some.choice((0, 3, 40))))
+        engine, found = pushed(LISTS.format(""), events(*rows), Limits(lane=limit, then=then), cuts, restored)
+        assert Counter(found) == Counter(lists.found)
+        assert list(engine.refused) == lists.refused
+        assert engine.dropped_matches.get("m", 0) == lists.dropped
+        assert engine.partial_matches == sum(map(len, lists.held.values()))
+
+
+def test_what_a_window_has_let_go_does_not_count_against_a_lane() -> None:
+    rows = [(time, "x", 1) for time in range(0, 200, 2)] + [(200, "x", 2), (201, "x", 3)]
+    engine, found = pushed(LISTS.format("WITHIN 11"), events(*rows), Limits(lane=7), [30, 31, 70], True)
+    assert sorted(found) == [(a, 200, 201) for a in range(190, 200, 2)]
+    assert engine.refused == ()
+
+
+def test_a_quiet_lane_does_not_keep_what_another_has_dropped() -> None:
+    """The oldest arrival of all is of a lane that nothing comes to any more."""
+    arrivals = [(0, "y", 1), *((time, "x", 1 + time % 2) for time in range(1, 40_000))]
+    both = Both(LISTS.format("").removeprefix(STREAM), {"s": events(*arrivals)}, time={"s": "time"})
+    running = Running(both.checked, limits=Limits(lane=100, then="drop"))
+    running.feed(both.loaded)
+    (group,) = next(iter(running._fed.values())).groups
+    assert isinstance(group.stage, Arrivals)
+    assert group.stage.ring.size <= 2048
+    assert 76 <= len(group.stage) <= 101
+
+
+@pytest.mark.parametrize("then", ["refuse", "drop"])
+def test_lists_found_by_a_value_hold_the_limit_of_each_lane(then: Then) -> None:
+    text = (
+        STREAM
+        + """SUBSCRIBE m FROM s PER k MATCH a ; b DEFINE a AS v > 0, b AS v = a.v
+    RETURN a.time AS a, b.time AS b, b.time AS c;"""
+    )
+    rows = [(time, "x" if time % 5 else "y", 1 + time % 30) for time in range(300)]
+    engine, found = pushed(text, events(*rows), Limits(lane=100, then=then), [10, 90, 200], True)
+    assert list(engine.refused) == ([("m", {"k": "x"})] if then == "refuse" else [])
+    x, y = ([row for row in rows if row[1] == k] for k in "xy")
+    assert {a for a, _, _ in found if a % 5 == 0} == {time for time, _, v in y if v in {w for t, _, w in y if t > time}}
+    late = x[100][0]  # the event with which there were 101
+    of_x = sorted({b for a, b, _ in found if a % 5})
+    assert of_x[-1] < late if then == "refuse" else of_x[-1] > late
+    assert (engine.dropped_matches.get("m", 0) > 0) == (then == "drop")
+
+
+@pytest.mark.parametrize("pattern", ["a ; b", "a ; b+", "a , b+", "a , b+ , c", "(a , b)+ , c"])
+def test_what_was_found_before_a_lane_is_refused_is_told_however_batches_are_cut(pattern: str) -> None:
+    text = STREAM + f"SUBSCRIBE m FROM s PER k MATCH {pattern};"
+    rows = events(*((time, "xy"[time % 3 == 0], 1) for time in range(60)))
+    limits = Limits(lane=12)
+
+    def run_cut(step: int) -> tuple[list[object], object]:
+        engine = ft.Engine(text, limits=limits)
+        found = [one for first in range(0, 60, step) for one in engine.push("s", rows[first : first + step])]
+        return [(one.key, one.start, one.end, one.events) for one in found], engine.refused
+
+    found, refused = run_cut(1)
+    assert found
+    assert refused or pattern == "a , b+ , c"
+    assert run_cut(60) == run_cut(7) == (found, refused)
 
 
 # ── in ft.Engine ──

@@ -9,17 +9,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.compiled import compiled
 from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings
 from foretell.filter.predicates import Events, answers
 from foretell.filter.selection import Selection
 from foretell.language.tree import Expression
 from foretell.machine import backwards
-from foretell.machine.backwards import END, FRONT, FULL_RING, IDLE, LACKING, LEVEL, MATCHES
+from foretell.machine.backwards import CROWDED, FRONT, FULL_LANE, FULL_RING, LACKING, MATCHES
 from foretell.machine.history import Piece
 from foretell.machine.limits import Ledger
 from foretell.machine.numbering import Numbering
+from foretell.machine.ring import Ring
 from foretell.machine.stage import NO_NODES, Found
 from foretell.plan.arrivals import ArrivalPlan
 from foretell.plan.registers import Known, Register, Selected, Start
@@ -53,11 +53,10 @@ class Arrivals:
     capacity: int = 1024
     most: int = 65_536
     ledger: Ledger = field(default_factory=Ledger)
-    ring: Arrays = field(init=False)
+    ring: Ring = field(init=False)
     heads: Ints = field(init=False)
     latest: tuple[Ints, Ints] = field(init=False)
     keys: Numbering = field(init=False)
-    counters: Ints = field(init=False)
 
     def __post_init__(self) -> None:
         subscription, finals = self.plan.program.subscription, self.plan.program.finals
@@ -66,11 +65,11 @@ class Arrivals:
         self._within = self._time(subscription.within or 0)
         self._last = len(self.plan.steps) - 1
         self._kinds = {key: i for i, key in enumerate(dict.fromkeys([(), *self.plan.keys]))}
-        self.refused = False
+        self.refused: dict[tuple[int, int], int] = {}  # as in foretell.machine.stage.Stage
         self.refusals: list[tuple[int, int, int]] = []
         self.dropped: dict[int, int] = {}
-        self.counters = np.array([0, 0, 0, 0, IDLE], np.int64)
-        self.ring = self._new_ring(1 << max(self.capacity, self._last + 1).bit_length())
+        size = 1 << max(self.capacity, self._last + 1).bit_length()
+        self.ring = Ring(size, self.plan.width, self._time, self._last)
         self.keys = Numbering()
         self.heads, self.latest = self._new_heads(0), (self._new_latest(0), self._new_latest(0))
         self._search = *(np.zeros(self._last, np.int64) for _ in range(2)), np.zeros(len(finals), np.int64)
@@ -78,7 +77,7 @@ class Arrivals:
 
     def __len__(self) -> int:
         """How many arrivals are held."""
-        return int(self.counters[END] - self.counters[FRONT])
+        return len(self.ring)
 
     @property
     def alive(self) -> int:
@@ -87,11 +86,11 @@ class Arrivals:
     @property
     def oldest(self) -> int | None:
         """The position of the earliest event that is kept; None where there is none."""
-        return int(self.ring[0][self.counters[FRONT] & (len(self.ring[0]) - 1)]) if len(self) else None
+        return self.ring.oldest
 
     def referenced(self) -> Ints:
         """The positions of all arrivals."""
-        return self._held()[0]
+        return self.ring.positions
 
     # ── a batch ──
 
@@ -110,12 +109,12 @@ class Arrivals:
         while True:
             output = self._output(min(self.most, size))
             done = self._run(batch, done, output)
-            yield tuple(part[: self.counters[MATCHES]] for part in output)
+            yield tuple(part[: self.ring.counters[MATCHES]] for part in output)
             if done == count:
                 break
             size *= 4
         if self._windowed:
-            backwards.expire(self._time(now), self._within, self._given_ring(), self.counters)
+            backwards.expire(self._time(now), self._within, self.ring.given, self._lists, self.ring.counters)
 
     def _run(self, batch: _Batch, done: int, output: Arrays) -> int:
         """Goes on until all is done or the output is full; returns where."""
@@ -124,11 +123,13 @@ class Arrivals:
         stacks = (np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8))
         slots, slot_nulls = self._slots
         parameters = self._parameter_words()
-        self.counters[MATCHES] = 0
-        while done < count and not self.refused:
+        counters = self.ring.counters
+        counters[MATCHES] = 0
+        while done < count:
             done = backwards.run_arrivals(
                 done,
                 count,
+                self.ledger.limits.lane,
                 self._windowed,
                 self._within,
                 self.plan.arrays,
@@ -136,19 +137,26 @@ class Arrivals:
                 batch.events,
                 (batch.words.view(np.float64), batch.words, batch.nulls),
                 parameters,
-                self._given_ring(),
-                (self.heads, *self.latest),
+                self.ring.given,
+                self._lists,
                 self._search,
                 (slots.view(np.float64), slots, slot_nulls),
                 output,
-                self.counters,
+                counters,
                 stacks,
             )
-            if done < count and self.counters[LACKING] != FULL_RING:
+            positions = batch.events[5]
+            if counters[LACKING] == FULL_LANE:
+                self._relieve_lane(int(counters[CROWDED]), int(positions[done - 1]))
+            elif counters[LACKING] == FULL_RING:
+                self._make_room(int(positions[done]))
+            else:
                 break
-            if done < count:
-                self._grow_ring()
-        return count if self.refused else done
+        return done
+
+    @property
+    def _lists(self) -> Arrays:
+        return (self.heads, *self.latest, *self.ring.lanes)
 
     def _batch(self, events: Events, lane: Ints, lane_count: int, first_position: int) -> _Batch:
         """What the kernel reads of a batch, without the events that no step wants: often that is most of them."""
@@ -158,8 +166,6 @@ class Arrivals:
             template_rows = self.selection.rows(events, self.strings)
             given[Selected()] = template_rows != 0
         flags = answers(self.plan.predicates, events, self.strings, given)
-        if self.refused:
-            flags[:] = 0
         for key, kind in self._kinds.items():
             if kind:
                 flags[[k == key for k in self.plan.keys]] &= self._agreeing(key, events)
@@ -230,7 +236,7 @@ class Arrivals:
         count = len(self.keys)
         if not count or count + more <= len(self.heads):
             return
-        alive = (self.heads[:count] >= self.counters[FRONT]).any(axis=1)
+        alive = (self.heads[:count] >= self.ring.counters[FRONT]).any(axis=1)
         kept = int(alive.sum())
         if 2 * kept > count:
             return
@@ -241,46 +247,38 @@ class Arrivals:
 
     # ── room ──
 
-    def _new_ring(self, size: int) -> Arrays:
-        return (
-            np.zeros(size, np.int64),  # position
-            np.zeros(size, self._time),  # start
-            np.zeros(size, self._time),  # the latest start of a match up to it
-            np.full(size, -1, np.int64),  # the arrival before it
-            np.full(size, -1, np.int64),  # the newest one of the step before
-            np.full(size, -1, np.int64),  # the latest absence before it
-            np.zeros((self.plan.width, size), np.int64),  # values
-            np.zeros((self.plan.width, size), np.uint8),  # which of them are NULL
-        )
-
-    def _given_ring(self) -> Arrays:
-        *links, values, nulls = self.ring
-        return (*links, values.view(np.float64), values, nulls)
-
-    def _grow_ring(self) -> None:
+    def _make_room(self, position: int) -> None:
+        """The ring is full. Where the engine may have no more, the oldest are dropped, or the fullest lanes refused."""
         self.ledger.held[id(self)] = len(self)
+        if self.ring.make_room(self.heads):
+            return
+        limits = self.ledger.limits
         if self.ledger.left > 0:
-            self._fill_ring(self._held(), 2 * len(self.ring[0]))
-        elif self.ledger.limits.then == "drop":
-            lost = max(self._last + 1, len(self) // 4)
-            self.counters[FRONT] += lost
-            self.dropped[0] = self.dropped.get(0, 0) + lost
+            self.ring.grow()
+        elif limits.then == "drop":
+            self._count_dropped(self.ring.drop(max(self._last + 1, len(self) // 4)))
         else:
-            # Lists hold the arrivals of all lanes in one ring: all of them are refused.
-            self.counters[FRONT] = self.counters[END]
-            self.refused = True
-            self.refusals.append((0, -1, self.ledger.limits.engine))
+            freed, enough = 0, len(self) // 4
+            for lane in self.ring.crowded_lanes():
+                freed += self._refuse(lane, position, limits.engine)
+                if freed >= enough:
+                    break
 
-    def _held(self) -> Arrays:
-        """The ring's arrivals from the front to the end."""
-        held = np.arange(self.counters[FRONT], self.counters[END]) & (len(self.ring[0]) - 1)
-        return tuple(part[..., held] for part in self.ring)
+    def _relieve_lane(self, lane: int, position: int) -> None:
+        """With the event at a position a lane has more arrivals than it may."""
+        limits, held = self.ledger.limits, int(self.ring.lanes[0][lane])
+        if limits.then == "drop":
+            self._count_dropped(self.ring.drop_of(lane, max(held // 4, held - limits.lane)))
+        else:
+            self._refuse(lane, position, limits.lane)
 
-    def _fill_ring(self, held: Arrays, size: int) -> None:
-        self.ring = self._new_ring(size)
-        places = np.arange(self.counters[FRONT], self.counters[END]) & (size - 1)
-        for part, values in zip(self.ring, held, strict=True):
-            part[..., places] = values
+    def _refuse(self, lane: int, position: int, most: int) -> int:
+        self.refused[0, lane] = position
+        self.refusals.append((0, lane, most))
+        return self.ring.refuse(lane)
+
+    def _count_dropped(self, count: int) -> None:
+        self.dropped[0] = self.dropped.get(0, 0) + count
 
     def _new_heads(self, count: int) -> Ints:
         return np.full((count, self._last), -1, np.int64)
@@ -289,6 +287,7 @@ class Arrivals:
         return np.full((count, len(self.plan.predicates) - self._last - 1), -1, np.int64)
 
     def _room_for_lists(self, lane_count: int) -> None:
+        self.ring.room_for_lanes(lane_count)
         by_key, by_lane = self.latest
         lists = len(self.keys) if len(self._kinds) > 1 else lane_count
         if lists > len(self.heads):
@@ -309,9 +308,7 @@ class Arrivals:
     def move_rows(self, selection: Selection, move: Callable[[Ints], Ints]) -> None:
         """Goes on with other rows of its template: `move` says where those of an interval stand now."""
         self.selection = selection
-        before, rows = self.ring[3], self.ring[4]
-        first = _in_lists(self.heads[:, 0], before, int(self.counters[FRONT]))
-        rows[first] = move(rows[first])
+        self.ring.move_rows(move)
 
     # ── matches ──
 
@@ -337,38 +334,22 @@ class Arrivals:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that a later batch needs, as arrays. Between batches no walk is under way."""
-        ring = {f"ring.{i}": part for i, part in enumerate(self._held())}
         keys = {f"keys.{name}": part for name, part in self.keys.state().items()}
         by_key, by_lane = self.latest
         lists = {"heads": self.heads.copy(), "latest": by_key.copy(), "lane_latest": by_lane.copy()}
-        return {"numbers": np.array([*self.counters[[FRONT, END]], self.refused]), **keys, **lists, **ring}
+        refused = np.array([[lane, since] for (_, lane), since in self.refused.items()], np.int64).reshape(-1, 2)
+        return {**keys, **lists, "refused": refused, **self.ring.state()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.counters[[FRONT, END]] = state["numbers"][:2]
-        self.refused = bool(state["numbers"][2])
-        self.counters[LEVEL] = IDLE
         self.keys.restore(
             {name.removeprefix("keys."): part for name, part in state.items() if name.startswith("keys.")}
         )
         self.heads = state["heads"].copy()
         self.latest = state["latest"].copy(), state["lane_latest"].copy()
-        size = len(self.ring[0])
-        while size < len(self) + self._last:
-            size *= 2
-        self._fill_ring(tuple(state[f"ring.{i}"] for i in range(len(self.ring))), size)
-
-
-@compiled
-def _in_lists(heads: Ints, before: Ints, front: int) -> Ints:
-    """Where in the ring the arrivals of some lists lie."""
-    found = np.empty(before.size, np.int64)
-    count = 0
-    for head in heads:
-        while head >= front:
-            found[count] = head & (before.size - 1)
-            count += 1
-            head = before[found[count - 1]]
-    return found[:count]
+        self.refused = {(0, lane): since for lane, since in state.get("refused", np.zeros((0, 2), np.int64)).tolist()}
+        # A key begins with its lane; without keys a list is a lane's.
+        by_key = self.keys.words[self.keys.starts[: len(self.keys)]]
+        self.ring.restore(state, self.heads, by_key if len(self._kinds) > 1 else np.arange(len(self.heads)))
 
 
 def _words(column: Column) -> Ints:

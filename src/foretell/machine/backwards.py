@@ -7,6 +7,8 @@ newest one of the step before, so "earlier than this" is a link and no search. N
 * All arrivals of all lists lie in one ring, in the order they came, by ascending numbers. So those that the window has
   left are at its front, whichever lane they belong to, and a link to a number before the front leads nowhere: what is
   amortised over the arrivals is the whole cost of forgetting, and quiet lanes need no sweeping.
+* Each lane has a front of its own as well: where its arrivals became too many, the oldest of them lie before it, and of
+  a refused lane all (foretell.machine.ring). The lists of a lane link to none but its own arrivals.
 * An arrival keeps the latest start that a match up to it can have (AYAC's upper bound, section 4.1, with the start as
   the score). It never falls along a list, so the walk through a list ends where the window does, and every branch
   leads to a match unless a condition cuts it. An arrival that no start is left for is not kept at all.
@@ -22,12 +24,12 @@ Arrays that go together travel as tuples, in this order:
 | events | list of each kind, kind of each step, lane, time, start, position, flags of the steps, rows of the template |
 | batch | columns as floats, as integers, nulls |
 | parameters | of the FOR EACH row: floats, integers, nulls |
-| ring | position, start, latest start, the one before, the newest of the step before (of the first step: template rows), latest absence before it, values as floats, as integers, nulls |
-| lists | newest arrival of each step, latest event of each negated step, the same for lanes |
+| ring | position, start, latest start, the one before, the newest of the step before (of the first step: template rows), latest absence before it, values as floats, as integers, nulls, owner: its lane and step |
+| lists | newest arrival of each step, latest event of each negated step, the same for lanes; of each lane: how many arrivals, its front |
 | search | of each step: where the walk is, what it may not go behind; what the match carries |
 | slots | values of bound events that conditions compare with: floats, integers, nulls |
 | output | of each match: row of its last event, rows of the template, slots |
-| counters | front of the ring, its end, matches written, what ran out, where the walk was interrupted |
+| counters | front of the ring, its end, matches written, what ran out, where the walk was interrupted, how many arrivals there are in all, the lane that has too many |
 """  # noqa: E501 - a row of a table is one line
 
 from __future__ import annotations
@@ -41,9 +43,10 @@ from foretell.machine.evaluate import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-FRONT, END, MATCHES, LACKING, LEVEL = range(5)
-FULL_RING, FULL_OUTPUT = 1, 2
+FRONT, END, MATCHES, LACKING, LEVEL, HELD, CROWDED = range(7)
+FULL_RING, FULL_OUTPUT, FULL_LANE = 1, 2, 3
 IDLE = -1  # no walk was interrupted
+REFUSED = 2**62  # the front of a lane in which nothing is looked for any more
 
 # fmt: off
 
@@ -116,15 +119,15 @@ def _floor(step: int, bucket: int, lane: int, plan: Any, lists: Any) -> int:
 
 
 @inlined
-def _finish(row: int, time: Any, windowed: bool, within: Any, plan: Any, code: Any, parameters: Any, ring: Any,
-            search: Any, slots: Any, output: Any, counters: Array, stacks: Any) -> bool:
+def _finish(row: int, time: Any, front: int, windowed: bool, within: Any, plan: Any, code: Any, parameters: Any,
+            ring: Any, search: Any, slots: Any, output: Any, counters: Array, stacks: Any) -> bool:
     """Goes through the first step's arrivals, each of which makes a match; False where the output is full."""
     (_, _, judge_start, judge_span, _, _, _, _, told_start, told, position_slot, _, _) = plan
-    (ring_position, ring_start, latest_start, before, below, _, value_f, value_i, value_null) = ring
+    (ring_position, ring_start, latest_start, before, below, _, value_f, value_i, value_null, _) = ring
     (at, floors, carried) = search
     (out_row, out_rows, out_slot) = output
     mask = ring_position.size - 1
-    number, front, floor, match = at[0], counters[FRONT], floors[0], counters[MATCHES]
+    number, floor, match = at[0], floors[0], counters[MATCHES]
     while number >= front:
         i = number & mask
         if ring_position[i] < floor or (windowed and time > latest_start[i] + within):
@@ -149,21 +152,21 @@ def _finish(row: int, time: Any, windowed: bool, within: Any, plan: Any, code: A
 
 
 @inlined
-def _walk(row: int, time: Any, windowed: bool, within: Any, plan: Any, code: Any, parameters: Any, ring: Any,
-          search: Any, slots: Any, output: Any, counters: Array, stacks: Any) -> bool:
+def _walk(row: int, time: Any, front: int, windowed: bool, within: Any, plan: Any, code: Any, parameters: Any,
+          ring: Any, search: Any, slots: Any, output: Any, counters: Array, stacks: Any) -> bool:
     """Goes through the combinations that end with an event, from where it was; False where the output is full."""
     judge_start, judge_span = plan[2], plan[3]
-    (ring_position, _, latest_start, before, below, ring_floor, value_f, value_i, value_null) = ring
+    (ring_position, _, latest_start, before, below, ring_floor, value_f, value_i, value_null, _) = ring
     (at, floors, _) = search
     values = (value_f, value_i, value_null)
     mask = ring_position.size - 1
-    front, level = counters[FRONT], counters[LEVEL]
+    level = counters[LEVEL]
     while level < at.size:
         number = at[level]
         i = number & mask
         if level == 0:
-            if not _finish(row, time, windowed, within, plan, code, parameters, ring, search, slots, output, counters,
-                           stacks):
+            if not _finish(row, time, front, windowed, within, plan, code, parameters, ring, search, slots, output,
+                           counters, stacks):
                 return False
         elif (number >= front and ring_position[i] >= floors[level]
                 and not (windowed and time > latest_start[i] + within)):
@@ -184,15 +187,15 @@ def _walk(row: int, time: Any, windowed: bool, within: Any, plan: Any, code: Any
 
 
 @inlined
-def _append(step: int, row: int, bucket: int, windowed: bool, within: Any, plan: Any, events: Any, batch: Any,
-            ring: Any, lists: Any, counters: Array) -> None:
+def _append(step: int, row: int, bucket: int, front: int, windowed: bool, within: Any, plan: Any, events: Any,
+            batch: Any, ring: Any, lists: Any, counters: Array) -> None:
     """Keeps an arrival, if a match can still lead to it: if the step before has one in reach."""
     kept_start, kept_column = plan[4], plan[5]
     (_, _, event_lane, event_time, event_start, event_position, _, event_rows) = events
-    (ring_position, ring_start, latest_start, before, below, ring_floor, _, value_i, value_null) = ring
-    heads = lists[0]
+    (ring_position, ring_start, latest_start, before, below, ring_floor, _, value_i, value_null, owner) = ring
+    heads, held, last = lists[0], lists[3], lists[0].shape[1]
     mask = ring_position.size - 1
-    front, time = counters[FRONT], event_time[row]
+    time = event_time[row]
     down, floor, latest = event_rows[row], -1, event_start[row]
     if step > 0:
         down = heads[bucket, step - 1]
@@ -207,7 +210,10 @@ def _append(step: int, row: int, bucket: int, windowed: bool, within: Any, plan:
         latest = max(latest, latest_start[older & mask])  # events that are matches themselves may have begun before
     number = counters[END]
     counters[END] = number + 1
+    counters[HELD] += 1
+    held[event_lane[row]] += 1
     i = number & mask
+    owner[i] = event_lane[row] * last + step
     ring_position[i] = event_position[row]
     ring_start[i] = event_start[row]
     latest_start[i] = latest
@@ -221,45 +227,57 @@ def _append(step: int, row: int, bucket: int, windowed: bool, within: Any, plan:
 
 
 @kernel
-def expire(time: Any, within: Any, ring: Any, counters: Array) -> None:
+def expire(time: Any, within: Any, ring: Any, lists: Any, counters: Array) -> None:
     """Lets go of the arrivals at the front that no match can have any more."""
-    latest_start = ring[2]
+    latest_start, owner = ring[2], ring[9]
+    heads, held, fronts = lists[0], lists[3], lists[4]
     mask = latest_start.size - 1
     front, end = counters[FRONT], counters[END]
     while front < end and time > latest_start[front & mask] + within:
+        lane = owner[front & mask] // heads.shape[1]
+        if front >= fronts[lane]:
+            held[lane] -= 1
+            counters[HELD] -= 1
         front += 1
     counters[FRONT] = front
 
 
 @kernel
-def run_arrivals(first: int, stop: int, windowed: bool, within: Any, plan: Any, code: Any, events: Any, batch: Any,
-                 parameters: Any, ring: Any, lists: Any, search: Any, slots: Any, output: Any, counters: Array,
-                 stacks: Any) -> int:
-    """Feeds the events `first` to `stop`, in order; returns where it stopped, which may be amid an event's matches."""
+def run_arrivals(first: int, stop: int, most: int, windowed: bool, within: Any, plan: Any, code: Any, events: Any,
+                 batch: Any, parameters: Any, ring: Any, lists: Any, search: Any, slots: Any, output: Any,
+                 counters: Array, stacks: Any) -> int:
+    """Feeds the events `first` to `stop`, in order; returns where it stopped, which may be amid an event's matches.
+
+    A lane may have `most` arrivals; with the event that brings it more it stops.
+    """
     entry_start, entry_span, gap_keyed = plan[0], plan[1], plan[12]
     (buckets, kinds, event_lane, event_time, _, event_position, flags, _) = events
-    (heads, latest, lane_latest) = lists
+    (heads, latest, lane_latest, held, fronts) = lists
     (at, floors, _) = search
     last = at.size
+    counters[LACKING] = 0
     for row in range(first, stop):
-        time = event_time[row]
+        time, lane = event_time[row], event_lane[row]
+        if fronts[lane] == REFUSED:
+            continue
         if counters[LEVEL] == IDLE:
             if windowed:
-                expire(time, within, ring, counters)
+                expire(time, within, ring, lists, counters)
             if ring[0].size - (counters[END] - counters[FRONT]) < last:
                 counters[LACKING] = FULL_RING
                 return row
-            if flags[last, row]:
-                bucket = buckets[kinds[last], row]
-                at[last - 1] = heads[bucket, last - 1]
-                if at[last - 1] >= counters[FRONT] and _all_hold(
-                    last, entry_start, entry_span, code, batch, row, slots, parameters, stacks
-                ):
-                    floors[last - 1] = _floor(last, bucket, event_lane[row], plan, lists)
-                    _bind(last, event_position[row], batch, row, plan, search, slots)
-                    counters[LEVEL] = last - 1
+        front = max(counters[FRONT], fronts[lane])
+        if counters[LEVEL] == IDLE and flags[last, row]:
+            bucket = buckets[kinds[last], row]
+            at[last - 1] = heads[bucket, last - 1]
+            if at[last - 1] >= front and _all_hold(
+                last, entry_start, entry_span, code, batch, row, slots, parameters, stacks
+            ):
+                floors[last - 1] = _floor(last, bucket, lane, plan, lists)
+                _bind(last, event_position[row], batch, row, plan, search, slots)
+                counters[LEVEL] = last - 1
         if counters[LEVEL] != IDLE and not _walk(
-            row, time, windowed, within, plan, code, parameters, ring, search, slots, output, counters, stacks
+            row, time, front, windowed, within, plan, code, parameters, ring, search, slots, output, counters, stacks
         ):
             counters[LACKING] = FULL_OUTPUT
             return row
@@ -269,8 +287,8 @@ def run_arrivals(first: int, stop: int, windowed: bool, within: Any, plan: Any, 
             if flags[step, row] and _all_hold(
                 step, entry_start, entry_span, code, batch, row, slots, parameters, stacks
             ):
-                _append(step, row, buckets[kinds[step], row], windowed, within, plan, events, batch, ring, lists,
-                        counters)
+                _append(step, row, buckets[kinds[step], row], front, windowed, within, plan, events, batch, ring,
+                        lists, counters)
         for gap in range(gap_keyed.size):
             absent = last + 1 + gap
             if flags[absent, row] and _all_hold(
@@ -279,5 +297,8 @@ def run_arrivals(first: int, stop: int, windowed: bool, within: Any, plan: Any, 
                 if gap_keyed[gap]:
                     latest[buckets[kinds[absent], row], gap] = event_position[row]
                 else:
-                    lane_latest[event_lane[row], gap] = event_position[row]
+                    lane_latest[lane, gap] = event_position[row]
+        if held[lane] > most:
+            counters[LACKING], counters[CROWDED] = FULL_LANE, lane
+            return row + 1
     return stop

@@ -122,7 +122,7 @@ class Group:
         assert self.stage is not None
         found = self.stage.feed(piece, len(self.feed.lanes), now)
         self._note()
-        if isinstance(self.stage, Stage) and self.stage.refused:
+        if self.stage.refused:
             found = self._without_refused(self.stage, found)
         if len(self.members) == 1:
             told = [m.tell(found, now, order) for m in self.members.values() if len(found) or m.waiting]
@@ -161,11 +161,18 @@ class Group:
                 ledger.drop(self.members[number].checked.name, count)
         stage.refusals, stage.dropped = [], {}
 
-    def _without_refused(self, stage: Stage, found: Found) -> Found:
-        owner = stage.machine.owners[found.state]
+    def _without_refused(self, stage: Stage | Arrivals, found: Found) -> Found:
+        """Without what a refused lane brought from the event on that was too much."""
+        owner = stage.machine.owners[found.state] if isinstance(stage, Stage) else np.zeros(len(found), np.int64)
+        # What time completes has no last event; of a refused subscription it began before or after that event.
+        position = np.where(found.position < 0, found.first, found.position)
         keep = np.ones(len(found), np.bool_)
-        for number, lane in stage.refused:
-            keep &= (owner != number) | (found.lane != lane)
+        for number in self.members:
+            lanes = {lane: since for (member, lane), since in stage.refused.items() if member == number}
+            if lanes:
+                until = np.full(len(self.feed.lanes), np.iinfo(np.int64).max)
+                until[list(lanes)] = list(lanes.values())
+                keep &= (owner != number) | (position < until[found.lane])
         return found.only(keep)
 
     # ── state ──
@@ -194,6 +201,7 @@ class Group:
             self.settle()
             assert self.stage is not None
             self.stage.restore(state["stage"])
+            self.feed.ledger.held[id(self.stage)] = self.stage.alive
         for number, member in self.members.items():
             member.restore(state["members"][str(number)])
         if self.watcher is not None and state.get("watcher") is not None:

@@ -90,23 +90,23 @@ class Ledger:
 # ── in a machine ──
 
 
-def relieve_lane(stage: Stage, lane: int) -> None:
-    """A lane of a machine has more instances than its limit. They may be of several subscriptions."""
+def relieve_lane(stage: Stage, lane: int, position: int) -> None:
+    """With the event at a position a lane has more instances than its limit. They may be of several subscriptions."""
     limits = stage.limits
     mine = stage.in_use
     mine = mine[stage.cells[mine, binding.LANE] == lane]
     over = [m for m, count in _by_member(stage, mine).items() if count > limits.lane]
     if over and limits.then == "drop":
-        _drop_oldest(stage, mine, len(mine) // 4)
+        _drop_oldest(stage, mine, max(1, len(mine) // 4))
     elif over:
-        _refuse(stage, lane, over, limits.lane)
+        _refuse(stage, lane, over, limits.lane, position)
     # Where they are of several, or shared with others, there may be more before it is looked at again.
     left = int(stage.lanes[1][lane])
     stage.lanes[2][lane] = 2 * left if left > limits.lane else limits.lane
 
 
-def relieve_engine(stage: Stage) -> None:
-    """The engine has more instances than its limit, and this machine wants more room."""
+def relieve_engine(stage: Stage, position: int) -> None:
+    """The engine has more instances than its limit, and this machine wants room for the event at a position."""
     used = stage.in_use
     if stage.limits.then == "drop":
         _drop_oldest(stage, used, max(1, len(used) // 4))
@@ -114,7 +114,7 @@ def relieve_engine(stage: Stage) -> None:
     lanes, counts = np.unique(stage.cells[used, binding.LANE], return_counts=True)
     freed = 0
     for at in np.argsort(-counts, kind="stable").tolist():
-        _refuse(stage, int(lanes[at]), _by_member(stage, used), stage.limits.engine)
+        _refuse(stage, int(lanes[at]), _by_member(stage, used), stage.limits.engine, position)
         freed += int(counts[at])
         if 4 * freed >= len(used):
             break
@@ -130,11 +130,11 @@ def _by_member(stage: Stage, instances: Ints) -> dict[int, int]:
     return found
 
 
-def _refuse(stage: Stage, lane: int, members: Iterable[int], most: int) -> None:
-    """From now on some subscriptions are told nothing in a lane; what only they have there goes."""
+def _refuse(stage: Stage, lane: int, members: Iterable[int], most: int, position: int) -> None:
+    """From an event on some subscriptions are told nothing in a lane; what only they have there goes."""
     for member in members:
         if (member, lane) not in stage.refused:
-            stage.refused[member, lane] = None
+            stage.refused[member, lane] = position
             stage.refusals.append((member, lane, most))
     gone = {m for m, where in stage.refused if where == lane}
     dead = np.array([bool(some) and some <= gone for some in stage.machine.members], np.bool_)

@@ -1,7 +1,7 @@
 """Instances where every operator is `,` and every condition was answered for the batch before (w1, w3, w6).
 
-Then the instances of a lane that stand at one state all go the same way. Which way is worked out for the whole batch, an
-event finds it by one look, and the list of a state is handed on as it is; what is left to do for each instance is to
+Then the instances of a lane that stand at one state all go the same way. Which way is worked out for the whole batch,
+an event finds it by one look, and the list of a state is handed on as it is; what is left to do for each instance is to
 keep what it keeps. foretell.machine.strict does the same for all else under `,`, one instance after the other.
 
 An instance's cells and their NULLs are addressed by where they begin (`at`), which is worked out once for all of them.
@@ -191,17 +191,17 @@ def _hand_on_copies(instance: Any, here: Any, lane: Any, row: Any, position: int
 @kernel
 def run_plain(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int, int], tables: Any, code: Any,
               events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any, output: Any,
-              counters: Array, plain: Any, watch: Any, instances: Any) -> Any:
+              counters: Array, plain: Any, watch: Any) -> Any:
     """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See instances.run_events.
 
-    `plain` are the waiting states, which way each event takes them, and the slots; `instances` are their cells as
-    integers, as floats and which are NULL, each in one row.
+    `plain` are the waiting states, which way each event takes them, and the slots; then all cells of all instances as
+    integers, as floats, and which are NULL.
     """
     (states, _, _, _, edges, updates, state_within, _, starts, finals) = tables
     (event_lane, event_time, event_start, predicates, event_rows) = events
     (heads, lane_length, lane_limit, _) = lanes
-    (waiting, ways, slots) = plain
-    (cells, _, nulls) = instances
+    (waiting, ways, slots, cells, floats, nulls) = plain
+    instances = (cells, floats, nulls)
     (_, times, free) = pool
     width = U(registers[2].shape[1])
     moving, beginning, nodes = fan

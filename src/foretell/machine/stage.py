@@ -95,7 +95,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self._time = np.float64 if self.machine.time is Type.FLOAT else np.int64
-        self.refused: dict[tuple[int, int], None] = {}  # subscriptions, by their numbers, and lanes
+        self.refused: dict[tuple[int, int], int] = {}  # subscriptions, by their numbers, and lanes: from which event on
         self.refusals: list[tuple[int, int, int]] = []  # those not told yet
         self.dropped: dict[int, int] = {}
         self.counters = np.zeros(binding.COUNTERS, np.int64)
@@ -222,10 +222,10 @@ class Stage:
             done = self._run(done, len(piece), piece.base, given, watch)
             if self.counters[binding.FULL]:
                 self.now = times[min(done, len(piece) - 1)].item()
-                self._make_room(parts)
+                self._make_room(parts, piece.base + done)
         self.now = now
         while self.machine.waits and not self._pass_time(now):
-            self._make_room(parts)
+            self._make_room(parts, piece.base + done)
         self.ledger.held[id(self)] = self.alive
         parts.append(self._handed_over() if not parts else self._put_aside())
         self._expected = max(OUTPUT, sum(len(part[0]) for part in parts))
@@ -299,10 +299,12 @@ class Stage:
         code, events, batch, besides = given
         machine = self.machine
         begins = np.uint64(machine.begins)
+        if machine.plain:
+            cells = self.cells.reshape(-1)
+            besides = *besides, cells, cells.view(np.float64), self.nulls.reshape(-1)
         common = (machine.fan, tuple(machine.tables), code, events, batch, *self._arrays(), besides, watch)
         if machine.plain:
-            cells = self.cells.reshape(-1), self.cells.view(np.float64).reshape(-1), self.nulls.reshape(-1)
-            return int(plain.run_plain(first, stop, base, begins, *common, cells))
+            return int(plain.run_plain(first, stop, base, begins, *common))
         if machine.strict:
             return int(strict.run_strict(first, stop, base, begins, *common))
         return int(instances.run_events(first, stop, base, begins, machine.simultaneous, *common))
@@ -318,12 +320,13 @@ class Stage:
 
     # ── room ──
 
-    def _make_room(self, parts: list[Arrays]) -> None:
+    def _make_room(self, parts: list[Arrays], position: int) -> None:
+        """Makes room for the event at a position; of the one before it where that made a lane too long."""
         match self.counters[binding.FULL]:
             case binding.FULL_POOL:
                 # What its window has left may stand about in lanes that have gone quiet.
                 if self.sweep() < len(self.cells) // 4:
-                    self._grow_or_relieve()
+                    self._grow_or_relieve(position)
             case binding.FULL_NODES:
                 self.nodes = _joined(self.nodes, _new_nodes(len(self.nodes[0])))
             case binding.FULL_OUTPUT:
@@ -333,13 +336,13 @@ class Stage:
             case binding.FULL_TIMERS:
                 self.timers = _joined(self.timers, self._new_timers(len(self.timers[0])))
             case binding.FULL_LANE:
-                relieve_lane(self, int(self.counters[binding.FRESH]))
+                relieve_lane(self, int(self.counters[binding.FRESH]), position - 1)
         self.counters[binding.FULL] = 0
 
-    def _grow_or_relieve(self) -> None:
+    def _grow_or_relieve(self, position: int) -> None:
         self.ledger.held[id(self)] = self.alive
         if self.ledger.left <= 0:
-            relieve_engine(self)
+            relieve_engine(self, position)
             self.ledger.held[id(self)] = self.alive
         wanted = int(self.counters[binding.LONGEST]) * self.machine.fan[0] + self.machine.fan[1]
         if self.counters[binding.FREE] < wanted:
@@ -437,7 +440,7 @@ class Stage:
             "ordinals": self.ordinals.state(),
             "kept_nodes": self.kept_nodes,
             "now": self.now,
-            "refused": [list(one) for one in self.refused],
+            "refused": [[*one, since] for one, since in self.refused.items()],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -460,7 +463,7 @@ class Stage:
             self.tables[Type(kind)].restore(table)
         self.ordinals.restore(state["ordinals"])
         self.kept_nodes, self.now = state["kept_nodes"], state["now"]
-        self.refused = {(one[0], one[1]): None for one in state["refused"]}
+        self.refused = {(one[0], one[1]): sum(one[2:]) for one in state["refused"]}  # at first there was no third
 
     def _every(self, events: Events, lane: Ints) -> dict[Expression, NDArray[np.bool_]]:
         """Which events are the index-th of their lane that satisfy a step, by `a[i]` where nothing precedes it."""

@@ -254,14 +254,8 @@ class _Lowering:
         edges, states = self.automaton.edges, self.automaton.states
         ends = {number for number, state in enumerate(states) if isinstance(state.term, Done)}
         late = any(isinstance(state.term, Done) and state.term.trailing for state in states)
-        first = self._only([e for e in edges if e.source is None])
-        return first, None if late else self._only([e for e in edges if e.target in ends])
-
-    def _only(self, edges: list[machine.Edge]) -> str | None:
-        """The step that some edges bind and no other edge does."""
-        steps = {edge.leaf.step for edge in edges}
-        others = {edge.leaf.step for edge in self.automaton.edges if edge not in edges}
-        return steps.pop() if len(steps) == 1 and not steps & others else None
+        first = _only([(e.leaf.step, e.source is None) for e in edges])
+        return first, None if late else _only([(e.leaf.step, e.target in ends) for e in edges])
 
     def _finals(self) -> tuple[Register, ...]:
         """The registers that a finished match is asked for."""
@@ -716,6 +710,12 @@ class _Lowering:
             Type.STRING: {"min": MIN_TEXT, "max": MAX_TEXT},
         }
         return of_type.get(kind, of_ints)[register.kind]
+
+
+def _only(bound: list[tuple[str, bool]]) -> str | None:
+    """The step that all chosen edges bind, if no other edge binds it."""
+    steps, others = ({step for step, chosen in bound if chosen is wanted} for wanted in (True, False))
+    return steps.pop() if len(steps) == 1 and not steps & others else None
 
 
 @dataclass(frozen=True)
