@@ -116,11 +116,11 @@ def test_what_had_not_ended_counts() -> None:
     assert ignoring.table[1, 0] > 0.5  # twice the rate
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_as_when_it_is_played_out(seed: int) -> None:
     """Gamma and Weibull sojourns, learned from one part of the play and asked of another."""
     random = np.random.default_rng(seed)
-    states, walks, horizon = 3, 20_000, 4.0
+    states, walks, horizon = 3, 10_000, 4.0
     shares = random.dirichlet(np.full(states + 1, 0.7), states)
     shape, scale = random.uniform(0.7, 5, (states, states + 1)), random.uniform(0.2, 1.0, (states, states + 1))
 
@@ -136,7 +136,7 @@ def test_as_when_it_is_played_out(seed: int) -> None:
                 column.append(value.copy())
         return tuple(np.array(column) for column in columns)  # type: ignore[return-value]
 
-    state, clock, matched = played(0, 30)
+    state, clock, matched = played(0, 20)
     rows = np.arange(state.size)
     learned = Statistics.of(
         made(
@@ -151,7 +151,7 @@ def test_as_when_it_is_played_out(seed: int) -> None:
     )
     found = Durations.of(learned.sojourns, horizon)
     for begin in range(states):
-        _, clock, matched = played(begin, 60)
+        _, clock, matched = played(begin, 40)
         first = np.where(matched.any(axis=0), clock[matched.argmax(axis=0), np.arange(walks)], np.inf)
         assert found.table[begin, 0] == pytest.approx((first <= horizon).mean(), abs=0.02)
 

@@ -240,9 +240,7 @@ def _cells(trace: Trace, steps: Steps, number: Ints, size: int, weight: Floats) 
 
 
 def _lanes(trace: Trace, process: Ints, cell: Ints, amount: Floats, size: int, most: int) -> Lanes:
-    place: dict[str, int] = {}
-    lane_of = np.array([place.setdefault(key, len(place)) for key in trace.keys], np.int64)
-    keys = list(place)
+    lane_of, keys = trace.lanes, list(dict.fromkeys(trace.keys))
     events = np.bincount(lane_of[trace.process], minlength=len(keys))
     chosen = busiest(keys, events, room(most, size))
     if len(chosen) == 0:

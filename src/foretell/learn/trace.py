@@ -6,7 +6,8 @@ set of the machine's states in which it has partial matches, as a bit mask.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,21 @@ class Trace:
     @property
     def processes(self) -> int:
         return len(self.keys)
+
+    @cached_property
+    def lanes(self) -> Ints:
+        """The lane of each process: a number for each distinct key, in the order in which they come."""
+        place: dict[str, int] = {}
+        return np.array([place.setdefault(key, len(place)) for key in self.keys], np.int64)
+
+    def until(self, rows: int) -> Trace:
+        """What was known after so many rows: a lane was then seen as far as its latest row, whosever it was."""
+        columns = {name: getattr(self, name)[:rows] for name in _COLUMNS}
+        for name, column in (("seen_ordinal", self.ordinal), ("seen_time", self.time)):
+            latest = np.zeros(self.lanes.max(initial=-1) + 1, column.dtype)
+            latest[self.lanes[self.process[:rows]]] = column[:rows]
+            columns[name] = np.minimum(getattr(self, name), latest[self.lanes])
+        return replace(self, **columns)
 
 
 _COLUMNS: dict[str, type[np.generic]] = {

@@ -1,0 +1,60 @@
+"""Recalibration: probabilities that were wrong become right, and those that were right stay so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.forecast.calibration import MOST_POINTS, recalibrated
+from foretell.learn.calibration import AS_IT_IS, Calibration
+from tests.learn.traces import quick
+
+
+def test_what_was_said_too_boldly_is_set_right() -> None:
+    random = np.random.default_rng(0)
+    said = random.random(100_000)
+    came = random.random(100_000) < said**2
+    curve = recalibrated(said[:50_000], came[:50_000])
+    later, outcome = curve(said[50_000:]), came[50_000:]
+    bins = (later * 10).astype(int)
+    for b in range(10):
+        assert later[bins == b].mean() == pytest.approx(outcome[bins == b].mean(), abs=0.03)
+    assert np.mean((later - outcome) ** 2) < np.mean((said[50_000:] - outcome) ** 2) - 0.01
+    assert len(curve.points) <= MOST_POINTS
+
+
+def test_what_was_right_stays_so() -> None:
+    random = np.random.default_rng(1)
+    said = random.random(100_000)
+    curve = recalibrated(said, random.random(100_000) < said)
+    asked = np.linspace(0.05, 0.95, 19)
+    assert curve(asked) == pytest.approx(asked, abs=0.04)
+
+
+@quick
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40))
+def test_it_rises_within_0_and_1(said: list[tuple[float, bool]]) -> None:
+    curve = recalibrated(np.array([p for p, _ in said]), np.array([c for _, c in said]))
+    found = curve(np.linspace(0, 1, 101))
+    assert np.all((found >= 0) & (found <= 1))
+    assert np.all(np.diff(found) >= -1e-12)
+
+
+def test_what_was_not_said() -> None:
+    curve = recalibrated([0.5, np.nan, 0.5], [1, 0, 0])
+    assert curve.points == ((0.5, 0.5),)
+    assert np.isnan(curve(np.nan))
+    assert recalibrated([np.nan], [1]) == AS_IT_IS
+    assert AS_IT_IS([0.3]).tolist() == [0.3]
+
+
+def test_weights() -> None:
+    assert recalibrated([0.5, 0.5], [1, 0], [3.0, 1.0]).points == ((0.5, 0.75),)
+
+
+@pytest.mark.parametrize("points", [((0.5, 0.5), (0.5, 0.6)), ((0.1, 0.6), (0.2, 0.5)), ((-0.1, 0.6),), ((0.1, 1.6),)])
+def test_points_that_are_no_curve(points: tuple[tuple[float, float], ...]) -> None:
+    with pytest.raises(ValueError, match=r"calibration|probability"):
+        Calibration(points)

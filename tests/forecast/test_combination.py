@@ -1,0 +1,122 @@
+"""Combining waiting times: against the joint machine of independent parts, and by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.forecast.combination import MATCHED, All, First, Part, Then, Tree, combined
+from foretell.forecast.passage import Chain, waiting
+from foretell.learn.trace import Floats
+from tests.forecast.test_passage import CHAINS, chain_of, random_chain
+from tests.learn.traces import quick
+
+EVENTS = 15
+
+
+def part(seed: int, states: int = 3) -> Part:
+    return Part(waiting(random_chain(states, seed), EVENTS)[0])
+
+
+LEAVES = st.builds(part, st.integers(0, 10_000))
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.builds(
+        lambda kind, parts: kind(tuple(parts)),
+        st.sampled_from([All, First, Then]),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+@quick
+@given(TREES)
+def test_a_whole_has_a_waiting_time_too(tree: Tree) -> None:
+    found = combined(tree)
+    assert np.all((found >= 0) & (found <= 1))
+    assert np.all(np.diff(found) >= -1e-12)
+
+
+def drawn(tree: Tree, random: np.random.Generator, size: int) -> Floats:
+    """Waiting times by chance; those beyond the horizon are infinite."""
+    if isinstance(tree, Part):
+        times = np.searchsorted(tree.cdf, random.random(size)).astype(float)
+        return np.where(times < len(tree.cdf), times, np.inf)
+    times = np.array([drawn(one, random, size) for one in tree.parts])
+    if isinstance(tree, All):
+        return times.max(axis=0)
+    return times.min(axis=0) if isinstance(tree, First) else times.sum(axis=0)
+
+
+@quick
+@given(TREES, st.integers(0, 2**32 - 1))
+def test_as_when_it_is_drawn(tree: Tree, seed: int) -> None:
+    size = 4_000
+    times = drawn(tree, np.random.default_rng(seed), size)
+    found = combined(tree)
+    for n in range(EVENTS + 1):
+        error = np.sqrt(found[n] * (1 - found[n]) / size)
+        assert abs((times <= n).mean() - found[n]) <= 5 * error + 2 / size
+
+
+@quick
+@given(CHAINS, CHAINS)
+def test_two_machines_side_by_side_are_one(a: Chain, b: Chain) -> None:
+    """Two independent chains as one machine over pairs, in which what has matched stays so."""
+
+    def closed(chain: Chain) -> Floats:
+        moves, match = chain.moves, chain.match
+        rows = np.hstack([moves, match[:, None]])
+        return np.vstack([rows, np.append(np.zeros(len(match)), 1.0)])
+
+    left, right = closed(a), closed(b)
+    done_left, done_right = len(left) - 1, len(right) - 1
+    joint = np.kron(left, right)
+    pairs = [(i, j) for i in range(len(left)) for j in range(len(right))]
+    for combination, all_or_any in ((All, all), (First, any)):
+        done = np.array([all_or_any((i == done_left, j == done_right)) for i, j in pairs])
+        chain = chain_of(joint[np.ix_(~done, ~done)], joint[~done][:, done].sum(axis=1))
+        parts = tuple(Part(waiting(one, EVENTS)[0]) for one in (a, b))
+        assert combined(combination(parts)) == pytest.approx(waiting(chain, EVENTS)[0])
+
+
+@quick
+@given(CHAINS, CHAINS)
+def test_one_machine_after_another_is_one(a: Chain, b: Chain) -> None:
+    """The master's sum over p + q = n is the machine that goes on with the second where the first ends."""
+    first, second = (len(one.match) for one in (a, b))
+    moves = np.zeros((first + second, first + second))
+    moves[:first, :first], moves[first:, first:] = a.moves, b.moves
+    moves[:first, first] = a.match
+    match = np.append(np.zeros(first), b.match)
+    parts = tuple(Part(waiting(one, EVENTS)[0]) for one in (a, b))
+    assert combined(Then(parts)) == pytest.approx(waiting(chain_of(moves, match), EVENTS)[0])
+
+
+def test_the_figure_5_of_the_paper() -> None:
+    """(X & Y), then the rest: the sum over p of X and Y both within p, and the master in the other n - p."""
+    x, y, rest = part(1), part(2), part(3)
+    both = x.cdf * y.cdf
+    exactly = np.diff(both, prepend=0.0)
+    expected = [sum(exactly[p] * rest.cdf[n - p] for p in range(n + 1)) for n in range(EVENTS + 1)]
+    assert combined(Then((All((x, y)), rest))) == pytest.approx(np.array(expected))
+
+
+def test_what_has_matched_does_not_wait() -> None:
+    one = part(4)
+    assert combined(All((MATCHED, one))) == pytest.approx(one.cdf)
+    assert combined(Then((MATCHED, one))) == pytest.approx(one.cdf)
+    assert combined(First((MATCHED, one))).tolist() == [1.0] * (EVENTS + 1)
+    with pytest.raises(ValueError, match="has parts"):
+        combined(All(()))
+
+
+def test_all_states_at_once() -> None:
+    chain = random_chain(4, 7)
+    cdf = waiting(chain, EVENTS)
+    together = combined(Then((Part(cdf), Part(cdf[::-1]))))
+    for i in range(4):
+        assert together[i] == pytest.approx(combined(Then((Part(cdf[i]), Part(cdf[3 - i])))))
