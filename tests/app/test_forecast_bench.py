@@ -41,7 +41,7 @@ def test_time_is_measured_and_matches_are_found() -> None:
 
 def test_precision_of_synthetic_forecasts() -> None:
     points = list(synthetic(True, backtest))
-    same, more = (curve(points, "fig10a", f"5 events ahead, full to partial 1:{n}") for n in (1, 4))
+    same, more = (curve(points, "fig10a", f"5 events ahead, 1 full to {n}") for n in ("1 partial", "4"))
     assert same == curve(points, "fig10b", "5 events ahead")
     assert same[0.9] > same[0.1]
     assert more[0.5] < same[0.5]  # what was not so in training

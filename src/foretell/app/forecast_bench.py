@@ -26,7 +26,7 @@ from foretell.plan.explain import Codes
 from foretell.plan.together import together
 
 WITHIN = 500  # events
-RUNS = 3
+RUNS = 2
 WORKLOADS = {"uniform_cs": False, "gaussian_cs": True}
 STREAMS = {"uniform_pub": False, "gaussian_pub": True}
 
@@ -62,7 +62,7 @@ def _point(figure: str, curve: str, x: float, y: float, unit: str = "", **measur
 
 
 def _subscriptions(quick: bool) -> Iterator[Point]:
-    cases = (("pool of 25", 25, False), ("pool of 50", 50, False), ("pool of 100", 100, False))
+    cases = (("pool of 10", 10, False), ("pool of 50", 50, False), ("pool of 100", 100, False))
     for curve, pool, gaussian in (*cases, ("pool of 50, gaussian_cs", 50, True)):
         for count in (20, 40) if quick else (125, 250, 500, 1000):
             some = composites(count, pool=pool, gaussian=gaussian)

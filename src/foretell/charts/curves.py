@@ -90,7 +90,8 @@ def _axis(axis: Axis, values: Sequence[float]) -> alt.Axis:
     """On a log axis a line and a number for each power of ten, no more."""
     shown = f"format(datum.value, '~s') + '{axis.unit}'"
     if not axis.log:
-        return alt.Axis(labelExpr=shown if axis.unit else "format(datum.value, ',~g')", tickCount=6)
+        plain = f"abs(datum.value) < 1e6 ? format(datum.value, ',~g') : {shown}"
+        return alt.Axis(labelExpr=shown if axis.unit else plain, tickCount=6)
     first, last = math.ceil(math.log10(min(values)) - 1e-9), math.floor(math.log10(max(values)) + 1e-9)
     return alt.Axis(labelExpr=shown, values=[10.0**power for power in range(first, last + 1)])
 
