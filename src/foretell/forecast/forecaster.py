@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -305,9 +305,9 @@ class Forecaster:
         else:
             self._counters[NEXT] = -1
         size, settings, horizon = len(self._pairs), self.watch.settings, self.watch.horizon
-        lanes = Lanes((), np.zeros(0, np.int64), self._lane_counts[:, :size, :size], self._lane_matched[:, :size])
         own = self._own_lanes()
-        lanes = replace(lanes, counts=lanes.counts[own], matched=lanes.matched[own])
+        counts, matched = self._lane_counts[own][:, :size, :size], self._lane_matched[own][:, :size]
+        lanes = Lanes(tuple(map(str, own)), np.zeros(len(own), np.int64), counts, matched)
         found, self._ages = tables(horizon, self.statistics, lanes, settings, self._configuration[:size])
         found = self._calibration(found)
         if self._keyed:

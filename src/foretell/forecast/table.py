@@ -38,11 +38,11 @@ class Table:
         """For a horizon of so many events. Where a context is not believed the configuration alone speaks, and where a
         lane's own is not, the pool."""
         alone = statistics.without_contexts()
-        found = _by_lane(alone, events, enough, strength)[:, :, None]
+        found = by_lane(alone, events, enough, strength)[:, :, None]
         if statistics.contexts.any():
             found = np.repeat(found, int(statistics.contexts.max()) + 1, axis=2)
             number = np.searchsorted(alone.states, statistics.states)
-            exact = _by_lane(statistics, events, enough, strength)
+            exact = by_lane(statistics, events, enough, strength)
             cells = found[:, number, statistics.contexts]
             found[:, number, statistics.contexts] = np.where(np.isnan(exact), cells, exact)
         return cls(alone.states, statistics.lanes.keys, calibration(found))
@@ -63,7 +63,7 @@ class Table:
         return number, self.states[number] == state
 
 
-def _by_lane(some: Statistics, events: int, enough: float, strength: float) -> Floats:
+def by_lane(some: Statistics, events: int, enough: float, strength: float) -> Floats:
     """[1 + lanes, chain states]: the pool's, then those of the lanes, which are believed where the pool is."""
     pool = Chain.of(some.counts, some.matched, enough)
     forecasts = within(pool, events)[None]

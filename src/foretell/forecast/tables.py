@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.forecast import passage
 from foretell.forecast.outcomes import Horizon
-from foretell.forecast.passage import Chain
-from foretell.learn.lanes import Lanes, shrunk
+from foretell.forecast.table import Table, by_lane
+from foretell.learn.lanes import Lanes
 from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics
 
@@ -29,10 +30,9 @@ def tables(
 
         found = Durations.of(statistics.sojourns, horizon.amount, enough=settings.enough)
         return found.table[configuration][None], found.ages
-    pool = Chain.of(statistics.counts, statistics.matched, settings.enough)
-    chances = passage.within(pool, horizon.events)[None]
-    if len(lanes.matched):
-        own = Chain.of(*shrunk(lanes, statistics.counts, statistics.matched, settings.strength), 0.0)
-        each = passage.within(own, horizon.events)
-        chances = np.concatenate([chances, np.where(pool.known, each, np.nan)])
-    return chances[..., None], np.zeros(1)
+    together = replace(statistics, lanes=lanes)
+    if not statistics.contexts.any():
+        return by_lane(together, horizon.events, settings.enough, settings.strength)[..., None], np.zeros(1)
+    table = Table.of(together, horizon.events, enough=settings.enough, strength=settings.strength)
+    number = np.searchsorted(table.states, statistics.states)
+    return table.probability[:, number, statistics.contexts][..., None], np.zeros(1)
