@@ -163,7 +163,7 @@ class Fed:
         watcher = self.watching.watcher(statement)
         if row is None and watcher is None:
             return self._joined(self._group(kind_of(statement)), placed)
-        kind = Kind.ALONE if watcher is not None else kind_of(statement, shared=False)
+        kind = kind_of(statement, shared=False)
         return self._joined(Group(self.feed, self.strings, parameters, kind=kind, watcher=watcher), placed, row_id)
 
     def _group(self, kind: Kind) -> Group:

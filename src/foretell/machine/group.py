@@ -18,6 +18,7 @@ from foretell.machine.feed import Feed
 from foretell.machine.history import Piece
 from foretell.machine.ordering import Order
 from foretell.machine.stage import Found, Stage
+from foretell.machine.standing import Standing
 from foretell.machine.subscription import Subscription
 from foretell.machine.template import Move, Rows
 from foretell.machine.told import Told
@@ -54,6 +55,7 @@ class Group:
         self.joined: list[CheckedSubscription] = []
         self.moves: list[int] = []
         self.stage: Stage | Arrivals | None = None
+        self.standing: Standing | None = None
         self.settled = False
 
     @property
@@ -67,6 +69,7 @@ class Group:
         if self.kind is Kind.ARRIVALS:
             plan = lower(checked, self.strings.code, types, selected=selection is not None)
             self.stage = Arrivals(plan, self.strings, self.parameters, selection, ledger=self.feed.ledger)
+            self.standing = None if self.watcher is None else Standing(plan, self.strings)
             number, program = 0, plan.program
         else:
             number, program = self.shared.add(checked, types, selected=selection is not None)
@@ -142,9 +145,14 @@ class Group:
         """The forecasts of one that is watched."""
         if self.watcher is None:
             return []
-        assert isinstance(self.stage, Stage)
         (member,) = self.members.values()
-        return Watched(self.watcher, member).tell(piece, self.stage.partial, told)
+        partial = self.standing.see(piece) if self.standing is not None else self._stage.partial
+        return Watched(self.watcher, member).tell(piece, partial, told)
+
+    @property
+    def _stage(self) -> Stage:
+        assert isinstance(self.stage, Stage)
+        return self.stage
 
     # ── limits ──
 
@@ -188,6 +196,7 @@ class Group:
             "stage": None if self.stage is None else self.stage.state(),
             "rows": None if self.rows is None else self.rows.since,
             "watcher": None if self.watcher is None else dict(self.watcher.state()),
+            "standing": None if self.standing is None else self.standing.state(),
         }
 
     def _called(self, number: int) -> list[str | None]:
@@ -206,6 +215,8 @@ class Group:
             member.restore(state["members"][str(number)])
         if self.watcher is not None and state.get("watcher") is not None:
             self.watcher.restore(state["watcher"])
+        if self.standing is not None and state.get("standing") is not None:
+            self.standing.restore(state["standing"])
 
     @property
     def looks_between(self) -> bool:
@@ -215,11 +226,12 @@ class Group:
     def referenced(self) -> Ints:
         """The positions of the events that partial matches, and those that wait to be told, speak of."""
         waiting = [told.all_bound.position for m in self.members.values() for told in m.waiting]
-        return np.concatenate([np.zeros(0, np.int64), *waiting, *([self.stage.referenced()] if self.stage else [])])
+        held = [one.referenced() for one in (self.stage, self.standing) if one is not None]
+        return np.concatenate([np.zeros(0, np.int64), *waiting, *held])
 
     @property
     def oldest(self) -> int | None:
         """The earliest event that a partial match, or one that waits to be told, speaks of."""
         found = [m.oldest for m in self.members.values()]
-        found.append(None if self.stage is None else self.stage.oldest)
+        found += [one.oldest for one in (self.stage, self.standing) if one is not None]
         return min((o for o in found if o is not None), default=None)

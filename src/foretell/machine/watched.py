@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.filter.columns import Column
-from foretell.language import tree
 from foretell.language.printer import horizon_text
 from foretell.machine.history import Piece
 from foretell.machine.matches import Matches
@@ -18,6 +17,7 @@ from foretell.machine.stage import NO_NODES, Found, Partial
 from foretell.machine.subscription import Subscription
 from foretell.machine.told import Chances, Told
 from foretell.machine.watching import Seen, Watcher
+from foretell.plan.arrivals import of_step
 
 Ints = NDArray[np.int64]
 
@@ -67,7 +67,7 @@ class Watched:
         assert isinstance(member, Subscription)
         program = replace(member.program, last=None)  # what every match ends with, these have not bound
         matches = Matches(program, member.feed.history, member.strings, found, member.parameters)
-        returned = {v: matches.worth(tree.Variable(v)) for v in member.checked.variables}
+        returned = {v: _variable(matches, v) for v in member.checked.variables}
         times = matches.history.times(found.position)
         places = matches.history.order(found.position)
         return self._forecast(matches, matches.lane, matches.start, times, places, returned, probability)
@@ -98,6 +98,22 @@ class Watched:
         return Told(
             member.checked, matches, lane, start, end, places, returned, keys, member.id, strings, chances=chances
         )
+
+
+def _variable(matches: Matches, name: str) -> Column:
+    """The value of a variable: that of the first step that binds it and is bound."""
+    steps = matches.program.subscription.steps
+    values = [
+        matches.worth(of_step(value, step))
+        for step in matches.program.subscription.positive
+        for binding, value in steps[step].binders
+        if binding == name
+    ]
+    found = values[0]
+    for value in values[1:]:
+        words = np.where(found.nulls, value.values, found.values)
+        found = Column(found.kind, words.astype(found.values.dtype), found.nulls & value.nulls)
+    return found
 
 
 #: No matches at all.

@@ -141,7 +141,7 @@ class _Asking:
     def _chained(self, members: list[Value], *, across: bool) -> Iterator[Question]:
         for one, other in pairwise(sorted(members, key=self._place)):
             if across or one[0] == other[0]:
-                left, right = (_of_step(value, step) for step, value in (one, other))
+                left, right = (of_step(value, step) for step, value in (one, other))
                 yield Question(tree.Binary("=", left, right), frozenset({one[0], other[0]}))
 
     def _absences(
@@ -258,14 +258,14 @@ def value_of(expression: tree.Expression) -> Value | None:
     return steps.pop(), of_this(expression)
 
 
-def _of_step(value: tree.Expression, step: str) -> tree.Expression:
+def of_step(value: tree.Expression, step: str) -> tree.Expression:
     """An expression about one event with that event named by its step."""
     match value:
         case tree.Attribute() | tree.TimeOf() | tree.StreamOf():
             return replace(value, event=tree.Bound(step))
         case Known(attribute=attribute):
             return KnownOf(step, attribute)
-    return mapped(value, lambda e: _of_step(e, step))
+    return mapped(value, lambda e: of_step(e, step))
 
 
 def _alone(function: str, step: str, attribute: str | None) -> tree.Expression:

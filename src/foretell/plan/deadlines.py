@@ -14,32 +14,25 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.automaton import Automaton, Edge
-from foretell.plan.registers import Register, Registers
 
 
 @dataclass(frozen=True)
 class Deadline:
-    """At a state: so long after the time that a register holds, nothing can come of it. No register: after it began."""
+    """At a state: so long after the event of a step, nothing can come of it. No step: after it began."""
 
     state: int
-    register: Register | None
+    since: str | None
     amount: int | float
 
 
-def deadlines(subscription: CheckedSubscription, automaton: Automaton, registers: Registers) -> tuple[Deadline, ...]:
+def deadlines(subscription: CheckedSubscription, automaton: Automaton) -> Iterator[Deadline]:
     """Those of states where every way to a match has one since the same event."""
     asked = [dict(_limits(subscription, edge)) for edge in automaton.edges]
     known = {None, *(step for some in asked for step in some)}
-    found: list[Deadline] = []
     for since in sorted(known, key=str):
-        longest = _longest(automaton, asked, since)
-        register = None if since is None else Register("last", since, tree.TimeOf(tree.This()))
-        if register is not None and register not in registers.registers:
-            continue
-        for state, amount in enumerate(longest):
+        for state, amount in enumerate(_longest(automaton, asked, since)):
             if math.isfinite(amount) and (since is None or since in automaton.states[state].bound):
-                found.append(Deadline(state, register, amount))
-    return tuple(found)
+                yield Deadline(state, since, amount)
 
 
 def _longest(automaton: Automaton, asked: list[dict[str | None, int | float]], since: str | None) -> list[int | float]:

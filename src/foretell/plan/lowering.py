@@ -234,8 +234,6 @@ class _Lowering:
         numbered = {register: i for i, register in enumerate(finals)}
         remembers = any(not leaf.counted_here for leaf in self.counted_late)
         deferred = tuple(self.deferred)
-        slots = self.registers.registers
-        limits = deadlines(self.subscription, self.automaton, self.registers)
         program = Program(
             self.subscription,
             self.automaton,
@@ -245,9 +243,17 @@ class _Lowering:
             remembers,
             self.first,
             self.last,
-            tuple((d.state, None if d.register is None else slots[d.register], d.amount) for d in limits),
+            tuple(self._deadlines()),
         )
         return Lowered(program, states, edges, finals, self.registers.registers)
+
+    def _deadlines(self) -> Iterator[tuple[int, int | None, int | float]]:
+        """As far as the time since when they count is kept."""
+        slots = self.registers.registers
+        for one in deadlines(self.subscription, self.automaton):
+            register = Register("last", str(one.since), tree.TimeOf(tree.This()))
+            if one.since is None or register in slots:
+                yield one.state, None if one.since is None else slots[register], one.amount
 
     def _ends(self) -> tuple[str | None, str | None]:
         """The steps that every match begins and ends with, where those have no other event."""
