@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from foretell.app.forecast_experiments import Backtest, heat_waves, synthetic
+from foretell.app.forecast_experiments import Backtest, heat_waves, synthetic, trained
 from foretell.app.growth_curves import Point
 from foretell.app.merged_states import merged, transitions
 from foretell.events.planted import Composites, composites, planted
@@ -31,7 +31,7 @@ WORKLOADS = {"uniform_cs": False, "gaussian_cs": True}
 STREAMS = {"uniform_pub": False, "gaussian_pub": True}
 
 
-def measure(quick: bool, backtest: Backtest | None = None) -> Iterator[Point]:
+def measure(quick: bool, backtest: Backtest | None = trained) -> Iterator[Point]:
     """All figures; quick ones are small and say little, they show that the program works."""
     for part in (_subscriptions, _waits, _lengths, _pool, _transitions):
         yield from part(quick)

@@ -7,12 +7,15 @@ it looked; here 2 to 40 events, where a sequence has 10.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from foretell import forecasting
 from foretell.app.growth_curves import Point
 from foretell.events.planted import composites, planted
 from foretell.events.temperatures import CLASSES, HEAT, temperatures
@@ -20,6 +23,10 @@ from foretell.forecast.judged import Judged
 from foretell.forecast.judging import Predictions
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.report import Report
+from foretell.language import tree
+from foretell.language.parser import parse
+from foretell.language.printer import program_text
+from foretell.learn.settings import Learning
 
 THRESHOLDS = tuple(round(0.1 * k, 1) for k in range(1, 10))
 AHEAD = (2, 5, 10, 40)
@@ -44,6 +51,31 @@ class Backtest(Protocol):
         order: int = 0,
         features: Sequence[str] = (),
     ) -> Report: ...
+
+
+def trained(
+    statements: str,
+    train: Mapping[str, pa.Table],
+    test: Mapping[str, pa.Table],
+    horizons: Sequence[int],
+    thresholds: Sequence[float],
+    *,
+    order: int = 0,
+    features: Sequence[str] = (),
+) -> Report:
+    """By what everybody calls: `train` and `backtest`. Nothing is forgotten, and nothing learned while it is judged."""
+    learning = Learning(half_life=math.inf, enough=1, order=order, features=tuple(features), online=False)
+    asking = _asking(statements)
+    model = forecasting.train(asking, train, learning=learning)
+    return forecasting.backtest(asking, test, model=model, horizons=horizons, thresholds=thresholds)
+
+
+def _asking(statements: str) -> str:
+    """The statements with forecasts, of which training learns; how far they look is said later."""
+    program = parse(statements)
+    forecast = tree.Forecast(0.5, events=1)
+    every = (replace(s, forecast=forecast) if isinstance(s, tree.Subscription) else s for s in program.statements)
+    return program_text(replace(program, statements=tuple(every)))
 
 
 def synthetic(quick: bool, backtest: Backtest | None) -> Iterator[Point]:

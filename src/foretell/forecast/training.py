@@ -56,7 +56,7 @@ def _contexts(checked: CheckedSubscription, trace: Trace, settings: Learning) ->
     if settings.order == 0 or not len(trace) or trace.symbol.max(initial=0) == 0:
         return NO_CONTEXTS
     if settings.order is not None:
-        return Suffixes.of(trace, settings.order).pruned(settings.order)
+        return Suffixes.of(trace, settings.order, least=1).whole()
     forecast = checked.tree.forecast
     events = USUAL if forecast is None or forecast.events is None else forecast.events
     return order_of(trace, events, enough=settings.enough, half_life=settings.half_life).contexts

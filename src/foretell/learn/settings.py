@@ -15,7 +15,7 @@ class Learning:
     """`half_life`: after so many events (of all lanes together) what was seen counts half; math.inf: never.
     `enough`: the weight of events that must have been seen in a state before it is believed. `strength`: as how many
     events the experience of all lanes counts for one lane. `online`: whether it learns on while it runs. `lanes`: how
-    many lanes have their own counts. `order`: of how many symbols contexts may be; None: chosen from the data.
+    many lanes have their own counts. `order`: the last so many symbols are the context of a forecast; None: as many as the data say make a difference.
     `features`: conditions on an event which tell symbols apart besides those of the subscription.
     """
 

@@ -23,7 +23,7 @@ from foretell.learn.lanes import Lanes, busiest, moved, room
 from foretell.learn.sojourns import Sojourns
 from foretell.learn.trace import Flags, Floats, Ints, Steps, Trace, Words, summed
 
-MOST_STATES, MOST_LANES = 1024, 1000
+MOST_STATES, MOST_LANES = 2048, 1000
 
 
 @dataclass(frozen=True)

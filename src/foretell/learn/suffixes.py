@@ -75,6 +75,13 @@ class Suffixes:
             if sum(int(flags.sum()) for flags in kept) < most:
                 break
             price *= 1.5
+        return self._contexts(kept)
+
+    def whole(self) -> Contexts:
+        """All of them, whatever they cost: the paper's full model (P-ToPSS section 6.2)."""
+        return self._contexts([np.ones(len(level.code), np.bool_) for level in self.levels])
+
+    def _contexts(self, kept: list[Flags]) -> Contexts:
         found: list[Suffix] = [()]
         for length, (level, flags) in enumerate(zip(self.levels, kept), start=1):
             found += [self._suffix(code, length) for code in level.code[flags].tolist()]
