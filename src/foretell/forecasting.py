@@ -92,9 +92,9 @@ def _judges(
 ) -> tuple[Judges, Model]:
     given = model_of(model)
     untrained(given, statements_of(subscriptions))
-    for horizon in horizons or ():
-        if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
-            raise wrong("horizons", "numbers of events", horizons)
+    ahead: Any = horizons or ()
+    if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in ahead):
+        raise wrong("horizons", "numbers of events", horizons)
     some = tuple(Horizon(events=n) for n in horizons or ())
     return Judges(Forecasts(given.learned, _settings(learning) if learning is not None else None), some), given
 

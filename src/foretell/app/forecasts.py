@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -17,14 +18,14 @@ from foretell.learn.settings import Learning
 
 def learning_of(half_life: float | None, order: str | None, features: Sequence[str]) -> Learning:
     """How to learn, as it is said on the command line."""
-    said: dict[str, object] = {"features": tuple(features)}
+    said: dict[str, Any] = {"features": tuple(features)}
     if half_life is not None:
         said["half_life"] = half_life if half_life > 0 else math.inf
     if order is not None:
         said["order"] = None if order == "auto" else _whole(order)
     elif features:
         said["order"] = None
-    return Learning(**said)  # type: ignore[arg-type] - checked there
+    return Learning(**said)
 
 
 def _whole(order: str) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.events.types import Type
 from foretell.forecast.calibration import recalibrated
 from foretell.forecast.doubts import Seen as Span
 from foretell.forecast.doubts import doubts_of_age, doubts_of_drift
@@ -122,9 +121,7 @@ def _points(judge: Judge, horizon: Horizon) -> tuple[Forecast, tuple[str, ...]]:
     trace, _ = judge.recorder.trace()
     chances = judge.forecasters[horizon].chances
     probability = np.concatenate([np.zeros(0), *chances])
-    seen = waits(
-        trace.process, trace.ordinal, trace.time, trace.matched, last_ordinal=judge.recorder.lane_ends
-    )
+    seen = waits(trace.process, trace.ordinal, trace.time, trace.matched, last_ordinal=judge.recorder.lane_ends)
     return Forecast(trace.process, trace.matched, seen, probability), trace.keys
 
 

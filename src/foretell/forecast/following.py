@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from foretell.compiled import inlined, kernel
-from foretell.machine.binding import S, U
 from foretell.learn.histogram import BINS, LEAST_OCTAVE, PER_OCTAVE
+from foretell.machine.binding import S, U
 
 # Why the kernel stopped: it is done; the tables are due; a configuration, a chain state or an edge is new.
 DONE, DUE, NEW_CONFIGURATION, NEW_STATE, NEW_EDGE = range(5)
@@ -52,7 +52,7 @@ def place_of(configuration: Any, masks: Any, numbers: Any) -> Any:
 @inlined
 def _bin_of(time: float) -> Any:
     """As foretell.learn.histogram.bin_of."""
-    found = int(math.floor((math.log2(max(time, _LEAST)) - LEAST_OCTAVE) * PER_OCTAVE)) + 1
+    found = math.floor((math.log2(max(time, _LEAST)) - LEAST_OCTAVE) * PER_OCTAVE) + 1
     return min(max(found, 0), BINS - 1)
 
 

@@ -52,7 +52,9 @@ class Watch:
 class Forecaster:
     """`learned` is what to begin with; without it, it begins knowing nothing and is silent until it has seen enough."""
 
-    def __init__(self, watch: Watch, time: Type, learned: Learned | None = None, symbols: Symbols | None = None) -> None:
+    def __init__(
+        self, watch: Watch, time: Type, learned: Learned | None = None, symbols: Symbols | None = None
+    ) -> None:
         self.watch = watch
         self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
         self._contexts = (learned.contexts if learned is not None else None) if symbols is not None else None
@@ -80,7 +82,10 @@ class Forecaster:
         """Knows no chain states, and has room for some."""
         self._masks, self._pairs, self._edges, self._size = [], {}, {}, 0
         self._known = _new_known(64)
-        self._state_of, self._configuration = np.zeros((0, int(self._context.max()) + 1), np.int64), np.zeros(0, np.int64)
+        self._state_of, self._configuration = (
+            np.zeros((0, int(self._context.max()) + 1), np.int64),
+            np.zeros(0, np.int64),
+        )
         self._counts, self._matched = np.zeros((0, 0)), np.zeros(0)
         self._lane_counts, self._lane_matched, self._chance = np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros((1, 0, 1))
         self._make_room(16)
@@ -129,9 +134,22 @@ class Forecaster:
         settings, timed = self.watch.settings, self.watch.horizon.events is None
         return int(
             follow(
-                first, len(rows[0]), rows, self._processes, self._known, chain, counts, self._lasting, chances,
-                self._weights, self._counters, self.watch.above, settings.online, timed, found,
-            )  # fmt: skip
+                first,
+                len(rows[0]),
+                rows,
+                self._processes,
+                self._known,
+                chain,
+                counts,
+                self._lasting,
+                chances,
+                self._weights,
+                self._counters,
+                self.watch.above,
+                settings.online,
+                timed,
+                found,
+            )
         )
 
     # ── chain states ──
@@ -369,7 +387,10 @@ class Forecaster:
         self._chance = np.full((1, self._size, state["chance"].shape[2]), np.nan)
         self._room_for_lanes(lanes)
         self._counts[:known, :known], self._matched[:known] = state["counts"], state["matched"]
-        self._lane_counts[:, :known, :known], self._lane_matched[:, :known] = state["lane_counts"], state["lane_matched"]
+        self._lane_counts[:, :known, :known], self._lane_matched[:, :known] = (
+            state["lane_counts"],
+            state["lane_matched"],
+        )
         self._chance[:, :known] = state["chance"]
         for part, kept in zip(self._lasting[1:], state["lasting"], strict=True):
             part[: len(kept)] = kept

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.filter.predicates import Events, answers
 from foretell.filter.columns import Strings
+from foretell.filter.predicates import Events, answers
 from foretell.language.tree import Expression
 
 Ints = NDArray[np.int64]

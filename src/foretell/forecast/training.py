@@ -49,7 +49,7 @@ def learned(checked: CheckedSubscription, recorders: Sequence[Recorder], setting
 def _codes(some: Sequence[Ints]) -> list[int]:
     """The sets of conditions that hold most often."""
     code, count = np.unique(np.concatenate(some), return_counts=True)
-    return code[np.argsort(-count, kind="stable")[:MOST_SYMBOLS]].tolist()
+    return [int(one) for one in code[np.argsort(-count, kind="stable")[:MOST_SYMBOLS]]]
 
 
 def _contexts(checked: CheckedSubscription, trace: Trace, settings: Learning) -> Contexts:
@@ -60,4 +60,3 @@ def _contexts(checked: CheckedSubscription, trace: Trace, settings: Learning) ->
     forecast = checked.tree.forecast
     events = USUAL if forecast is None or forecast.events is None else forecast.events
     return order_of(trace, events, enough=settings.enough, half_life=settings.half_life).contexts
-

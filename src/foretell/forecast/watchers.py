@@ -208,7 +208,9 @@ def _feature(text: str, checked: CheckedSubscription) -> tree.Expression:
     try:
         (statement,) = parse(f"SUBSCRIBE feature FROM stream MATCH a DEFINE a AS {text}").statements
     except (LanguageError, ValueError):
-        raise InputError("bad-feature", f"the feature '{text}' is no condition", hint="as in DEFINE: temp > 20") from None
+        raise InputError(
+            "bad-feature", f"the feature '{text}' is no condition", hint="as in DEFINE: temp > 20"
+        ) from None
     assert isinstance(statement, tree.Subscription)
     condition = statement.definitions[0].condition
     scope = Scope(checked.attributes, tuple(map(str, checked.tree.streams)), checked.time)
@@ -217,7 +219,9 @@ def _feature(text: str, checked: CheckedSubscription) -> tree.Expression:
     except LanguageError as error:
         raise InputError("bad-feature", f"the feature '{text}': {error.message}", hint=error.hint) from None
     if not is_static(condition):
-        raise InputError("bad-feature", f"the feature '{text}' names more than the event", hint="as in DEFINE: temp > 20")
+        raise InputError(
+            "bad-feature", f"the feature '{text}' names more than the event", hint="as in DEFINE: temp > 20"
+        )
     return condition
 
 

@@ -15,8 +15,9 @@ class Learning:
     """`half_life`: after so many events (of all lanes together) what was seen counts half; math.inf: never.
     `enough`: the weight of events that must have been seen in a state before it is believed. `strength`: as how many
     events the experience of all lanes counts for one lane. `online`: whether it learns on while it runs. `lanes`: how
-    many lanes have their own counts. `order`: the last so many symbols are the context of a forecast; None: as many as the data say make a difference.
-    `features`: conditions on an event which tell symbols apart besides those of the subscription.
+    many lanes have their own counts. `order`: the last so many symbols are the context of a forecast; None: as many as
+    the data say make a difference. `features`: conditions on an event that tell symbols apart besides those of the
+    subscription.
     """
 
     half_life: float = 100_000.0
@@ -28,22 +29,28 @@ class Learning:
     features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        given: dict[str, Any] = asdict(self)
         for name in ("half_life", "enough", "strength"):
-            value = getattr(self, name)
+            value = given[name]
             if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
                 raise InputError("bad-argument", f"{name}: expected a number above 0, found {value!r}")
-        if not isinstance(self.online, bool):
+        if not isinstance(given["online"], bool):
             raise InputError("bad-argument", f"online: expected True or False, found {self.online!r}")
-        for name, value in (("lanes", self.lanes), ("order", 0 if self.order is None else self.order)):
+        for name, value in (("lanes", given["lanes"]), ("order", given["order"] or 0)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise InputError("bad-argument", f"{name}: expected a whole number from 0 on, found {value!r}")
-        if isinstance(self.features, str) or not all(isinstance(one, str) for one in self.features):
+        features = given["features"]
+        if not isinstance(features, tuple) or not all(isinstance(one, str) for one in features):
             raise InputError("bad-argument", f"features: expected conditions as texts, found {self.features!r}")
 
     def as_json(self) -> dict[str, Any]:
         """As a model has them: JSON knows no infinity."""
         found = asdict(self)
-        return {**found, "half_life": None if math.isinf(self.half_life) else self.half_life, "features": [*self.features]}
+        return {
+            **found,
+            "half_life": None if math.isinf(self.half_life) else self.half_life,
+            "features": [*self.features],
+        }
 
     @classmethod
     def of_json(cls, given: Mapping[str, Any]) -> Learning:

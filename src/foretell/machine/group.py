@@ -73,7 +73,11 @@ class Group:
             number, program = 0, plan.program
         else:
             number, program = self.shared.add(checked, types, selected=selection is not None)
-            if self.watcher is not None and looks_up(self.shared.machine()) and process_key(self.shared.machine()) == NONE:
+            if (
+                self.watcher is not None
+                and looks_up(self.shared.machine())
+                and process_key(self.shared.machine()) == NONE
+            ):
                 # Who watches must see all that stands in a lane.
                 self.shared = Shared(self.strings.code, checked.simultaneous, checked.time, keyed=False)
                 number, program = self.shared.add(checked, types, selected=selection is not None)

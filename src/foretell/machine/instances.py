@@ -369,11 +369,10 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
         if watched:
             spot = lane if watched_key == NONE else U(batch[1][watched_key, row])
             look_at_states(row, lane, spot, time, watch, states, state_within, pool, heads, finals, registers)
-        if fresh != NONE:
-            if lane_length[lane] > lane_limit[lane]:
-                counters[FRESH] = S(lane)
-                counters[FULL] = FULL_LANE
-                return S(row) + 1
+        if fresh != NONE and lane_length[lane] > lane_limit[lane]:
+            counters[FRESH] = S(lane)
+            counters[FULL] = FULL_LANE
+            return S(row) + 1
     return stop
 
 

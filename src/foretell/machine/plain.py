@@ -266,7 +266,8 @@ def run_plain(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int
                 count += 1
         lane_length[lane] = count
         if watched:
-            look_at_states(row, lane, lane, event_time[row], watch, states, state_within, pool, heads, finals, registers)
+            look_at_states(row, lane, lane, event_time[row], watch, states, state_within, pool, heads, finals,
+                           registers)
         if count > counters[LONGEST]:
             counters[LONGEST] = count
         if count > lane_limit[lane]:

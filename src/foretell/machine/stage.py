@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,17 @@ class Found:
         return self.state, self.lane, self.position, self.first, self.chain, self.rows, self.slots, self.nulls
 
 
+class Furthest(Protocol):
+    """Partial matches by the position of the event after which each was the furthest of its process."""
+
+    @property
+    def position(self) -> Ints: ...
+
+    def __len__(self) -> int: ...
+
+    def only(self, keep: Ints, /) -> Found: ...
+
+
 @dataclass(frozen=True)
 class Partial:
     """Of each event of a batch its process, the configuration after it and, where there is one, the furthest partial
@@ -78,7 +89,7 @@ class Partial:
     process: Ints
     by_value: bool
     configuration: NDArray[np.uint64]
-    furthest: Found
+    furthest: Furthest
 
 
 @dataclass

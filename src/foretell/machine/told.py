@@ -38,8 +38,9 @@ class Chances:
 class Told:
     """Notifications of one statement. `order` has each one's place in the order of all events.
 
-    `matches` is None for silences, which have no events, and for forecasts out of nothing. `returned` are the RETURN columns or the variables. `selected`
-    are the rows of a template that each match is of; a row is told only of matches that begin with its `row_since`.
+    `matches` is None for silences, which have no events, and for forecasts out of nothing. `returned` are the RETURN
+    columns or the variables. `selected` are the rows of a template that each match is of; a row is told only of matches
+    that begin with its `row_since`. `chances` makes forecasts of them.
     """
 
     checked: CheckedSubscription

@@ -116,8 +116,12 @@ def _variable(matches: Matches, name: str) -> Column:
     return found
 
 
+_NONE = np.zeros(0, np.int64)
+
 #: No matches at all.
-_NOTHING = Found(*(np.zeros(0, np.int64) for _ in range(6)), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.uint8), NO_NODES)
+_NOTHING = Found(
+    _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE.reshape(0, 0), np.zeros((0, 0), np.uint8), NO_NODES
+)  # fmt: skip
 
 
 def _completions(piece: Piece, process: Ints, told: list[Told]) -> tuple[NDArray[np.bool_], Ints]:
@@ -154,8 +158,6 @@ def _first_after(process: Ints, times: NDArray[Any], whose: Ints, end: NDArray[A
     by = np.argsort(process, kind="stable")
     first = np.searchsorted(process[by], whose, side="left")
     stop = np.searchsorted(process[by], whose, side="right")
-    at = np.array(
-        [a + np.searchsorted(times[by[a:b]], t, side="right") for a, b, t in zip(first, stop, end)], np.int64
-    )
+    at = np.array([a + np.searchsorted(times[by[a:b]], t, side="right") for a, b, t in zip(first, stop, end)], np.int64)
     found = at < stop
     return by[np.minimum(at, len(by) - 1)], found

@@ -33,8 +33,8 @@ class Program:
     negated steps that name what is bound after their gap, and a[i] that count by it; `leading` are the negated steps
     before the match's first event. With `remembers`, an a[i] counts in the whole lane by what only a match knows.
     `first` and `last` are the steps of the events that every match begins and ends with, where there are such: where
-    those are is known without a register. `deadlines` are for states of a machine of its own: so long after the time in a
-    slot (None: after it began) nothing can come of a partial match.
+    those are is known without a register. `deadlines` are for states of a machine of its own: so long after the time in
+    a slot (None: after it began) nothing can come of a partial match.
     """
 
     subscription: CheckedSubscription

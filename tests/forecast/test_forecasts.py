@@ -1,0 +1,353 @@
+"""Forecasts end to end: `train`, `backtest` and the engine, on streams whose law is known."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import foretell as ft
+from foretell.app.forecast_experiments import heat_waves, synthetic, trained
+from foretell.forecast import passage
+from foretell.forecast.backtest import Judges
+from foretell.forecast.judging import reliability
+from foretell.forecast.outcomes import Horizon
+from foretell.forecast.watchers import Forecasts
+from foretell.forecasting import _watched
+from foretell.learn.outcomes import came_within
+from tests.forecast.plain import backtest as plain_backtest
+
+STREAM = "STREAM s (k STRING, l STRING, v INT, time INT) TIME time;"
+STEPS = "DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'"
+SHARES = (0.4, 0.3, 0.2, 0.1)
+
+
+def events(count: int, seed: int, lanes: int = 5, shares: Iterable[float] = SHARES) -> pa.Table:
+    """Independent events: what comes next hangs on nothing."""
+    chance = np.random.default_rng(seed)
+    columns: dict[str, Any] = {
+        "k": chance.choice(list("abcd"), count, p=list(shares)),
+        "l": chance.choice([f"l{n}" for n in range(lanes)], count),
+        "v": chance.integers(0, 10, count),
+        "time": np.cumsum(chance.integers(1, 4, count)),
+    }
+    return pa.table(columns)
+
+
+def subscription(pattern: str, forecast: str = "5 EVENTS ABOVE 0.5") -> str:
+    return f"{STREAM} SUBSCRIBE p FROM s {pattern} FORECAST WITHIN {forecast};"
+
+
+# ── known answers ──
+
+
+def expected(steps: str, shares: dict[str, float], within: int) -> list[float]:
+    """P(the word comes within n | its longest beginning so far has length i), by trying out all that may come."""
+    after = {i: {k: _border(steps[:i] + k, steps) for k in shares} for i in range(len(steps))}
+    reached = [0.0] * len(steps)
+    for _ in range(within):
+        reached = [
+            sum(p * (1.0 if after[i][k] == len(steps) else reached[after[i][k]]) for k, p in shares.items())
+            for i in range(len(steps))
+        ]
+    return reached
+
+
+def _border(text: str, word: str) -> int:
+    """The longest beginning of the word that the text ends with."""
+    return next(n for n in range(min(len(text), len(word)), -1, -1) if text.endswith(word[:n]))
+
+
+@pytest.mark.parametrize(("word", "within"), [("abc", 4), ("ab", 1), ("abca", 6)])
+def test_a_word_of_independent_events(word: str, within: int) -> None:
+    names = [f"s{i}" for i in range(len(word))]
+    defined = ", ".join(f"{n} AS k = '{k}'" for n, k in zip(names, word, strict=True))
+    text = subscription(f"MATCH {' , '.join(names)} DEFINE {defined}", f"{within} EVENTS ABOVE 0.5")
+    learned = ft.train(text, {"s": events(60_000, 1)}, learning=ft.Learning(half_life=math.inf)).learned["p"]
+    known = expected(word, dict(zip("abcd", SHARES, strict=True)), within)
+    found = passage.within(passage.Chain.of(learned.statistics.counts, learned.statistics.matched), within)
+    for mask, chance in zip(learned.statistics.states.tolist(), found.tolist(), strict=True):
+        assert chance == pytest.approx(known[mask.bit_length()], abs=0.02), mask
+
+
+FORMS = [
+    f"PER l MATCH a , b , c {STEPS}",
+    f"PER l MATCH a ; b ; c {STEPS} WITHIN 30",
+    f"PER l MATCH a ;{{k != 'd'}} b ;{{v > 4}} c {STEPS}",
+    f"PER l MATCH a , b+ , c {STEPS}",
+    f"PER l MATCH (a , b) | (b , c) {STEPS.replace('b AS', 'b1, b AS')}".replace("(a , b)", "(a , b1)"),
+    f"PER l MATCH a & b & c {STEPS} WITHIN 12",
+    f"PER l MATCH a ; b @(t(b) - t(a) < 8) ; c @(t(c) - t(b) < 8) {STEPS} WITHIN 30",
+    f"PER l MATCH a ; !b ; c {STEPS} WITHIN 20",
+    "MATCH a ; b ; c DEFINE a AS k = 'a' AND l = $l, b AS k = 'b' AND l = $l, c AS k = 'c' AND l = $l WITHIN 60",
+    "MATCH a , b DEFINE a AS v > 3 AND k = $k, b AS k = $k AND v < a.v",
+    f"PER l MATCH a , b , c {STEPS} AFTER MATCH SKIP PAST LAST",
+    f"PER l MATCH a ; !b {STEPS.partition(', c')[0]} WITHIN 9",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_probabilities_mean_what_they_say(form: str) -> None:
+    """The stream itself is the simulation: of what was given probability p, the part p comes."""
+    text = subscription(form)
+    model = ft.train(text, {"s": events(40_000, 2)})
+    # Neighbouring points share most of what comes after them, so it takes many to tell chance from error.
+    report = ft.backtest(text, {"s": events(80_000, 3)}, model=model, horizons=[1, 5])
+    for one in report.judged:
+        assert one.overall.points > 10_000
+        assert one.overall.came > 30
+        assert one.overall.reliability.error < 0.03, (form, str(one.horizon), one.overall.reliability)
+
+
+@pytest.mark.parametrize("form", FORMS[:4])
+def test_probabilities_rise_with_the_horizon(form: str) -> None:
+    text, near = subscription(form), [1, 2, 3, 5, 8, 13]
+    model = ft.train(text, {"s": events(5_000, 2)})
+    judges = Judges(Forecasts(model.learned), [Horizon(events=n) for n in near])
+    _watched(ft.parse(text), {"s": events(2_000, 4)}, None, None, False, judges)
+    ((_, judge),) = judges.made["p"]
+    chances = np.stack([np.concatenate(judge.forecasters[Horizon(events=n)].chances) for n in near])
+    known = chances[:, ~np.isnan(chances).any(axis=0)]
+    assert known.shape[1] > 1000
+    assert ((known >= 0) & (known <= 1)).all()
+    # What is learned on the way is learned by all of them alike.
+    assert (np.diff(known, axis=0) >= -1e-12).all()
+
+
+def test_within_a_duration() -> None:
+    """Gaps of 1, 2 or 3: within 6 units three events come at least half of the time."""
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "40 ABOVE 0.3")
+    model = ft.train(text, {"s": events(20_000, 5, lanes=2)})
+    report = ft.backtest(text, {"s": events(20_000, 6, lanes=2)}, model=model)
+    (one,) = report.judged
+    assert str(one.horizon) == "40"
+    assert one.overall.reliability.error < 0.03
+    assert one.overall.auc > 0.55
+
+
+def test_the_paper_s_experiments_agree_with_the_plainest_backtest() -> None:
+    for part in (synthetic, heat_waves):
+        mine = {(p.figure, p.curve, p.x): p.y for p in part(True, trained)}
+        plain = {(p.figure, p.curve, p.x): p.y for p in part(True, plain_backtest)}
+        assert mine == pytest.approx(plain, abs=1e-9)
+
+
+# ── notifications ──
+
+
+def test_one_notification_until_it_has_fallen() -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.15")
+    model = ft.train(text, {"s": events(20_000, 1)})
+    found = ft.run(text, {"s": events(3_000, 2)}, model=model, engine="embedded")
+    told = [n for n in found if n.kind == "forecast"]
+    assert told
+    kinds = events(3_000, 2).to_pydict()
+    by_lane: dict[str, list[str]] = {}
+    for k, lane in zip(kinds["k"], kinds["l"], strict=True):
+        by_lane.setdefault(lane, []).append(k)
+    for one in told:
+        assert one.key is not None
+        lane = by_lane[str(one.key["l"])]
+        at = one.events["b"]
+        assert isinstance(at, int)
+        assert lane[at - 1 : at + 1] == ["a", "b"]
+        assert one.events == {"a": at - 1, "b": at, "c": None}
+        assert one.probability == pytest.approx(0.2, abs=0.03)
+        assert one.horizon == "1 EVENTS"
+    pairs = sum("".join(lane).count("ab") for lane in by_lane.values())
+    assert len(told) == pairs
+
+
+def test_it_is_silent_until_it_has_seen_enough() -> None:
+    text = subscription(f"MATCH a , b , c {STEPS}", "2 EVENTS ABOVE 0.01")
+    few, many = (
+        [n for n in ft.run(text, {"s": events(n, 7)}, engine="embedded") if n.kind == "forecast"] for n in (60, 4000)
+    )
+    assert not few
+    assert many
+    eager = ft.run(text, {"s": events(300, 7)}, engine="embedded", learning=ft.Learning(enough=1))
+    slow = ft.run(text, {"s": events(300, 7)}, engine="embedded", learning=ft.Learning(enough=10_000))
+    assert any(n.kind == "forecast" for n in eager)
+    assert all(n.kind == "match" for n in slow)
+
+
+def test_forecasts_are_no_events_for_other_statements() -> None:
+    text = subscription(f"MATCH a , b {STEPS.partition(', c')[0]}", "1 EVENTS ABOVE 0.1")
+    text += " SUBSCRIBE twice FROM p MATCH x , y;"
+    found = ft.run(text, {"s": events(3_000, 8)}, engine="embedded")
+    matches = [n for n in found if n.subscription == "p" and n.kind == "match"]
+    assert sum(n.subscription == "twice" for n in found) == len(matches) - 1
+    assert any(n.kind == "forecast" for n in found)
+
+
+def test_each_row_of_a_template_has_its_own() -> None:
+    text = f"{STREAM} SUBSCRIBE p FOR EACH row FROM s PER l MATCH a , b DEFINE a AS k = :k, b AS k = 'b' "
+    text += "FORECAST WITHIN 1 EVENTS ABOVE 0.2;"
+    rows = [{"id": 1, "k": "a"}, {"id": 2, "k": "c"}]
+    found = ft.run(text, {"s": events(4_000, 9)}, tables={"row": rows}, engine="embedded")
+    assert {n.id for n in found if n.kind == "forecast"} == {1, 2}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_batches_and_snapshots_change_nothing(form: str) -> None:
+    text, stream = subscription(form, "3 EVENTS ABOVE 0.03"), events(1_500, 11)
+    model = ft.train(text, {"s": events(1_500, 12)})
+    whole = ft.Engine(text, model=model).push("s", stream)
+    engine, cut, chance = ft.Engine(text, model=model), [], random.Random(form)
+    at = 0
+    while at < len(stream):
+        size = chance.randint(1, 300)
+        cut += list(engine.push("s", stream.slice(at, size)))
+        at += size
+        engine = ft.Engine.restore(text, engine.snapshot())
+
+    def told(some: Iterable[ft.Notification]) -> list[str]:
+        return sorted(map(repr, some))
+
+    assert any(n.kind == "forecast" for n in whole)
+    assert told(whole) == told(cut)
+
+
+# ── learning ──
+
+
+def test_it_follows_a_changing_workload() -> None:
+    """What was common becomes rare: with ageing the forecasts are right again soon, without they are not."""
+    text = subscription(f"MATCH a , b , c {STEPS}", "5 EVENTS ABOVE 0.3")
+    before, after = events(40_000, 13, shares=(0.4, 0.3, 0.2, 0.1)), events(12_000, 14, shares=(0.1, 0.1, 0.5, 0.3))
+    shifted = after.set_column(3, "time", pa.array(after["time"].to_numpy() + before["time"].to_numpy()[-1]))
+    errors = {}
+    for half_life in (1_000.0, math.inf):
+        judges = Judges(Forecasts(settings=ft.Learning(half_life=half_life)), [Horizon(events=5)])
+        _watched(ft.parse(text), {"s": pa.concat_tables([before, shifted])}, None, None, False, judges)
+        ((_, judge),) = judges.made["p"]
+        trace, _ = judge.recorder.trace()
+        chances = np.concatenate(judge.forecasters[Horizon(events=5)].chances)
+        came, known = came_within(trace, 5)
+        # From 5,000 events after the change on.
+        late = known & (np.arange(len(trace)) >= 45_000) & ~np.isnan(chances)
+        errors[half_life] = reliability(chances[late], came[late]).error
+    assert errors[1_000.0] < 0.05, errors
+    assert errors[math.inf] > 0.05, errors
+
+
+def test_a_new_lane_borrows_from_all() -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.1")
+    model = ft.train(text, {"s": events(10_000, 15)})
+    fresh = [{"k": k, "l": "never seen", "v": 0, "time": t} for t, k in enumerate("ab")]
+    (one,) = ft.run(text, {"s": fresh}, model=model, engine="embedded")
+    assert (one.kind, one.key) == ("forecast", {"l": "never seen"})
+
+
+def test_a_lane_of_its_own_kind_is_learned() -> None:
+    """One lane never completes what the others do."""
+    table = events(30_000, 16, lanes=4)
+    kinds = ["d" if row["k"] == "c" and row["l"] == "l0" else row["k"] for row in table.to_pylist()]
+    odd = table.set_column(0, "k", pa.array(kinds))
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.1")
+    found = ft.run(text, {"s": odd}, engine="embedded", learning=ft.Learning(strength=20))
+    last = [n for n in found if n.kind == "forecast" and n.end > odd["time"][20_000].as_py()]
+    assert {"l1", "l2", "l3"} <= {str(n.key["l"]) for n in last if n.key}
+    assert "l0" not in {str(n.key["l"]) for n in last if n.key}
+
+
+def test_contexts_see_what_states_do_not() -> None:
+    """After `d` an `a` is always followed by `b`, else never: only the symbol before tells."""
+    chance = random.Random(17)
+    kinds: list[str] = []
+    while len(kinds) < 30_000:
+        kinds += chance.choice([["d", "a", "b"], ["c", "a", "c"], ["c", "c", "d"]])
+    table = pa.table({"k": kinds, "time": list(range(len(kinds)))})
+    text = "STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s MATCH a , b "
+    text += "DEFINE a AS k = 'a', b AS k = 'b' FORECAST WITHIN 1 EVENTS ABOVE 0.9;"
+    train, later = {"s": table.slice(0, 20_000)}, {"s": table.slice(20_000)}
+    areas = {}
+    for order in (0, None):
+        learning = ft.Learning(order=order, features=("k = 'd'",))
+        model = ft.train(text, train, learning=learning)
+        report = ft.backtest(text, later, model=model)
+        areas[order] = report.judged[0].overall.auc
+        assert report.judged[0].overall.reliability.error < 0.03
+    assert areas[None] > areas[0] + 0.02
+    found = ft.run(text, later, model=model, engine="embedded")
+    told = [n for n in found if n.kind == "forecast"]
+    matches = [n for n in found if n.kind == "match"]
+    assert len(told) == pytest.approx(len(matches), abs=1)
+
+
+# ── models ──
+
+
+def test_a_model_is_saved_and_loaded(tmp_path: Any) -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.15")
+    model = ft.train(text, {"s": events(5_000, 1)}, learning=ft.Learning(order=None, features=("v > 5",)))
+    path = tmp_path / "model.json"
+    model.save(path)
+    one = ft.run(text, {"s": events(2_000, 2)}, model=model, engine="embedded")
+    other = ft.run(text, {"s": events(2_000, 2)}, model=path, engine="embedded")
+    assert one.rows == other.rows
+    assert any(n.kind == "forecast" for n in one)
+
+
+def test_a_model_of_other_statements_is_refused() -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}")
+    model = ft.train(text, {"s": events(1_000, 1)})
+    with pytest.raises(ft.InputError, match="was learned for other statements"):
+        ft.run(
+            subscription(f"PER l MATCH a ; b ; c {STEPS} WITHIN 9"),
+            {"s": events(10, 1)},
+            model=model,
+            engine="embedded",
+        )
+    # How far a forecast looks, and from when on it speaks, is none of the model's business.
+    further = subscription(f"PER l MATCH a , b , c {STEPS}", "9 EVENTS ABOVE 0.1")
+    assert any(n.kind == "forecast" for n in ft.run(further, {"s": events(500, 1)}, model=model, engine="embedded"))
+
+
+def test_unchanged_statements_keep_theirs() -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}")
+    model = ft.train(text, {"s": events(1_000, 1)})
+    more = text + f" SUBSCRIBE q FROM s MATCH a , b {STEPS.partition(', c')[0]} FORECAST WITHIN 1 EVENTS ABOVE 0.5;"
+    found = ft.run(more, {"s": events(500, 1)}, model=model, engine="embedded")
+    assert found.notes == ("the model knows nothing of 'q': it starts untrained",)
+
+
+def test_recalibration_sets_right() -> None:
+    """A model of another law says too much; recalibrated it does not."""
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "3 EVENTS ABOVE 0.3")
+    model = ft.train(text, {"s": events(10_000, 1, shares=(0.3, 0.3, 0.4, 0.0))})
+    off = ft.Learning(online=False)
+    later = [{"s": events(10_000, seed, shares=(0.3, 0.3, 0.1, 0.3))} for seed in (2, 3)]
+    wrong = ft.backtest(text, later[1], model=model, learning=off)
+    right = ft.backtest(text, later[1], model=ft.recalibrate(text, later[0], model=model, learning=off), learning=off)
+    assert wrong.judged[0].overall.reliability.error > 0.05
+    assert right.judged[0].overall.reliability.error < 0.03
+    assert any("badly calibrated" in warning for warning in wrong.warnings)
+    assert any("stale model" in warning for warning in wrong.warnings)
+
+
+@pytest.mark.parametrize(
+    ("learning", "said"),
+    [
+        ({"half_life": 0}, "half_life: expected a number above 0, found 0"),
+        ({"enough": "many"}, "enough: expected a number above 0, found 'many'"),
+        ({"features": "v > 1"}, "features: expected conditions as texts"),
+        ({"features": ("v >",)}, "the feature 'v >' is no condition"),
+        ({"features": ("nothing > 1",)}, "the feature 'nothing > 1': .*nothing"),
+        ({"features": ("v > prev.v",)}, "the feature 'v > prev.v' names more than the event"),
+        ({"order": -1}, "order: expected a whole number"),
+    ],
+)
+def test_what_cannot_be_learned_so(learning: dict[str, Any], said: str) -> None:
+    with pytest.raises(ft.InputError, match=said):
+        ft.train(subscription(f"MATCH a , b , c {STEPS}"), {"s": events(100, 1)}, learning=ft.Learning(**learning))
+
+
+def test_nothing_to_learn() -> None:
+    with pytest.raises(ft.InputError, match="no subscription asks for forecasts"):
+        ft.train(f"{STREAM} SUBSCRIBE p FROM s MATCH a;", {"s": events(10, 1)})
