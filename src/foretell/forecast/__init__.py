@@ -1,1 +1,1 @@
-"""How likely a match is, by when, and whether to believe it."""
+"""How likely a match is, and by when: first passage within events or a duration, from what was learned."""
