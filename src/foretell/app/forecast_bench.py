@@ -70,9 +70,6 @@ def _subscriptions(quick: bool) -> Iterator[Point]:
             yield _timed("fig9b", curve, count, some, quick)
             if pool == 50 and not gaussian:
                 yield _point("fig9a", "pool of 50, as the engine merges", count, _in_engine(some), "states")
-        if pool == 50 and not gaussian:
-            for count in (20, 40) if quick else (125, 250, 500, 1000):
-                yield _point("fig9a", "pool of 50, not merged", count, 10 * count, "states")
 
 
 def _in_engine(some: Composites) -> int:

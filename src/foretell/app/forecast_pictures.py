@@ -26,7 +26,7 @@ _FIGURES: tuple[tuple[str, str, str, Axis, Axis], ...] = (
     (
         "fig9a",
         "States against subscriptions (Fig. 9a)",
-        "The paper: linear, less steep for a small pool and for gaussian_cs.",
+        "The paper: linear, less steep for a small pool and for gaussian_cs. Without merging there are ten for each.",
         _plain("subscriptions"),
         _STATES,
     ),
@@ -39,9 +39,9 @@ _FIGURES: tuple[tuple[str, str, str, Axis, Axis], ...] = (
     ),
     (
         "fig9c",
-        "Time against operators `;` (Fig. 9c)",
+        "Time against non-contiguous operators (Fig. 9c)",
         "The paper: grows, since more partial matches wait.",
-        _plain("`;` among the nine operators"),
+        _plain("non-contiguous operators, of nine"),
         _TIME,
     ),
     (

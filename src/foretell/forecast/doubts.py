@@ -1,7 +1,7 @@
 """Reasons not to believe a model, as sentences: it is old, the workload has changed, it is badly calibrated.
 
-When a doubt is raised is a choice: where it would hold for data of the same law only once in ten thousand times, and
-where the difference is large enough to matter.
+When a doubt is raised is a choice: where the difference is large enough to matter, and larger than chance makes it.
+How often data of the same law raise one was tried on a hundred samples (none did), no more than that.
 """
 
 from __future__ import annotations
