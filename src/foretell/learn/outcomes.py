@@ -22,8 +22,10 @@ def next_match(trace: Trace) -> Ints:
 
 
 def came_within(trace: Trace, events: int) -> tuple[Flags, Flags]:
-    """Whether a match came, and whether that is known: the lane was seen for so long, or it came before."""
+    """Whether a match came, and whether that is known: whether the lane was seen for so long.
+
+    Where it was not, a match that came does not count either: to count only those would make matches look likelier.
+    """
     coming = next_match(trace)
     distance = np.where(coming >= 0, trace.ordinal[coming] - trace.ordinal, np.iinfo(np.int64).max)
-    came = distance <= events
-    return came, came | (trace.seen_ordinal[trace.process] - trace.ordinal >= events)
+    return distance <= events, trace.seen_ordinal[trace.process] - trace.ordinal >= events
