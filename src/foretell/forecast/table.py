@@ -9,8 +9,8 @@ import numpy as np
 from foretell.forecast.passage import ENOUGH, Chain, within
 from foretell.learn.calibration import AS_IT_IS, Calibration
 from foretell.learn.lanes import shrunk
-from foretell.learn.statistics import Statistics, furthest
-from foretell.learn.trace import Flags, Floats, Ints, Words
+from foretell.learn.statistics import Statistics
+from foretell.learn.trace import Floats, Ints, Words, places
 
 #: The observations that a lane borrows from all lanes, unless set otherwise or estimated (lanes.strength_of).
 STRENGTH = 20.0
@@ -50,17 +50,13 @@ class Table:
     def at(self, state: Words, context: Ints, lane: Ints | int = 0) -> Floats:
         """One for each event; a configuration never seen is taken as its furthest partial match alone. `lane` counts
         from 1; 0 is the pool."""
-        if len(self.states) == 0:
-            return np.full(len(state), np.nan)
-        number, known = self._number(state)
-        fallback, also = self._number(furthest(state))
+        number = places(self.states, state)
         context = np.where(context < self.probability.shape[2], context, 0)
-        found = self.probability[lane, np.where(known, number, fallback), context]
-        return np.where(known | also, found, np.nan)
-
-    def _number(self, state: Words) -> tuple[Ints, Flags]:
-        number = np.minimum(np.searchsorted(self.states, state), len(self.states) - 1)
-        return number, self.states[number] == state
+        found = np.full(len(state), np.nan)
+        known = number >= 0
+        lanes = np.broadcast_to(lane, len(state))
+        found[known] = self.probability[lanes[known], number[known], context[known]]
+        return found
 
 
 def _by_lane(some: Statistics, events: int, enough: float, strength: float) -> Floats:
