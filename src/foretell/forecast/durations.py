@@ -97,6 +97,8 @@ class Durations:
     def of(cls, sojourns: Sojourns, horizon: float, *, steps: int = STEPS, enough: float = ENOUGH) -> Durations:
         if not 0 < horizon < np.inf:
             raise ValueError("a horizon is a duration of more than nothing")
+        states = np.unique(sojourns.states)
+        sojourns = sojourns.over(states, np.searchsorted(states, sojourns.states))
         seen = _Seen(sojourns)
         ended = np.flatnonzero(sojourns.target != STILL)
         source, target = sojourns.source[ended], sojourns.target[ended]
