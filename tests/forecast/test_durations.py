@@ -67,20 +67,27 @@ def test_delays_that_are_always_the_same(horizon: float, expected: list[float]) 
 def test_what_is_left_of_a_sojourn() -> None:
     """Of two hours three quarters have passed: a match within the half hour is certain, before it was not to be."""
     found = Durations.of(sojourns({(0, MATCH): (1.0, 7200.0)}, 1), 2400.0)
-    number = np.zeros(3, np.int64)
-    assert found.at(number, np.array([0.0, 4000.0, 5400.0])) == pytest.approx([0.0, 0.0, 1.0])
+    state = np.zeros(3, np.uint64)
+    assert found.at(state, np.array([0.0, 4000.0, 5400.0])) == pytest.approx([0.0, 0.0, 1.0])
     aged = Durations.of(
         sojourns({(0, MATCH): (0.5, stats.uniform(0, 10)), (0, 1): (0.5, stats.uniform(0, 10))}, 2), 2.0
     )
     # Of those that last 5, two in five end within 2, half of them with a match; nothing is known after state 1.
-    assert aged.at(np.array([0]), np.array([5.0])) == pytest.approx([0.2], abs=0.01)
+    assert aged.at(np.array([0], np.uint64), np.array([5.0])) == pytest.approx([0.2], abs=0.01)
+
+
+def test_configurations_never_seen() -> None:
+    found = Durations.of(sojourns({(0, 1): (1.0, 1.0), (1, MATCH): (1.0, 1.0)}, 2), 3.0)
+    asked = found.at(np.array([0, 1, 2, 3], np.uint64), np.zeros(4))
+    assert asked[:2] == pytest.approx([1.0, 1.0])
+    assert np.isnan(asked[2:]).all()
 
 
 def test_the_chance_of_another_way_sinks_with_age() -> None:
     """Quick ends are other ends; what lasts will match (the reason why an age is worth knowing)."""
     some = sojourns({(0, 1): (0.5, stats.uniform(0, 1)), (0, MATCH): (0.5, stats.uniform(10, 2))}, 2)
     found = Durations.of(some, 20.0)
-    assert found.at(np.zeros(2, np.int64), np.array([0.0, 2.0])) == pytest.approx([0.5, 1.0], abs=1e-6)
+    assert found.at(np.zeros(2, np.uint64), np.array([0.0, 2.0])) == pytest.approx([0.5, 1.0], abs=1e-6)
 
 
 def test_what_had_not_ended_counts() -> None:
@@ -164,11 +171,13 @@ def test_probabilities_lie_within_0_and_1_and_rise(trace: Trace, horizon: float)
     for found in (shorter, longer):
         known = found.table[~np.isnan(found.table)]
         assert np.all((known >= 0) & (known <= 1))
-    waiting = longer.waiting(0.0)
+    believed = ~np.isnan(longer.table[:, 0])
+    assert np.isnan(longer.waiting(0.0)[~believed]).all()
+    waiting = longer.waiting(0.0)[believed]
     assert np.all(np.diff(waiting, axis=1) >= -1e-9)
-    assert waiting[:, -1] == pytest.approx(longer.table[:, 0])
+    assert waiting[:, -1] == pytest.approx(longer.table[believed, 0])
     half = waiting[:, waiting.shape[1] // 2]
-    assert half == pytest.approx(shorter.table[:, 0], abs=0.2)
+    assert half == pytest.approx(shorter.table[believed, 0], abs=0.2)
 
 
 def test_the_waiting_time_in_steps() -> None:

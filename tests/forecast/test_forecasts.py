@@ -341,6 +341,7 @@ def test_recalibration_sets_right() -> None:
         ({"features": ("nothing > 1",)}, "the feature 'nothing > 1': .*nothing"),
         ({"features": ("v > prev.v",)}, "the feature 'v > prev.v' names more than the event"),
         ({"order": -1}, "order: expected a whole number"),
+        ({"half_life": 10}, "no state can ever have 30 of them"),
     ],
 )
 def test_what_cannot_be_learned_so(learning: dict[str, Any], said: str) -> None:

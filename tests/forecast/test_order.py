@@ -7,7 +7,7 @@ import pytest
 
 from foretell.forecast.order import order_of
 from foretell.forecast.passage import Chain, within
-from foretell.forecast.table import Table
+from foretell.forecast.table import Intervals, Table
 from foretell.learn.calibration import Calibration
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
 from foretell.learn.outcomes import came_within
@@ -79,6 +79,20 @@ def test_a_context_never_seen_falls_back_to_the_configuration() -> None:
     state, context = np.array([missing[0]], np.uint64), np.array([missing[1]])
     assert table.at(state, context) == pytest.approx(plain[[missing[0]]])
     assert table.at(state, np.array([999])) == pytest.approx(table.at(state, np.array([0])))
+
+
+def test_intervals_by_context() -> None:
+    """Every third symbol comes again, nearly always: the context knows when, the configuration alone does not."""
+    trace = matching([0], np.where(np.random.default_rng(0).random(30_000) < 0.01, 1, np.arange(30_000) % 3))
+    contexts = order_of(trace, 1, orders=[3]).contexts
+    context = contexts.after(trace.symbol, trace.process)
+    found = Intervals.of(Statistics.of(trace, context), 0.8, 20)
+    alone = Intervals.of(Statistics.of(trace), 0.8, 20)
+    assert (alone.start.tolist(), alone.end.tolist()) == ([[1]], [[5]])  # 1 - 0.67⁴ is not quite 0.8
+    assert [found.start[0, c] for c in context[302:305]] == [1, 3, 2]
+    assert [found.end[0, c] for c in context[302:305]] == [1, 3, 2]
+    few = Intervals.of(Statistics.of(trace.until(20)), 0.8, 20)
+    assert (few.start.tolist(), few.end.tolist()) == ([[0]], [[0]])
 
 
 def test_configurations_never_seen() -> None:

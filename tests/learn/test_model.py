@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.errors import InputError
+from foretell.forecast.durations import Durations
+from foretell.forecast.table import Table
 from foretell.given.model import model_of, timing_of
 from foretell.learn.calibration import Calibration
 from foretell.learn.contexts import Contexts
 from foretell.learn.model import Learned, Model, fingerprint
-from foretell.learn.statistics import Statistics
+from foretell.learn.statistics import Statistics, merge
 from foretell.learn.trace import Trace
 from tests.learn.traces import quick, traces, walk
 
@@ -157,6 +159,10 @@ def changed(path: list[Any], value: object) -> dict[str, Any]:
         (["transitions", 0, 2], -1.0, "cannot be"),
         (["matched", 0, 0], -1, "the match [-1, "),
         (["configurations", 1], [64], "a configuration has states from 0 to 63"),
+        (["configurations", 2], [], "a configuration stands twice in the same context"),
+        (["sojourns", "configurations", 1], [], "a configuration of the sojourns stands twice"),
+        (["sojourns", "edges", 0, "least"], 1e9, "a sojourn that takes from 1000000000.0 to "),
+        (["in_context", 0], 10**30, "a number is too large"),
         (["in_context", 0], 9, "'in_context' does not fit"),
         (["sojourns", "edges", 0, "target"], "never", "a sojourn leads from or to an unknown configuration"),
         (["sojourns", "edges", 0, "bins"], [[9999, 1.0]], "the bin [9999, 1.0] cannot be"),
@@ -170,3 +176,47 @@ def test_what_does_not_fit_together(path: list[Any], value: object, said: str) -
     found = refused(changed(path, value))
     assert found.startswith("the model, subscription 'm': its forecast: ")
     assert said in found
+
+
+def places_in(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for key, part in items:
+        found += places_in(part, (*path, key))
+    return found
+
+
+DOCUMENT = json.loads(json.dumps(Model({"m": learned()}, {"m": DELAYS}).document()))
+PLACES = places_in(DOCUMENT)
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 5),
+    st.sampled_from([10**30, -(10**30), 2**63, 1e308, -0.5, "", "match", [], {}, [[0, 0]], [[0, 0, 1.0]]]),
+)
+
+
+@quick
+@given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), min_size=1, max_size=3))
+def test_whatever_is_changed_it_is_read_or_refused(changes: list[tuple[tuple[Any, ...], object]]) -> None:
+    """And what is read can be worked with."""
+    document = json.loads(json.dumps(DOCUMENT))
+    for path, value in changes:
+        inner = document
+        try:
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = value
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier change took this place away
+    try:
+        model = Model.of(document)
+    except InputError:
+        return
+    for one in model.learned.values():
+        assert not (Table.of(one.statistics, 5).probability > 1).any()
+        assert not (Durations.of(one.statistics.sojourns, 5.0).table > 1).any()
+        same = merge(one.statistics, one.statistics)
+        assert same.matched.sum() == pytest.approx(2 * one.statistics.matched.sum())

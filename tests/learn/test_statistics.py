@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from dataclasses import replace
 from functools import reduce
@@ -13,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foretell.learn import sojourns as lasting
 from foretell.learn.histogram import BINS, EDGES, bin_of
 from foretell.learn.lanes import shrunk, strength_of
 from foretell.learn.sojourns import MATCH, STILL
-from foretell.learn.statistics import Statistics, furthest, merge
-from foretell.learn.trace import Trace
+from foretell.learn.statistics import Statistics, merge
+from foretell.learn.trace import Trace, furthest
 from tests.learn.traces import made, quick, traces, walk
 
 HALF_LIVES = st.sampled_from([math.inf, 7.0])
@@ -184,12 +186,25 @@ def test_too_many_configurations_fall_back_to_the_furthest() -> None:
     assert found.counts.sum() + found.matched.sum() == len(trace)
     again = whole.limited(200)
     assert len(again.states) <= 200
-    assert len(again.sojourns.states) <= 200
     fallen = set(found.states.tolist()) - set(whole.states.tolist())
     assert fallen <= set(furthest(whole.states).tolist())
     kept = np.argsort(-whole.leaving)[:100]
     place = np.searchsorted(found.states, whole.states[kept])
     assert found.leaving[place].tolist() == whole.leaving[kept].tolist()
+
+
+def test_too_many_edges_are_told_apart_by_the_furthest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is as if there were no other configurations."""
+    trace = many(60)
+    fewer = replace(trace, state=furthest(trace.state))
+    expected, whole = Statistics.of(fewer).sojourns, Statistics.of(trace)
+    monkeypatch.setattr(lasting, "MOST_EDGES", 1_000)
+    assert len(whole.sojourns.source) > 1_000
+    found = Statistics.of(trace).sojourns
+    for name in expected.__dataclass_fields__:
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+    merged = lasting.merge(whole.sojourns, whole.sojourns)
+    assert set(merged.states.tolist()) <= set(furthest(whole.states).tolist())
 
 
 def test_too_many_contexts_fall_back_to_the_configuration() -> None:
@@ -241,6 +256,29 @@ def test_the_strength_is_high_where_lanes_are_alike() -> None:
     unlike = reduce(merge, parts)
     assert strength_of(alike.lanes, alike.counts, alike.matched) > 500
     assert 6 < strength_of(unlike.lanes, unlike.counts, unlike.matched) < 16
+
+
+@pytest.mark.soak
+def test_ten_million_rows() -> None:
+    """Ten times the rows take about ten times as long, and every event is counted once."""
+    taken = []
+    for rows in (1_000_000, 10_000_000):
+        random = np.random.default_rng(0)
+        trace = made(
+            process=np.arange(rows) % 1_000,
+            ordinal=np.arange(rows) // 1_000,
+            time=np.arange(rows),
+            state=random.integers(0, 12, rows),
+            matched=random.random(rows) < 0.01,
+            keys=tuple(map(str, range(1_000))),
+        )
+        begin = time.process_time()
+        found = Statistics.of(trace)
+        taken.append(time.process_time() - begin)
+        assert found.counts.sum() + found.matched.sum() == rows
+        assert found.lanes.counts.sum() + found.lanes.matched.sum() == rows
+        assert found.matched.sum() == trace.matched.sum()
+    assert taken[1] < 25 * taken[0]  # no longer in the processor's cache
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ which makes the error one of second order, and none where delays are whole steps
 first sojourn's law is that of what is left of it, given that it has lasted a.
 
 Sojourns that had not ended when they were last seen count as long as they were seen (the estimate of Aalen and
-Johansen, bin by bin). A lane's own delays are not learned: this is the pool's.
+Johansen, bin by bin). Neither a lane's own delays nor contexts are looked at: this is the pool's, by configuration.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from foretell.forecast.passage import ENOUGH
 from foretell.learn.histogram import BINS, EDGES, bin_of
 from foretell.learn.sojourns import MATCH, STILL, Sojourns
-from foretell.learn.trace import Flags, Floats, Ints, Words
+from foretell.learn.trace import Flags, Floats, Ints, Words, places
 
 STEPS = 96
 
@@ -97,6 +97,8 @@ class Durations:
     def of(cls, sojourns: Sojourns, horizon: float, *, steps: int = STEPS, enough: float = ENOUGH) -> Durations:
         if not 0 < horizon < np.inf:
             raise ValueError("a horizon is a duration of more than nothing")
+        states = np.unique(sojourns.states)
+        sojourns = sojourns.over(states, np.searchsorted(states, sojourns.states))
         seen = _Seen(sojourns)
         ended = np.flatnonzero(sojourns.target != STILL)
         source, target = sojourns.source[ended], sojourns.target[ended]
@@ -112,16 +114,20 @@ class Durations:
         table[seen.weight < max(enough, 1e-300)] = np.nan
         return cls(sojourns.states, ages, table, horizon, entered, source, target, laws)
 
-    def at(self, number: Ints, age: Floats) -> Floats:
-        """By the configuration's number in `states` and its age."""
+    def at(self, state: Words, age: Floats) -> Floats:
+        """One for each configuration and its age; one never seen is taken as its furthest partial match alone."""
+        number = places(self.states, state)
         after = np.clip(np.searchsorted(self.ages, age, side="right"), 1, len(self.ages) - 1)
         low, high = self.ages[after - 1], self.ages[after]
         part = np.clip((age - low) / (high - low), 0.0, 1.0)
-        return np.asarray(self.table[number, after - 1] * (1 - part) + self.table[number, after] * part)
+        table = np.vstack([self.table, np.full(len(self.ages), np.nan)])  # what is unknown has the number -1
+        return np.asarray(table[number, after - 1] * (1 - part) + table[number, after] * part)
 
     def waiting(self, age: float) -> Floats:
         """[state, k]: P(match within k steps of the horizon | age), k from 0. `passage.interval` takes it."""
-        return self._waiting(np.array([age]), last=False)[:, 0]
+        found = self._waiting(np.array([age]), last=False)[:, 0]
+        found[np.isnan(self.table[:, 0])] = np.nan
+        return found
 
     def _waiting(self, ages: Floats, *, last: bool) -> Floats:
         """[state, age, step], or of the steps only the last."""

@@ -26,7 +26,8 @@ from foretell.learn.lanes import Lanes, room
 from foretell.learn.model import Learned
 from foretell.learn.settings import Learning
 from foretell.learn.sojourns import MATCH, STILL, Sojourns
-from foretell.learn.statistics import MOST_STATES, Statistics, furthest
+from foretell.learn.statistics import MOST_STATES, Statistics
+from foretell.learn.trace import furthest
 from foretell.machine.watching import Seen
 
 Ints = NDArray[np.int64]

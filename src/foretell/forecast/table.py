@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from foretell.forecast.passage import ENOUGH, Chain, within
+from foretell.forecast.passage import ENOUGH, Chain, interval, waiting, within
 from foretell.learn.calibration import AS_IT_IS, Calibration
 from foretell.learn.lanes import shrunk
-from foretell.learn.statistics import Statistics, furthest
-from foretell.learn.trace import Flags, Floats, Ints, Words
+from foretell.learn.statistics import Statistics
+from foretell.learn.trace import Floats, Ints, Words, places
 
 #: The observations that a lane borrows from all lanes, unless set otherwise or estimated (lanes.strength_of).
 STRENGTH = 20.0
@@ -37,30 +38,54 @@ class Table:
     ) -> Table:
         """For a horizon of so many events. Where a context is not believed the configuration alone speaks, and where a
         lane's own is not, the pool."""
-        alone = statistics.without_contexts()
-        found = by_lane(alone, events, enough, strength)[:, :, None]
-        if statistics.contexts.any():
-            found = np.repeat(found, int(statistics.contexts.max()) + 1, axis=2)
-            number = np.searchsorted(alone.states, statistics.states)
-            exact = by_lane(statistics, events, enough, strength)
-            cells = found[:, number, statistics.contexts]
-            found[:, number, statistics.contexts] = np.where(np.isnan(exact), cells, exact)
-        return cls(alone.states, statistics.lanes.keys, calibration(found))
+        states, found = _by_context(statistics, lambda some: by_lane(some, events, enough, strength))
+        return cls(states, statistics.lanes.keys, calibration(found))
 
     def at(self, state: Words, context: Ints, lane: Ints | int = 0) -> Floats:
         """One for each event; a configuration never seen is taken as its furthest partial match alone. `lane` counts
         from 1; 0 is the pool."""
-        if len(self.states) == 0:
-            return np.full(len(state), np.nan)
-        number, known = self._number(state)
-        fallback, also = self._number(furthest(state))
+        number = places(self.states, state)
         context = np.where(context < self.probability.shape[2], context, 0)
-        found = self.probability[lane, np.where(known, number, fallback), context]
-        return np.where(known | also, found, np.nan)
+        found = np.full(len(state), np.nan)
+        known = number >= 0
+        lanes = np.broadcast_to(lane, len(state))
+        found[known] = self.probability[lanes[known], number[known], context[known]]
+        return found
 
-    def _number(self, state: Words) -> tuple[Ints, Flags]:
-        number = np.minimum(np.searchsorted(self.states, state), len(self.states) - 1)
-        return number, self.states[number] == state
+
+@dataclass(frozen=True)
+class Intervals:
+    """The shortest window of events in which the match falls with a given confidence, from `start[c, x]` to `end[c, x]`
+    events from now; (0, 0) where there is none, or too little has been seen."""
+
+    states: Words
+    start: Ints  # [configurations, contexts]
+    end: Ints
+
+    @classmethod
+    def of(cls, statistics: Statistics, confidence: float, reach: int, *, enough: float = ENOUGH) -> Intervals:
+        """Of the pool; what lies further away than `reach` events is out of sight."""
+
+        def found(some: Statistics) -> Floats:
+            chain = Chain.of(some.counts, some.matched, enough)
+            return np.where(chain.known, np.stack(interval(waiting(chain, reach), confidence)), np.nan)
+
+        states, (start, end) = _by_context(statistics, found)
+        return cls(states, np.nan_to_num(start).astype(np.int64), np.nan_to_num(end).astype(np.int64))
+
+
+def _by_context(statistics: Statistics, found: Callable[[Statistics], Floats]) -> tuple[Words, Floats]:
+    """The configurations, and what is found for chain states as [..., configurations, contexts]. Where there is nothing
+    for a context (NaN) it is what is found for the configuration alone."""
+    alone = statistics.without_contexts()
+    table = found(alone)[..., None]
+    if statistics.contexts.any():
+        table = np.repeat(table, int(statistics.contexts.max()) + 1, axis=-1)
+        number = np.searchsorted(alone.states, statistics.states)
+        exact = found(statistics)
+        fallback = table[..., number, statistics.contexts]
+        table[..., number, statistics.contexts] = np.where(np.isnan(exact), fallback, exact)
+    return alone.states, table
 
 
 def by_lane(some: Statistics, events: int, enough: float, strength: float) -> Floats:

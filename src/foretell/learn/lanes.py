@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from foretell.learn.trace import Floats, Ints
 
-#: Numbers kept for all lanes together: a thousand lanes of a hundred states, or sixteen of a thousand.
-MOST_NUMBERS = 1 << 24
+#: Numbers kept for all lanes together: a thousand lanes of sixty states, or four of a thousand.
+MOST_NUMBERS = 1 << 22
 
 
 @dataclass(frozen=True)

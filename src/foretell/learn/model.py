@@ -152,6 +152,8 @@ def _learned(part: object, where: str) -> Learned:
         return Learned(mark, *learned_of(rest), settings)
     except ValueError as error:
         raise InputError("bad-model", f"{where}: its forecast: {error}") from None
+    except OverflowError:
+        raise InputError("bad-model", f"{where}: its forecast: a number is too large") from None
 
 
 def _readable(value: object, indent: str = "") -> str:

@@ -15,7 +15,7 @@ def next_match(trace: Trace) -> Ints:
     at = np.where(trace.matched[steps.row], place, size)
     coming = np.full(size, size)
     coming[:-1] = np.minimum.accumulate(at[::-1])[::-1][1:]
-    process = np.append(trace.process[steps.row], -1)
+    process = np.append(steps.process, -1)
     found = np.full(size, -1)
     found[steps.row] = np.where(process[coming] == process[:-1], np.append(steps.row, -1)[coming], -1)
     return found

@@ -43,6 +43,13 @@ class Learning:
         if not isinstance(features, tuple) or not all(isinstance(one, str) for one in features):
             raise InputError("bad-argument", f"features: expected conditions as texts, found {self.features!r}")
 
+        if self.enough > self.half_life / math.log(2):
+            raise InputError(
+                "bad-argument",
+                f"enough: with a half-life of {self.half_life:g} events no state can ever have {self.enough:g} of them",
+                hint="a longer half-life, or less that is enough",
+            )
+
     def as_json(self) -> dict[str, Any]:
         """As a model has them: JSON knows no infinity."""
         found = asdict(self)

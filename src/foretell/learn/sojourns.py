@@ -6,15 +6,18 @@ as it is are just time. What had not ended when the trace did is kept as STILL: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from foretell.learn.histogram import BINS, bin_of
-from foretell.learn.trace import Floats, Ints, Steps, Trace, Words, summed
+from foretell.learn.trace import Floats, Ints, Steps, Trace, Words, distinct, furthest, summed
 
 #: What ends a sojourn, besides another configuration.
 MATCH, STILL = -1, -2
+
+#: With more edges than this, configurations are told apart only by their furthest partial match: a histogram is large.
+MOST_EDGES = 10_000
 
 
 @dataclass(frozen=True)
@@ -36,29 +39,27 @@ class Sojourns:
     @classmethod
     def of(cls, trace: Trace, steps: Steps, weight: Floats) -> Sojourns:
         """`weight` is that of each row of the trace."""
-        state, time = trace.state[steps.row], trace.time[steps.row]
-        changed = steps.first | trace.matched[steps.row] | (state != steps.source)
+        states = np.unique(np.append(trace.state, np.uint64(0)))
+        state, time, matched = np.searchsorted(states, steps.state), trace.time[steps.row], trace.matched[steps.row]
+        changed = steps.first | matched | (steps.state != steps.source)
         entered = np.maximum.accumulate(np.where(changed, np.arange(len(state)), 0))
         ended = np.flatnonzero(changed & ~steps.first)
-        still = np.flatnonzero(steps.last)
-        process = trace.process[steps.row[still]]
-        took = np.concatenate([time[ended] - time[entered[ended - 1]], trace.seen_time[process] - time[entered[still]]])
-        source = np.concatenate([steps.source[ended], state[still]])
-        states = np.unique(np.concatenate([source, state[ended]]))
-        target = np.searchsorted(states, state[ended])
-        target[trace.matched[steps.row[ended]]] = MATCH
-        target = np.concatenate([target, np.full(len(still), STILL)])
+        still = np.flatnonzero(steps.last & (trace.seen_time[steps.process] > time[entered]))
+        seen = trace.seen_time[steps.process[still]]
+        took = np.concatenate([time[ended] - time[entered[ended - 1]], seen - time[entered[still]]])
+        source = np.concatenate([state[ended - 1], state[still]])
+        target = np.concatenate([np.where(matched[ended], MATCH, state[ended]), np.full(len(still), STILL)])
         weights = weight[steps.row[np.concatenate([ended, still])]]
-        known = (target != STILL) | (took > 0)
-        return cls._counted(states, np.searchsorted(states, source)[known], target[known], took[known], weights[known])
+        width = len(states) + 2
+        edges, edge = distinct(source * width + target + 2, len(states) * width)
+        if len(edges) > MOST_EDGES:  # then there are at most 65 configurations
+            fewer = replace(trace, state=furthest(trace.state))
+            return cls.of(fewer, Steps.of(fewer), weight)
+        return cls._counted(states, edges, edge, np.maximum(took, 0.0), weights)  # clocks may go back
 
     @classmethod
-    def _counted(cls, states: Words, source: Ints, target: Ints, took: Floats, weight: Floats) -> Sojourns:
-        took = np.maximum(took, 0.0)  # clocks that went back
-        width = len(states) + 2
-        edge_of = source * width + (target + 2)
-        edges = np.unique(edge_of)  # which is ten times as quick without its inverse
-        edge, size = np.searchsorted(edges, edge_of), len(edges)
+    def _counted(cls, states: Words, edges: Ints, edge: Ints, took: Floats, weight: Floats) -> Sojourns:
+        width, size = len(states) + 2, len(edges)
         bins = summed(edge * BINS + bin_of(took), weight, size * BINS).reshape(size, BINS)
         least, most = np.full(size, np.inf), np.zeros(size)
         np.minimum.at(least, edge, took)
@@ -93,7 +94,6 @@ class Sojourns:
 
 def merge(a: Sojourns, b: Sojourns) -> Sojourns:
     """All that either has seen."""
-    states = np.unique(np.concatenate([a.states, b.states]))
     joined = Sojourns(
         np.concatenate([a.states, b.states]),
         np.concatenate([a.source, b.source + len(a.states)]),
@@ -103,4 +103,10 @@ def merge(a: Sojourns, b: Sojourns) -> Sojourns:
         np.concatenate([a.least, b.least]),
         np.concatenate([a.most, b.most]),
     )
-    return joined.over(states, np.searchsorted(states, joined.states))
+    merged = _told_apart(joined, joined.states)
+    return merged if len(merged.source) <= MOST_EDGES else _told_apart(merged, furthest(merged.states))
+
+
+def _told_apart(some: Sojourns, by: Words) -> Sojourns:
+    states = np.unique(by)
+    return some.over(states, np.searchsorted(states, by))

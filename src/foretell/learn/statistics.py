@@ -21,7 +21,7 @@ from foretell.learn import lanes as by_lane
 from foretell.learn import sojourns as lasting
 from foretell.learn.lanes import Lanes, busiest, moved, room
 from foretell.learn.sojourns import Sojourns
-from foretell.learn.trace import Flags, Floats, Ints, Steps, Trace, Words, summed
+from foretell.learn.trace import Flags, Floats, Ints, Steps, Trace, Words, distinct, furthest, summed
 
 MOST_STATES, MOST_LANES = 2048, 1000
 
@@ -29,7 +29,8 @@ MOST_STATES, MOST_LANES = 2048, 1000
 @dataclass(frozen=True)
 class Statistics:
     """`states[k]` and `contexts[k]` are chain state k. `counts[i, j]` is the weight of the events that led from i to j
-    without a match, `matched[i]` of those that completed one: together, what left i.
+    without a match, `matched[i]` of those that completed one: together, what left i. (What follows a match is not kept:
+    a first passage ends there.)
 
     `half_life` is in events, `until` the number of the event after the latest, whose weight is one. `events`, `matches`
     and the times `since` and `to` are those of all events, never aged.
@@ -97,18 +98,12 @@ class Statistics:
         return self.over(states, np.zeros(len(states), np.int64), number)
 
     def limited(self, most_states: int = MOST_STATES, most_lanes: int = MOST_LANES) -> Statistics:
-        """At most so many chain states and lanes; what is rare falls back."""
+        """At most so many chain states and lanes; what is rare falls back. (The sojourns see to themselves.)"""
         found = self
         if len(self.states) > most_states:
             entered = self.leaving + self.counts.sum(axis=0)
             states, contexts = fallen_back(self.states, self.contexts, entered, most_states)
             found = self.over(*_numbered(states, contexts))
-        if len(self.sojourns.states) > most_states:
-            seen = np.zeros(len(self.sojourns.states))
-            np.add.at(seen, self.sojourns.source, self.sojourns.bins.sum(axis=1))
-            states, _ = fallen_back(self.sojourns.states, np.zeros(len(seen), np.int64), seen, most_states)
-            kept, number = np.unique(states, return_inverse=True)
-            found = replace(found, sojourns=self.sojourns.over(kept, number))
         return replace(found, lanes=found.lanes.limited(most_lanes))
 
 
@@ -155,18 +150,6 @@ def fallen_back(states: Words, contexts: Ints, weight: Floats, most: int) -> tup
     return np.where(common, states, furthest(states)), np.where(common, contexts, 0)
 
 
-def furthest(states: Words) -> Words:
-    """The highest bit of each configuration alone.
-
-    >>> furthest(np.array([0, 1, 6, 2**63 + 1], np.uint64)).tolist() == [0, 1, 4, 2**63]
-    True
-    """
-    spread = states.copy()
-    for distance in (1, 2, 4, 8, 16, 32):
-        spread |= spread >> np.uint64(distance)
-    return spread ^ (spread >> np.uint64(1))
-
-
 def _heaviest(weight: Floats, most: int) -> Flags:
     found = np.zeros(len(weight), np.bool_)
     found[np.argsort(-weight, kind="stable")[:most]] = True
@@ -175,11 +158,10 @@ def _heaviest(weight: Floats, most: int) -> Flags:
 
 def _numbered(states: Words, contexts: Ints) -> tuple[Words, Ints, Ints]:
     """The distinct pairs, by configuration and then context, and the number of each pair given among them."""
-    distinct = np.unique(states)
+    masks = np.unique(states)
     width = int(contexts.max(initial=0)) + 1
-    code = np.searchsorted(distinct, states) * width + contexts
-    codes = np.unique(code)
-    return distinct[codes // width], codes % width, np.searchsorted(codes, code)
+    codes, number = distinct(np.searchsorted(masks, states) * width + contexts, len(masks) * width)
+    return masks[codes // width], codes % width, number
 
 
 def _counted(
@@ -221,7 +203,7 @@ def _counted(
 def _cells(trace: Trace, steps: Steps, number: Ints, size: int, weight: Floats) -> tuple[Ints, Ints, Floats]:
     """What is counted: the process, the cell of a table of `size` by `size` + 1 (the last column for matches), and how
     much. Besides the events themselves these are the events before and after them that changed nothing."""
-    process, weights, target = trace.process[steps.row], weight[steps.row], number[steps.row]
+    process, weights, target = steps.process, weight[steps.row], number[steps.row]
     source = np.empty_like(target)
     source[1:] = target[:-1]
     source[steps.first] = number[-1]

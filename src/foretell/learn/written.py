@@ -21,6 +21,7 @@ from foretell.learn.sojourns import MATCH, STILL, Sojourns
 from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Floats, Ints, Words
 
+_HEAVIEST = 1e18  # more than anybody counts, and sums of it do not overflow
 _ENDS = {MATCH: "match", STILL: "still"}
 
 
@@ -125,6 +126,8 @@ def learned_of(document: Mapping[str, Any]) -> tuple[Statistics, Contexts, Calib
     in_context = np.array(found.in_context, np.int64)
     if len(in_context) != size or np.any((in_context < 0) | (in_context >= len(contexts))):
         raise ValueError("'in_context' does not fit 'configurations' and 'contexts'")
+    if len(set(zip(map(tuple, found.configurations), found.in_context))) < size:
+        raise ValueError("a configuration stands twice in the same context")
     trained = found.trained
     half_life = math.inf if trained.half_life is None else trained.half_life
     if not half_life > 0:
@@ -150,6 +153,8 @@ def learned_of(document: Mapping[str, Any]) -> tuple[Statistics, Contexts, Calib
 def _sojourns(found: _Sojourns) -> Sojourns:
     ends = {name: number for number, name in _ENDS.items()}
     size = len(found.configurations)
+    if len(set(map(tuple, found.configurations))) < size:
+        raise ValueError("a configuration of the sojourns stands twice")
     target = np.array([ends.get(e.target, size) if isinstance(e.target, str) else e.target for e in found.edges], int)
     source = np.array([e.source for e in found.edges], int)
     if np.any((source < 0) | (source >= size) | (target >= size) | (target < STILL)):
@@ -157,6 +162,8 @@ def _sojourns(found: _Sojourns) -> Sojourns:
     bins = np.zeros((len(found.edges), BINS))
     for number, edge in enumerate(found.edges):
         bins[number] = _from_pairs(edge.bins, BINS, "bin")
+        if not (0 <= edge.least <= edge.most <= _HEAVIEST and 0 <= edge.total <= _HEAVIEST**2):
+            raise ValueError(f"a sojourn that takes from {edge.least} to {edge.most}, in all {edge.total}, cannot be")
     total, least, most = (np.array([getattr(e, name) for e in found.edges]) for name in ("total", "least", "most"))
     return Sojourns(_words(found.configurations), source, target, bins, total, least, most)
 
@@ -171,7 +178,7 @@ def _lanes(found: Sequence[_Lane], size: int) -> Lanes:
 def _filled(transitions: Sequence[tuple[int, int, float]], matched: Sequence[tuple[int, float]], size: int) -> Any:
     counts = np.zeros((size, size))
     for source, target, weight in transitions:
-        if not (0 <= source < size and 0 <= target < size and 0 <= weight < math.inf):
+        if not (0 <= source < size and 0 <= target < size and 0 <= weight <= _HEAVIEST):
             raise ValueError(f"the transition [{source}, {target}, {weight}] cannot be")
         counts[source, target] = weight
     return counts, _from_pairs(matched, size, "match")
@@ -180,7 +187,7 @@ def _filled(transitions: Sequence[tuple[int, int, float]], matched: Sequence[tup
 def _from_pairs(pairs: Sequence[tuple[int, float]], size: int, what: str) -> Floats:
     vector = np.zeros(size)
     for place, weight in pairs:
-        if not (0 <= place < size and 0 <= weight < math.inf):
+        if not (0 <= place < size and 0 <= weight <= _HEAVIEST):
             raise ValueError(f"the {what} [{place}, {weight}] cannot be")
         vector[place] = weight
     return vector
@@ -201,7 +208,7 @@ def _bits(states: Words) -> list[list[int]]:
 
 
 def _words(configurations: Sequence[Sequence[int]]) -> Words:
-    """The masks; they stand in order and once each, contexts apart."""
-    if not all(0 <= bit < 64 for configuration in configurations for bit in configuration):
-        raise ValueError("a configuration has states from 0 to 63")
-    return np.array([sum(1 << bit for bit in set(configuration)) for configuration in configurations], np.uint64)
+    for configuration in configurations:
+        if not all(0 <= bit < 64 for bit in configuration) or configuration != sorted(set(configuration)):
+            raise ValueError("a configuration has states from 0 to 63, in order")
+    return np.array([sum(1 << bit for bit in configuration) for configuration in configurations], np.uint64)
