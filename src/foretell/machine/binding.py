@@ -265,6 +265,30 @@ def begin(lane: Any, start: Any, position: int, parameter: int, pool: Any, regis
 
 
 @inlined
+def started(edge: Any, lane: Any, row: Any, position: int, tables: Any, code: Any, events: Any, batch: Any, pool: Any,
+            registers: Any, output: Any, counters: Array, stacks: Any) -> Any:
+    """The instance that an event begins along an edge; NONE where it begins none, or is a match by itself."""
+    (_, _, _, _, edges, updates, _, edge_within, _, finals) = tables
+    (_, event_time, event_start, predicates, event_rows) = events
+    predicate = edges[edge, PREDICATE]
+    if predicate != NONE and not predicates[predicate, row]:
+        return NONE
+    target = begin(lane, event_start[row], position, event_rows[row], pool, registers, counters)
+    if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers, target, stacks):
+        return NONE
+    if edge_within[edge] >= 0 and event_time[row] > event_start[row] + edge_within[edge]:
+        return NONE
+    keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch, registers,
+         counters, stacks)
+    if edges[edge, FINAL]:
+        emit(edges[edge, TARGET], lane, S(row), target, finals, registers, output, counters)
+        return NONE
+    counters[FREE] -= 1
+    pool[0][target, STATE] = S(edges[edge, TARGET])
+    return target
+
+
+@inlined
 def room(most: int, nodes: int, registers: Any, output: Any, timers: Any, counters: Array) -> int:
     """What would not hold so many new instances, and nodes for each; 0 where all would."""
     if counters[FREE] < most:

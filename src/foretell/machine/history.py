@@ -126,11 +126,11 @@ class History:
         """What each position has in a column, which `of` finds in a piece."""
         last = self.pieces[-1]
         if len(self.pieces) == 1 or not len(positions) or positions.min() >= last.base:
-            return of(last)[last.rows(positions)]
+            return of(last).take(last.rows(positions), axis=0)  # in half the time of indexing
         if not len(last):
             return History(self.pieces[:-1]).values(of, positions)
         # Most are of the last piece, and are looked up there as if all were.
-        found = of(last)[last.rows(np.maximum(positions, last.base))]
+        found = of(last).take(last.rows(np.maximum(positions, last.base)), axis=0)
         earlier = np.flatnonzero(positions < last.base)
         found[earlier] = History(self.pieces[:-1]).values(of, positions[earlier])
         return found

@@ -55,12 +55,12 @@ from foretell.machine.binding import (
     Array,
     S,
     U,
-    begin,
     copy,
     emit,
     holds_here,
     keep,
     room,
+    started,
     true,
 )
 from foretell.machine.watching import look_at_states
@@ -211,8 +211,8 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
 
     Where events are simultaneous, an instant ends with the first later event of the lane.
     """
-    (states, threads, negations, ticks, edges, updates, state_within, edge_within, starts, finals) = tables
-    (event_lane, event_time, event_start, predicates, event_rows) = events
+    (states, threads, negations, ticks, edges, _, state_within, edge_within, starts, finals) = tables
+    (event_lane, event_time, event_start, predicates, _) = events
     (cells, times, _) = pool
     (heads, lane_length, lane_limit, lane_time) = lanes
     slot_null = registers[2]
@@ -340,23 +340,11 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
 
         if starting:
             for start in range(U(starts.size)):
-                edge = starts[start]
-                predicate = edges[edge, PREDICATE]
-                if predicate != NONE and not predicates[predicate, row]:
+                target = started(starts[start], lane, row, position, tables, code, events, batch, pool, registers,
+                                 output, counters, stacks)
+                if target == NONE:
                     continue
-                target = begin(lane, event_start[row], position, event_rows[row], pool, registers, counters)
-                if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers, target, stacks):
-                    continue
-                if edge_within[edge] >= 0 and time > event_start[row] + edge_within[edge]:
-                    continue
-                keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch,
-                     registers, counters, stacks)
-                there = edges[edge, TARGET]
-                if edges[edge, FINAL]:
-                    emit(there, lane, S(row), target, finals, registers, output, counters)
-                    continue
-                counters[FREE] -= 1
-                cells[target, STATE] = S(there)
+                there = U(cells[target, STATE])
                 cells[target, FOLLOWING] = counters[FRESH]
                 counters[FRESH] = S(target)
                 if states[there, WAITS]:

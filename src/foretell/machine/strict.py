@@ -30,11 +30,11 @@ from foretell.machine.binding import (
     Array,
     S,
     U,
-    begin,
     copy,
     emit,
     keep,
     room,
+    started,
     true,
 )
 from foretell.machine.watching import look_at_lane
@@ -48,7 +48,7 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
                counters: Array, stacks: Any, watch: Any) -> Any:
     """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See instances.run_events."""
     (states, _, _, _, edges, updates, _, edge_within, starts, finals) = tables
-    (event_lane, event_time, event_start, predicates, event_rows) = events
+    (event_lane, event_time, _, predicates, _) = events
     (cells, times, free) = pool
     (heads, lane_length, lane_limit, _) = lanes
     moving, beginning, nodes = fan
@@ -111,25 +111,12 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
 
         if starting:
             for start in range(U(starts.size)):
-                edge = starts[start]
-                predicate = edges[edge, PREDICATE]
-                if predicate != NONE and not predicates[predicate, row]:
-                    continue
-                target = begin(lane, event_start[row], position, event_rows[row], pool, registers, counters)
-                if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers, target, stacks):
-                    continue
-                if edge_within[edge] >= 0 and time > event_start[row] + edge_within[edge]:
-                    continue
-                keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch,
-                     registers, counters, stacks)
-                if edges[edge, FINAL]:
-                    emit(edges[edge, TARGET], lane, S(row), target, finals, registers, output, counters)
-                    continue
-                counters[FREE] -= 1
-                cells[target, STATE] = S(edges[edge, TARGET])
-                cells[target, FOLLOWING] = S(fresh)
-                fresh = target
-                count += 1
+                target = started(starts[start], lane, row, position, tables, code, events, batch, pool, registers,
+                                 output, counters, stacks)
+                if target != NONE:
+                    cells[target, FOLLOWING] = S(fresh)
+                    fresh = target
+                    count += 1
         heads[lane, 0] = fresh
         lane_length[lane] = count
         if watched:
