@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -209,3 +211,16 @@ def test_what_cannot_be_registered(spark: SparkSession, text: str, inputs: dict[
     with pytest.raises(ft.ForetellError) as caught:
         register(spark, text, inputs, time=dict.fromkeys(inputs, "time") or {"s": "time"})
     assert caught.value.code == code, str(caught.value)
+
+
+def test_the_page(spark: SparkSession) -> None:
+    """docs/sql.md, as it stands there."""
+    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+    (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(python, {})
+    queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    found = [spark.sql(query).toArrow() for query in queries]
+    shown = re.findall(r"^\| (.*) \|$", page, re.MULTILINE)
+    told = [found[0].column_names, *([str(v) for v in row.values()] for row in found[0].to_pylist())]
+    assert [line.split(" | ") for line in shown if "---" not in line] == told
+    assert [table.num_rows for table in found] == [1, 1, 1]
