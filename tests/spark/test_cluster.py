@@ -5,6 +5,7 @@ Its processes get the environment that docs/cluster.md says and nothing else.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -59,7 +60,7 @@ pq.write_table(found.table(), folder + "/batch.parquet")
 STREAM = (
     JOB
     + """
-frame = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).parquet(folder + "/ticks")
+frame = spark.readStream.schema(columns).option("maxFilesPerTrigger", 2).parquet(folder + "/ticks")
 writer = follow(statements, {"ticks": frame}, shards=4).writeStream.format("parquet").trigger(availableNow=True)
 query = writer.option("path", folder + "/told").option("checkpointLocation", folder + "/checkpoint").start()
 query.awaitTermination()
@@ -88,11 +89,24 @@ class Cluster:
 
     def run(self, script: str, *arguments: object, **conf: str) -> str:
         """What a driver prints; it runs in our environment, since it is one of ours."""
-        settings = json.dumps({"spark.master": self.url, "spark.executor.memory": "600m", **conf})
+        mine = {"spark.executor.memory": "600m", "spark.sql.shuffle.partitions": "2"}
+        settings = json.dumps({"spark.master": self.url, **mine, **conf})
         command = [sys.executable, "-c", script, settings, *map(str, arguments)]
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
-        assert answer.returncode == 0, answer.stderr[-4000:]
-        return answer.stdout
+        return _answer(command, dict(os.environ))
+
+
+def _answer(command: list[str], environment: dict[str, str]) -> str:
+    answer = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=400, check=False, preexec_fn=_end_with_us
+    )
+    assert answer.returncode == 0, answer.stderr[-4000:]
+    return answer.stdout
+
+
+def _end_with_us() -> None:
+    """Linux ends a process with the one that started it, whatever ended that; an executor ends with its worker."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _environment(home: Path) -> dict[str, str]:
@@ -122,6 +136,7 @@ def _process(folder: Path, name: str, ready: str, *command: str) -> Iterator[Non
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=_end_with_us,
         )
     try:
         wait_until(lambda: process.poll() is not None or ready in log.read_text(), PATIENCE)
@@ -209,9 +224,7 @@ def test_the_command(cluster: Cluster, data: Path, expected: list[dict[str, Any]
     out = tmp_path / "told.parquet"
     command = [sys.executable, "-m", "foretell.app", "run", str(tmp_path / "watch.ftl"), "--engine", "spark"]
     command += ["--input", f"ticks={data / 'ticks'}", "--output", str(out)]
-    environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
-    answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
-    assert answer.returncode == 0, answer.stderr[-4000:]
+    _answer(command, {**os.environ, "SPARK_CONF_DIR": str(tmp_path)})
     assert _rows(out) == expected
 
 
