@@ -1,0 +1,226 @@
+"""Statements as table functions: what SQL gives is what the engine in process tells, in typed columns."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+import foretell as ft
+from foretell.events.workloads import ticks
+from foretell.spark.sql import Partition, _schemas, _Work, handler, register
+
+STATEMENTS = """
+STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;
+SUBSCRIBE rise FROM ticks PER name MATCH a , b DEFINE b AS price > a.price + 1
+RETURN a.name AS name, b.price - a.price AS gain;
+SUBSCRIBE runs FROM ticks PER name MATCH a , b+ , c?
+DEFINE a AS price < 55, b AS price > prev.price, c AS volume > 900
+RETURN count(b) AS n, avg(b.price) AS mean, a.name AS who, t(a) AS since, a.price < 52 AS low;
+SUBSCRIBE quiet FROM ticks PER name MATCH a ; !b DEFINE a AS volume > 950, b AS volume < 500 WITHIN 900;
+SUBSCRIBE big FOR EACH limits FROM ticks PER name MATCH a , b DEFINE a AS volume > :least, b AS volume > :least;
+SUBSCRIBE thrice FROM rise PER name MATCH x , y , z DEFINE z AS gain > y.gain WITHIN 60000;
+"""
+LIMITS = [{"id": "high", "least": 900}, {"id": "higher", "least": 950}]
+BAD = "STREAM s (k INT, time INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a , b;"
+LONGS = StructType([StructField("time", LongType()), StructField("k", LongType())])
+EVENTS = pa.RecordBatch.from_pydict({"time": [1, 2], "k": [7, 7]})
+NAMES = ("rise", "runs", "quiet", "big", "thrice")
+
+
+@pytest.fixture(scope="module")
+def few() -> pa.Table:
+    return ticks(5_000)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark: SparkSession, few: pa.Table) -> None:
+    # In pieces and out of order, so that nothing comes as it lies in a file.
+    spark.createDataFrame(few).repartition(5, "volume").createOrReplaceTempView("ticks")
+    assert set(register(spark, STATEMENTS, tables={"limits": LIMITS})) == set(NAMES)
+
+
+@pytest.fixture(scope="module")
+def expected(few: pa.Table) -> list[dict[str, Any]]:
+    """Time passes in a partition with its own events, so all of them are told until when it goes on."""
+    found = ft.run(STATEMENTS, {"ticks": few}, tables={"limits": LIMITS}, engine="embedded", until=_latest(few))
+    rows = found.table().to_pylist()
+    return [row | {name: json.loads(row[name] or "null") for name in ("key", "bindings", "events")} for row in rows]
+
+
+def _latest(table: pa.Table) -> int:
+    return int(table["ts"].to_numpy().max())
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: json.dumps([row["end"], row["key"], row["id"], row["events"]]))
+
+
+@pytest.mark.parametrize(
+    ("name", "by"), [*((name, "name") for name in NAMES), ("runs", "abs(hash(name)) % 3"), ("big", "crc32(name) % 2")]
+)
+def test_as_in_process(spark: SparkSession, expected: list[dict[str, Any]], name: str, by: str) -> None:
+    mine = [row for row in expected if row["subscription"] == name]
+    call = f"{name}(events => TABLE(ticks) PARTITION BY {by} ORDER BY ts, until => (SELECT max(ts) FROM ticks))"
+    found = spark.sql(f"SELECT * FROM {call}").toArrow().to_pylist()
+    assert len(mine) > 20
+    for row in mine:
+        row["bindings"] = row["bindings"] or None
+    assert _in_order(found) == _in_order(mine)
+
+
+def test_the_order_is_found_whatever_comes(spark: SparkSession) -> None:
+    query = "SELECT count(*), sum(end) FROM rise(TABLE(ticks) PARTITION BY name{})"
+    found = {spark.sql(query.format(order)).first() for order in ("", " ORDER BY ts", " ORDER BY ts DESC")}
+    assert len(found) == 1
+
+
+def test_columns_have_types(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT * FROM runs(TABLE(ticks) PARTITION BY name)")
+    assert {f.name: f.dataType.simpleString() for f in frame.schema} == {
+        "subscription": "string",
+        "kind": "string",
+        "key": "struct<name:string>",
+        "start": "bigint",
+        "end": "bigint",
+        "probability": "double",
+        "horizon": "string",
+        "id": "string",
+        "bindings": "struct<n:bigint,mean:double,who:string,since:bigint,low:boolean>",
+        "events": "struct<a:bigint,b:array<bigint>,c:bigint>",
+    }
+    query = "SELECT key.name, bindings.* FROM runs(TABLE(ticks) PARTITION BY name) WHERE size(events.b) > 2"
+    assert spark.sql(query).columns == ["name", "n", "mean", "who", "since", "low"]
+
+
+def test_time_goes_on_until(spark: SparkSession) -> None:
+    text = """STREAM s (k INT, at TIMESTAMP, ok BOOL) TIME at ID at;
+    SUBSCRIBE silent FROM s PER at, k MATCH a ; !b DEFINE b AS ok WITHIN 1 min
+    RETURN t(a) AS since, a.ok AS good, duration AS seconds;"""
+    register(spark, text)
+    _view(spark, "s", "SELECT 1 AS k, TIMESTAMP '2026-03-01 10:00:00.5' AS at, CAST(NULL AS BOOLEAN) AS ok")
+    call = "SELECT key.*, bindings.*, end, events.a FROM silent(TABLE(s) PARTITION BY k{})"
+    assert spark.sql(call.format("")).collect() == []
+    [row] = spark.sql(call.format(", until => TIMESTAMP '2026-03-01 11:00:00'")).toArrow().to_pylist()
+    at = datetime(2026, 3, 1, 10, 0, 0, 500_000, UTC)
+    assert row.pop("a") == "2026-03-01T10:00:00.500000Z"
+    assert row == {"at": at, "k": 1, "since": at, "good": None, "seconds": 0.0, "end": at.replace(minute=1)}
+
+
+def test_without_per_a_partition_is_a_lane(spark: SparkSession) -> None:
+    register(spark, "SUBSCRIBE pair FROM s MATCH a , b;", {"s": "ticks"}, time={"s": "ts"})
+    [(count,)] = spark.sql("SELECT count(*) FROM pair(TABLE(SELECT ts FROM ticks) PARTITION BY ts % 7)").collect()
+    assert count == spark.table("ticks").count() - 7
+    whole = "SELECT count(*) FROM pair(TABLE(ticks) WITH SINGLE PARTITION)"
+    assert spark.sql(whole).first() == (count + 6,)
+
+
+def test_malformed_events_are_counted(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    """As in a task, which has a class of its own; what a worker logs goes to the executor's log."""
+    rows: dict[str, Any] = {"time": [1.0, None, 3.0, 4.5], "k": [7, 7, 7, 7]}
+    made = _handler(spark, BAD)
+    for _ in range(2):
+        partition = made()
+        assert [*partition.eval(pa.RecordBatch.from_pydict(rows))] == []
+        [told] = partition.terminate()
+        assert told["events"].to_pylist() == [{"a": 0, "b": 1}]
+    partition.cleanup()
+    assert caplog.messages == ["s: 4 malformed events are set aside, one of them: no time"]
+    partition = _handler(spark, BAD, strict=True)()
+    [*partition.eval(pa.RecordBatch.from_pydict(rows))]
+    with pytest.raises(ft.ForetellError, match="s:2: no time"):
+        [*partition.terminate()]
+
+
+def _view(spark: SparkSession, name: str, query: str) -> None:
+    spark.sql(query).createOrReplaceTempView(name)
+
+
+def _handler(spark: SparkSession, text: str, *, strict: bool = False) -> type[Partition]:
+    program = ft.parse(text)
+    return handler(_Work(program.text, "m", _schemas(spark, program, None, None), {}, strict))
+
+
+# ── mistakes ──
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("rise(TABLE(SELECT ts, name FROM ticks) PARTITION BY name)", "ticks: no column 'price'"),
+        ("rise(TABLE(ticks))", "rise: without PARTITION BY the table is cut anywhere, and so are its patterns"),
+    ],
+)
+def test_a_query_that_is_wrong(spark: SparkSession, call: str, message: str) -> None:
+    with pytest.raises(PythonException) as caught:
+        spark.sql(f"SELECT * FROM {call}").collect()
+    assert str(caught.value).splitlines()[1] == f"foretell.errors.InputError: {message}"
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "message"),
+    [
+        (([1.0],), {}, "m is given no table of events"),
+        ((), {}, "m is given no table of events"),
+        ((), {"event": EVENTS}, "m has no argument 'event'"),
+        ((EVENTS, pa.array([1, 1]), 3), {}, "m has no argument a third one"),
+        ((EVENTS,), {"until": pa.array(["soon"] * 2)}, "until: expected a number, found 'soon'"),
+    ],
+)
+def test_a_call_that_is_wrong(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, given: Any, named: Any, message: str
+) -> None:
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    with pytest.raises(ft.ForetellError) as caught:
+        [*_handler(spark, BAD)().eval(*given, **named)]
+    assert caught.value.message == message
+
+
+def test_a_column_of_another_type(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    partition = _handler(spark, BAD)()
+    [*partition.eval(pa.RecordBatch.from_pydict({"time": [1], "k": ["one"]}))]
+    with pytest.raises(ft.ForetellError, match="k: expected INT, but the column is string"):
+        [*partition.terminate()]
+
+
+@pytest.mark.parametrize(
+    ("text", "inputs", "code"),
+    [
+        ("CORRELATE c FROM s DO push('x'){a} DEFINE a AS k = 1;", {"s": LONGS}, "not-in-engine"),
+        ("SUBSCRIBE m FROM s MATCH a ; b LOSING 0.1 ABOVE 0.5;", {"s": LONGS}, "not-in-engine"),
+        ("SUBSCRIBE m FROM s, u MATCH a ; b;", {"s": LONGS, "u": LONGS}, "several-streams"),
+        ("SUBSCRIBE m FROM s MATCH a;", {}, "undeclared-stream"),
+        ("SUBSCRIBE m FROM s MATCH a DEFINE a AS price > 1;", {"s": LONGS}, "unknown-attribute"),
+        ("SUBSCRIBE m FROM s MATCH a;", {"s": "no_such_table"}, "unknown-table"),
+        ("SUBSCRIBE m FROM s MATCH a;", {"s": 5}, "bad-argument"),
+        ("SUBSCRIBE m FROM s MATCH a;", {"s": LONGS, "u": LONGS}, "unread-input"),
+        ("SUBSCRIBE m FOR EACH t FROM s MATCH a;", {"s": LONGS}, "missing-table"),
+        ("STREAM s TIME time;", {}, "no-statements"),
+    ],
+)
+def test_what_cannot_be_registered(spark: SparkSession, text: str, inputs: dict[str, Any], code: str) -> None:
+    with pytest.raises(ft.ForetellError) as caught:
+        register(spark, text, inputs, time=dict.fromkeys(inputs, "time") or {"s": "time"})
+    assert caught.value.code == code, str(caught.value)
+
+
+def test_the_page(spark: SparkSession) -> None:
+    """docs/sql.md, as it stands there."""
+    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+    (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(python, {})
+    queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    found = [spark.sql(query).toArrow() for query in queries]
+    shown = re.findall(r"^\| (.*) \|$", page, re.MULTILINE)
+    told = [found[0].column_names, *([str(v) for v in row.values()] for row in found[0].to_pylist())]
+    assert [line.split(" | ") for line in shown if "---" not in line] == told
+    assert [table.num_rows for table in found] == [1, 1, 1]
