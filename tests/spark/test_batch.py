@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +19,7 @@ from foretell.app.commands import app
 from foretell.events.workloads import ticks
 from foretell.given.sources import declaration_of
 from foretell.spark.batch import Batch
-from foretell.spark.places import _number, _scalar
+from foretell.spark.places import _number, _scalar, numbered
 from tests.both import told
 from tests.suite import Case, cases
 
@@ -150,6 +151,9 @@ def test_places_sort_as_values_do() -> None:
     numbers = [-1e300, -(2**63), -(2**53) - 1, -(2**53), -1.5, -1, 0, 0.5, 1, 2**53, 2**53 + 1, 2**63 - 1, 1e300]
     assert sorted(numbers, key=_number) == numbers
     assert _number(-0.0) == _number(0)
+    for sample in (np.array(numbers, np.float64), np.array([-(2**63), -1, 0, 1, 2**53 + 1, 2**63 - 1])):
+        places = [bytes(place) for place in numbered(sample).to_pylist()]
+        assert sorted(set(places)) == list(dict.fromkeys(places))
     texts = ["", "\0", "\0a", "a", "a\0", "aa", "ä", "\U0001f600"]
     assert sorted(texts, key=_scalar) == texts
 
@@ -159,4 +163,4 @@ def test_only_what_is_needed_goes_through_the_shuffle(spark: SparkSession, some_
     batch = Batch(
         program, {"ticks": some_ticks}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None
     )
-    assert [share.columns for share in batch._plan.shares] == [{"ticks": ("ts", "name", "price")}]
+    assert [share.columns for share in batch.plan.shares] == [{"ticks": ("ts", "name", "price")}]

@@ -12,19 +12,19 @@ the frame is, so where times can be equal a DataFrame should have an ORDER BY.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from foretell.errors import InputError
-from foretell.events.arrow import table_bytes
+from foretell.events.arrow import table_bytes, table_of
 from foretell.events.columns import Sheet, gather_sheets
 from foretell.events.notification import Notification
 from foretell.events.read import BadEvent, Declaration, Loaded, LoadedTable, read, schema_of
@@ -34,15 +34,20 @@ from foretell.given.sources import known_schema
 from foretell.given.until import end_of_time
 from foretell.language.checked import Checked, CheckedCorrelator
 from foretell.language.subscriptions import Subscriptions
+from foretell.notify.columns import notifications_of
 from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_table
 from foretell.spark.packing import BAD, PACKED, READ, ROWS, Piece, pack_files, pack_frame, pack_tables
 from foretell.spark.session import session
-from foretell.spark.shares import Plan, plan
-from foretell.spark.working import MATCH, NOTE, REPORTED, report, tell
+from foretell.spark.shares import Sent, plan
+from foretell.spark.working import MATCH, NOTE, RANGED, REPORTED, in_order, report, sorted_of, tell
 
 #: Shards for each core: lanes are not alike, and a core that has done a short one takes the next.
 SHARDS = 4
+
+
+#: What takes a stream, the pieces of its files and the numbers of those to read.
+Reading = Callable[[str, Sequence[Piece], Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,8 @@ class Batch:
         end = end_of_time(until, {one.time_type for one in known.values()} - {Type.UNKNOWN})
         schemas = {name: one.schema for name, one in self._sources.items()}
         cores = self._spark.sparkContext.defaultParallelism
-        self._plan = plan(program, self._checked, schemas, known, tables, end, shards=SHARDS * cores, cores=cores)
+        self._shards = SHARDS * cores
+        self.plan = plan(program, self._checked, schemas, known, tables, end, shards=self._shards, cores=cores)
 
     @cached_property
     def _spark(self) -> SparkSession:
@@ -85,18 +91,19 @@ class Batch:
 
     def notifications(self) -> Notifications:
         """All of them, here."""
-        if not self._plan.shares:
+        if not self.plan.shares:
             return Notifications(())
-        found = self._packed(self._plan).mapInArrow(partial(report, self._plan), REPORTED).toArrow()
-        lines: dict[str, list[tuple[str, bytes]]] = {kind: [] for kind in (MATCH, NOTE, BAD, READ)}
-        for kind, data, place in zip(*(column.to_pylist() for column in found.columns)):
-            lines[kind].append((data, place))
-        counts: dict[str, int] = dict(json.loads(data) for data, _ in lines[READ])
+        sent = self.plan.sent()
+        found = self.packed(sent).mapInArrow(partial(report, sent), REPORTED).toArrow()
+        told: dict[str, list[tuple[str, bytes]]] = {kind: [] for kind in (MATCH, NOTE, BAD, READ)}
+        for kind, stream, data in zip(*(column.to_pylist() for column in found.columns)):
+            told[kind].append((stream, data))
+        counts = {stream: int(data) for stream, data in told[READ]}
         return Notifications(
-            self._in_order(lines[MATCH]),
-            self._bad(data for data, _ in lines[BAD]),
+            self._in_order([table_of(data) for _, data in told[MATCH]]),
+            self._bad(data for _, data in told[BAD]),
             tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources),
-            tuple(dict.fromkeys(note for note, _ in lines[NOTE])),
+            tuple(dict.fromkeys(note.decode() for _, note in told[NOTE])),
         )
 
     def frame(self) -> DataFrame:
@@ -104,25 +111,36 @@ class Batch:
         empty = to_table(()).schema
         kind = _time_type(self._checked)
         schema = pa.schema([pa.field(f.name, kind) if f.name in ("start", "end") else f for f in empty])
-        schema = schema.append(pa.field("place", pa.binary()))
-        packed = self._packed(replace(self._plan, strict=self._strict))
-        rows = packed.mapInArrow(partial(tell, self._plan, schema), from_arrow_schema(schema))
-        return rows.orderBy("end", "subscription", "place").drop("place")
+        sent = replace(self.plan, strict=self._strict).sent()
+        ranged = self.packed(sent).mapInArrow(partial(tell, sent, self._shards), RANGED)
+        ranged = ranged.repartitionById(self._shards, "range")
+        return ranged.mapInArrow(partial(in_order, schema), from_arrow_schema(schema))
 
-    def _packed(self, told: Plan) -> DataFrame:
+    def packed(self, sent: Sent) -> DataFrame:
         """What each task that matches is to get, in the partition that is its own."""
-        frames = [_pack(self._spark, told, name, one) for name, one in self._sources.items()]
-        return reduce(DataFrame.union, frames).repartitionById(told.tasks, "task")
+        frames = [_pack(self._spark, sent, name, one) for name, one in self._sources.items()]
+        return reduce(DataFrame.union, frames).repartitionById(self.plan.tasks, "task")
 
-    def _in_order(self, lines: Iterable[tuple[str, bytes]]) -> tuple[Notification, ...]:
+    def read(self, reading: Reading, schema: str) -> list[DataFrame]:
+        """What something that reads the pieces of a stream's files makes of them."""
+        return [
+            _over_files(self._spark, one.files, partial(reading, name), schema)
+            for name, one in self._sources.items()
+            if one.files
+        ]
+
+    def _in_order(self, tables: list[pa.Table]) -> tuple[Notification, ...]:
         times = {one.name: one.time for one in self._checked.statements}
-        rows = [(json.loads(data), place) for data, place in lines]
-        rows.sort(key=lambda row: (row[0]["end"], row[0]["subscription"], row[1]))
-        return tuple(Notification(**row, time_type=times[row["subscription"]]) for row, _ in rows)
+        if len({table.schema for table in tables}) < 2:
+            return tuple(notifications_of(sorted_of(pa.concat_tables(tables)), times)) if tables else ()
+        # Some times are INT and others FLOAT: no one column holds both exactly.
+        rows = [(n, p) for t in tables for n, p in zip(notifications_of(t, times), t["place"].to_pylist())]
+        rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))
+        return tuple(notification for notification, _ in rows)
 
-    def _bad(self, lines: Iterable[str]) -> tuple[BadEvent, ...]:
+    def _bad(self, lists: Iterable[bytes]) -> tuple[BadEvent, ...]:
         """Stream by stream, as they arrived; those of a stream that was read here are in order already."""
-        found = [BadEvent(**json.loads(line)) for line in lines]
+        found = [bad for data in lists for bad in msgspec.json.decode(data, type=list[BadEvent])]
         found += [bad for one in self._sources.values() if one.loaded for bad in one.loaded.bad]
         stream = {name: number for number, name in enumerate(self._sources)}
         first = {(name, p.path): p.arrival for name, one in self._sources.items() for p in one.files}
@@ -195,17 +213,22 @@ def _sheet(name: str, schema: pa.Schema) -> Sheet:
     return Sheet(name, pa.table(columns, schema=schema), schema.names)
 
 
-def _pack(spark: SparkSession, told: Plan, name: str, source: _Source) -> DataFrame:
+def _pack(spark: SparkSession, sent: Sent, name: str, source: _Source) -> DataFrame:
     if source.frame is not None:
         wanted = [f"`{column}`" for column in source.schema.attributes]
-        return source.frame.select(*wanted).mapInArrow(partial(pack_frame, told, name), PACKED)
+        return source.frame.select(*wanted).mapInArrow(partial(pack_frame, sent, name), PACKED)
     if source.files:
-        count = len(source.files)
-        return spark.range(0, count, 1, count).mapInArrow(partial(pack_files, told, name, source.files), PACKED)
+        return _over_files(spark, source.files, partial(pack_files, sent, name), PACKED)
     assert source.loaded is not None
     table = source.loaded.table
     rows = [(n, table_bytes(table.slice(n, ROWS))) for n in range(0, max(1, table.num_rows), ROWS)]
-    return spark.createDataFrame(rows, "arrival long, data binary").mapInArrow(partial(pack_tables, told, name), PACKED)
+    return spark.createDataFrame(rows, "arrival long, data binary").mapInArrow(partial(pack_tables, sent, name), PACKED)
+
+
+def _over_files(spark: SparkSession, pieces: Sequence[Piece], reading: Any, schema: str) -> DataFrame:
+    """Two tasks for each core: as many as row groups would each start at its cost, and one may be slower."""
+    tasks = min(len(pieces), 2 * spark.sparkContext.defaultParallelism)
+    return spark.range(0, len(pieces), 1, tasks).mapInArrow(partial(reading, pieces), schema)
 
 
 def _time_type(checked: Checked) -> Any:

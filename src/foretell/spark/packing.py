@@ -18,18 +18,20 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from foretell.errors import InputError
-from foretell.events.arrow import nulls_of, numpy_of, table_bytes, table_of
+from foretell.events.arrow import arrow_of, nulls_of, numpy_of, table_of
 from foretell.events.gathered import ARROW_TYPES
 from foretell.events.read import BadEvent, Loaded, read
 from foretell.events.types import Type
 from foretell.events.waiting import times_of
-from foretell.spark.shares import Plan, Share
+from foretell.spark.shares import Plan, Sent, Share
 
-#: What goes through the shuffle: events (an Arrow stream), how many of a stream were read and the time of the latest
-#: (to every task that reads the stream, as time passes for all lanes together), and malformed events (to task 0).
+#: What goes through the shuffle: events (an Arrow stream, and the number of the part's first), how many of a stream
+#: were read and of what times (to every task, as time passes for all lanes together), and malformed events (to task 0).
 EVENTS, READ, BAD = "events", "read", "bad"
-PACKED = "task int, stream string, kind string, data binary"
-_FIELDS: Any = [("task", pa.int32()), ("stream", pa.string()), ("kind", pa.string()), ("data", pa.binary())]
+PACKED = "task int, stream string, kind string, arrival long, data binary"
+_FIELDS: Any = [
+    ("task", pa.int32()), ("stream", pa.string()), ("kind", pa.string()), ("arrival", pa.int64()), ("data", pa.binary())
+]  # fmt: skip
 _SCHEMA = pa.schema(_FIELDS)
 
 #: So many rows are packed at once.
@@ -49,28 +51,34 @@ class Piece:
     arrival: int
 
 
-class Seen(msgspec.Struct):
-    """How many events a task has read, malformed ones too, and the time of the latest good one."""
+class Seen(msgspec.Struct, frozen=True):
+    """How many events were read, malformed ones too, and the times of the first and the latest good one."""
 
     total: int = 0
+    first: int | float | None = None
     latest: int | float | None = None
 
+    def __add__(self, other: Seen) -> Seen:
+        first = [time for time in (self.first, other.first) if time is not None]
+        latest = [time for time in (self.latest, other.latest) if time is not None]
+        return Seen(self.total + other.total, min(first, default=None), max(latest, default=None))
 
-def pack_frame(plan: Plan, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
+
+def pack_frame(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
     """Rows of a Spark DataFrame. They arrive by partition, then as they stand in it."""
-    context = TaskContext.get()
+    plan, context = sent.plan, TaskContext.get()
     arrival = (context.partitionId() if context else 0) << 33
     yield from _packed(plan, stream, _frame_parts(plan, stream, batches, arrival))
 
 
-def pack_files(plan: Plan, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[pa.RecordBatch]:
+def pack_files(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[pa.RecordBatch]:
     """Parquet, read here. Rows arrive by file, then as they stand in it."""
-    numbers: Iterator[Any] = (number for batch in batches for number in batch.column(0).to_pylist())
-    yield from _packed(plan, stream, (_file_part(plan, stream, pieces[number]) for number in numbers))
+    yield from _packed(sent.plan, stream, file_parts(sent.plan, stream, pieces, batches))
 
 
-def pack_tables(plan: Plan, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
+def pack_tables(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
     """Events that were read before: the number of the first, and Arrow's bytes."""
+    plan = sent.plan
     rows = ((row["arrival"], row["data"]) for batch in batches for row in batch.to_pylist())
     yield from _packed(plan, stream, (_table_part(plan, stream, *row) for row in rows))
 
@@ -98,11 +106,31 @@ def _gathered(batches: Batches) -> Iterator[list[pa.RecordBatch]]:
         yield some
 
 
+def file_parts(plan: Plan, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[Part]:
+    """The pieces whose numbers come."""
+    for batch in batches:
+        for number in numpy_of(batch.column(0)).tolist():
+            yield _file_part(plan, stream, pieces[number])
+
+
 def _file_part(plan: Plan, stream: str, piece: Piece) -> Part:
-    wanted = set(plan.declaration(stream).columns)
-    with pq.ParquetFile(piece.path) as file:
-        table = file.read_row_group(piece.group, columns=[n for n in file.schema_arrow.names if n in wanted])
+    needed = plan.needed(stream)
+    attributes = plan.schemas[stream].attributes
+    with pq.ParquetFile(piece.path, pre_buffer=False) as file:
+        taken = [f.name for f in file.schema_arrow if f.name in needed or _may_misfit(f.type, attributes.get(f.name))]
+        table = file.read_row_group(piece.group, columns=taken, use_threads=False)
     return _read(plan, stream, table, piece.path, piece.row, piece.arrival + piece.row)
+
+
+def _may_misfit(found: Any, wanted: Type | None) -> bool:
+    """Whether a column that nobody needs can still make an event malformed."""
+    safe: Mapping[Type | None, Any] = {
+        None: lambda kind: True,
+        Type.BOOL: pa.types.is_boolean,
+        Type.INT: lambda kind: pa.types.is_integer(kind) and kind != pa.uint64(),
+        Type.FLOAT: lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind),
+    }
+    return wanted not in safe or not safe[wanted](found)
 
 
 def _table_part(plan: Plan, stream: str, arrival: int, data: bytes) -> Part:
@@ -132,13 +160,17 @@ def _packed(plan: Plan, stream: str, parts: Iterable[Part]) -> Iterator[pa.Recor
     readers = [share for share in plan.shares if stream in share.columns]
     for loaded, arrival in parts:
         if loaded.bad:
-            yield _row(0, stream, BAD, msgspec.json.encode(_told(plan, loaded.bad)))
-        _see(seen, loaded)
-        for share in readers:
-            yield from _sharded(share, loaded, arrival)
-    data = msgspec.json.encode(seen)
-    for task in sorted({0, *(share.first + n for share in readers for n in range(share.tasks))}):
-        yield _row(task, stream, READ, data)
+            yield _row(0, stream, BAD, 0, pa.py_buffer(msgspec.json.encode(_told(plan, loaded.bad))))
+        seen += _seen(loaded)
+        if loaded.table.num_rows:
+            first = int(arrival[0])
+            coded = replace(loaded, table=_coded(loaded.table, plan.tasks))
+            for share in readers:
+                for task, table in _sharded(share, coded, arrival - first):
+                    yield _row(task, stream, EVENTS, first, buffer_of(table))
+    data = pa.py_buffer(msgspec.json.encode(seen))
+    for task in range(plan.tasks):
+        yield _row(task, stream, READ, 0, data)
 
 
 def _told(plan: Plan, bad: tuple[BadEvent, ...]) -> tuple[BadEvent, ...]:
@@ -147,28 +179,38 @@ def _told(plan: Plan, bad: tuple[BadEvent, ...]) -> tuple[BadEvent, ...]:
     return bad
 
 
-def _see(seen: Seen, loaded: Loaded) -> None:
-    seen.total += loaded.total
-    if loaded.table.num_rows:
-        latest = times_of(loaded).max().item()
-        seen.latest = latest if seen.latest is None else max(seen.latest, latest)
+def _seen(loaded: Loaded) -> Seen:
+    if not loaded.table.num_rows:
+        return Seen(loaded.total)
+    times = times_of(loaded)
+    return Seen(loaded.total, times.min().item(), times.max().item())
 
 
-def _sharded(share: Share, loaded: Loaded, arrival: Ints) -> Iterator[pa.RecordBatch]:
-    """The rows of each shard as one table, with their numbers as the last column."""
+def _coded(table: pa.Table, tasks: int) -> pa.Table:
+    """Texts as numbers, where there are few of them: each task's part has all the words that the table has."""
+    for number, column in enumerate(table.columns):
+        if pa.types.is_string(column.type):
+            coded: Any = column.combine_chunks().dictionary_encode()
+            if len(coded.dictionary) * tasks <= len(column):
+                table = table.set_column(number, table.column_names[number], coded)
+    return table
+
+
+def _sharded(share: Share, loaded: Loaded, number: Ints) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each shard as one table, with their numbers in the part as the last column."""
     table = loaded.table.select(list(share.columns[loaded.stream]))
-    table = table.append_column("", pa.array(arrival))
+    table = table.append_column("", arrow_of(number.astype(np.int32)))
     if not share.per:
-        if table.num_rows:
-            yield _row(share.first, loaded.stream, EVENTS, table_bytes(table))
+        yield share.first, table
         return
     shard = shards_of(loaded, share.per, share.tasks)
-    table = table.take(np.argsort(shard, kind="stable"))
+    # NumPy sorts small numbers by counting.
+    by = np.argsort(shard.astype(np.int16 if share.tasks < 1 << 15 else np.int64), kind="stable")
+    table = table.take(arrow_of(by))
     ends = np.cumsum(np.bincount(shard, minlength=share.tasks)).tolist()
-    for number, (begin, end) in enumerate(zip([0, *ends], ends)):
+    for task, (begin, end) in enumerate(zip([0, *ends], ends)):
         if begin < end:
-            part = table.slice(begin, end - begin).combine_chunks()
-            yield _row(share.first + number, loaded.stream, EVENTS, table_bytes(part))
+            yield share.first + task, table.slice(begin, end - begin)
 
 
 def shards_of(loaded: Loaded, per: Mapping[str, Type], shards: int) -> Ints:
@@ -186,9 +228,13 @@ def shards_of(loaded: Loaded, per: Mapping[str, Type], shards: int) -> Ints:
 
 def _words(column: Any, kind: Type) -> NDArray[np.uint64]:
     if kind is Type.STRING:
-        coded: Any = pa.concat_arrays(column.chunks or [pa.array([], pa.string())]).dictionary_encode()
-        words = np.array([zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()] + [0], np.uint64)
-        return words[numpy_of(coded.indices.fill_null(len(words) - 1)).astype(np.int64)]
+        coded: Any = column.combine_chunks()
+        coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
+        words: NDArray[np.uint64] = np.array(
+            [zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()] + [0], np.uint64
+        )
+        at = numpy_of(coded.indices)
+        return words[np.where(nulls_of(coded), len(words) - 1, at) if coded.null_count else at]
     plain = column.cast(ARROW_TYPES[kind], safe=False)
     plain = plain if kind is Type.FLOAT else plain.cast(pa.int64())
     values = np.where(nulls_of(plain), 0, numpy_of(plain))
@@ -197,5 +243,27 @@ def _words(column: Any, kind: Type) -> NDArray[np.uint64]:
     return values.astype(np.float64 if kind is Type.FLOAT else np.int64).view(np.uint64)
 
 
-def _row(task: int, stream: str, kind: str, data: bytes) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"task": [task], "stream": [stream], "kind": [kind], "data": [data]}, _SCHEMA)
+def _row(task: int, stream: str, kind: str, arrival: int, data: pa.Buffer) -> pa.RecordBatch:
+    columns: list[Any] = [
+        pa.array([task], pa.int32()),
+        pa.array([stream]),
+        pa.array([kind]),
+        pa.array([arrival], pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays([*columns, bytes_of(data)], schema=_SCHEMA)
+
+
+# ── tables as bytes, without a copy ──
+
+
+def buffer_of(table: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def bytes_of(data: pa.Buffer) -> Any:
+    """One binary value."""
+    ends: Any = np.array([0, data.size], np.int32)
+    return pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(ends), data])

@@ -6,9 +6,10 @@ Without PER a share is one task. Statements that read others run with them, in o
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from foretell.events.read import Declaration, LoadedTable
 from foretell.events.types import Schema, Type
@@ -33,6 +34,23 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Sent:
+    """A plan on its way to the tasks. A worker process runs many of them and reads it once."""
+
+    data: bytes
+
+    @property
+    def plan(self) -> Plan:
+        return _received(self.data)
+
+
+@lru_cache(maxsize=4)
+def _received(data: bytes) -> Plan:
+    plan: Plan = pickle.loads(data)
+    return plan
+
+
+@dataclass(frozen=True)
 class Plan:
     """What every task is told: the statements as text, to be checked there again, and what is known of the data."""
 
@@ -44,12 +62,19 @@ class Plan:
     shares: tuple[Share, ...]
     strict: bool = False
 
+    def sent(self) -> Sent:
+        return Sent(pickle.dumps(self))
+
     @property
     def tasks(self) -> int:
         return sum(share.tasks for share in self.shares)
 
     def share_of(self, task: int) -> Share:
         return next(share for share in self.shares if task < share.first + share.tasks)
+
+    def needed(self, stream: str) -> frozenset[str]:
+        """The columns that some statement needs of a stream."""
+        return frozenset(name for share in self.shares for name in share.columns.get(stream, ()))
 
     def declaration(self, stream: str) -> Declaration:
         """With every type settled, so that each task reads its part of the events as all others do."""

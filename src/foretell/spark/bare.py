@@ -1,0 +1,55 @@
+"""The same way without any matching, to measure by: the events only read, and read, packed, shuffled and unpacked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql.functions import count, lit
+
+from foretell.spark.batch import Batch
+from foretell.spark.packing import EVENTS, Piece, file_parts
+from foretell.spark.shares import Sent
+
+_COUNT = "count long"
+
+
+def events_read(batch: Batch) -> int:
+    """How many events stand in the files."""
+    sent = batch.plan.sent()
+    return sum(_total(frame) for frame in batch.read(partial(_read, sent), _COUNT))
+
+
+def events_shuffled(batch: Batch) -> int:
+    """How many came to the tasks that would match."""
+    return _total(batch.packed(batch.plan.sent()).mapInArrow(_unpacked, _COUNT))
+
+
+def notified(batch: Batch) -> int:
+    """How many notifications there are, each made and put in order, and then thrown away."""
+    seen = Observation()
+    batch.frame().observe(seen, count(lit(1)).alias("count")).write.format("noop").mode("overwrite").save()
+    return int(seen.get["count"])
+
+
+def _total(counts: DataFrame) -> int:
+    return sum(row["count"] for row in counts.collect())
+
+
+def _read(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    for loaded, _ in file_parts(sent.plan, stream, pieces, batches):
+        yield _row(loaded.total)
+
+
+def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    for batch in batches:
+        for kind, data in zip(batch.column("kind").to_pylist(), batch.column("data")):
+            if kind == EVENTS:
+                yield _row(pa.ipc.open_stream(data.as_buffer()).read_all().num_rows)
+
+
+def _row(events: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"count": pa.array([events], pa.int64())})
