@@ -74,8 +74,15 @@ def _growth(quick: bool = False, output: Path | None = None) -> Iterator[Measure
     return drawn(growth_bench.measure(quick), output)
 
 
+def _spark() -> Iterator[Measured]:
+    from foretell.app.spark_bench import measure
+
+    return measure()
+
+
 BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {
     "language": _language,
     "engine": _engine,
     "growth": _growth,
+    "spark": _spark,
 }

@@ -72,7 +72,7 @@ def run_command(
         list[str], typer.Option("--table", metavar="NAME=PATH", help="The rows of a FOR EACH table.")
     ] = [],  # noqa: B006
     engine: Annotated[
-        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, the one that fits.")
+        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, spark.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="What was learned: delays between steps.")] = None,
     output: Annotated[Path | None, typer.Option(help="A .jsonl or .parquet file; standard output without.")] = None,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,21 +10,17 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql.functions import count, lit
 
 from foretell.spark.batch import Batch
-from foretell.spark.packing import EVENTS, Piece, file_parts
-from foretell.spark.shares import Sent
-
-_COUNT = "count long"
+from foretell.spark.packing import COUNTED, EVENTS
 
 
 def events_read(batch: Batch) -> int:
     """How many events stand in the files."""
-    sent = batch.plan.sent()
-    return sum(_total(frame) for frame in batch.read(partial(_read, sent), _COUNT))
+    return _total(batch.counted(batch.plan.sent()))
 
 
 def events_shuffled(batch: Batch) -> int:
     """How many came to the tasks that would match."""
-    return _total(batch.packed(batch.plan.sent()).mapInArrow(_unpacked, _COUNT))
+    return _total(batch.packed(batch.plan.sent()).mapInArrow(_unpacked, COUNTED))
 
 
 def notified(batch: Batch) -> int:
@@ -37,11 +32,6 @@ def notified(batch: Batch) -> int:
 
 def _total(counts: DataFrame) -> int:
     return sum(row["count"] for row in counts.collect())
-
-
-def _read(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
-    for loaded, _ in file_parts(sent.plan, stream, pieces, batches):
-        yield _row(loaded.total)
 
 
 def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:

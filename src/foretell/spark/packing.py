@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,10 +18,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark import TaskContext
 
-from foretell.errors import InputError
 from foretell.events.arrow import arrow_of, nulls_of, numpy_of, table_of
-from foretell.events.gathered import ARROW_TYPES
-from foretell.events.read import BadEvent, Loaded, read
+from foretell.events.delimited import gather_delimited
+from foretell.events.gathered import ARROW_TYPES, Gathered
+from foretell.events.jsonlines import gather_json_lines, wrong_format
+from foretell.events.read import BadEvent, Loaded, bad_event, load, read
 from foretell.events.types import Type
 from foretell.events.waiting import times_of
 from foretell.spark.shares import Plan, Sent, Share
@@ -29,13 +31,15 @@ from foretell.spark.shares import Plan, Sent, Share
 #: were read and of what times (to every task, as time passes for all lanes together), and malformed events (to task 0).
 EVENTS, READ, BAD = "events", "read", "bad"
 PACKED = "task int, stream string, kind string, arrival long, data binary"
+COUNTED = "count long"
 _FIELDS: Any = [
     ("task", pa.int32()), ("stream", pa.string()), ("kind", pa.string()), ("arrival", pa.int64()), ("data", pa.binary())
 ]  # fmt: skip
 _SCHEMA = pa.schema(_FIELDS)
 
-#: So many rows are packed at once.
+#: So many rows are packed at once, and so many bytes of text are read.
 ROWS = 262_144
+CHUNK = 32 << 20
 
 Batches = Iterable[pa.RecordBatch]
 Ints = NDArray[np.int64]
@@ -43,12 +47,16 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Piece:
-    """A row group of a Parquet file, its first row's number in the file, and the file's first in the stream."""
+    """A file of text, or a row group of a Parquet file with the number of its first row in the file.
 
+    `arrival` is the number of the file's first row in the stream, or one that is greater than those of all before it.
+    """
+
+    format: str
     path: str
-    group: int
-    row: int
     arrival: int
+    group: int = 0
+    row: int = 0
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -72,8 +80,14 @@ def pack_frame(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.RecordB
 
 
 def pack_files(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Parquet, read here. Rows arrive by file, then as they stand in it."""
+    """Files, read here. Rows arrive by file, then as they stand in it."""
     yield from _packed(sent.plan, stream, file_parts(sent.plan, stream, pieces, batches))
+
+
+def count_files(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The events only read, to measure by."""
+    for loaded, _ in file_parts(sent.plan, stream, pieces, batches):
+        yield pa.RecordBatch.from_pydict({"count": [loaded.total]})
 
 
 def pack_tables(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -110,16 +124,47 @@ def file_parts(plan: Plan, stream: str, pieces: Sequence[Piece], batches: Batche
     """The pieces whose numbers come."""
     for batch in batches:
         for number in numpy_of(batch.column(0)).tolist():
-            yield _file_part(plan, stream, pieces[number])
+            piece = pieces[number]
+            if piece.format == "Parquet":
+                yield _row_group(plan, stream, piece)
+            else:
+                yield from _text_parts(plan, stream, piece)
 
 
-def _file_part(plan: Plan, stream: str, piece: Piece) -> Part:
+def _row_group(plan: Plan, stream: str, piece: Piece) -> Part:
     needed = plan.needed(stream)
     attributes = plan.schemas[stream].attributes
     with pq.ParquetFile(piece.path, pre_buffer=False) as file:
         taken = [f.name for f in file.schema_arrow if f.name in needed or _may_misfit(f.type, attributes.get(f.name))]
         table = file.read_row_group(piece.group, columns=taken, use_threads=False)
     return _read(plan, stream, table, piece.path, piece.row, piece.arrival + piece.row)
+
+
+def _text_parts(plan: Plan, stream: str, piece: Piece) -> Iterator[Part]:
+    declaration = plan.declaration(stream)
+    if piece.format == "CSV":
+        chunks = iter([(0, gather_delimited([(piece.path, Path(piece.path).read_bytes())]))])
+    else:
+        chunks = json_chunks(piece.path, frozenset(declaration.columns))
+    for line, gathered in chunks:
+        loaded = load(gathered, declaration, plan.schemas[stream].attributes)
+        bad = {one.row for one in loaded.bad}
+        good = [number for part in gathered.parts for number in part.numbers if number not in bad]
+        moved = tuple(replace(one, row=line + one.row) for one in loaded.bad)
+        yield replace(loaded, bad=moved), piece.arrival + line + np.array(good, np.int64)
+
+
+def json_chunks(path: str, wanted: frozenset[str] | None) -> Iterator[tuple[int, Gathered]]:
+    """JSON lines some at a time, each time with how many lines came before: a file may be larger than memory."""
+    line, rows, rejected = 0, 0, 0
+    with Path(path).open("rb") as file:
+        while content := file.read(CHUNK) + file.readline():
+            gathered = gather_json_lines([(path, content)], wanted, whole=False)
+            rows, rejected = rows + gathered.rows, rejected + len(gathered.rejected)
+            yield line, gathered
+            line += content.count(b"\n")
+    if rejected and not rows:
+        raise wrong_format(path)
 
 
 def _may_misfit(found: Any, wanted: Type | None) -> bool:
@@ -160,7 +205,13 @@ def _packed(plan: Plan, stream: str, parts: Iterable[Part]) -> Iterator[pa.Recor
     readers = [share for share in plan.shares if stream in share.columns]
     for loaded, arrival in parts:
         if loaded.bad:
-            yield _row(0, stream, BAD, 0, pa.py_buffer(msgspec.json.encode(_told(plan, loaded.bad))))
+            yield _row(
+                0,
+                stream,
+                BAD,
+                int(arrival[0]) if len(arrival) else 0,
+                pa.py_buffer(msgspec.json.encode(_told(plan, loaded.bad))),
+            )
         seen += _seen(loaded)
         if loaded.table.num_rows:
             first = int(arrival[0])
@@ -175,7 +226,7 @@ def _packed(plan: Plan, stream: str, parts: Iterable[Part]) -> Iterator[pa.Recor
 
 def _told(plan: Plan, bad: tuple[BadEvent, ...]) -> tuple[BadEvent, ...]:
     if plan.strict:
-        raise InputError("bad-event", f"{bad[0].source}:{bad[0].row}: {bad[0].reason}")
+        raise bad_event(bad[0])
     return bad
 
 

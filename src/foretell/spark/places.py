@@ -100,7 +100,7 @@ class Places:
         return stream[by], row[by]
 
 
-def numbered(number: Ints) -> Any:
+def numbered(number: NDArray[Any]) -> Any:
     """The places of notifications that one task has put in order."""
     return _binary(_sortable(number).reshape(-1, 1))
 

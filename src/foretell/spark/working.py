@@ -6,8 +6,7 @@ tasks that put each range in order.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,14 +21,13 @@ from foretell.events.gathered import ARROW_TYPES
 from foretell.events.read import BadEvent, Loaded
 from foretell.machine.running import Running
 from foretell.machine.told import Told, order_of
-from foretell.notify.columns import columns_of
+from foretell.notify.columns import columns_of, encoded
 from foretell.spark.packing import BAD, EVENTS, READ, Seen, buffer_of, bytes_of
 from foretell.spark.places import Places, numbered
 from foretell.spark.shares import Plan, Sent, Share
 
 Ints = NDArray[np.int64]
 _CODED: Any = pa.dictionary(pa.int32(), pa.string())
-_LOG = logging.getLogger(__name__)
 
 MATCH, NOTE = "match", "note"
 #: For the driver: notifications (an Arrow stream), notes (text), malformed events and counts (JSON).
@@ -49,7 +47,7 @@ class _Inbox:
 
     parts: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
-    bad: list[bytes] = field(default_factory=list)
+    bad: list[tuple[str, int, list[BadEvent]]] = field(default_factory=list)
 
     def take(self, stream: str, kind: str, arrival: int, data: pa.Buffer) -> None:
         if kind == EVENTS:
@@ -57,7 +55,13 @@ class _Inbox:
         elif kind == READ:
             self.seen[stream] = self.seen.get(stream, Seen()) + msgspec.json.decode(data, type=Seen)
         elif kind == BAD:
-            self.bad.append(data.to_pybytes())
+            self.bad.append((stream, arrival, msgspec.json.decode(data, type=list[BadEvent])))
+
+    @property
+    def malformed(self) -> list[BadEvent]:
+        """As they arrived, stream by stream."""
+        parts = sorted(self.bad, key=lambda part: part[:2])
+        return [bad for _, _, some in parts for bad in some]
 
     def times(self) -> tuple[int | float, int | float]:
         """The first and the latest of all streams."""
@@ -70,8 +74,7 @@ def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
     plan = sent.plan
     for task, inbox in _inboxes(batches):
         if task == 0:
-            for data in inbox.bad:
-                yield _reported(BAD, "", pa.py_buffer(data))
+            yield _reported(BAD, "", pa.py_buffer(msgspec.json.encode(inbox.malformed)))
             for stream, seen in inbox.seen.items():
                 yield _reported(READ, stream, pa.py_buffer(str(seen.total).encode()))
         running, told = _run(plan, plan.share_of(task), inbox)
@@ -81,17 +84,22 @@ def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
             yield _reported(NOTE, "", pa.py_buffer(note.encode()))
 
 
-def tell(sent: Sent, ranges: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The notifications as sinks have them, by ranges of time."""
+def tell(sent: Sent, schema: pa.Schema, ranges: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The notifications as sinks have them, by ranges of time; malformed events after the last."""
     plan = sent.plan
     for task, inbox in _inboxes(batches):
-        _warn(inbox)
         first, latest = inbox.times()
+        if inbox.bad:
+            yield _packed(ranges, _set_aside(inbox.malformed, schema))
         _, told = _run(plan, plan.share_of(task), inbox)
         for one in told:
             for number, part in _ranged(one.table(exact=False), first, latest, ranges):
-                columns: list[Any] = [pa.array([number], pa.int32()), bytes_of(buffer_of(part))]
-                yield pa.RecordBatch.from_arrays(columns, ["range", "data"])
+                yield _packed(number, part)
+
+
+def _packed(number: int, part: pa.Table) -> pa.RecordBatch:
+    columns: list[Any] = [pa.array([number], pa.int32()), bytes_of(buffer_of(part))]
+    return pa.RecordBatch.from_arrays(columns, ["range", "data"])
 
 
 def in_order(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -201,9 +209,10 @@ def _ranged(table: pa.Table, first: int | float, latest: int | float, ranges: in
             yield one, table.slice(begin, to - begin)
 
 
-def _warn(inbox: _Inbox) -> None:
-    """A frame of notifications has no room for malformed events; the log of the task counts them."""
-    bad = [one for data in inbox.bad for one in msgspec.json.decode(data, type=list[BadEvent])]
-    for stream in dict.fromkeys(one.stream for one in bad):
-        mine = [one for one in bad if one.stream == stream]
-        _LOG.warning("%s: %d malformed events are set aside, one of them: %s", stream, len(mine), mine[0].reason)
+def _set_aside(bad: Sequence[BadEvent], schema: pa.Schema) -> pa.Table:
+    """Malformed events as rows, as a stream has them: `subscription` is the stream, `bindings` says why and what."""
+    rows = [
+        {"subscription": one.stream, "kind": BAD, "bindings": encoded({"reason": one.reason, "raw": one.raw})}
+        for one in bad
+    ]
+    return pa.Table.from_pylist(rows, schema).append_column("place", numbered(np.arange(len(rows))))
