@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -71,9 +72,8 @@ class Batch:
 
     @cached_property
     def _spark(self) -> SparkSession:
-        return (
-            next((one.sparkSession for one in self._inputs.values() if isinstance(one, DataFrame)), None) or session()
-        )
+        theirs = next((one.sparkSession for one in self._inputs.values() if isinstance(one, DataFrame)), None)
+        return theirs or _session()
 
     def notifications(self) -> Notifications:
         """All of them, here."""
@@ -163,6 +163,18 @@ class Batch:
         """Events that were read and set aside here, and so never went to a task."""
         loaded = self._sources[name].loaded
         return 0 if loaded is None else len(loaded.bad)
+
+
+def _session() -> SparkSession:
+    """Nobody asked for Spark by name: where it does not start, what runs without it should be said."""
+    without = "--engine embedded (engine='embedded') runs the same without Spark"
+    try:
+        return session()
+    except InputError as error:
+        raise InputError(error.code, error.message, hint=f"{error.hint}; {without}") from error
+    except (PySparkException, OSError) as error:
+        said = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InputError("no-spark", f"Spark does not start: {said}", hint=without) from error
 
 
 def _refuse_unsupported(checked: Checked) -> None:

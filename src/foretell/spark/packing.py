@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -86,8 +86,8 @@ def pack_files(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Batche
 
 def count_files(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[pa.RecordBatch]:
     """The events only read, to measure by."""
-    for loaded, _ in file_parts(sent.plan, stream, pieces, batches):
-        yield pa.RecordBatch.from_pydict({"count": [loaded.total]})
+    for part in file_parts(sent.plan, stream, pieces, batches):
+        yield pa.RecordBatch.from_pydict({"count": [part.loaded.total]})
 
 
 def pack_tables(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -99,7 +99,13 @@ def pack_tables(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.Record
 
 # ── parts of a stream: events with their numbers ──
 
-Part = tuple[Loaded, Ints]
+
+class Part(NamedTuple):
+    """Events, the number of each in its stream, and that from which the numbers of the part begin."""
+
+    loaded: Loaded
+    arrival: Ints
+    first: int
 
 
 def _frame_parts(plan: Plan, stream: str, batches: Batches, arrival: int) -> Iterator[Part]:
@@ -151,7 +157,8 @@ def _text_parts(plan: Plan, stream: str, piece: Piece) -> Iterator[Part]:
         bad = {one.row for one in loaded.bad}
         good = [number for part in gathered.parts for number in part.numbers if number not in bad]
         moved = tuple(replace(one, row=line + one.row) for one in loaded.bad)
-        yield replace(loaded, bad=moved), piece.arrival + line + np.array(good, np.int64)
+        first = piece.arrival + line
+        yield Part(replace(loaded, bad=moved), first + np.array(good, np.int64), first)
 
 
 def json_chunks(path: str, wanted: frozenset[str] | None) -> Iterator[tuple[int, Gathered]]:
@@ -181,7 +188,7 @@ def _may_misfit(found: Any, wanted: Type | None) -> bool:
 def _table_part(plan: Plan, stream: str, arrival: int, data: bytes) -> Part:
     table = table_of(data)
     loaded = Loaded(stream, plan.schemas[stream], table, (), table.num_rows)
-    return loaded, arrival + np.arange(table.num_rows)
+    return Part(loaded, arrival + np.arange(table.num_rows), arrival)
 
 
 def _read(plan: Plan, stream: str, table: pa.Table, source: str, row: int, arrival: int) -> Part:
@@ -194,7 +201,7 @@ def _read(plan: Plan, stream: str, table: pa.Table, source: str, row: int, arriv
     good = np.ones(table.num_rows, np.bool_)
     good[[bad.row - 1 for bad in loaded.bad]] = False
     bad = tuple(replace(one, source=source, row=row + one.row) for one in loaded.bad)
-    return replace(loaded, bad=bad), arrival + np.flatnonzero(good)
+    return Part(replace(loaded, bad=bad), arrival + np.flatnonzero(good), arrival)
 
 
 # ── packed ──
@@ -203,18 +210,11 @@ def _read(plan: Plan, stream: str, table: pa.Table, source: str, row: int, arriv
 def _packed(plan: Plan, stream: str, parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
     seen = Seen()
     readers = [share for share in plan.shares if stream in share.columns]
-    for loaded, arrival in parts:
+    for loaded, arrival, first in parts:
         if loaded.bad:
-            yield _row(
-                0,
-                stream,
-                BAD,
-                int(arrival[0]) if len(arrival) else 0,
-                pa.py_buffer(msgspec.json.encode(_told(plan, loaded.bad))),
-            )
+            yield _row(0, stream, BAD, first, pa.py_buffer(msgspec.json.encode(_told(plan, loaded.bad))))
         seen += _seen(loaded)
         if loaded.table.num_rows:
-            first = int(arrival[0])
             coded = replace(loaded, table=_coded(loaded.table, plan.tasks))
             for share in readers:
                 for task, table in _sharded(share, coded, arrival - first):
