@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
@@ -35,6 +35,16 @@ def test_case(case: Case) -> None:
     assert found.notes == expected.notes
     if len({n.time_type for n in expected}) < 2:
         assert batch.table().equals(expected.table().cast(batch.schema))
+
+
+@pytest.mark.parametrize("case", [*filter(runs, cases())][::3], ids=lambda c: f"{c.file}: {c.name}")
+def test_case_with_more_than_memory_holds(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foretell.spark.shares.MEMORY", 0)
+    monkeypatch.setattr("foretell.spark.spilling.TAKEN", 2)
+    monkeypatch.setattr("foretell.spark.sources.ROWS", 3)
+    given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
+    found, expected = batch_here(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
+    assert told(found.notifications()) == told(expected)
 
 
 @pytest.fixture
@@ -108,6 +118,7 @@ COLUMN = st.lists(st.sampled_from(["", "1", "-7", "+5", "1.5", "nan", "true", "2
 VALUES: Any = st.lists(st.sampled_from([None, 1, 2**70, 1.5, float("nan"), True, "x", "2026-01-01", "7", [1], {}]))
 
 
+@settings(deadline=None)
 @given(st.lists(COLUMN))
 def test_few_texts_tell_the_type_of_all(parts: list[list[str]]) -> None:
     def texts(some: Iterable[str]) -> Texts:
@@ -118,6 +129,7 @@ def test_few_texts_tell_the_type_of_all(parts: list[list[str]]) -> None:
     assert (few.guess(), few.guess_time()) == (whole.guess(), whole.guess_time())
 
 
+@settings(deadline=None)
 @given(st.lists(VALUES))
 def test_few_values_tell_the_type_of_all(parts: list[list[object]]) -> None:
     whole = Values("c", list(chain.from_iterable(parts)))

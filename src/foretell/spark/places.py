@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -28,47 +27,46 @@ Ints = NDArray[np.int64]
 _SIGN = 1 << 63
 
 
-@dataclass(frozen=True)
 class Places:
-    """The base events of a shard by their place in it: where each stands among the events of all shards."""
+    """The base events of a shard by their place in it: where each stands among the events of all shards.
 
-    loaded: Mapping[str, Loaded]
-    arrivals: Mapping[str, Ints]
-    ranks: Mapping[str, int]
+    With a folder they are kept there: what they are is soon forgotten, but a match may begin with any of them.
+    """
+
+    def __init__(self, ranks: Mapping[str, int], folder: Path | None = None) -> None:
+        self._ranks = ranks
+        self._columns = [_Column(None if folder is None else folder / name) for name in ("time", "arrival", "rank")]
+        self._ties: list[bytes] = []
+
+    def extend(self, loaded: Mapping[str, Loaded], arrivals: Mapping[str, Ints]) -> None:
+        """More events, as the engine is given them."""
+        ranks = np.array([self._ranks[name] for name in loaded], np.int64)
+        stream, row = _in_order(loaded, self._ranks)
+        times = [times_of(one) for one in loaded.values()]
+        if len(times) == 1 and row is None:
+            columns: list[Any] = [times[0], *arrivals.values(), np.full(len(times[0]), ranks[0])]
+        else:
+            columns = [np.concatenate(times)[row], np.concatenate([*arrivals.values()])[row], ranks[stream]]
+        for column, values in zip(self._columns, columns):
+            column.extend(values)
+        if any(one.schema.order is not None for one in loaded.values()):
+            ties = [tie for one in loaded.values() for tie in _ties(one)]
+            self._ties += ties if row is None else [ties[number] for number in row.tolist()]
 
     def of(self, told: Told, match: Ints, row: Ints, number: Ints) -> Any:
         """With events it goes by the first, without by id and lane; `number` is a notification's place in the shard."""
         first = told.first_places()[match]
         if not len(first) or first.min() < 0:
             return pa.array([self._one(told, *one) for one in zip(*(a.tolist() for a in (first, match, row, number)))])
-        stream, at = self._events[0][first // 2], self._events[1][first // 2]
-        time, arrival = np.empty(len(at), _time_type(told)), np.empty(len(at), np.int64)
-        for which, (times, arrivals) in enumerate(self._known):
-            mine = stream == which
-            time[mine], arrival[mine] = times[at[mine]], arrivals[at[mine]]
-        rank = np.array([self.ranks[name] for name in self.loaded], np.int64)[stream]
+        at = first // 2
+        time, arrival, rank = (column.at(at) for column in self._columns)
+        time = time.astype(np.float64 if told.start.dtype == np.float64 else np.int64, copy=False)
         begin = np.stack([np.ones(len(at), np.uint64), _sortable(time)], axis=1)
         rest = np.stack([_sortable(rank), _sortable(arrival), _sortable(number)], axis=1)
-        tie = self._tie(stream, at)
-        if tie is None:
+        if not self._ties:
             return _binary(np.concatenate([begin, rest], axis=1))
-        parts = zip(_binary(begin).to_pylist(), tie, _binary(rest).to_pylist())
+        parts = zip(_binary(begin).to_pylist(), (self._ties[i] for i in at.tolist()), _binary(rest).to_pylist())
         return pa.array([b"".join(some) for some in parts], pa.binary())
-
-    @cached_property
-    def _known(self) -> list[tuple[NDArray[Any], Ints]]:
-        """Times and arrivals of each stream's events."""
-        return [(times_of(one), self.arrivals[name]) for name, one in self.loaded.items()]
-
-    def _tie(self, stream: Ints, at: Ints) -> list[bytes] | None:
-        """The tie-breakers of events; None where no stream has any."""
-        if all(one.schema.order is None for one in self.loaded.values()):
-            return None
-        found = []
-        for number, row in zip(stream.tolist(), at.tolist()):
-            kinds, values = self._ties[number]
-            found.append(bytes([int(kinds[row])]) + (_scalar(values[row]) if kinds[row] else b""))
-        return found
 
     def _one(self, told: Told, first: int, match: int, row: int, number: int) -> bytes:
         if first >= 0:
@@ -77,36 +75,52 @@ class Places:
         key = json.dumps(told.keys[told.lane[match]], sort_keys=True, default=str) if told.checked.tree.per else "null"
         return bytes(8) + _scalar(told.id_of(row)) + _text(key) + cast(bytes, numbered(np.array([number]))[0].as_py())
 
-    @cached_property
-    def _ties(self) -> Sequence[tuple[Ints, list[Any]]]:
-        return [tie_breaker(one, one.table.num_rows) for one in self.loaded.values()]
 
-    @property
-    def _in_order(self) -> bool:
-        """Whether the events of the first stream stand as time has them, which is the common case."""
-        times, _ = self._known[0]
-        return next(iter(self.loaded.values())).schema.order is None and bool((times[1:] >= times[:-1]).all())
+class _Column:
+    """Numbers that become more, in memory or in a file."""
 
-    @cached_property
-    def _events(self) -> tuple[Ints, Ints]:
-        """Of each event, in their order: the number of its stream and its row there."""
-        sizes = [one.table.num_rows for one in self.loaded.values()]
-        if len(sizes) == 1 and self._in_order:
-            return np.broadcast_to(np.int64(0), sizes[0]), np.arange(sizes[0])
-        stream, row = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(size) for size in sizes])
-        order = [one.order[:, 0] // 2 for one in Order(self.ranks).inputs(self.loaded, Strings(), {}).values()]
-        by = np.empty(len(stream), np.int64)
-        by[np.concatenate(order)] = np.arange(len(by))
-        return stream[by], row[by]
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._values: NDArray[Any] | None = None
+
+    def extend(self, values: NDArray[Any]) -> None:
+        if self._path is not None:
+            with self._path.open("ab") as file:
+                file.write(np.ascontiguousarray(values).data)
+            values = values[:0]
+        self._values = values if self._values is None else np.concatenate([self._values, values])
+
+    def at(self, places: Ints) -> NDArray[Any]:
+        assert self._values is not None
+        if self._path is None:
+            return self._values[places]
+        return np.asarray(np.memmap(self._path, self._values.dtype, "r")[places])
+
+
+def _in_order(loaded: Mapping[str, Loaded], ranks: Mapping[str, int]) -> tuple[Ints, Ints | None]:
+    """Of each event, in their order: the number of its stream, and its row where those of all streams stand one after
+    the other; None where they stand in order, which is the common case."""
+    sizes = [one.table.num_rows for one in loaded.values()]
+    stream = np.repeat(np.arange(len(sizes)), sizes)
+    if len(sizes) == 1:
+        (one,) = loaded.values()
+        times = times_of(one)
+        if one.schema.order is None and bool((times[1:] >= times[:-1]).all()):
+            return stream, None
+    order = [one.order[:, 0] // 2 for one in Order(ranks).inputs(loaded, Strings(), {}).values()]
+    by = np.empty(len(stream), np.int64)
+    by[np.concatenate(order)] = np.arange(len(by))
+    return stream[by], by
+
+
+def _ties(loaded: Loaded) -> list[bytes]:
+    kinds, values = tie_breaker(loaded, loaded.table.num_rows)
+    return [bytes([kind]) + (_scalar(value) if kind else b"") for kind, value in zip(kinds.tolist(), values)]
 
 
 def numbered(number: NDArray[Any]) -> Any:
     """The places of notifications that one task has put in order."""
     return _binary(_sortable(number).reshape(-1, 1))
-
-
-def _time_type(told: Told) -> Any:
-    return np.float64 if told.start.dtype == np.float64 else np.int64
 
 
 def _sortable(values: NDArray[Any]) -> NDArray[np.uint64]:

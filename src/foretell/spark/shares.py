@@ -18,6 +18,9 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.machine.feed import needed
 
+#: So many bytes of packed events a task holds before it puts them down in files.
+MEMORY = 1 << 30
+
 
 @dataclass(frozen=True)
 class Share:
@@ -60,6 +63,7 @@ class Plan:
     tables: Mapping[str, LoadedTable]
     until: int | float | None
     shares: tuple[Share, ...]
+    memory: int
     strict: bool = False
 
     def sent(self) -> Sent:
@@ -109,7 +113,7 @@ def plan(
     for together in _together(statements, cores):
         first = shares[-1].first + shares[-1].tasks if shares else 0
         shares.append(_share(together, schemas, first, shards))
-    return Plan(program.text, schemas, known, tables, until, tuple(shares))
+    return Plan(program.text, schemas, known, tables, until, tuple(shares), MEMORY)
 
 
 def _share(together: Sequence[CheckedSubscription], schemas: Mapping[str, Schema], first: int, shards: int) -> Share:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from foretell.notify.columns import columns_of, encoded
 from foretell.spark.packing import BAD, EVENTS, READ, Seen, buffer_of, bytes_of
 from foretell.spark.places import Places, numbered
 from foretell.spark.shares import Plan, Sent, Share
+from foretell.spark.spilling import Runs
 
 Ints = NDArray[np.int64]
 _CODED: Any = pa.dictionary(pa.int32(), pa.string())
@@ -45,17 +47,47 @@ _ORDER: Any = [("end", "ascending"), ("subscription", "ascending"), ("place", "a
 class _Inbox:
     """What has come for one task."""
 
+    plan: Plan
     parts: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
+    held: int = 0
+    runs: Runs | None = None
     seen: dict[str, Seen] = field(default_factory=dict)
     bad: list[tuple[str, int, list[BadEvent]]] = field(default_factory=list)
 
     def take(self, stream: str, kind: str, arrival: int, data: pa.Buffer) -> None:
         if kind == EVENTS:
             self.parts.setdefault(stream, []).append((arrival, _table(data)))
+            self.held += data.size
+            if self.held > self.plan.memory:
+                self._put_down()
         elif kind == READ:
             self.seen[stream] = self.seen.get(stream, Seen()) + msgspec.json.decode(data, type=Seen)
         elif kind == BAD:
             self.bad.append((stream, arrival, msgspec.json.decode(data, type=list[BadEvent])))
+
+    def _put_down(self) -> None:
+        if self.runs is None:
+            self.runs = Runs({name: schema.time or "" for name, schema in self.plan.schemas.items()})
+        for stream in self.parts:
+            self.runs.put_down(stream, self._arrived(stream))
+        self.parts, self.held = {}, 0
+
+    def _arrived(self, stream: str) -> pa.Table:
+        """The events of a stream as they arrived, with their numbers. Parts come in any order, each in its own."""
+        tables = []
+        for first, table in sorted(self.parts[stream], key=lambda part: part[0]):
+            last = table.num_columns - 1
+            number = arrow_of(first + numpy_of(table.column(last)).astype(np.int64))
+            tables.append(_coded(table.set_column(last, "", number)))
+        return pa.concat_tables(tables)
+
+    def pieces(self) -> Iterator[dict[str, pa.Table]]:
+        """All events; more than memory holds some after others, in the order of time."""
+        if self.runs is None:
+            yield {stream: self._arrived(stream) for stream in self.parts}
+        else:
+            self._put_down()
+            yield from self.runs.pieces()
 
     @property
     def malformed(self) -> list[BadEvent]:
@@ -72,13 +104,13 @@ class _Inbox:
 def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """All that a run gives back, for the driver to put together."""
     plan = sent.plan
-    for task, inbox in _inboxes(batches):
+    for task, inbox in _inboxes(plan, batches):
         if task == 0:
             yield _reported(BAD, "", pa.py_buffer(msgspec.json.encode(inbox.malformed)))
             for stream, seen in inbox.seen.items():
                 yield _reported(READ, stream, pa.py_buffer(str(seen.total).encode()))
-        running, told = _run(plan, plan.share_of(task), inbox)
-        for one in told:
+        running = Running(plan.checked(plan.share_of(task)), plan.tables)
+        for one in _told(running, plan.share_of(task), inbox):
             yield _reported(MATCH, "", buffer_of(one.table(exact=True)))
         for note in running.ledger.tell():
             yield _reported(NOTE, "", pa.py_buffer(note.encode()))
@@ -87,12 +119,12 @@ def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 def tell(sent: Sent, schema: pa.Schema, ranges: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The notifications as sinks have them, by ranges of time; malformed events after the last."""
     plan = sent.plan
-    for task, inbox in _inboxes(batches):
+    for task, inbox in _inboxes(plan, batches):
         first, latest = inbox.times()
         if inbox.bad:
             yield _packed(ranges, _set_aside(inbox.malformed, schema))
-        _, told = _run(plan, plan.share_of(task), inbox)
-        for one in told:
+        running = Running(plan.checked(plan.share_of(task)), plan.tables)
+        for one in _told(running, plan.share_of(task), inbox):
             for number, part in _ranged(one.table(exact=False), first, latest, ranges):
                 yield _packed(number, part)
 
@@ -119,12 +151,12 @@ def _reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["kind", "stream", "data"])
 
 
-def _inboxes(batches: Iterable[pa.RecordBatch]) -> list[tuple[int, _Inbox]]:
+def _inboxes(plan: Plan, batches: Iterable[pa.RecordBatch]) -> list[tuple[int, _Inbox]]:
     inboxes: dict[int, _Inbox] = {}
     for batch in batches:
         *plain, data = batch.columns
         for task, stream, kind, arrival, one in zip(*(column.to_pylist() for column in plain), map(_buffer, data)):
-            inboxes.setdefault(task, _Inbox()).take(stream, kind, arrival, one)
+            inboxes.setdefault(task, _Inbox(plan)).take(stream, kind, arrival, one)
     return sorted(inboxes.items())
 
 
@@ -137,26 +169,48 @@ def _buffer(scalar: Any) -> pa.Buffer:
     return found
 
 
-def _run(plan: Plan, share: Share, inbox: _Inbox) -> tuple[Running, Iterator[_Placed]]:
-    checked = plan.checked(share)
-    events = {name: _events(plan, name, columns, inbox) for name, columns in share.columns.items()}
-    loaded = {name: one for name, (one, _) in events.items()}
+def _told(running: Running, share: Share, inbox: _Inbox) -> Iterator[_Placed]:
+    """The notifications of a share, in their places."""
+    plan, ranks = inbox.plan, inbox.plan.checked(share).ranks
     clocks = {n: seen.latest for n, seen in inbox.seen.items() if n in share.columns and seen.latest is not None}
-    running = Running(checked, plan.tables)
-    told = running.tell(loaded, plan.until, clocks)
-    places = Places(loaded, {name: arrival for name, (_, arrival) in events.items()}, checked.ranks)
-    return running, _placed(told, places if share.per else None)
+    # A share that is one task has all there is to be put in order, and its own order is enough, if it has it at once.
+    places = None
+    if inbox.runs is not None:
+        places = Places(ranks, Path(inbox.runs.folder.name))
+    elif share.per:
+        places = Places(ranks)
+    count = 0
+    for piece, is_last in _with_last(inbox.pieces()):
+        loaded = {name: _loaded(plan, name, columns, piece.get(name)) for name, columns in share.columns.items()}
+        if places is not None:
+            places.extend(loaded, {name: _arrivals(piece.get(name)) for name in loaded})
+        told = running.tell(loaded, plan.until, clocks) if is_last else running.tell(loaded)
+        for one in _placed(told, places, count):
+            count += len(one.match)
+            yield one
 
 
-def _events(plan: Plan, name: str, columns: tuple[str, ...], inbox: _Inbox) -> tuple[Loaded, Ints]:
-    """The events of a stream as they arrived, and their numbers. Parts come in any order, each in its own."""
+def _with_last(pieces: Iterable[dict[str, pa.Table]]) -> Iterator[tuple[dict[str, pa.Table], bool]]:
+    """Each with whether it is the last."""
+    before = None
+    for piece in pieces:
+        if before is not None:
+            yield before, False
+        before = piece
+    yield before or {}, True
+
+
+def _loaded(plan: Plan, name: str, columns: tuple[str, ...], table: pa.Table | None) -> Loaded:
     schema = plan.schemas[name]
-    empty = _coded(pa.schema([(n, ARROW_TYPES[schema.attributes[n]]) for n in columns]).empty_table())
-    parts = sorted(inbox.parts.get(name, []), key=lambda part: part[0])
-    last = len(columns)
-    numbers = [first + numpy_of(table.column(last)).astype(np.int64) for first, table in parts]
-    table = pa.concat_tables([empty, *(_coded(table.select(list(range(last)))) for _, table in parts)])
-    return Loaded(name, schema, table, (), table.num_rows), np.concatenate([np.zeros(0, np.int64), *numbers])
+    if table is None:
+        table = pa.schema([(n, ARROW_TYPES[schema.attributes[n]]) for n in columns]).empty_table()
+    else:
+        table = table.select(list(range(len(columns))))
+    return Loaded(name, schema, table, (), table.num_rows)
+
+
+def _arrivals(table: pa.Table | None) -> Ints:
+    return np.zeros(0, np.int64) if table is None else numpy_of(table.column(table.num_columns - 1))
 
 
 def _coded(table: pa.Table) -> pa.Table:
@@ -184,8 +238,8 @@ class _Placed:
         return columns_of(self.told, self.match, self.row, exact=exact).append_column("place", self.place)
 
 
-def _placed(told: list[Told], places: Places | None) -> Iterator[_Placed]:
-    """A share that is one task has all there is to be put in order, and its own order is enough."""
+def _placed(told: list[Told], places: Places | None, before: int) -> Iterator[_Placed]:
+    """`before` counts the notifications before these."""
     result, match, row = order_of(told)
     number = np.lexsort((row, match, result))  # as they stand in the results, so that columns can be taken as they are
     ends = np.cumsum(np.bincount(result, minlength=len(told))).tolist()
@@ -193,7 +247,7 @@ def _placed(told: list[Told], places: Places | None) -> Iterator[_Placed]:
         if begin < end:
             mine = number[begin:end]
             of = one, match[mine], row[mine]
-            yield _Placed(*of, numbered(mine) if places is None else places.of(*of, mine))
+            yield _Placed(*of, numbered(before + mine) if places is None else places.of(*of, before + mine))
 
 
 def _ranged(table: pa.Table, first: int | float, latest: int | float, ranges: int) -> Iterator[tuple[int, pa.Table]]:
