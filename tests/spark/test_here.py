@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -12,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.arrow import arrow_of_values
+from foretell.events.arrow import arrow_of_values, table_of
 from foretell.events.texts import Texts, deciding_texts
 from foretell.events.types import Type
 from foretell.events.values import Values, deciding_values
 from tests.both import told
-from tests.spark.here import batch_here
+from tests.spark.here import Here, batch_here
 from tests.suite import Case, cases
 
 
@@ -45,6 +47,70 @@ def test_case_with_more_than_memory_holds(case: Case, monkeypatch: pytest.Monkey
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
     found, expected = batch_here(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
     assert told(found.notifications()) == told(expected)
+
+
+QUENCHED = """
+STREAM s (id INT, k STRING, v INT, w FLOAT) TIME time ID id;
+SUBSCRIBE pairs FROM s PER k MATCH a ; b DEFINE a AS v = 1, b AS v = 2 AND w > a.w WITHIN 9;
+SUBSCRIBE runs FROM s PER k MATCH a ;{v BETWEEN 3 AND 5 AND w > a.w} b+ DEFINE a AS v = 1, b AS w > prev.w WITHIN 30;
+SUBSCRIBE missed FROM s PER k MATCH a ; !b DEFINE a AS v = 4, b AS v IN (1, 2) OR w IS NULL WITHIN 5;
+SUBSCRIBE taken FROM s MATCH (a & b) | c DEFINE a AS v = 1, b AS v = 4, c AS k = 'x' AND v = 3 WITHIN 4
+AFTER MATCH SKIP PAST LAST;
+SUBSCRIBE again FROM pairs MATCH p , q WITHIN 40;
+"""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_events_that_cannot_matter_are_dropped(seed: int) -> None:
+    dice = random.Random(seed)
+    rows = [
+        {
+            "time": i // 2,
+            "id": i,
+            "k": dice.choice("xyz"),
+            "v": dice.randrange(20),
+            "w": dice.choice([None, 1.0, 2.0, 3.0]),
+        }
+        for i in range(400)
+    ]
+    batch = batch_here(QUENCHED, {"s": rows}, until=500)
+    assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}, until=500)) != []
+    per_k = [share.first + task for share in batch.plan.shares if share.per for task in range(share.tasks)]
+    assert per_k
+    assert 0 < sum(events_of(batch)[task] for task in per_k) < 300
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        QUENCHED.replace(" ID id", ""),  # their numbers are their names
+        QUENCHED.replace("a ; b DEFINE a AS v = 1", "a , b DEFINE a AS v = 1"),
+        QUENCHED.replace("SUBSCRIBE pairs", "SUBSCRIBE any FROM s PER k MATCH a ; b WITHIN 1; SUBSCRIBE pairs"),
+        QUENCHED.replace("SUBSCRIBE pairs", "SUBSCRIBE none FROM s PER k MATCH !b WITHIN 9; SUBSCRIBE pairs"),
+    ],
+)
+def test_events_that_may_matter_are_not(changed: str) -> None:
+    rows = [{"time": i, "id": i, "k": "xy"[i % 2], "v": i % 20, "w": 1.0} for i in range(100)]
+    batch = batch_here(changed, {"s": rows})
+    assert told(batch.notifications()) == told(ft.run(changed, {"s": rows}))
+    assert max(events_of(batch).values()) >= 50
+
+
+def test_an_id_that_is_null_is_no_name() -> None:
+    rows = [{"time": i, "id": i or None, "k": "x", "v": i % 5, "w": 1.0} for i in range(50)]
+    batch = batch_here(QUENCHED, {"s": rows})
+    assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}))
+    assert max(events_of(batch).values()) == 50
+
+
+def events_of(batch: Here) -> Counter[int]:
+    """How many events each task is given."""
+    counts: Counter[int] = Counter()
+    for row in batch._parts(batch.plan.sent()):
+        [one] = row.to_pylist()
+        if one["kind"] == "events":
+            counts[one["task"]] += table_of(one["data"]).num_rows
+    return counts
 
 
 @pytest.fixture

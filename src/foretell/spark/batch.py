@@ -68,7 +68,9 @@ class Batch:
         schemas = {name: one.schema for name, one in self._sources.items()}
         cores = self._spark.sparkContext.defaultParallelism
         self._shards = SHARDS * cores
-        self.plan = plan(program, self._checked, schemas, known, tables, end, shards=self._shards, cores=cores)
+        named = frozenset(name for name, one in self._sources.items() if one.named)
+        given = program, self._checked, schemas, known, tables, end
+        self.plan = plan(*given, named=named, shards=self._shards, cores=cores)
 
     @cached_property
     def _spark(self) -> SparkSession:

@@ -25,6 +25,7 @@ from foretell.events.jsonlines import gather_json_lines, wrong_format
 from foretell.events.read import BadEvent, Loaded, bad_event, load, read
 from foretell.events.types import Type
 from foretell.events.waiting import times_of
+from foretell.spark.quenching import may_matter
 from foretell.spark.shares import Plan, Sent, Share
 
 #: What goes through the shuffle: events (an Arrow stream, and the number of the part's first), how many of a stream
@@ -217,7 +218,8 @@ def _packed(plan: Plan, stream: str, parts: Iterable[Part]) -> Iterator[pa.Recor
         if loaded.table.num_rows:
             coded = replace(loaded, table=_coded(loaded.table, plan.tasks))
             for share in readers:
-                for task, table in _sharded(share, coded, arrival - first):
+                kept, numbers = _quenched(plan, share, coded, arrival - first)
+                for task, table in _sharded(share, kept, numbers):
                     yield _row(task, stream, EVENTS, first, buffer_of(table))
     data = pa.py_buffer(msgspec.json.encode(seen))
     for task in range(plan.tasks):
@@ -228,6 +230,14 @@ def _told(plan: Plan, bad: tuple[BadEvent, ...]) -> tuple[BadEvent, ...]:
     if plan.strict:
         raise bad_event(bad[0])
     return bad
+
+
+def _quenched(plan: Plan, share: Share, loaded: Loaded, number: Ints) -> tuple[Loaded, Ints]:
+    """Without the events that cannot matter."""
+    keep = may_matter(loaded, plan.statements(share), plan.named)
+    if keep is None or keep.all():
+        return loaded, number
+    return replace(loaded, table=loaded.table.filter(arrow_of(keep))), number[keep]
 
 
 def _seen(loaded: Loaded) -> Seen:

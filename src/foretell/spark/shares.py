@@ -55,7 +55,10 @@ def _received(data: bytes) -> Plan:
 
 @dataclass(frozen=True)
 class Plan:
-    """What every task is told: the statements as text, to be checked there again, and what is known of the data."""
+    """What every task is told: the statements as text, to be checked there again, and what is known of the data.
+
+    Every event of the streams `named` has an ID.
+    """
 
     text: str
     schemas: Mapping[str, Schema]
@@ -64,6 +67,7 @@ class Plan:
     until: int | float | None
     shares: tuple[Share, ...]
     memory: int
+    named: frozenset[str]
     strict: bool = False
 
     def sent(self) -> Sent:
@@ -91,6 +95,9 @@ class Plan:
         columns = {name: table.types for name, table in self.tables.items()}
         return parse_text(self.text).checked(self.known, columns)
 
+    def statements(self, share: Share) -> list[CheckedSubscription]:
+        return [s for s in self.checked(share).statements if isinstance(s, CheckedSubscription)]
+
     def checked(self, share: Share) -> Checked:
         """The statements of a share, each of the rank that it has among all."""
         mine = tuple(s for s in self._checked.statements if s.name in share.statements)
@@ -105,6 +112,7 @@ def plan(
     tables: Mapping[str, LoadedTable],
     until: int | float | None,
     *,
+    named: frozenset[str],
     shards: int,
     cores: int,
 ) -> Plan:
@@ -113,7 +121,7 @@ def plan(
     for together in _together(statements, cores):
         first = shares[-1].first + shares[-1].tasks if shares else 0
         shares.append(_share(together, schemas, first, shards))
-    return Plan(program.text, schemas, known, tables, until, tuple(shares), MEMORY)
+    return Plan(program.text, schemas, known, tables, until, tuple(shares), MEMORY, named)
 
 
 def _share(together: Sequence[CheckedSubscription], schemas: Mapping[str, Schema], first: int, shards: int) -> Share:

@@ -25,7 +25,7 @@ from foretell.events.delimited import gather_delimited
 from foretell.events.files import unreadable
 from foretell.events.read import Declaration, Loaded, read, schema_of
 from foretell.events.source import files_of
-from foretell.events.types import Schema
+from foretell.events.types import Schema, Type
 from foretell.events.witness import Witness, gathered_of, witness_of
 from foretell.given.sources import known_schema
 from foretell.spark.packing import ROWS, Piece, json_chunks, pack_files, pack_tables
@@ -42,13 +42,17 @@ Survey: TypeAlias = Callable[[Work, pa.Table], list[str]]
 
 @dataclass(frozen=True)
 class Source:
-    """A stream: `known` is its schema as far as the data show it. One of files, frame and loaded is there."""
+    """A stream: `known` is its schema as far as the data show it. One of files, frame and loaded is there.
+
+    `named` tells that every event surely has an ID.
+    """
 
     schema: Schema
     known: Schema
     files: tuple[Piece, ...] = ()
     frame: DataFrame | None = None
     loaded: Loaded | None = None
+    named: bool = False
 
     def packing(self, sent: Sent, name: str) -> tuple[Work, pa.Table]:
         """What packs its events, and of what: a row for each file or piece, or for so many events that are here."""
@@ -72,21 +76,28 @@ def source_of(given: object, declaration: Declaration, strict: bool, survey: Sur
         return _parquet([str(file) for file in files], declaration)
     if not files or sum(_size(file) for file in files) <= SMALL:
         loaded = read(given, declaration, strict=strict)
-        return Source(loaded.schema, known_schema(loaded), loaded=loaded)
+        named = declaration.id is not None and loaded.table[declaration.id].null_count == 0
+        return Source(loaded.schema, known_schema(loaded), loaded=loaded, named=named)
     return _texts(kind, [str(file) for file in files], declaration, survey)
 
 
 def _frame(frame: DataFrame, declaration: Declaration) -> Source:
     arrow = frame.limit(0).toArrow().schema
     schema = schema_of(gather_sheets([_sheet(declaration.stream, arrow)]), declaration)
-    return Source(schema, schema, frame=frame)
+    named = declaration.id is not None and not frame.schema[declaration.id].nullable and _exact(schema, declaration.id)
+    return Source(schema, schema, frame=frame, named=named)
+
+
+def _exact(schema: Schema, name: str) -> bool:
+    """Whether a column has no NULL if its source has none: of FLOATs, NaN becomes one."""
+    return schema.attributes[name] in (Type.INT, Type.STRING)
 
 
 def _parquet(files: list[str], declaration: Declaration) -> Source:
     """What the files' own footers tell: their columns, and where their rows lie."""
     pieces: list[Piece] = []
     sheets: list[Sheet] = []
-    arrival = 0
+    arrival, unnamed = 0, 0
     for path in files:
         try:
             with pq.ParquetFile(path) as file:
@@ -94,6 +105,7 @@ def _parquet(files: list[str], declaration: Declaration) -> Source:
                 for group in range(file.num_row_groups):
                     pieces.append(Piece("Parquet", path, arrival, group, row))
                     row += file.metadata.row_group(group).num_rows
+                    unnamed += _nulls(file, group, declaration.id)
                 sheets.append(_sheet(path, file.schema_arrow))
                 arrival += row
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -102,7 +114,17 @@ def _parquet(files: list[str], declaration: Declaration) -> Source:
         except OSError as error:
             raise unreadable(Path(path), error) from None
     schema = schema_of(gather_sheets(sheets), declaration)
-    return Source(schema, schema, files=tuple(pieces))
+    named = declaration.id is not None and unnamed == 0 and _exact(schema, declaration.id)
+    return Source(schema, schema, files=tuple(pieces), named=named)
+
+
+def _nulls(file: pq.ParquetFile, group: int, name: str | None) -> int:
+    """How many NULLs a column has in a row group; one at least, where the file does not say."""
+    names = file.schema_arrow.names
+    if name not in names or file.metadata.num_columns != len(names):
+        return 1
+    said = file.metadata.row_group(group).column(names.index(name)).statistics
+    return 1 if said is None or said.null_count is None else int(said.null_count)
 
 
 def _sheet(name: str, schema: pa.Schema) -> Sheet:
