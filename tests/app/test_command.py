@@ -246,6 +246,7 @@ def test_an_interrupt_while_it_loads(module: str) -> None:
 def test_an_interrupt_at_work(folder: Path) -> None:
     os.mkfifo(folder / "pipe.jsonl")
     command = [sys.executable, "-m", "foretell.app", "run", "m.ftl", "--input", "s=pipe.jsonl", "--time", "s=time"]
+    command += ["--engine", "embedded"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with (folder / "pipe.jsonl").open("wb"):  # which waits until the command has opened it to read
         process.send_signal(signal.SIGINT)

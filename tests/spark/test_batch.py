@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkRuntimeError, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
 
@@ -18,7 +20,8 @@ from foretell.app.commands import app
 from foretell.events.workloads import ticks
 from foretell.given.sources import declaration_of
 from foretell.spark.batch import Batch
-from foretell.spark.places import _number, _scalar
+from foretell.spark.places import _number, _scalar, numbered
+from foretell.spark.stream import bad, matches
 from tests.both import told
 from tests.suite import Case, cases
 
@@ -146,10 +149,63 @@ def test_the_command(spark: SparkSession, some_ticks: Path, tmp_path: Path) -> N
     assert lines[0] == lines[1] != []
 
 
+def test_a_path_runs_on_spark_and_what_is_in_memory_does_not(
+    spark: SparkSession, some_ticks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def noted(batch: Batch) -> ft.Notifications:
+        ran.append(batch.plan.text)
+        return ft.Notifications(())
+
+    monkeypatch.setattr(Batch, "notifications", noted)
+    losing = W1.replace(";", " LOSING 0.1 ABOVE 0.5;").replace("MATCH a , b , c", "MATCH a ; b ; c")
+    ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
+    ft.run(W1, {"ticks": ticks(10)}, time={"ticks": "ts"})
+    with pytest.raises(ft.ForetellError, match="LOSING needs to know"):  # so says the reference
+        ft.run(losing, {"ticks": some_ticks}, time={"ticks": "ts"})
+    assert ran == [W1]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            PySparkRuntimeError("[JAVA_GATEWAY_EXITED] it went\naway"),
+            "Spark does not start: [JAVA_GATEWAY_EXITED] it went",
+        ),
+        (ft.InputError("no-java", "there is none", hint="get one"), "there is none"),
+    ],
+)
+def test_spark_does_not_start(some_ticks: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+    def failing() -> SparkSession:
+        raise error
+
+    monkeypatch.setattr("foretell.spark.batch.session", failing)
+    with pytest.raises(ft.ForetellError) as caught:
+        ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
+    assert caught.value.message == said
+    assert "--engine embedded" in caught.value.hint
+
+
+def test_malformed_events_of_frames(spark: SparkSession) -> None:
+    text = "STREAM s (k INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a , b;"
+    frame = spark.createDataFrame([(1, 1.0), (None, 2.0), (3, 2.5), (4, 1.0)], "time int, k double")
+    told = frame_of(text, {"s": frame})
+    assert [(row.start, row.end) for row in matches(told).collect()] == [(1, 4)]
+    rows = [(row.subscription, json.loads(row.bindings)["reason"]) for row in bad(told).collect()]
+    assert rows == [("s", "no time"), ("s", "k: expected INT, found 2.5")]
+    with pytest.raises(PythonException, match="no time"):
+        frame_of(text, {"s": frame}, strict=True).count()
+
+
 def test_places_sort_as_values_do() -> None:
     numbers = [-1e300, -(2**63), -(2**53) - 1, -(2**53), -1.5, -1, 0, 0.5, 1, 2**53, 2**53 + 1, 2**63 - 1, 1e300]
     assert sorted(numbers, key=_number) == numbers
     assert _number(-0.0) == _number(0)
+    for sample in (np.array(numbers, np.float64), np.array([-(2**63), -1, 0, 1, 2**53 + 1, 2**63 - 1])):
+        places = [bytes(place) for place in numbered(sample).to_pylist()]
+        assert sorted(set(places)) == list(dict.fromkeys(places))
     texts = ["", "\0", "\0a", "a", "a\0", "aa", "ä", "\U0001f600"]
     assert sorted(texts, key=_scalar) == texts
 
@@ -159,4 +215,4 @@ def test_only_what_is_needed_goes_through_the_shuffle(spark: SparkSession, some_
     batch = Batch(
         program, {"ticks": some_ticks}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None
     )
-    assert [share.columns for share in batch._plan.shares] == [{"ticks": ("ts", "name", "price")}]
+    assert [share.columns for share in batch.plan.shares] == [{"ticks": ("ts", "name", "price")}]

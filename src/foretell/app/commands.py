@@ -79,7 +79,7 @@ def run_command(
     time: Time = [],  # noqa: B006
     tables: Tables = [],  # noqa: B006
     engine: Annotated[
-        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, the one that fits.")
+        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, spark.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="What was learned: for forecasts, and for lost events.")] = None,
     output: Annotated[Path | None, typer.Option(help="A .jsonl or .parquet file; standard output without.")] = None,

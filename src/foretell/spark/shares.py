@@ -6,9 +6,10 @@ Without PER a share is one task. Statements that read others run with them, in o
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from foretell.events.read import Declaration, LoadedTable
 from foretell.events.types import Schema, Type
@@ -16,6 +17,10 @@ from foretell.language.checked import Checked, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.machine.feed import needed
+from foretell.machine.watching import NOBODY, Watching
+
+#: So many bytes of packed events a task holds before it puts them down in files.
+MEMORY = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,28 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Sent:
+    """A plan on its way to the tasks. A worker process runs many of them and reads it once."""
+
+    data: bytes
+
+    @property
+    def plan(self) -> Plan:
+        return _received(self.data)
+
+
+@lru_cache(maxsize=4)
+def _received(data: bytes) -> Plan:
+    plan: Plan = pickle.loads(data)
+    return plan
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What every task is told: the statements as text, to be checked there again, and what is known of the data."""
+    """What every task is told: the statements as text, to be checked there again, and what is known of the data.
+
+    Every event of the streams `named` has an ID. `watching` makes the forecasts.
+    """
 
     text: str
     schemas: Mapping[str, Schema]
@@ -42,7 +67,13 @@ class Plan:
     tables: Mapping[str, LoadedTable]
     until: int | float | None
     shares: tuple[Share, ...]
+    memory: int
+    named: frozenset[str]
+    watching: Watching = NOBODY
     strict: bool = False
+
+    def sent(self) -> Sent:
+        return Sent(pickle.dumps(self))
 
     @property
     def tasks(self) -> int:
@@ -50,6 +81,10 @@ class Plan:
 
     def share_of(self, task: int) -> Share:
         return next(share for share in self.shares if task < share.first + share.tasks)
+
+    def needed(self, stream: str) -> frozenset[str]:
+        """The columns that some statement needs of a stream."""
+        return frozenset(name for share in self.shares for name in share.columns.get(stream, ()))
 
     def declaration(self, stream: str) -> Declaration:
         """With every type settled, so that each task reads its part of the events as all others do."""
@@ -61,6 +96,9 @@ class Plan:
     def _checked(self) -> Checked:
         columns = {name: table.types for name, table in self.tables.items()}
         return parse_text(self.text).checked(self.known, columns)
+
+    def statements(self, share: Share) -> list[CheckedSubscription]:
+        return [s for s in self.checked(share).statements if isinstance(s, CheckedSubscription)]
 
     def checked(self, share: Share) -> Checked:
         """The statements of a share, each of the rank that it has among all."""
@@ -76,22 +114,26 @@ def plan(
     tables: Mapping[str, LoadedTable],
     until: int | float | None,
     *,
+    named: frozenset[str],
     shards: int,
     cores: int,
+    watching: Watching = NOBODY,
 ) -> Plan:
     statements = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
     shares: list[Share] = []
     for together in _together(statements, cores):
         first = shares[-1].first + shares[-1].tasks if shares else 0
-        shares.append(_share(together, schemas, first, shards))
-    return Plan(program.text, schemas, known, tables, until, tuple(shares))
+        shares.append(_share(together, schemas, first, shards, watching))
+    return Plan(program.text, schemas, known, tables, until, tuple(shares), MEMORY, named, watching)
 
 
-def _share(together: Sequence[CheckedSubscription], schemas: Mapping[str, Schema], first: int, shards: int) -> Share:
+def _share(
+    together: Sequence[CheckedSubscription], schemas: Mapping[str, Schema], first: int, shards: int, watching: Watching
+) -> Share:
     wanted: dict[str, set[str]] = {}
     for one in together:
         for stream in map(str, one.tree.streams):
-            wanted.setdefault(stream, set()).update(needed(one))
+            wanted.setdefault(stream, set()).update(needed(one) | watching.attributes(one))
     columns = {name: _columns(schemas[name], names) for name, names in wanted.items() if name in schemas}
     alone = any(name not in schemas for name in wanted) or not together[0].tree.per
     per = {} if alone else {str(n): together[0].attributes.get(n, Type.STRING) for n in together[0].tree.per}
