@@ -93,8 +93,8 @@ def run(
     timing = timing_of(known, [str(s.name) for s in _subscribed(program)])
     if learning is not None and not isinstance(learning, Learning):
         raise wrong("learning", "ft.Learning(...)", learning)
-    if engine == "spark" or (engine is None and _is_for_spark(program, sources)):
-        _check_names(program, sources, times)
+    if engine == "spark" or (engine is None and is_for_spark(program, sources)):
+        check_names(program, sources, times)
         declarations = {name: declaration_of(program, name, times) for name in program.sources}
         return _run_spark(program, sources, declarations, given, until, strict, known, learning)
     loaded = loaded_inputs(program, sources, times, strict)
@@ -115,7 +115,7 @@ def run(
     return Notifications(tuple(found), bad, totals, notes)
 
 
-def _is_for_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
+def is_for_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
     """A JVM is worth its start where events lie in files or in Spark; a few dicts are done before it is there."""
     if any(map(_is_spark, sources.values())):
         return True
@@ -182,11 +182,11 @@ def _is_compiled(checked: Checked) -> bool:
 def loaded_inputs(
     program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
 ) -> dict[str, Loaded]:
-    _check_names(program, inputs, time)
+    check_names(program, inputs, time)
     return {n: read(inputs[n], declaration_of(program, n, time), strict=strict) for n in program.sources}
 
 
-def _check_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
+def check_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
     """Every stream that is read must be given, and no other."""
     sources = program.sources
     for name in (*inputs, *time):

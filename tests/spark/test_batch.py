@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,8 @@ SUBSCRIBE thrice FROM rise MATCH a , b , c RETURN t(a) AS since WITHIN 60000;
 """
 
 
-def sample() -> list[Case]:
-    """Of every file some, and no more than a minute takes."""
-    runs = [c for c in cases() if "CORRELATE" not in c.text and "LOSING" not in c.text and c.error is None]
-    return runs[::24]
+def all_cases() -> list[Case]:
+    return [c for c in cases() if "CORRELATE" not in c.text and "LOSING" not in c.text and c.error is None]
 
 
 def both(text: str, inputs: Mapping[str, object], **given: Any) -> tuple[list[Any], list[Any]]:
@@ -68,10 +67,43 @@ def some_ticks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("case", sample(), ids=lambda c: f"{c.file}: {c.name}")
+# All of them run without Spark's shuffle in test_here.py.
+@pytest.mark.parametrize("case", all_cases()[::60], ids=lambda c: f"{c.file}: {c.name}")
 def test_case(spark: SparkSession, case: Case) -> None:
     found, expected = both(case.text, case.streams, time=case.time, tables=case.tables, until=case.until)
     assert found == expected
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("case", all_cases(), ids=lambda c: f"{c.file}: {c.name}")
+def test_every_case(spark: SparkSession, case: Case) -> None:
+    test_case(spark, case)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_text_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    monkeypatch.setattr("foretell.spark.sources.SMALL", 0)
+    for number in range(2):
+        rows = [{"time": i + 40 * number, "k": "xy"[i % 2], "v": i if number else i / 2} for i in range(40)]
+        lines = [json.dumps(row) if ending == ".jsonl" else ",".join(map(str, row.values())) for row in rows]
+        header = [] if ending == ".jsonl" else ["time,k,v"]
+        (tmp_path / f"{number}{ending}").write_text("\n".join([*header, *lines[:20], "no row", *lines[20:]]))
+    text = "SUBSCRIBE m FROM s PER k MATCH a , b DEFINE b AS v > a.v RETURN a.v AS v;"
+    found, expected = both(text, {"s": tmp_path}, time={"s": "time"})
+    assert found == expected != []
+
+
+def test_the_page_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"time": 1, "ip": "a", "status": "denied"}, {"time": 2, "ip": "a", "status": "success"}]
+    (tmp_path / "logins.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    page = Path(__file__).parents[2] / "docs" / "spark.md"
+    [code] = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    # Spark has been started elsewhere, and takes paths from there.
+    for path in ("logins.jsonl", "told/"):
+        assert f'"{path}"' in code
+        code = code.replace(f'"{path}"', repr(str(tmp_path / path)))
+    exec(code, {})
+    assert pq.read_table(tmp_path / "told").num_rows == 1
 
 
 def test_a_million_ticks(spark: SparkSession, tmp_path: Path) -> None:

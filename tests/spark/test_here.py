@@ -113,6 +113,44 @@ def events_of(batch: Here) -> Counter[int]:
     return counts
 
 
+CHAIN = """
+STREAM s (k STRING, j INT, v INT) TIME time ORDER BY v;
+SUBSCRIBE up FROM s PER k, j MATCH a , b DEFINE b AS v > a.v RETURN a.k AS k, last(b).j AS j, b.v AS top;
+SUBSCRIBE twice FROM up PER k, j MATCH x ; y DEFINE y AS top > x.top WITHIN 30 RETURN x.k AS k, y.j AS j;
+SUBSCRIBE quiet FROM twice, s PER k, j MATCH x ; !y DEFINE x AS stream = 'twice', y AS v > 8 WITHIN 6;
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_chain_runs_in_shards_where_the_key_goes_with_the_results(seed: int) -> None:
+    dice = random.Random(seed)
+    rows = [
+        {"time": i // 4, "k": dice.choice("xyz"), "j": dice.randrange(3), "v": dice.randrange(10)} for i in range(300)
+    ]
+    batch = batch_here(CHAIN, {"s": rows}, until=200)
+    expected = ft.run(CHAIN, {"s": rows}, until=200)
+    assert {n.subscription for n in expected} == {"up", "twice", "quiet"}
+    assert told(batch.notifications()) == told(expected)
+    assert [share.tasks for share in batch.plan.shares] == [8]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        CHAIN.replace("a.k AS k", "lower(a.k) AS k"),
+        CHAIN.replace("last(b).j AS j", "a.v AS j"),
+        CHAIN.replace("FROM up PER k, j", "FROM up PER k"),
+        CHAIN.replace("MATCH a , b DEFINE", "MATCH a , b? DEFINE"),
+        CHAIN.replace("MATCH a , b DEFINE b AS v > a.v RETURN", "MATCH a ; b ; !c DEFINE c AS v = 5 WITHIN 5 RETURN"),
+    ],
+)
+def test_a_chain_whose_keys_part_runs_whole(changed: str) -> None:
+    rows = [{"time": i, "k": "XY"[i % 2], "j": i % 3, "v": i * 7 % 10} for i in range(60)]
+    batch = batch_here(changed, {"s": rows})
+    assert told(batch.notifications()) == told(ft.run(changed, {"s": rows}))
+    assert [share.tasks for share in batch.plan.shares] == [1]
+
+
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files as if they were large: read in tasks, some lines at a time."""

@@ -128,13 +128,16 @@ def train_command(
     features: Annotated[
         list[str], typer.Option("--feature", metavar="CONDITION", help="Tells events apart in contexts: 'temp > 20'.")
     ] = [],  # noqa: B006
+    engine: Annotated[
+        str | None, typer.Option(callback=_one_of, help="spark or embedded; without, Spark for files.")
+    ] = None,
     strict: Strict = False,
 ) -> None:
     """Learn from history what forecasts need."""
     given, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
     rows = _pairs(tables, "--table", "NAME=PATH")
     learning = forecasts.learning_of(half_life, order, features)
-    forecasts.train(file, given, times, rows, output, learning, strict=strict)
+    forecasts.train(file, given, times, rows, output, learning, engine, strict=strict)
 
 
 @app.command("backtest")

@@ -64,14 +64,14 @@ class Batch:
         self._strict, self._inputs = strict, inputs
         self._sources = {name: source_of(inputs[name], one, strict, self._survey) for name, one in declarations.items()}
         known = {name: one.known for name, one in self._sources.items()}
-        self._checked = program.checked(known, {name: table.types for name, table in tables.items()})
-        _refuse_unsupported(self._checked)
+        self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
+        _refuse_unsupported(self.checked)
         end = end_of_time(until, {one.time_type for one in known.values()} - {Type.UNKNOWN})
         schemas = {name: one.schema for name, one in self._sources.items()}
         cores = self._spark.sparkContext.defaultParallelism
         self._shards = SHARDS * cores
         named = frozenset(name for name, one in self._sources.items() if one.named)
-        given = program, self._checked, schemas, known, tables, end
+        given = program, self.checked, schemas, known, tables, end
         self.plan = plan(*given, named=named, shards=self._shards, cores=cores, watching=watching)
 
     @cached_property
@@ -106,7 +106,7 @@ class Batch:
     @property
     def schema(self) -> pa.Schema:
         """Of a table of the notifications: times are of the type that all statements have."""
-        times = {one.time for one in self._checked.statements} - {Type.UNKNOWN}
+        times = {one.time for one in self.checked.statements} - {Type.UNKNOWN}
         return to_table(Notification("", "", None, 0, 0, 1.0, None, None, {}, {}, time) for time in times).schema
 
     def _reported(self, sent: Sent) -> pa.Table:
@@ -139,7 +139,7 @@ class Batch:
         return reduce(DataFrame.union, [self._over(work, numbered(len(one.files)), COUNTED) for work, one in files])
 
     def _in_order(self, tables: list[pa.Table]) -> tuple[Notification, ...]:
-        times = {one.name: one.time for one in self._checked.statements}
+        times = {one.name: one.time for one in self.checked.statements}
         if len({table.schema for table in tables}) < 2:
             return tuple(notifications_of(sorted_of(pa.concat_tables(tables)), times)) if tables else ()
         # Some times are INT and others FLOAT: no one column holds both exactly.

@@ -1,7 +1,8 @@
 """Which statements run where: a share is what some statements need to run by themselves, whole or in shards.
 
 Statements with the same FROM and PER are one share, in as many shards as there are; each lane is in one of them.
-Without PER a share is one task. Statements that read others run with them, in one task.
+Without PER a share is one task. Statements that read others run with them, in shards too where the key goes with the
+results (chains.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.machine.feed import needed
 from foretell.machine.watching import NOBODY, Watching
+from foretell.spark.chains import chains, keeps_its_key
 
 #: So many bytes of packed events a task holds before it puts them down in files.
 MEMORY = 1 << 30
@@ -135,7 +137,7 @@ def _share(
         for stream in map(str, one.tree.streams):
             wanted.setdefault(stream, set()).update(needed(one) | watching.attributes(one))
     columns = {name: _columns(schemas[name], names) for name, names in wanted.items() if name in schemas}
-    alone = any(name not in schemas for name in wanted) or not together[0].tree.per
+    alone = not together[0].tree.per or (any(name not in schemas for name in wanted) and not keeps_its_key(together))
     per = {} if alone else {str(n): together[0].attributes.get(n, Type.STRING) for n in together[0].tree.per}
     return Share(frozenset(one.name for one in together), columns, per, first, 1 if alone else shards)
 
@@ -148,23 +150,12 @@ def _columns(schema: Schema, names: Iterable[str]) -> tuple[str, ...]:
 
 def _together(statements: Sequence[CheckedSubscription], cores: int) -> list[list[CheckedSubscription]]:
     """What runs in one share."""
-    chains = _chains(statements)
-    found = [chain for chain in chains if len(chain) > 1]
+    every = chains(statements)
+    found = [chain for chain in every if len(chain) > 1]
     alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[CheckedSubscription]] = {}
-    for (one,) in (chain for chain in chains if len(chain) == 1):
+    for (one,) in (chain for chain in every if len(chain) == 1):
         alike.setdefault((one.tree.streams, one.tree.per), []).append(one)
     for (_, per), some in alike.items():
         parts = 1 if per else min(cores, len(some))
         found += [some[part::parts] for part in range(parts)]
     return found
-
-
-def _chains(statements: Sequence[CheckedSubscription]) -> list[list[CheckedSubscription]]:
-    """Statements that read one another's results, directly or through others; each comes after those it reads."""
-    chain = {one.name: [one] for one in statements}
-    for one in statements:
-        for read in map(str, one.tree.streams):
-            if read in chain and chain[read] is not chain[one.name]:
-                joined = chain[read] + chain[one.name]
-                chain.update((other.name, joined) for other in joined)
-    return list({id(some): some for some in chain.values()}.values())

@@ -44,7 +44,7 @@ _ORDER: Any = [("end", "ascending"), ("subscription", "ascending"), ("place", "a
 
 
 @dataclass
-class _Inbox:
+class Inbox:
     """What has come for one task."""
 
     plan: Plan
@@ -104,7 +104,7 @@ class _Inbox:
 def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """All that a run gives back, for the driver to put together."""
     plan = sent.plan
-    for task, inbox in _inboxes(plan, batches):
+    for task, inbox in inboxes(plan, batches):
         if task == 0:
             yield _reported(BAD, "", pa.py_buffer(msgspec.json.encode(inbox.malformed)))
             for stream, seen in inbox.seen.items():
@@ -119,7 +119,7 @@ def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 def tell(sent: Sent, schema: pa.Schema, ranges: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The notifications as sinks have them, by ranges of time; malformed events after the last."""
     plan = sent.plan
-    for task, inbox in _inboxes(plan, batches):
+    for task, inbox in inboxes(plan, batches):
         first, latest = inbox.times()
         if inbox.bad:
             yield _packed(ranges, _set_aside(inbox.malformed, schema))
@@ -151,13 +151,13 @@ def _reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["kind", "stream", "data"])
 
 
-def _inboxes(plan: Plan, batches: Iterable[pa.RecordBatch]) -> list[tuple[int, _Inbox]]:
-    inboxes: dict[int, _Inbox] = {}
+def inboxes(plan: Plan, batches: Iterable[pa.RecordBatch]) -> list[tuple[int, Inbox]]:
+    found: dict[int, Inbox] = {}
     for batch in batches:
         *plain, data = batch.columns
         for task, stream, kind, arrival, one in zip(*(column.to_pylist() for column in plain), map(_buffer, data)):
-            inboxes.setdefault(task, _Inbox(plan)).take(stream, kind, arrival, one)
-    return sorted(inboxes.items())
+            found.setdefault(task, Inbox(plan)).take(stream, kind, arrival, one)
+    return sorted(found.items())
 
 
 def _table(data: pa.Buffer) -> pa.Table:
@@ -169,10 +169,9 @@ def _buffer(scalar: Any) -> pa.Buffer:
     return found
 
 
-def _told(running: Running, share: Share, inbox: _Inbox) -> Iterator[_Placed]:
+def _told(running: Running, share: Share, inbox: Inbox) -> Iterator[_Placed]:
     """The notifications of a share, in their places."""
-    plan, ranks = inbox.plan, inbox.plan.checked(share).ranks
-    clocks = {n: seen.latest for n, seen in inbox.seen.items() if n in share.columns and seen.latest is not None}
+    ranks = inbox.plan.checked(share).ranks
     # A share that is one task has all there is to be put in order, and its own order is enough, if it has it at once.
     places = None
     if inbox.runs is not None:
@@ -180,14 +179,23 @@ def _told(running: Running, share: Share, inbox: _Inbox) -> Iterator[_Placed]:
     elif share.per:
         places = Places(ranks)
     count = 0
-    for piece, is_last in _with_last(inbox.pieces()):
-        loaded = {name: _loaded(plan, name, columns, piece.get(name)) for name, columns in share.columns.items()}
+    for piece, loaded, told in run(running, share, inbox):
         if places is not None:
             places.extend(loaded, {name: _arrivals(piece.get(name)) for name in loaded})
-        told = running.tell(loaded, plan.until, clocks) if is_last else running.tell(loaded)
         for one in _placed(told, places, count):
             count += len(one.match)
             yield one
+
+
+def run(
+    running: Running, share: Share, inbox: Inbox
+) -> Iterator[tuple[dict[str, pa.Table], dict[str, Loaded], list[Told]]]:
+    """What the engine tells of all that has come, piece by piece."""
+    plan = inbox.plan
+    clocks = {n: seen.latest for n, seen in inbox.seen.items() if n in share.columns and seen.latest is not None}
+    for piece, is_last in _with_last(inbox.pieces()):
+        loaded = {name: _loaded(plan, name, columns, piece.get(name)) for name, columns in share.columns.items()}
+        yield piece, loaded, running.tell(loaded, plan.until, clocks) if is_last else running.tell(loaded)
 
 
 def _with_last(pieces: Iterable[dict[str, pa.Table]]) -> Iterator[tuple[dict[str, pa.Table], bool]]:
