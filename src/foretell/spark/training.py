@@ -77,7 +77,8 @@ def _sample(sent: Sent, settings: Learning, most: int, batches: Iterable[pa.Reco
     """The first events of a task's lanes."""
     for name, trace, code in _traces(sent, settings, batches):
         columns: dict[str, Any] = {name: getattr(trace, name)[:most] for name in _COLUMNS}
-        table = pa.table({**columns, "code": code[:most]})
+        columns["code"] = code[:most]
+        table = pa.table(columns)
         told = {b"keys": json.dumps(trace.keys).encode(), b"starts": json.dumps(trace.starts).encode()}
         yield _row(name, buffer_of(table.replace_schema_metadata(told)))
 
@@ -86,11 +87,12 @@ def _traces(sent: Sent, settings: Learning, batches: Iterable[pa.RecordBatch]) -
     plan = sent.plan
     for task, inbox in inboxes(plan, batches):
         share, recorders = plan.share_of(task), Recorders(settings)
+        now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
         for _ in run(Running(plan.checked(share), plan.tables, watching=recorders), share, inbox):
             pass
         for name, some in recorders.made.items():
             for recorder in some:
-                trace, code = recorder.trace()
+                trace, code = recorder.trace(now)
                 yield name, _aged(trace, inbox), code
 
 
