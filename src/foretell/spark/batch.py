@@ -46,6 +46,8 @@ Frame: TypeAlias = DataFrame
 
 #: Shards for each core: lanes are not alike, and a core that has done a short one takes the next.
 SHARDS = 4
+#: Ranges of time for each core, in which notifications are put in order.
+RANGES = 2
 
 
 class Batch:
@@ -68,11 +70,10 @@ class Batch:
         _refuse_unsupported(self.checked)
         end = end_of_time(until, {one.time_type for one in known.values()} - {Type.UNKNOWN})
         schemas = {name: one.schema for name, one in self._sources.items()}
-        cores = self._spark.sparkContext.defaultParallelism
-        self._shards = SHARDS * cores
+        self._cores = self._spark.sparkContext.defaultParallelism
         named = frozenset(name for name, one in self._sources.items() if one.named)
         given = program, self.checked, schemas, known, tables, end
-        self.plan = plan(*given, named=named, shards=self._shards, cores=cores, watching=watching)
+        self.plan = plan(*given, named=named, shards=SHARDS * self._cores, cores=self._cores, watching=watching)
 
     @cached_property
     def _spark(self) -> SparkSession:
@@ -99,8 +100,9 @@ class Batch:
         """All of them, as a Spark DataFrame in their order; then the malformed events, as rows of the kind "bad"."""
         schema = self.schema
         sent = replace(self.plan, strict=self._strict).sent()
-        ranged = self.packed(sent).mapInArrow(partial(tell, sent, schema, self._shards), RANGED)
-        ranged = ranged.repartitionById(self._shards + 1, "range")
+        ranges = RANGES * self._cores
+        ranged = self.packed(sent).mapInArrow(partial(tell, sent, schema, ranges), RANGED)
+        ranged = ranged.repartitionById(ranges + 1, "range")
         return ranged.mapInArrow(partial(in_order, schema), from_arrow_schema(schema))
 
     @property
