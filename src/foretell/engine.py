@@ -480,6 +480,8 @@ class _Restoring:
         if not found.carried and (found.fresh or found.dropped or found.streams):
             engine = Engine.__new__(Engine)
             engine._limits = self.engine._limits
+            engine._model, engine._learning = self.engine._model, self.engine._learning
+            engine.untrained = ()
             engine._statements, engine._inputs, engine._tables = now, Inputs(now, time), tables
             engine._checking = engine._work = None
         else:
