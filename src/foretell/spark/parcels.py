@@ -7,64 +7,72 @@ learns in the same micro-batch how far time has come in all of them, without an 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from foretell.events.arrow import arrow_of, numpy_of, table_bytes
-from foretell.events.read import Declaration, read
+from foretell.events.arrow import arrow_of, table_bytes
+from foretell.events.read import Declaration, Loaded, read
+from foretell.events.types import Type
 from foretell.events.waiting import Time, times_of
+from foretell.spark.layout import Share
+from foretell.spark.packing import shards_of
 
-#: The number of a shard; a stream; the task, by which blocks are put in order; its latest time as text, for it is an
-#: INT or a FLOAT and neither holds all of the other; and the events.
-PACKED = "shard INT, stream STRING, part INT, latest STRING, events BINARY"
-_PACKED: dict[str, Any] = {
-    "shard": pa.int32(),
-    "stream": pa.string(),
-    "part": pa.int32(),
-    "latest": pa.string(),
-    "events": pa.binary(),
-}
+#: The number of a shard; a stream, or nothing where it is changes; the task, by which blocks are put in order; its
+#: latest time as text, for it is an INT or a FLOAT and neither holds all of the other; the events; and as JSON the
+#: malformed ones, or the changes.
+PACKED = "shard BIGINT, stream STRING, part INT, latest STRING, events BINARY, other BINARY"
+_FIELDS: Any = [
+    ("shard", pa.int64()),
+    ("stream", pa.string()),
+    ("part", pa.int32()),
+    ("latest", pa.string()),
+    ("events", pa.binary()),
+    ("other", pa.binary()),
+]
+_PACKED = pa.schema(_FIELDS)
 
 
 @dataclass(frozen=True)
 class Packer:
-    """Packs the rows of one stream, whose last column is their shard; what `mapInArrow` is given."""
+    """Packs the rows of one stream; what `mapInArrow` is given. Malformed ones go to the shard `owner` alone."""
 
     declaration: Declaration
-    shards: int
+    shares: Sequence[Share]
+    owner: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = [batch for batch in batches if batch.num_rows]
         if some:
-            yield self._packed(pa.Table.from_batches(some))
+            yield self._packed(read(pa.Table.from_batches(some), self.declaration))
 
-    def _packed(self, rows: pa.Table) -> pa.RecordBatch:
-        # By its place, for an attribute may have any name.
-        last = rows.num_columns - 1
-        table = rows.remove_column(last)
-        blocks = _split(table, numpy_of(rows.column(last)), self.shards)
-        task = TaskContext.get()
-        count, part = self.shards, 0 if task is None else task.partitionId()
-        columns: dict[str, list[Any]] = {
-            "shard": list(range(count)),
-            "stream": [self.declaration.stream] * count,
-            "part": [part] * count,
-            "latest": [self._latest(table)] * count,
-            "events": blocks,
-        }
-        return pa.RecordBatch.from_pydict(columns, schema=pa.schema(_PACKED))
+    def _packed(self, loaded: Loaded) -> pa.RecordBatch:
+        stream, part, latest = loaded.stream, part_of_task(), _latest(loaded)
+        blocks = {code: block for share in self.shares for code, block in self._blocks(share, loaded)}
+        bad = msgspec.json.encode([asdict(one) for one in loaded.bad]) if loaded.bad else None
+        others = {self.owner: bad}
+        return packed((code, stream, part, latest, block, others.get(code)) for code, block in blocks.items())
 
-    def _latest(self, table: pa.Table) -> str | None:
-        """As the engine will read it; None where no event has a time."""
-        time = self.declaration.time
-        only = Declaration(self.declaration.stream, {time: self.declaration.attributes[time]}, time)
-        times = times_of(read(table.select([time]), only))
-        return repr(times.max().item()) if len(times) else None
+    def _blocks(self, share: Share, loaded: Loaded) -> Iterator[tuple[int, bytes | None]]:
+        if loaded.stream not in share.streams:
+            return ((code, None) for code in share.shards)
+        if not share.keys:
+            return iter([(share.shards[0], table_bytes(loaded.table))])
+        return zip(share.shards, _split(loaded, share), strict=True)
+
+
+def packed(rows: Iterator[tuple[object, ...]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(c, f.type) for c, f in zip(zip(*rows), _PACKED)], schema=_PACKED)
+
+
+def part_of_task() -> int:
+    task = TaskContext.get()
+    return 0 if task is None else task.partitionId()
 
 
 def latest_of(text: str) -> Time:
@@ -76,13 +84,23 @@ def latest_of(text: str) -> Time:
     return int(text) if text.lstrip("-").isdecimal() else float(text)
 
 
-def _split(table: pa.Table, shard: np.ndarray, shards: int) -> list[bytes | None]:
-    """The rows of each shard as they came; None for none."""
-    ends = np.cumsum(np.bincount(shard, minlength=shards))
-    if shards > 1:
-        table = table.take(arrow_of(np.argsort(shard, kind="stable")))
-    starts = [0, *ends[:-1].tolist()]
+def _latest(loaded: Loaded) -> str | None:
+    """None where no event has a time."""
+    return repr(times_of(loaded).max().item()) if loaded.table.num_rows else None
+
+
+def _split(loaded: Loaded, share: Share) -> list[bytes | None]:
+    """The rows of each shard as they came; None for none.
+
+    All numbers are dealt out as FLOATs, so that an INT is where the FLOAT is that equals it; large ones that are the
+    same FLOAT only share a shard.
+    """
+    table, count = loaded.table, len(share.shards)
+    kinds = {key: loaded.schema.attributes[key] for key in share.keys}
+    shard = shards_of(loaded, {key: Type.FLOAT if k.numeric else k for key, k in kinds.items()}, count)
+    ends = np.cumsum(np.bincount(shard, minlength=count)).tolist()
+    if count > 1:
+        table = table.take(arrow_of(np.argsort(shard, kind="stable"))).combine_chunks()
     return [
-        table_bytes(table.slice(start, end - start)) if end > start else None
-        for start, end in zip(starts, ends.tolist(), strict=True)
+        table_bytes(table.slice(start, end - start)) if end > start else None for start, end in zip([0, *ends], ends)
     ]
