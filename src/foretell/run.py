@@ -43,9 +43,10 @@ def run(
 
     `inputs` gives each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or
     polars data, dicts, or a Spark DataFrame; with one of these what comes back is a Spark DataFrame of notifications,
-    which nothing has computed yet (see foretell.spark.batch). `time` names the time column of streams without a STREAM
-    statement. `until` lets time go on after the last event, for what only time completes. Without an `engine` it is the
-    compiled one, Spark's for Spark DataFrames, and the reference for programs that only that one runs yet.
+    which nothing has computed yet (see foretell.spark.batch), and with streaming ones a streaming one (see
+    foretell.spark.stream). `time` names the time column of streams without a STREAM statement. `until` lets time go on
+    after the last event, for what only time completes. Without an `engine` it is the compiled one, Spark's for Spark
+    DataFrames, and the reference for programs that only that one runs yet.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))
@@ -56,6 +57,13 @@ def run(
     times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
     given = tables_of(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
     timing = timing_of(model, [str(s.name) for s in _subscribed(program)])
+    if any(getattr(source, "isStreaming", False) for source in sources.values()):
+        from foretell.spark.stream import follow
+
+        if engine not in (None, "spark") or model is not None or until is not None or strict:
+            message = "a stream takes none of the arguments engine, model, until and strict"
+            raise InputError("not-on-streams", message)
+        return cast(Notifications, follow(program, cast(Any, sources), time=times, tables=tables))
     if engine == "spark" or (engine is None and any(map(_is_spark, sources.values()))):
         _check_names(program, sources, times)
         declarations = {name: declaration_of(program, name, times) for name in program.sources}

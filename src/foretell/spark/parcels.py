@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from foretell.events.arrow import arrow_of, table_bytes
-from foretell.events.read import Declaration, Loaded, read
+from foretell.events.arrow import arrow_of, numpy_of, table_bytes
+from foretell.events.read import BadEvent, Declaration, Loaded, read
 from foretell.events.types import Type
 from foretell.events.waiting import Time, times_of
 from foretell.spark.layout import Share
@@ -37,6 +38,9 @@ _FIELDS: Any = [
 ]
 _PACKED = pa.schema(_FIELDS)
 
+#: Columns of a frame by which its source tells of rows that it could not read: why, or the text; and what came.
+MALFORMED = ("malformed", "payload")
+
 
 @dataclass(frozen=True)
 class Packer:
@@ -49,12 +53,35 @@ class Packer:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = [batch for batch in batches if batch.num_rows]
         if some:
-            yield self._packed(read(pa.Table.from_batches(some), self.declaration))
+            rows, malformed = self._well_formed(pa.Table.from_batches(some))
+            yield self._packed(read(rows, self.declaration), malformed)
 
-    def _packed(self, loaded: Loaded) -> pa.RecordBatch:
+    def _well_formed(self, rows: pa.Table) -> tuple[pa.Table, list[BadEvent]]:
+        """Without the rows that their source could not read, whose column MALFORMED says why."""
+        count = len(self.declaration.columns)
+        events = rows.select(list(range(count)))
+        if rows.num_columns == count:
+            return events, []
+        well = pc.is_null(rows.column(count))
+        if pc.all(well).as_py():
+            return events, []
+        texts = zip(*(rows.filter(pc.invert(well)).column(n).to_pylist() for n in range(count, rows.num_columns)))
+        numbers = np.flatnonzero(~numpy_of(well)) + 1
+        bad = [self._malformed(int(number), *text) for number, text in zip(numbers, texts)]
+        return events.filter(well), bad
+
+    def _malformed(self, number: int, mark: str, payload: bytes | str | None = None) -> BadEvent:
+        stream = self.declaration.stream
+        if payload is None:  # Spark's own readers give what they could not read, and do not say why
+            return BadEvent(stream, stream, number, "not as the stream is declared", mark)
+        raw = payload if isinstance(payload, str) else payload.decode("utf-8", "replace")
+        return BadEvent(stream, stream, number, mark, raw)
+
+    def _packed(self, loaded: Loaded, malformed: list[BadEvent]) -> pa.RecordBatch:
         stream, part, latest = loaded.stream, part_of_task(), _latest(loaded)
         blocks = {code: block for share in self.shares for code, block in self._blocks(share, loaded)}
-        bad = msgspec.json.encode([asdict(one) for one in loaded.bad]) if loaded.bad else None
+        aside = [asdict(one) for one in (*malformed, *loaded.bad)]
+        bad = msgspec.json.encode(aside) if aside else None
         others = {self.owner: bad}
         return packed((code, stream, part, latest, block, others.get(code)) for code, block in blocks.items())
 

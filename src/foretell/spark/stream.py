@@ -33,7 +33,7 @@ from foretell.machine.limits import Limits
 from foretell.notify.rows import TIME_TYPES
 from foretell.spark.control import changes_of
 from foretell.spark.layout import Share, owners, shares_of
-from foretell.spark.parcels import PACKED, Packer
+from foretell.spark.parcels import MALFORMED, PACKED, Packer
 from foretell.spark.shard import FIGURES, TOLD, Shard, Unpacker
 
 _STORE = "spark.sql.streaming.stateStore"
@@ -78,7 +78,7 @@ def follow(
     )
     owner = owners(shares)
     packed = [
-        frames[name].select(*map(_column, one.columns)).mapInArrow(Packer(one, shares, owner[name]), PACKED)
+        frames[name].select(*_columns(frames[name], one)).mapInArrow(Packer(one, shares, owner[name]), PACKED)
         for name, one in declared.items()
     ]
     if control is not None:
@@ -159,6 +159,8 @@ def _declaration(
         raise InputError("missing-input", f"no frame is given for stream '{name}'")
     declaration = declaration_of(program, name, time)
     arrow = to_arrow_schema(frames[name].schema, timezone="UTC")
+    if declaration.open and MALFORMED[0] in arrow.names:
+        arrow = arrow.remove(arrow.get_field_index(MALFORMED[0]))
     columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in arrow]
     sheet = Sheet(name, pa.table(columns, schema=arrow), arrow.names)
     schema = schema_of(gather_sheets([sheet]), declaration)
@@ -205,6 +207,12 @@ def _begin(
     engine = Engine(share.text, tables={name: tables[name] for name in share.tables}, limits=limits)
     engine.push_together({name: [] for name in declared})
     return engine.snapshot()
+
+
+def _columns(frame: DataFrame, declaration: Declaration) -> list[Column]:
+    marked = MALFORMED[0] in frame.columns and MALFORMED[0] not in declaration.columns
+    marks = [name for name in MALFORMED if name in frame.columns and name not in declaration.columns] if marked else []
+    return [_column(name) for name in (*declaration.columns, *marks)]
 
 
 def _column(name: str) -> Column:
