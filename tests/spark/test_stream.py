@@ -186,7 +186,7 @@ def test_what_may_be_changed(spark: SparkSession, tmp_path: Path) -> None:
 
 MANY = """
 SUBSCRIBE rise FROM s PER k MATCH a , b DEFINE b AS v > a.v;
-SUBSCRIBE pair FROM s PER k, m MATCH a ; b WITHIN 3 DEFINE a AS v = 1, b AS v = 2;
+SUBSCRIBE pair FROM s PER k, m MATCH a ; b WITHIN 99 DEFINE a AS v = 1, b AS v = 2;
 SUBSCRIBE all FROM s MATCH a , b DEFINE a AS v > 7, b AS v > 7;
 SUBSCRIBE first FROM s PER m MATCH a , b DEFINE a AS v < 3, b AS v < 3 RETURN b.m AS m, b.v AS v;
 SUBSCRIBE second FROM first PER m MATCH a ; b WITHIN 20 DEFINE b AS v > a.v;

@@ -22,7 +22,7 @@ from foretell.events.arrow import Flags, arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
 from foretell.events.gathered import ARROW_TYPES, ArrowArray, Fitted, Gathered, Rejected
 from foretell.events.scalars import BEYOND_RANGE, MisfitError
-from foretell.events.source import gather
+from foretell.events.source import gather, gather_content
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
 
 NO_TIME = "no time"
@@ -86,7 +86,15 @@ class Loaded:
 def read(source: object, declaration: Declaration, *, strict: bool = False) -> Loaded:
     """All events of `source`: a path, Arrow data, a frame, an iterable of dicts. With `strict` a bad one is fatal."""
     wanted = None if declaration.open else frozenset(declaration.columns)
-    gathered = gather(source, declaration.stream, wanted)
+    return read_gathered(gather(source, declaration.stream, wanted), declaration, strict=strict)
+
+
+def read_file(name: str, content: bytes, declaration: Declaration) -> Loaded:
+    """The events of a file that is here already; its name says what it is."""
+    return read_gathered(gather_content(name, content, frozenset(declaration.columns)), declaration)
+
+
+def read_gathered(gathered: Gathered, declaration: Declaration, *, strict: bool = False) -> Loaded:
     types = _settle(gathered, declaration)
     fitted = {name: _fit(gathered, name, kind) for name, kind in types.items()}
     reasons = _reasons(fitted, declaration.time)

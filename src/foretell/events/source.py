@@ -74,6 +74,18 @@ def parquet_files(source: object) -> list[Path]:
     return files if FORMATS[files[0].suffix.lower()] == "Parquet" else []
 
 
+def gather_content(name: str, content: bytes, wanted: frozenset[str] | None) -> Gathered:
+    """The rows of a file whose content somebody has read."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError("unknown-format", f"{name}: cannot tell the format by the ending", hint=_known_endings())
+    if FORMATS[suffix] == "Parquet":
+        return gather_sheets([read_parquet(name, wanted, content)])
+    if FORMATS[suffix] == "CSV":
+        return gather_delimited([(name, content)])
+    return gather_json_lines([(name, content)], wanted)
+
+
 def _gather_files(path: Path, wanted: frozenset[str] | None) -> Gathered:
     files = _files(path)
     kind = FORMATS[files[0].suffix.lower()]

@@ -8,7 +8,7 @@ learns in the same micro-batch how far time has come in all of them, without an 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from foretell.events.arrow import arrow_of, numpy_of, table_bytes
-from foretell.events.read import BadEvent, Declaration, Loaded, read
+from foretell.events.read import BadEvent, Declaration, Loaded, read, read_file
 from foretell.events.types import Type
 from foretell.events.waiting import Time, times_of
 from foretell.spark.layout import Share
@@ -40,19 +40,29 @@ _PACKED = pa.schema(_FIELDS)
 
 #: Columns of a frame by which its source tells of rows that it could not read: why, or the text; and what came.
 MALFORMED = ("malformed", "payload")
+#: Of Spark's format binaryFile.
+FILE = ("path", "content")
 
 
 @dataclass(frozen=True)
 class Packer:
-    """Packs the rows of one stream; what `mapInArrow` is given. Malformed ones go to the shard `owner` alone."""
+    """Packs the rows of one stream; what `mapInArrow` is given. Malformed ones go to the shard `owner` alone.
+
+    With `files` a row is a whole file, its path and its content: events then go through Spark in one piece and are read
+    here, at several times the speed of Spark's own readers, and by the same rules as in process.
+    """
 
     declaration: Declaration
     shares: Sequence[Share]
     owner: int
+    files: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = [batch for batch in batches if batch.num_rows]
-        if some:
+        if some and self.files:
+            files = [file for batch in some for file in zip(*(column.to_pylist() for column in batch.columns))]
+            yield self._packed(_joined([read_file(path, content, self.declaration) for path, content in files]), [])
+        elif some:
             rows, malformed = self._well_formed(pa.Table.from_batches(some))
             yield self._packed(read(rows, self.declaration), malformed)
 
@@ -91,6 +101,12 @@ class Packer:
         if not share.keys:
             return iter([(share.shards[0], table_bytes(loaded.table))])
         return zip(share.shards, _split(loaded, share), strict=True)
+
+
+def _joined(parts: Sequence[Loaded]) -> Loaded:
+    table = pa.concat_tables([part.table for part in parts])
+    bad = tuple(bad for part in parts for bad in part.bad)
+    return replace(parts[0], table=table, bad=bad, total=sum(part.total for part in parts))
 
 
 def packed(rows: Iterator[tuple[object, ...]]) -> pa.RecordBatch:

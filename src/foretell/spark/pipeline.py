@@ -13,33 +13,24 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from foretell.errors import InputError
-from foretell.events.types import Type
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.limits import Limits
 from foretell.spark.brokers import register
 from foretell.spark.session import session
 from foretell.spark.stream import follow
 
-TEXTS = ("json", "csv")
-FILES = (*TEXTS, "parquet", "orc")
-STREAMED = ("foretell_mqtt", "foretell_webhook")
+READ_HERE = ("json", "csv", "parquet")
+FILES = (*READ_HERE, "orc")
 _CONTROL = "number BIGINT, action STRING, name STRING, text STRING, rows STRING"
-_TYPES: Mapping[Type, str] = {
-    Type.BOOL: "BOOLEAN",
-    Type.INT: "BIGINT",
-    Type.FLOAT: "DOUBLE",
-    Type.STRING: "STRING",
-    Type.TIMESTAMP: "TIMESTAMP",
-}
+_WHOLE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
 @dataclass(frozen=True)
@@ -86,17 +77,16 @@ def run(pipeline: Pipeline, *, once: bool, write: Callable[[bytes], object], say
 
 
 def _told(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    declared = pipeline.statements.declared
-    frames = {
-        name: _frame(spark, name, place, _schema(name, place, declared)) for name, place in pipeline.streams.items()
-    }
-    control = pipeline.control
+    frames = {name: _frame(spark, name, place) for name, place in pipeline.streams.items()}
+    control = (
+        None if pipeline.control is None else replace(pipeline.control, schema=pipeline.control.schema or _CONTROL)
+    )
     told = follow(
         pipeline.statements,
         frames,
         time={name: place.time for name, place in pipeline.streams.items() if place.time is not None},
         tables=pipeline.tables,
-        control=None if control is None else _frame(spark, "control", control, control.schema or _CONTROL),
+        control=None if control is None else _frame(spark, "control", control),
         shards=pipeline.shards,
         limits=pipeline.limits,
     )
@@ -106,14 +96,14 @@ def _told(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
 # ── sources ──
 
 
-def _frame(spark: SparkSession, name: str, place: Place, schema: str | None) -> DataFrame:
+def _frame(spark: SparkSession, name: str, place: Place) -> DataFrame:
+    """Files whose types the statements tell are read by us; with a schema, and other formats, by Spark."""
+    whole = place.format in READ_HERE and place.schema is None
     if place.format in FILES and place.path is not None and not any(c in place.path for c in "*?[{"):
         Path(place.path).mkdir(parents=True, exist_ok=True)  # Spark would refuse a folder that is to be filled later
-    reader = spark.readStream.format(place.format)
-    if place.format in TEXTS and name != "control":
-        schema = f"{schema}, malformed STRING"
-        reader = reader.option("columnNameOfCorruptRecord", "malformed")
-    if place.format == "csv":
+    reader = spark.readStream.format("binaryFile" if whole else place.format)
+    schema = _WHOLE if whole else place.schema
+    if place.format == "csv" and not whole:
         reader = reader.option("header", "true")
     if schema is not None:
         reader = reader.schema(schema)
@@ -121,22 +111,6 @@ def _frame(spark: SparkSession, name: str, place: Place, schema: str | None) -> 
         return reader.options(**place.options).load(place.path)
     except AnalysisException as error:
         raise InputError("bad-source", f"streams.{name}: {_first_line(error)}") from None
-
-
-def _schema(name: str, place: Place, declared: Mapping[str, Any]) -> str | None:
-    """Of files, what the STREAM statement says unless the pipeline does."""
-    if place.schema is not None or place.format not in FILES:
-        return place.schema
-    attributes = declared[name].attributes if name in declared else ()
-    if not attributes:
-        hint = f"schema = 'ip STRING, ok BOOLEAN, at TIMESTAMP', or the types in STREAM {name} (...)"
-        raise InputError("no-schema", f"streams.{name}: the columns of the files are not known", hint=hint)
-    columns = {str(one.name): _TYPES.get(one.type) for one in attributes}
-    for part in (declared[name].time, declared[name].id, declared[name].order):
-        if part is not None and columns.get(str(part)) is None:
-            hint = f"declare it: STREAM {name} ({part} TYPE, ...)"
-            raise InputError("no-schema", f"streams.{name}: the type of '{part}' is not known", hint=hint)
-    return ", ".join(f"`{column}` {kind}" for column, kind in columns.items())
 
 
 # ── the query ──

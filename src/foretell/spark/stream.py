@@ -33,7 +33,7 @@ from foretell.machine.limits import Limits
 from foretell.notify.rows import TIME_TYPES
 from foretell.spark.control import changes_of
 from foretell.spark.layout import Share, owners, shares_of
-from foretell.spark.parcels import MALFORMED, PACKED, Packer
+from foretell.spark.parcels import FILE, MALFORMED, PACKED, Packer
 from foretell.spark.shard import FIGURES, TOLD, Shard, Unpacker
 
 _STORE = "spark.sql.streaming.stateStore"
@@ -77,10 +77,7 @@ def follow(
         limits=limits,
     )
     owner = owners(shares)
-    packed = [
-        frames[name].select(*_columns(frames[name], one)).mapInArrow(Packer(one, shares, owner[name]), PACKED)
-        for name, one in declared.items()
-    ]
+    packed = [_packed(frames[name], one, shares, owner[name]) for name, one in declared.items()]
     if control is not None:
         packed.append(changes_of(_streaming(control, "control"), shares))
     _prepare(packed[0], shares)
@@ -158,6 +155,8 @@ def _declaration(
     if name not in frames:
         raise InputError("missing-input", f"no frame is given for stream '{name}'")
     declaration = declaration_of(program, name, time)
+    if _has_files(frames[name], declaration):
+        return _of_files(declaration)
     arrow = to_arrow_schema(frames[name].schema, timezone="UTC")
     if declaration.open and MALFORMED[0] in arrow.names:
         arrow = arrow.remove(arrow.get_field_index(MALFORMED[0]))
@@ -165,6 +164,18 @@ def _declaration(
     sheet = Sheet(name, pa.table(columns, schema=arrow), arrow.names)
     schema = schema_of(gather_sheets([sheet]), declaration)
     return replace(declaration, attributes=schema.attributes, open=False)
+
+
+def _of_files(declaration: Declaration) -> Declaration:
+    """Nobody has looked into the files yet: all types must be declared."""
+    unknown = [name for name in declaration.columns if declaration.declared(name) is None]
+    if unknown or declaration.open:
+        what = f"the type of '{unknown[0]}'" if unknown else "its columns"
+        hint = f"STREAM {declaration.stream} (attribute TYPE, ...) TIME column"
+        raise InputError(
+            "no-schema", f"stream '{declaration.stream}' comes in files: {what} must be declared", hint=hint
+        )
+    return declaration
 
 
 def _with_streams(program: Subscriptions, declared: Mapping[str, Declaration]) -> Subscriptions:
@@ -207,6 +218,17 @@ def _begin(
     engine = Engine(share.text, tables={name: tables[name] for name in share.tables}, limits=limits)
     engine.push_together({name: [] for name in declared})
     return engine.snapshot()
+
+
+def _packed(frame: DataFrame, declaration: Declaration, shares: tuple[Share, ...], owner: int) -> DataFrame:
+    files = _has_files(frame, declaration)
+    columns = [_column(name) for name in FILE] if files else _columns(frame, declaration)
+    return frame.select(*columns).mapInArrow(Packer(declaration, shares, owner, files), PACKED)
+
+
+def _has_files(frame: DataFrame, declaration: Declaration) -> bool:
+    """Whether its rows are whole files, as Spark's format binaryFile gives them."""
+    return set(FILE) <= set(frame.columns) and not set(FILE) & set(declaration.columns)
 
 
 def _columns(frame: DataFrame, declaration: Declaration) -> list[Column]:
