@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -245,15 +245,20 @@ def _column(name: str) -> Column:
 def _prepare(frame: DataFrame, shares: tuple[Share, ...]) -> None:
     """What a query takes over from its session when it starts, and cannot be told otherwise.
 
-    RocksDB is the only store of state that Spark lets `transformWithState` have, and not its default. A partition of
-    state costs some 90 ms in each micro-batch, so there are as many as cores, and not the 200 of a shuffle.
+    A partition of state costs some 90 ms in each micro-batch, so there are as many as cores, and not the 200 of a
+    shuffle, unless the session says how many.
     """
     session = frame.sparkSession
+    use_rocks(session)
+    if session.conf.get(_PARTITIONS, None) is None:
+        shards = sum(len(share.shards) for share in shares)
+        session.conf.set(_PARTITIONS, min(shards, session.sparkContext.defaultParallelism))
+
+
+def use_rocks(session: SparkSession) -> None:
+    """The only store of state that Spark lets `transformWithState` have, and not its default."""
     conf = session.conf
     if "RocksDB" not in str(conf.get(f"{_STORE}.providerClass")):
         conf.set(f"{_STORE}.providerClass", _ROCKS)
     if conf.get(f"{_STORE}.rocksdb.changelogCheckpointing.enabled", None) is None:
         conf.set(f"{_STORE}.rocksdb.changelogCheckpointing.enabled", "true")
-    if conf.get(_PARTITIONS, None) is None:
-        shards = sum(len(share.shards) for share in shares)
-        conf.set(_PARTITIONS, min(shards, session.sparkContext.defaultParallelism))
