@@ -63,9 +63,18 @@ def frame(spark: SparkSession, folder: Path, types: str, files: int = 1) -> Data
 
 
 def finish(told: DataFrame, folder: Path) -> None:
-    """Goes on from the checkpoint until all files are read."""
-    writer = told.writeStream.option("checkpointLocation", str(folder / "checkpoint"))
-    writer.trigger(availableNow=True).start(str(folder / "out"), format="parquet").awaitTermination()
+    """Goes on from the checkpoint until all files are read.
+
+    Spark gives a Python process ten seconds to start before a query begins, which on a busy machine is not enough.
+    """
+    writer = told.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    for tries_left in reversed(range(5)):
+        try:
+            writer.start(str(folder / "out"), format="parquet").awaitTermination()
+            return
+        except StreamingQueryException as error:
+            if "failed to connect back" not in str(error) or not tries_left:
+                raise
 
 
 def rows_of(told: DataFrame) -> list[tuple[object, ...]]:

@@ -177,8 +177,9 @@ def _summary(query: StreamingQuery) -> str:
     rows = 0
     for progress in query.recentProgress:
         rows += progress["numInputRows"]
-        for name, value in (progress["observedMetrics"].get("foretell") or {}).items():
-            figures[name] = figures.get(name, 0) + (value or 0)
+        observed = progress["observedMetrics"].get("foretell")  # a Row
+        for name in ("matches", "late", "bad", "refused") if observed is not None else ():
+            figures[name] = figures.get(name, 0) + (observed[name] or 0)
     aside = ", ".join(f"{figures.get(name, 0)} {name}" for name in ("late", "bad", "refused"))
     return f"{rows} events read, {figures.get('matches', 0)} matches, {aside}"
 

@@ -8,7 +8,7 @@ of its last whole micro-batch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -63,6 +63,35 @@ def follow(
     said = statements_of(subscriptions)
     frames = _frames(inputs)
     declared = _declared(said, frames, times)
+    way = way_of(said, declared, tables, shards, limits)
+    packed = [_packed(frames[name], packer) for name, packer in way.packers.items()]
+    if control is not None:
+        packed.append(changes_of(_streaming(control, "control"), way.shares))
+    _prepare(packed[0], way.shares)
+    together = reduce(DataFrame.union, packed).groupBy("shard")
+    told = together.transformWithState(way.shard, TOLD, outputMode="Append", timeMode="None")
+    observed = told.observe("foretell", *(F.sum(name).alias(name) for name in FIGURES))
+    return observed.mapInArrow(Unpacker(way.schema), from_arrow_schema(way.schema))
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way of a micro-batch, but for Spark: how events are packed, for which shards, and what these do."""
+
+    packers: Mapping[str, Packer]
+    shares: tuple[Share, ...]
+    shard: Shard
+    schema: pa.Schema
+
+
+def way_of(
+    said: Subscriptions,
+    declared: Mapping[str, Declaration],
+    tables: Mapping[str, object] | None,
+    shards: int,
+    limits: Limits | None = None,
+) -> Way:
+    """`declared` has the streams with the types of all their attributes."""
     program = _with_streams(said, declared)
     shares = shares_of(program, _whole(shards))
     given = tables_of(said, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
@@ -70,21 +99,15 @@ def follow(
     schema = told_schema(declared)
     shard = Shard(
         shares=shares,
-        begin={share.name: _begin(program, share, declared, rows, limits) for share in shares},
+        begin={share.name: _begin(share, declared, rows, limits) for share in shares},
         tables=rows,
         schema=schema,
         times={name: one.time for name, one in declared.items()},
         limits=limits,
     )
     owner = owners(shares)
-    packed = [_packed(frames[name], one, shares, owner[name]) for name, one in declared.items()]
-    if control is not None:
-        packed.append(changes_of(_streaming(control, "control"), shares))
-    _prepare(packed[0], shares)
-    together = reduce(DataFrame.union, packed).groupBy("shard")
-    told = together.transformWithState(shard, TOLD, outputMode="Append", timeMode="None")
-    observed = told.observe("foretell", *(F.sum(name).alias(name) for name in FIGURES))
-    return observed.mapInArrow(Unpacker(schema), from_arrow_schema(schema))
+    packers = {name: Packer(one, shares, owner[name]) for name, one in declared.items()}
+    return Way(packers, shares, shard, schema)
 
 
 def matches(told: DataFrame) -> DataFrame:
@@ -208,7 +231,6 @@ def _whole(shards: object) -> int:
 
 
 def _begin(
-    program: Subscriptions,
     share: Share,
     declared: Mapping[str, Declaration],
     tables: Mapping[str, pa.Table],
@@ -220,10 +242,10 @@ def _begin(
     return engine.snapshot()
 
 
-def _packed(frame: DataFrame, declaration: Declaration, shares: tuple[Share, ...], owner: int) -> DataFrame:
-    files = _has_files(frame, declaration)
-    columns = [_column(name) for name in FILE] if files else _columns(frame, declaration)
-    return frame.select(*columns).mapInArrow(Packer(declaration, shares, owner, files), PACKED)
+def _packed(frame: DataFrame, packer: Packer) -> DataFrame:
+    files = _has_files(frame, packer.declaration)
+    columns = [_column(name) for name in FILE] if files else _columns(frame, packer.declaration)
+    return frame.select(*columns).mapInArrow(replace(packer, files=files), PACKED)
 
 
 def _has_files(frame: DataFrame, declaration: Declaration) -> bool:
