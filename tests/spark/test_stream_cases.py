@@ -91,7 +91,13 @@ def moment(value: Any) -> float:
     return parse_timestamp(value) / 1_000_000 if isinstance(value, str) else float(value)
 
 
-def batches(case: Case, times: Mapping[str, str], stamped: bool, lateness: int, random: Random) -> list[dict[str, Any]]:
+def lateness_of(case: Case) -> int:
+    return Random(case.name).choice((1, 3, 20))
+
+
+def batches(
+    case: Case, types: Mapping[str, Mapping[str, Type]], times: Mapping[str, str], lateness: int, random: Random
+) -> list[dict[str, Any]]:
     """All events in an order in which each is late by no more than the lateness; those of one instant as they stand."""
     events = []
     for name, rows in case.streams.items():
@@ -105,29 +111,28 @@ def batches(case: Case, times: Mapping[str, str], stamped: bool, lateness: int, 
     parts = [events[a:b] for a, b in zip([0, *cuts], [*cuts, len(events)])]
     found: list[dict[str, Any]] = [{n: [row for _, m, row in part if m == n] for n in times} for part in parts]
     last = int(max(at for at, _, _ in events)) + 10 * lateness + 10
+    stamped = types["beats"]["t"] is Type.TIMESTAMP
     found[-1]["beats"] = [{"t": format_timestamp(last * 1_000_000) if stamped else last}]
     return found
 
 
 def told_in_stream(spark: SparkSession, folder: Path, case: Case) -> None:
-    random = Random(case.name)
-    lateness = random.choice((1, 3, 20))
+    random, lateness = Random(case.name), lateness_of(case)
     program, types, times = live(case, lateness)
-    stamped = next(iter(types.values()))[next(iter(times.values()))] is Type.TIMESTAMP
     engine = ft.Engine(program, tables=case.tables)
     frames = {}
-    cut = batches(case, times, stamped, lateness, random)
+    cut = batches(case, types, times, lateness, random)
     for name, attributes in types.items():
         for number, batch in enumerate(cut):
             put(folder / name, batch[name], number)
         columns = ", ".join(f"`{column}` {TYPES[kind]}" for column, kind in attributes.items())
         frames[name] = frame(spark, folder / name, columns)
-    told = [engine.push_together({name: _of(batch[name], types[name]) for name in types}) for batch in cut]
+    told = [engine.push_together({name: as_types(batch[name], types[name]) for name in types}) for batch in cut]
     finish(follow(program, frames, tables=case.tables, shards=random.choice((1, 2, 5))), folder)
     assert rows_of(read(spark, folder)) == expected(spark, told), f"{case.file}: {case.name}"
 
 
-def _of(events: list[Event], types: Mapping[str, Type]) -> list[Event]:
+def as_types(events: list[Event], types: Mapping[str, Type]) -> list[Event]:
     """As Spark reads them: a FLOAT that is written as an INT is a FLOAT."""
     return [{n: float(v) if types.get(n) is Type.FLOAT and v is not None else v for n, v in e.items()} for e in events]
 

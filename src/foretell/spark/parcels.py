@@ -40,6 +40,8 @@ _PACKED = pa.schema(_FIELDS)
 
 #: Columns of a frame by which its source tells of rows that it could not read: why, or the text; and what came.
 MALFORMED = ("malformed", "payload")
+_PRIME = 2_147_483_629
+
 #: Of Spark's format binaryFile.
 FILE = ("path", "content")
 
@@ -136,11 +138,12 @@ def _split(loaded: Loaded, share: Share) -> list[bytes | None]:
     """The rows of each shard as they came; None for none.
 
     All numbers are dealt out as FLOATs, so that an INT is where the FLOAT is that equals it; large ones that are the
-    same FLOAT only share a shard.
+    same FLOAT only share a shard. The last bits of a FLOAT that is a small whole number are zero, and so may be those
+    of its hash: the rest by a prime is not.
     """
     table, count = loaded.table, len(share.shards)
     kinds = {key: loaded.schema.attributes[key] for key in share.keys}
-    shard = shards_of(loaded, {key: Type.FLOAT if k.numeric else k for key, k in kinds.items()}, count)
+    shard = shards_of(loaded, {key: Type.FLOAT if k.numeric else k for key, k in kinds.items()}, _PRIME) % count
     ends = np.cumsum(np.bincount(shard, minlength=count)).tolist()
     if count > 1:
         table = table.take(arrow_of(np.argsort(shard, kind="stable"))).combine_chunks()

@@ -174,14 +174,12 @@ def _batch(query: StreamingQuery) -> int:
 
 def _summary(query: StreamingQuery) -> str:
     figures: dict[str, int] = {}
-    rows = 0
     for progress in query.recentProgress:
-        rows += progress["numInputRows"]
         observed = progress["observedMetrics"].get("foretell")  # a Row
-        for name in ("matches", "late", "bad", "refused") if observed is not None else ():
+        for name in ("events", "matches", "late", "bad", "refused") if observed is not None else ():
             figures[name] = figures.get(name, 0) + (observed[name] or 0)
     aside = ", ".join(f"{figures.get(name, 0)} {name}" for name in ("late", "bad", "refused"))
-    return f"{rows} events read, {figures.get('matches', 0)} matches, {aside}"
+    return f"{figures.get('events', 0)} events, {figures.get('matches', 0)} matches, {aside}"
 
 
 def _failed(error: PySparkException) -> InputError:

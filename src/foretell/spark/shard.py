@@ -29,7 +29,7 @@ from foretell.spark.layout import Share
 from foretell.spark.parcels import latest_of
 
 #: What a shard tells in a micro-batch: its rows as one block, and figures.
-FIGURES = ("matches", "late", "bad", "refused", "partial_matches", "waiting", "state_bytes")
+FIGURES = ("events", "matches", "late", "bad", "refused", "partial_matches", "waiting", "state_bytes")
 TOLD = "told BINARY, " + ", ".join(f"{name} BIGINT" for name in FIGURES)
 
 _STATE = "about STRING, engine BINARY"
@@ -75,7 +75,8 @@ class Shard(StatefulProcessor):
         changing = Changing(self.shares, share, code == share.shards[0], about.directory)
         for change in decode([row.other for row in packed if row.stream is None]):
             changing.apply(engine, change)
-        told = engine.tell_together(_batches(packed), _latest(packed))
+        batches = _batches(packed)
+        told = engine.tell_together(batches, _latest(packed))
         for note in told.notes:
             _LOG.warning("%s", note)
         late = [e for one in told.late if self._tells(share, one.stream) for e in one.events()]
@@ -86,6 +87,7 @@ class Shard(StatefulProcessor):
         written = self._write(about, engine)
         yield Row(
             told=table_bytes(told_rows) if told_rows.num_rows else None,
+            events=sum(len(batch) for name, batch in batches.items() if self._tells(share, name)) + len(bad),
             matches=sum(map(len, matches)),
             late=len(late),
             bad=len(bad),
@@ -158,7 +160,7 @@ class Shard(StatefulProcessor):
         return [columns_of(one, match[mine], row[mine]).cast(self.schema) for one, mine in parts if mine.any()]
 
     def _tells(self, share: Share, stream: str) -> bool:
-        """Whether this share tells of a stream's late events: all that read it find the same ones late."""
+        """Whether this share counts a stream's events and tells of late ones: all that read it find the same late."""
         return next((one for one in self.shares if stream in one.streams), share) is share
 
     def _late(self, late: LateEvent) -> dict[str, object]:
