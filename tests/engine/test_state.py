@@ -53,3 +53,14 @@ def test_many_lanes_restored_again_and_again() -> None:
         sizes.append(len(snapshot))
         restored = ft.Engine.restore(RISES, snapshot)
     assert max(sizes) < 1.5 * min(sizes)
+
+
+def test_what_led_is_there_until_what_trails_is_known() -> None:
+    """For the a at 4 there is an x at the edge of its window, which is needed until that of the y is over."""
+    text = """STREAM s (t INT, kind STRING) TIME t;
+    SUBSCRIBE m FROM s MATCH !x ; a ; !y DEFINE a AS kind = 'a', x AS kind = 'x', y AS kind = 'y' WITHIN 3;"""
+    engine, told = Engine(text), []
+    for t, kind in ((1, "x"), (4, "a"), (5, "a"), (7, "a"), (10, "y"), (11, "z")):
+        told += engine.push("s", [{"t": t, "kind": kind}])
+        engine = Engine.restore(None, engine.snapshot())
+    assert [(n.start, n.end) for n in told] == [(5, 8)]

@@ -71,7 +71,7 @@ def live(case: Case, lateness: int) -> tuple[Subscriptions, dict[str, dict[str, 
     program = ft.parse(case.text)
     types = {name: schema(case, name, program.declared.get(name)) for name in program.sources}
     times = {n: str(program.declared[n].time) if n in program.declared else "time" for n in types}
-    types = {n: known or {"time": Type.INT} for n, known in types.items()}  # one that has no events
+    types = {n: {times[n]: Type.INT, **known} for n, known in types.items()}  # what has no events shows no type
     stamped = {n: types[n][times[n]] is Type.TIMESTAMP for n in types}
     first = next(iter(types))
     types["beats"], times["beats"] = {"t": types[first][times[first]]}, "t"

@@ -48,7 +48,7 @@ class Spark:
         for code in dict.fromkeys(row.shard for row in rows):
             mine = [row for row in rows if row.shard == code]
             random.shuffle(mine)
-            for found in self._tester.test((code,), mine):
+            for found in self._tester.test(code, mine):
                 if found.told is not None:
                     told += map(shown, table_of(found.told).to_pylist())
         return sorted(told)
