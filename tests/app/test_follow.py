@@ -93,7 +93,7 @@ path = "told"
     wanted = ft.Engine(STATEMENTS).push("s", rows).table().select(["key", "start", "end", "events"]).to_pylist()
     assert sorted(found, key=repr) == sorted(wanted, key=repr)
     (bad,) = pq.read_table(tmp_path / "told" / "kind=bad")["bindings"].to_pylist()
-    assert json.loads(bad)["reason"] == "k: expected INT, found 'x'"
+    assert json.loads(str(bad))["reason"] == "k: expected INT, found 'x'"
     (tmp_path / "pipeline.toml").write_text(toml.replace("shards = 2", "shards = 3"))
     ended = subprocess.run(command(tmp_path / "pipeline.toml", "--follow", "--once"), capture_output=True, text=True)
     assert ended.returncode == 1

@@ -140,11 +140,15 @@ class _Columns:
             return pa.repeat(pa.scalar("{}", pa.string()), len(self._told))
         parts: list[Any] = []
         for number, (name, texts) in enumerate(values.items()):
-            parts += [f"{',' if number else '{'}{_ENCODER.encode(str(name)).decode()}:", texts]
+            parts += [f"{',' if number else '{'}{encoded(str(name))}:", texts]
         return pc.binary_join_element_wise(*parts, "}", "", null_handling="replace", null_replacement="null")
 
     def _json(self, value: object) -> str:
-        return json.dumps(value) if self._exact else _ENCODER.encode(value).decode()
+        return json.dumps(value) if self._exact else encoded(value)
+
+
+def encoded(value: object) -> str:
+    return _ENCODER.encode(value).decode()
 
 
 def _by_value(values: NDArray[Any], text: Callable[[Any], str | None]) -> ArrowArray:
@@ -165,7 +169,7 @@ def _of_step(match: Ints, names: ArrowArray, count: int, repeated: bool) -> Arro
     unbound = sizes == 0
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     lists = pa.LargeListArray.from_arrays(arrow_of(ends), names)
-    joined = pc.binary_join(lists, ",").cast(pa.string())
+    joined: Any = pc.binary_join(lists, ",").cast(pa.string())
     return _without(pc.binary_join_element_wise("[", joined, "]", "") if repeated else joined, unbound)
 
 
