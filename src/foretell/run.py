@@ -76,10 +76,10 @@ def run(
 
     `inputs` gives each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or
     polars data, dicts, or a Spark DataFrame; with one of these what comes back is a Spark DataFrame of notifications,
-    which nothing has computed yet (see foretell.spark.batch). `time` names the time column of streams without a STREAM
-    statement. `until` lets time go on after the last event, for what only time completes. Without an `engine` it is
-    Spark, unless all events are in this process's memory already: then it is the same engine in process. Programs that
-    only the reference runs yet go there.
+    which nothing has computed yet (see foretell.spark.batch), and with streaming ones a streaming one (see
+    foretell.spark.stream). `time` names the time column of streams without a STREAM statement. `until` lets time go on
+    after the last event, for what only time completes. Without an `engine` it is Spark, unless all events are in this
+    process's memory already: then it is the same engine in process. Programs that only the reference runs yet go there.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))
@@ -93,6 +93,13 @@ def run(
     timing = timing_of(known, [str(s.name) for s in _subscribed(program)])
     if learning is not None and not isinstance(learning, Learning):
         raise wrong("learning", "ft.Learning(...)", learning)
+    if any(getattr(source, "isStreaming", False) for source in sources.values()):
+        from foretell.spark.stream import follow
+
+        if engine not in (None, "spark") or until is not None or strict:
+            raise InputError("not-on-streams", "a stream takes none of the arguments engine, until and strict")
+        frames: Any = sources
+        return follow(program, frames, time=times, tables=tables, model=known, learning=learning)
     if engine == "spark" or (engine is None and is_for_spark(program, sources)):
         check_names(program, sources, times)
         declarations = {name: declaration_of(program, name, times) for name in program.sources}

@@ -22,7 +22,7 @@ from foretell.events.arrow import Flags, arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
 from foretell.events.gathered import ARROW_TYPES, ArrowArray, Fitted, Gathered, Rejected
 from foretell.events.scalars import BEYOND_RANGE, MisfitError
-from foretell.events.source import gather
+from foretell.events.source import gather, gather_content
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
 
 NO_TIME = "no time"
@@ -116,6 +116,12 @@ def events_of(loaded: Loaded, stream_rank: int) -> list[Event]:
     """The events one by one, for the reference evaluator. Timestamps are microseconds."""
     rows = enumerate(scalar_rows(loaded.table))
     return [_event(loaded, row, stream_rank, arrival) for arrival, row in rows]
+
+
+def read_file(name: str, content: bytes, declaration: Declaration) -> Loaded:
+    """The events of a file that somebody has read; its name says what it is."""
+    gathered = gather_content(name, content, frozenset(declaration.columns))
+    return load(gathered, declaration, _settle(gathered, declaration))
 
 
 @dataclass(frozen=True)

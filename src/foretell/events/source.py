@@ -74,6 +74,18 @@ def files_of(source: object) -> tuple[str, list[Path]]:
     return FORMATS[files[0].suffix.lower()], files
 
 
+def gather_content(name: str, content: bytes, wanted: frozenset[str] | None) -> Gathered:
+    """The rows of a file whose content somebody has read."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError("unknown-format", f"{name}: cannot tell the format by the ending", hint=_known_endings())
+    if FORMATS[suffix] == "Parquet":
+        return gather_sheets([read_parquet(name, wanted, content)])
+    if FORMATS[suffix] == "CSV":
+        return gather_delimited([(name, content)])
+    return gather_json_lines([(name, content)], wanted)
+
+
 def _gather_files(path: Path, wanted: frozenset[str] | None) -> Gathered:
     files = _files(path)
     kind = FORMATS[files[0].suffix.lower()]

@@ -59,7 +59,8 @@ def _defaults(conf: dict[str, str | int | float | bool]) -> dict[str, str | int 
         return {**_QUIET, **_PACKED}
     # Before it knows its configuration Spark looks its host name up and complains about what it finds.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return {"spark.master": "local[*]", **_QUIET, **_PACKED, **_LOOPBACK}
+    # A task whose worker process dies is tried again, as on a cluster; in local mode Spark would give up at once.
+    return {"spark.master": "local[*,4]", **_QUIET, **_PACKED, **_LOOPBACK}
 
 
 def _builder(conf: dict[str, str | int | float | bool]) -> SparkSession.Builder:
