@@ -63,9 +63,9 @@ def follow(
 
     `time` names the time column of streams without a STREAM statement. `control` is a streaming frame of changes to the
     statements (see `foretell.spark.control`). `shards` is how many parts the keys of a PER are dealt out to, and cannot
-    be changed for a checkpoint. `model` and `learning` are for forecasts; each shard learns from its own lanes. Late and
-    malformed events and refused changes are rows too, of the kinds "late", "bad" and "refused": see `matches`, `late`,
-    `bad` and `refused`.
+    be changed for a checkpoint. `model` and `learning` are for forecasts; each shard learns from its own lanes. Late
+    and malformed events and refused changes are rows too, of the kinds "late", "bad" and "refused": see `matches`,
+    `late`, `bad` and `refused`.
     """
     times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
     said = statements_of(subscriptions)
