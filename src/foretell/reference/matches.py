@@ -244,8 +244,10 @@ class Matcher:
                 tried = [e for e in earlier if match.last.event.end <= e.event.end + window]
                 return not any(self._satisfies(step, match, e, None, match.first) for e in tried)
             case AbsentAfter(step=step):
-                assert match.deadline is not None
-                tried = [e for e in self.lane.after(match.last) if e.event.end <= match.deadline]
+                # A choice by LAST may make the match known later than that; the window of what is absent it is not.
+                assert self.subscription.within is not None
+                until = match.start + self.subscription.within
+                tried = [e for e in self.lane.after(match.last) if e.event.end <= until]
                 return not any(self._satisfies(step, match, e, match.last, match.last) for e in tried)
             case Counted():
                 return self._is_counted(duty, match)
