@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from foretell.errors import InputError
+from foretell.events.aside import set_aside
 from foretell.events.read import Loaded, LoadedTable
 from foretell.forecast.backtest import Judges
 from foretell.forecast.outcomes import Horizon
@@ -41,13 +43,15 @@ def train(
     """
     program, settings = statements_of(subscriptions), _settings(learning)
     watching = Recorders(settings)
-    checked = _watched(program, inputs, time, tables, strict, watching)
+    checked, notes = _watched(program, inputs, time, tables, strict, watching)
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
     if not watching.made:
-        raise InputError(
-            "no-forecasts", "no subscription asks for forecasts", hint="add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to one"
-        )
-    return Model({name: learned(statements[name], some, settings) for name, some in watching.made.items()})
+        raise _no_forecasts()
+    found = {name: learned(statements[name], some, settings) for name, some in watching.made.items()}
+    nothing = [name for name, one in found.items() if not one.statistics.events]
+    if len(nothing) == len(found):
+        raise InputError("no-events", "there are no events to learn from", hint="; ".join(notes))
+    return Model(found, notes=(*notes, *(f"'{name}' has seen no events: it stays untrained" for name in nothing)))
 
 
 def backtest(
@@ -66,9 +70,13 @@ def backtest(
 
     Without `horizons` those of the statements' FORECAST; with some, so many events ahead, for all subscriptions.
     """
-    judges, given = _judges(subscriptions, model, horizons, learning)
-    _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
-    return judges.report(given, thresholds)
+    some = _thresholds(thresholds)
+    judges, given, untrained_ones = _judges(subscriptions, model, horizons, learning)
+    _, aside = _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
+    if not judges.made:
+        raise _no_forecasts()
+    report = judges.report(given, some)
+    return replace(report, warnings=(*untrained_ones, *aside, *report.warnings))
 
 
 def recalibrate(
@@ -82,21 +90,24 @@ def recalibrate(
     strict: bool = False,
 ) -> Model:
     """The model with its probabilities set right by what came of them on these data (isotonic regression)."""
-    judges, given = _judges(subscriptions, model, None, learning)
+    judges, given, _ = _judges(subscriptions, model, None, learning)
+    if not given.learned:
+        raise InputError("no-model", "there is no model to recalibrate", hint="give the one that train has made")
     _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
     return judges.recalibrated(given)
 
 
 def _judges(
     subscriptions: Any, model: object, horizons: Sequence[int] | None, learning: Learning | None
-) -> tuple[Judges, Model]:
+) -> tuple[Judges, Model, tuple[str, ...]]:
     given = model_of(model)
-    untrained(given, statements_of(subscriptions))
-    ahead: Any = horizons or ()
-    if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in ahead):
-        raise wrong("horizons", "numbers of events", horizons)
-    some = tuple(Horizon(events=n) for n in horizons or ())
-    return Judges(Forecasts(given.learned, _settings(learning) if learning is not None else None), some), given
+    notes = untrained(given, statements_of(subscriptions))
+    ahead: Any = () if horizons is None else horizons
+    for n in ahead if isinstance(ahead, Iterable) else [ahead]:
+        if type(n) is not int or n < 1:
+            raise wrong("horizons", "numbers of events, from 1 on", n)
+    settings = None if learning is None else _settings(learning)
+    return Judges(Forecasts(given.learned, settings), tuple(Horizon(events=n) for n in ahead)), given, notes
 
 
 def _watched(
@@ -106,8 +117,8 @@ def _watched(
     tables: Mapping[str, object] | None,
     strict: bool,
     watching: Watching,
-) -> Checked:
-    """Runs statements in process, for those who watch."""
+) -> tuple[Checked, tuple[str, ...]]:
+    """Runs statements in process, for those who watch; with what is to be said of malformed events."""
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
     given: dict[str, LoadedTable] = tables_of(
@@ -120,7 +131,22 @@ def _watched(
         Running(checked, given, watching=watching).tell(loaded)
     except UnsupportedError as error:
         raise InputError("not-in-engine", f"no forecasts are made of {error} yet") from None
-    return checked
+    bad = tuple(b for one in loaded.values() for b in one.bad)
+    return checked, tuple(set_aside(bad, [(name, one.total) for name, one in loaded.items()]))
+
+
+def _no_forecasts() -> InputError:
+    hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to one"
+    return InputError("no-forecasts", "no subscription asks for forecasts", hint=hint)
+
+
+def _thresholds(given: Any) -> Sequence[float] | None:
+    if given is None:
+        return None
+    some = list(given) if isinstance(given, Iterable) else []
+    if not some or not all(isinstance(p, int | float) and not isinstance(p, bool) and 0 <= p <= 1 for p in some):
+        raise wrong("thresholds", "probabilities", given)
+    return some
 
 
 def _settings(learning: object) -> Learning:
