@@ -130,7 +130,11 @@ def _watched(
     try:
         Running(checked, given, watching=watching).tell(loaded)
     except UnsupportedError as error:
-        raise InputError("not-in-engine", f"no forecasts are made of {error} yet") from None
+        raise InputError(
+            "not-in-engine",
+            f"no forecasts are made of {error} yet",
+            hint="train and judge the other statements in a file of their own",
+        ) from None
     bad = tuple(b for one in loaded.values() for b in one.bad)
     return checked, tuple(set_aside(bad, [(name, one.total) for name, one in loaded.items()]))
 

@@ -171,11 +171,11 @@ def test_version(folder: Path) -> None:
     assert foretell(folder, "--version").stdout == f"foretell {version('foretell')}\n"
 
 
-def test_says_that_nothing_forecasts_yet(folder: Path) -> None:
+def test_says_that_the_reference_makes_no_forecasts(folder: Path) -> None:
     (folder / "m.ftl").write_text(STATEMENT.replace(";", " FORECAST WITHIN 10 EVENTS ABOVE 0.8;"))
     done = foretell(folder, *RUN)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
-    assert done.stderr == "note: 'm' asks for forecasts; this version reports only its matches\n"
+    assert done.stderr == "note: 'm' asks for forecasts, which the reference evaluator does not make\n"
 
 
 def test_a_quarantine_is_there_whole_or_not_at_all(folder: Path) -> None:
