@@ -11,9 +11,9 @@ from typing import Any
 
 from foretell.errors import ForetellError, InputError, refuse, suggestion
 from foretell.events.notification import Notification
-from foretell.events.read import Loaded, LoadedTable, read
+from foretell.events.read import BadEvent, Loaded, LoadedTable, read
 from foretell.events.types import Scalar, Type
-from foretell.events.waiting import Waiting, shown_time
+from foretell.events.waiting import Late, Waiting, shown_time
 from foretell.forecast.watchers import Forecasts, untrained
 from foretell.given.arguments import by_name, columns_by_name, wrong
 from foretell.given.inputs import Inputs
@@ -36,12 +36,23 @@ from foretell.learn.settings import Learning
 from foretell.machine.limits import Limits
 from foretell.machine.packed import pack, unpack
 from foretell.machine.running import Running
-from foretell.machine.told import rows
+from foretell.machine.told import Told, rows
 from foretell.notify.notifications import Notifications
 from foretell.plan.program import UnsupportedError
 
 #: How snapshots are laid out: this version reads its own and those before it.
 LAYOUT = 2
+
+
+@dataclass(frozen=True)
+class ToldTogether:
+    """What batches bring, as columns: the results of each statement, and the late events of each stream."""
+
+    told: tuple[Told, ...]
+    bad: tuple[BadEvent, ...] = ()
+    totals: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    late: tuple[Late, ...] = ()
 
 
 class Engine:
@@ -103,6 +114,11 @@ class Engine:
         return 0 if self._work is None else sum(self._work.running.ledger.held.values())
 
     @property
+    def waiting(self) -> int:
+        """How many events wait for later ones, of streams with LATE BY."""
+        return 0 if self._work is None else len(self._work.waiting)
+
+    @property
     def refused(self) -> tuple[tuple[str, Mapping[str, Scalar]], ...]:
         """The subscriptions that are told nothing more in a lane, with its key, since the limits were passed there."""
         return () if self._work is None else tuple(self._work.running.ledger.refused)
@@ -139,6 +155,14 @@ class Engine:
         Where several engines share the lanes of the streams, each is told in `latest` how far every stream has come in
         all of them (a TIMESTAMP in microseconds), so that time passes for all lanes together.
         """
+        told = self.tell_together(batches, latest)
+        set_aside = tuple(event for one in told.late for event in one.events())
+        return Notifications(tuple(rows(told.told)), told.bad, told.totals, told.notes, set_aside)
+
+    def tell_together(
+        self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
+    ) -> ToldTogether:
+        """The same as columns, for those who hand them on as such."""
         streams = [self._inputs.expected(stream) for stream in batches]
         read_in = [read(batches[stream], self._inputs.declaration(stream)) for stream in streams]
         for loaded in read_in:
@@ -147,12 +171,11 @@ class Engine:
         bad = tuple(one for loaded in read_in for one in loaded.bad)
         totals = tuple((loaded.stream, loaded.total) for loaded in read_in)
         if self._work is None:
-            return Notifications((), bad, totals)
+            return ToldTogether((), bad, totals)
         late = self._work.waiting.add_together(read_in)
         self._work.waiting.see(latest or {})
-        found = self._work.go_on()
-        set_aside = tuple(event for one in late for event in one.events())
-        return Notifications(found, bad, totals, self._work.running.ledger.tell(), set_aside)
+        told = self._work.told()
+        return ToldTogether(tuple(told), bad, totals, self._work.running.ledger.tell(), tuple(late))
 
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
         """Lets time go on: what only time completes by then, with the events before it that were held back.
@@ -480,6 +503,8 @@ class _Restoring:
         if not found.carried and (found.fresh or found.dropped or found.streams):
             engine = Engine.__new__(Engine)
             engine._limits = self.engine._limits
+            engine._model, engine._learning = self.engine._model, self.engine._learning
+            engine.untrained = ()
             engine._statements, engine._inputs, engine._tables = now, Inputs(now, time), tables
             engine._checking = engine._work = None
         else:
@@ -544,7 +569,10 @@ class _Work:
     def go_on(self) -> tuple[Notification, ...]:
         """What has come to be known by the events that have come. Some wait and are not told yet, but time has gone on,
         for each statement by the streams that it reads (decision 0002, item 3)."""
-        return tuple(rows(self.running.tell(self.waiting.ready(), clocks=self.waiting.clocks())))
+        return tuple(rows(self.told()))
+
+    def told(self) -> list[Told]:
+        return self.running.tell(self.waiting.ready(), clocks=self.waiting.clocks())
 
     def tell(self, ready: Mapping[str, Loaded], until: int | float | None = None) -> tuple[Notification, ...]:
         return tuple(rows(self.running.tell(ready, until)))

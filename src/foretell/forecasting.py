@@ -14,18 +14,19 @@ from foretell.forecast.outcomes import Horizon
 from foretell.forecast.report import Report
 from foretell.forecast.training import learned
 from foretell.forecast.watchers import Forecasts, Recorders, untrained
-from foretell.given.arguments import by_name, columns_by_name, wrong
+from foretell.given.arguments import by_name, columns_by_name, described, wrong
 from foretell.given.model import model_of
-from foretell.given.sources import known_schema, tables_of
+from foretell.given.sources import declaration_of, known_schema, tables_of
 from foretell.given.statements import statements_of
+from foretell.language import tree
 from foretell.language.checked import Checked, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
-from foretell.learn.model import Model
+from foretell.learn.model import Learned, Model
 from foretell.learn.settings import Learning
 from foretell.machine.running import Running
 from foretell.machine.watching import Watching
 from foretell.plan.program import UnsupportedError
-from foretell.run import loaded_inputs
+from foretell.run import check_names, is_for_spark, loaded_inputs
 
 
 def train(
@@ -35,23 +36,61 @@ def train(
     time: Mapping[str, str] | None = None,
     tables: Mapping[str, object] | None = None,
     learning: Learning | None = None,
+    engine: str | None = None,
     strict: bool = False,
 ) -> Model:
     """What forecasts need, learned from history: for each subscription with FORECAST how its partial matches go on.
 
-    `inputs` are as in `run`. `learning` says how: how fast old events lose weight, which features tell events apart.
+    `inputs` and `engine` are as in `run`: files and Spark DataFrames are a Spark job, what is in memory is learned
+    here.
+    `learning` says how: how fast old events lose weight, which features tell events apart.
     """
     program, settings = statements_of(subscriptions), _settings(learning)
+    if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):
+        raise _no_forecasts()
+    if engine not in (None, "spark", "embedded"):
+        raise InputError(
+            "unknown-engine", f"nothing is learned with the engine {described(engine)}", hint="spark or embedded"
+        )
+    sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
+    if engine == "spark" or (engine is None and is_for_spark(program, sources)):
+        return _made(_trained_on_spark(program, sources, time, tables, strict, settings))
     watching = Recorders(settings)
     checked, notes = _watched(program, inputs, time, tables, strict, watching)
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
-    if not watching.made:
-        raise _no_forecasts()
-    found = {name: learned(statements[name], some, settings) for name, some in watching.made.items()}
+    return _made({name: learned(statements[name], some, settings) for name, some in watching.made.items()}, notes)
+
+
+def _made(found: Mapping[str, Learned], notes: tuple[str, ...] = ()) -> Model:
+    """A model with something in it: one of nothing would only take the place of a better one."""
     nothing = [name for name, one in found.items() if not one.statistics.events]
     if len(nothing) == len(found):
         raise InputError("no-events", "there are no events to learn from", hint="; ".join(notes))
     return Model(found, notes=(*notes, *(f"'{name}' has seen no events: it stays untrained" for name in nothing)))
+
+
+def _trained_on_spark(
+    program: Subscriptions,
+    sources: Mapping[str, object],
+    time: Mapping[str, str] | None,
+    tables: Mapping[str, object] | None,
+    strict: bool,
+    settings: Learning,
+) -> dict[str, Learned]:
+    from foretell.spark import training  # Spark takes a while to load
+    from foretell.spark.batch import Batch
+
+    times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
+    check_names(program, sources, times)
+    given = tables_of(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
+    declarations = {name: declaration_of(program, name, times) for name in program.sources}
+    batch = Batch(program, sources, declarations, given, None, strict, Recorders(settings))
+    asking = {
+        s.name: s
+        for s in batch.checked.statements
+        if isinstance(s, CheckedSubscription) and s.tree.forecast is not None
+    }
+    return training.train(batch, asking, settings)
 
 
 def backtest(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, overload
 
 from foretell.errors import InputError, suggestion
 from foretell.events.notification import Notification
@@ -27,9 +28,26 @@ from foretell.notify.notifications import Notifications
 from foretell.reference.expressions import Value, moment
 from foretell.reference.run import run as run_reference
 
+if TYPE_CHECKING:
+    from foretell.spark.batch import Frame
+
 ENGINES = ("embedded", "reference", "spark")
 
 
+@overload
+def run(  # type: ignore[overload-overlap]  # a mapping of frames is one of objects, too
+    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
+    inputs: Mapping[str, Frame],
+    *,
+    time: Mapping[str, str] | None = None,
+    tables: Mapping[str, object] | None = None,
+    engine: str | None = None,
+    model: str | Path | Mapping[str, object] | Model | None = None,
+    learning: Learning | None = None,
+    until: str | int | float | date | datetime | None = None,
+    strict: bool = False,
+) -> Frame: ...
+@overload
 def run(
     subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
     inputs: Mapping[str, object],
@@ -41,14 +59,27 @@ def run(
     learning: Learning | None = None,
     until: str | int | float | date | datetime | None = None,
     strict: bool = False,
-) -> Notifications:
+) -> Notifications: ...
+def run(
+    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
+    inputs: Mapping[str, object],
+    *,
+    time: Mapping[str, str] | None = None,
+    tables: Mapping[str, object] | None = None,
+    engine: str | None = None,
+    model: str | Path | Mapping[str, object] | Model | None = None,
+    learning: Learning | None = None,
+    until: str | int | float | date | datetime | None = None,
+    strict: bool = False,
+) -> Notifications | Frame:
     """The notifications of finite inputs.
 
     `inputs` gives each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or
     polars data, dicts, or a Spark DataFrame; with one of these what comes back is a Spark DataFrame of notifications,
-    which nothing has computed yet (see foretell.spark.batch). `time` names the time column of streams without a STREAM
-    statement. `until` lets time go on after the last event, for what only time completes. Without an `engine` it is the
-    compiled one, Spark's for Spark DataFrames, and the reference for programs that only that one runs yet.
+    which nothing has computed yet (see foretell.spark.batch), and with streaming ones a streaming one (see
+    foretell.spark.stream). `time` names the time column of streams without a STREAM statement. `until` lets time go on
+    after the last event, for what only time completes. Without an `engine` it is Spark, unless all events are in this
+    process's memory already: then it is the same engine in process. Programs that only the reference runs yet go there.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))
@@ -62,10 +93,17 @@ def run(
     timing = timing_of(known, [str(s.name) for s in _subscribed(program)])
     if learning is not None and not isinstance(learning, Learning):
         raise wrong("learning", "ft.Learning(...)", learning)
-    if engine == "spark" or (engine is None and any(map(_is_spark, sources.values()))):
-        _check_names(program, sources, times)
+    if any(getattr(source, "isStreaming", False) for source in sources.values()):
+        from foretell.spark.stream import follow
+
+        if engine not in (None, "spark") or until is not None or strict:
+            raise InputError("not-on-streams", "a stream takes none of the arguments engine, until and strict")
+        frames: Any = sources
+        return follow(program, frames, time=times, tables=tables, model=known, learning=learning)
+    if engine == "spark" or (engine is None and is_for_spark(program, sources)):
+        check_names(program, sources, times)
         declarations = {name: declaration_of(program, name, times) for name in program.sources}
-        return _run_spark(program, sources, declarations, given, until, strict)
+        return _run_spark(program, sources, declarations, given, until, strict, known, learning)
     loaded = loaded_inputs(program, sources, times, strict)
     columns = {name: table.types for name, table in given.items()}
     schemas = {name: known_schema(one) for name, one in loaded.items()}
@@ -84,6 +122,15 @@ def run(
     return Notifications(tuple(found), bad, totals, notes)
 
 
+def is_for_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
+    """A JVM is worth its start where events lie in files or in Spark; a few dicts are done before it is there."""
+    if any(map(_is_spark, sources.values())):
+        return True
+    statements = program.program.statements
+    compiled = not any(isinstance(s, tree.Correlator) or getattr(s, "losing", None) for s in statements)
+    return compiled and any(isinstance(source, str | os.PathLike) for source in sources.values())
+
+
 def _is_spark(source: object) -> bool:
     """A Spark DataFrame, told without importing Spark for those who have none."""
     return type(source).__module__.startswith("pyspark.sql.")
@@ -96,14 +143,18 @@ def _run_spark(
     tables: Mapping[str, LoadedTable],
     until: object,
     strict: bool,
-) -> Notifications:
+    model: Model,
+    learning: Learning | None,
+) -> Notifications | Frame:
+    from foretell.forecast.watchers import Forecasts, untrained
     from foretell.spark.batch import Batch  # Spark takes a while to load, too
 
-    batch = Batch(program, sources, declarations, tables, until, strict)
+    notes = untrained(model, program)
+    batch = Batch(program, sources, declarations, tables, until, strict, Forecasts(model.learned, learning))
     if any(map(_is_spark, sources.values())):
-        return cast(Notifications, batch.frame())  # one type would be of no use to those who have no Spark
+        return batch.frame()
     found = batch.notifications()
-    return replace(found, notes=_notes(program, "this version on Spark") + found.notes)
+    return replace(found, notes=notes + found.notes)
 
 
 def _run_embedded(
@@ -138,11 +189,11 @@ def _is_compiled(checked: Checked) -> bool:
 def loaded_inputs(
     program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
 ) -> dict[str, Loaded]:
-    _check_names(program, inputs, time)
+    check_names(program, inputs, time)
     return {n: read(inputs[n], declaration_of(program, n, time), strict=strict) for n in program.sources}
 
 
-def _check_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
+def check_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
     """Every stream that is read must be given, and no other."""
     sources = program.sources
     for name in (*inputs, *time):

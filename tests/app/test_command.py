@@ -171,6 +171,13 @@ def test_version(folder: Path) -> None:
     assert foretell(folder, "--version").stdout == f"foretell {version('foretell')}\n"
 
 
+@pytest.mark.parametrize("half_life", ["-5", "nan"])
+def test_a_half_life_is_a_number_of_events(folder: Path, half_life: str) -> None:
+    done = foretell(folder, "train", "m.ftl", "--output", "m.json", "--half-life", half_life)
+    assert done.returncode == 2
+    assert f"expected a number of events, or 0 for never, found {half_life}" in done.stderr
+
+
 def test_says_that_the_reference_makes_no_forecasts(folder: Path) -> None:
     (folder / "m.ftl").write_text(STATEMENT.replace(";", " FORECAST WITHIN 10 EVENTS ABOVE 0.8;"))
     done = foretell(folder, *RUN)
@@ -246,6 +253,7 @@ def test_an_interrupt_while_it_loads(module: str) -> None:
 def test_an_interrupt_at_work(folder: Path) -> None:
     os.mkfifo(folder / "pipe.jsonl")
     command = [sys.executable, "-m", "foretell.app", "run", "m.ftl", "--input", "s=pipe.jsonl", "--time", "s=time"]
+    command += ["--engine", "embedded"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with (folder / "pipe.jsonl").open("wb"):  # which waits until the command has opened it to read
         process.send_signal(signal.SIGINT)

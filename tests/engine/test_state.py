@@ -36,3 +36,32 @@ def test_the_program_tells_something_of_every_kind() -> None:
     engine = engine_amid(pushes(90)[:60])
     made = {n["subscription"] for some in told_after(engine, pushes(90)[60:]) for n in some}
     assert {str(s.name) for s in engine.subscriptions.program.statements} - made == {"s", "u"}
+
+
+RISES = """STREAM ticks (k INT, price INT, t INT) TIME t;
+SUBSCRIBE rise FROM ticks PER k MATCH a , b , c DEFINE a AS price < 3, b AS price > a.price, c AS price > b.price;"""
+
+
+def test_many_lanes_restored_again_and_again() -> None:
+    """More lanes than a new table has room for; and what is written down does not grow by being read back."""
+    plain, restored = ft.Engine(RISES), ft.Engine(RISES)
+    sizes = []
+    for batch in range(6):
+        events = [{"k": i % 300, "price": (i * 7 + batch) % 11, "t": batch * 1000 + i} for i in range(1000)]
+        assert restored.push("ticks", events).rows == plain.push("ticks", events).rows
+        snapshot = restored.snapshot()
+        sizes.append(len(snapshot))
+        restored = ft.Engine.restore(RISES, snapshot)
+    assert max(sizes) < 1.5 * min(sizes)
+
+
+def test_what_led_is_there_until_what_trails_is_known() -> None:
+    """For the a at 4 there is an x at the edge of its window, which is needed until that of the y is over."""
+    text = """STREAM s (t INT, kind STRING) TIME t;
+    SUBSCRIBE m FROM s MATCH !x ; a ; !y DEFINE a AS kind = 'a', x AS kind = 'x', y AS kind = 'y' WITHIN 3;"""
+    engine = Engine(text)
+    told: list[ft.Notification] = []
+    for t, kind in ((1, "x"), (4, "a"), (5, "a"), (7, "a"), (10, "y"), (11, "z")):
+        told += engine.push("s", [{"t": t, "kind": kind}])
+        engine = Engine.restore(None, engine.snapshot())
+    assert [(n.start, n.end) for n in told] == [(5, 8)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkRuntimeError, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
 
@@ -18,7 +21,8 @@ from foretell.app.commands import app
 from foretell.events.workloads import ticks
 from foretell.given.sources import declaration_of
 from foretell.spark.batch import Batch
-from foretell.spark.places import _number, _scalar
+from foretell.spark.places import _number, _scalar, numbered
+from foretell.spark.stream import bad, matches
 from tests.both import told
 from tests.suite import Case, cases
 
@@ -35,10 +39,8 @@ SUBSCRIBE thrice FROM rise MATCH a , b , c RETURN t(a) AS since WITHIN 60000;
 """
 
 
-def sample() -> list[Case]:
-    """Of every file some, and no more than a minute takes."""
-    runs = [c for c in cases() if "CORRELATE" not in c.text and "LOSING" not in c.text and c.error is None]
-    return runs[::24]
+def all_cases() -> list[Case]:
+    return [c for c in cases() if "CORRELATE" not in c.text and "LOSING" not in c.text and c.error is None]
 
 
 def both(text: str, inputs: Mapping[str, object], **given: Any) -> tuple[list[Any], list[Any]]:
@@ -65,10 +67,43 @@ def some_ticks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("case", sample(), ids=lambda c: f"{c.file}: {c.name}")
+# All of them run without Spark's shuffle in test_here.py.
+@pytest.mark.parametrize("case", all_cases()[::60], ids=lambda c: f"{c.file}: {c.name}")
 def test_case(spark: SparkSession, case: Case) -> None:
     found, expected = both(case.text, case.streams, time=case.time, tables=case.tables, until=case.until)
     assert found == expected
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("case", all_cases(), ids=lambda c: f"{c.file}: {c.name}")
+def test_every_case(spark: SparkSession, case: Case) -> None:
+    test_case(spark, case)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_text_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    monkeypatch.setattr("foretell.spark.sources.SMALL", 0)
+    for number in range(2):
+        rows = [{"time": i + 40 * number, "k": "xy"[i % 2], "v": i if number else i / 2} for i in range(40)]
+        lines = [json.dumps(row) if ending == ".jsonl" else ",".join(map(str, row.values())) for row in rows]
+        header = [] if ending == ".jsonl" else ["time,k,v"]
+        (tmp_path / f"{number}{ending}").write_text("\n".join([*header, *lines[:20], "no row", *lines[20:]]))
+    text = "SUBSCRIBE m FROM s PER k MATCH a , b DEFINE b AS v > a.v RETURN a.v AS v;"
+    found, expected = both(text, {"s": tmp_path}, time={"s": "time"})
+    assert found == expected != []
+
+
+def test_the_page_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"time": 1, "ip": "a", "status": "denied"}, {"time": 2, "ip": "a", "status": "success"}]
+    (tmp_path / "logins.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    page = Path(__file__).parents[2] / "docs" / "spark.md"
+    [code] = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    # Spark has been started elsewhere, and takes paths from there.
+    for path in ("logins.jsonl", "told/"):
+        assert f'"{path}"' in code
+        code = code.replace(f'"{path}"', repr(str(tmp_path / path)))
+    exec(code, {})
+    assert pq.read_table(tmp_path / "told").num_rows == 1
 
 
 def test_a_million_ticks(spark: SparkSession, tmp_path: Path) -> None:
@@ -146,10 +181,63 @@ def test_the_command(spark: SparkSession, some_ticks: Path, tmp_path: Path) -> N
     assert lines[0] == lines[1] != []
 
 
+def test_a_path_runs_on_spark_and_what_is_in_memory_does_not(
+    spark: SparkSession, some_ticks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def noted(batch: Batch) -> ft.Notifications:
+        ran.append(batch.plan.text)
+        return ft.Notifications(())
+
+    monkeypatch.setattr(Batch, "notifications", noted)
+    losing = W1.replace(";", " LOSING 0.1 ABOVE 0.5;").replace("MATCH a , b , c", "MATCH a ; b ; c")
+    ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
+    ft.run(W1, {"ticks": ticks(10)}, time={"ticks": "ts"})
+    with pytest.raises(ft.ForetellError, match="LOSING needs to know"):  # so says the reference
+        ft.run(losing, {"ticks": some_ticks}, time={"ticks": "ts"})
+    assert ran == [W1]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            PySparkRuntimeError("[JAVA_GATEWAY_EXITED] it went\naway"),
+            "Spark does not start: [JAVA_GATEWAY_EXITED] it went",
+        ),
+        (ft.InputError("no-java", "there is none", hint="get one"), "there is none"),
+    ],
+)
+def test_spark_does_not_start(some_ticks: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+    def failing() -> SparkSession:
+        raise error
+
+    monkeypatch.setattr("foretell.spark.batch.session", failing)
+    with pytest.raises(ft.ForetellError) as caught:
+        ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
+    assert caught.value.message == said
+    assert "--engine embedded" in caught.value.hint
+
+
+def test_malformed_events_of_frames(spark: SparkSession) -> None:
+    text = "STREAM s (k INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a , b;"
+    frame = spark.createDataFrame([(1, 1.0), (None, 2.0), (3, 2.5), (4, 1.0)], "time int, k double")
+    told = frame_of(text, {"s": frame})
+    assert [(row.start, row.end) for row in matches(told).collect()] == [(1, 4)]
+    rows = [(row.subscription, json.loads(row.bindings)["reason"]) for row in bad(told).collect()]
+    assert rows == [("s", "no time"), ("s", "k: expected INT, found 2.5")]
+    with pytest.raises(PythonException, match="no time"):
+        frame_of(text, {"s": frame}, strict=True).count()
+
+
 def test_places_sort_as_values_do() -> None:
     numbers = [-1e300, -(2**63), -(2**53) - 1, -(2**53), -1.5, -1, 0, 0.5, 1, 2**53, 2**53 + 1, 2**63 - 1, 1e300]
     assert sorted(numbers, key=_number) == numbers
     assert _number(-0.0) == _number(0)
+    for sample in (np.array(numbers, np.float64), np.array([-(2**63), -1, 0, 1, 2**53 + 1, 2**63 - 1])):
+        places = [bytes(place) for place in numbered(sample).to_pylist()]
+        assert sorted(set(places)) == list(dict.fromkeys(places))
     texts = ["", "\0", "\0a", "a", "a\0", "aa", "ä", "\U0001f600"]
     assert sorted(texts, key=_scalar) == texts
 
@@ -159,4 +247,4 @@ def test_only_what_is_needed_goes_through_the_shuffle(spark: SparkSession, some_
     batch = Batch(
         program, {"ticks": some_ticks}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None
     )
-    assert [share.columns for share in batch._plan.shares] == [{"ticks": ("ts", "name", "price")}]
+    assert [share.columns for share in batch.plan.shares] == [{"ticks": ("ts", "name", "price")}]

@@ -40,7 +40,7 @@ def test_workers_run_our_python(spark: SparkSession) -> None:
 
 def test_the_session_keeps_to_itself(spark: SparkSession) -> None:
     conf = spark.sparkContext.getConf()
-    assert spark.sparkContext.master == "local[*]"
+    assert spark.sparkContext.master == "local[*,4]"
     assert conf.get("spark.driver.host") == "127.0.0.1"
     assert spark.sparkContext.uiWebUrl is None
 

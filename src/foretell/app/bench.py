@@ -85,5 +85,16 @@ def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Measu
     return drawn(forecast_bench.measure(quick), output)
 
 
+def _spark() -> Iterator[Measured]:
+    from foretell.app.spark_bench import measure
+
+    return measure()
+
+
 _DRAWING = {"growth": _growth, "forecast": _forecast}
-BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {"language": _language, "engine": _engine, **_DRAWING}
+BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {
+    "language": _language,
+    "engine": _engine,
+    "spark": _spark,
+    **_DRAWING,
+}

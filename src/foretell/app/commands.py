@@ -11,10 +11,10 @@ import typer
 from foretell.app import bench as benchmarks
 from foretell.app import demo as demonstration
 from foretell.app import forecasts
-from foretell.app.output import standard_output
+from foretell.app.output import say, standard_output
 from foretell.app.report import report, write_bad
 from foretell.given.statements import load
-from foretell.notify.files import write, write_lines
+from foretell.notify.files import onto, write, write_lines
 from foretell.run import ENGINES, run
 
 app = typer.Typer(
@@ -74,12 +74,12 @@ Strict = Annotated[bool, typer.Option(help="Stop at the first malformed event.")
 
 @app.command("run")
 def run_command(
-    file: File,
+    file: Annotated[Path, typer.Argument(help="The statements; or with --follow a pipeline.", show_default=False)],
     inputs: Inputs = [],  # noqa: B006 - typer copies it
     time: Time = [],  # noqa: B006
     tables: Tables = [],  # noqa: B006
     engine: Annotated[
-        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, the one that fits.")
+        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, spark.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="What was learned: for forecasts, and for lost events.")] = None,
     output: Annotated[Path | None, typer.Option(help="A .jsonl or .parquet file; standard output without.")] = None,
@@ -88,11 +88,19 @@ def run_command(
     ] = None,
     strict: Strict = False,
     quarantine: Annotated[Path | None, typer.Option(help="Write malformed events there, as JSON lines.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on as events come, on Spark.")] = False,
+    checkpoint: Annotated[Path | None, typer.Option(metavar="DIR", help="--follow: where its state is kept.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="--follow: end when all is read that is there.")] = False,
 ) -> None:
     """Run statements over events and write the notifications."""
     given = _pairs(inputs, "--input", "STREAM=PATH")
     times = _pairs(time, "--time", "STREAM=COLUMN")
     rows = _pairs(tables, "--table", "NAME=PATH")
+    if follow:
+        _follow(file, given, times, rows, output, checkpoint, once)
+        return
+    if checkpoint is not None or once:
+        raise typer.BadParameter("only --follow takes it", param_hint="--checkpoint" if checkpoint else "--once")
     found = run(
         load(file),
         given,
@@ -112,6 +120,35 @@ def run_command(
     report(found)
 
 
+def _follow(
+    file: Path,
+    inputs: dict[str, str],
+    time: dict[str, str],
+    tables: dict[str, str],
+    output: Path | None,
+    checkpoint: Path | None,
+    once: bool,
+) -> None:
+    from foretell.app.pipeline import pipeline_of, read_pipeline  # with Spark, which the others do without
+    from foretell.spark.pipeline import run as run_pipeline
+
+    place = None if checkpoint is None else str(checkpoint)
+    if file.suffix == ".toml":
+        if inputs or time or tables or output:
+            raise typer.BadParameter("the pipeline says it", param_hint="--input, --time, --table, --output")
+        pipeline = read_pipeline(file, place)
+    else:
+        pipeline = pipeline_of(load(file), inputs, time, tables, output, place)
+    stream = standard_output()
+
+    def write(line: bytes) -> None:
+        stream.write(line)
+        stream.flush()
+
+    with onto(stream):
+        run_pipeline(pipeline, once=once, write=write, say=say)
+
+
 @app.command("train")
 def train_command(
     file: File,
@@ -128,13 +165,16 @@ def train_command(
     features: Annotated[
         list[str], typer.Option("--feature", metavar="CONDITION", help="Tells events apart in contexts: 'temp > 20'.")
     ] = [],  # noqa: B006
+    engine: Annotated[
+        str | None, typer.Option(callback=_one_of, help="spark or embedded; without, Spark for files.")
+    ] = None,
     strict: Strict = False,
 ) -> None:
     """Learn from history what forecasts need."""
     given, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
     rows = _pairs(tables, "--table", "NAME=PATH")
     learning = forecasts.learning_of(half_life, order, features)
-    forecasts.train(file, given, times, rows, output, learning, strict=strict)
+    forecasts.train(file, given, times, rows, output, learning, engine, strict=strict)
 
 
 @app.command("backtest")

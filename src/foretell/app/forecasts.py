@@ -39,11 +39,11 @@ def _whole(order: str) -> int:
 
 def train(
     file: Path, inputs: Mapping[str, str], time: Mapping[str, str], tables: Mapping[str, str], output: Path,
-    learning: Learning, *, strict: bool,
+    learning: Learning, engine: str | None, *, strict: bool,
 ) -> None:  # fmt: skip
     from foretell.forecasting import train as train_  # with the engine, which the other commands need not load
 
-    model = train_(load(file), inputs, time=time, tables=tables, learning=learning, strict=strict)
+    model = train_(load(file), inputs, time=time, tables=tables, learning=learning, engine=engine, strict=strict)
     model.save(output)
     for note in model.notes:
         say(f"note: {note}")

@@ -94,10 +94,10 @@ def gather_sheets(sheets: Sequence[Sheet]) -> Gathered:
     return Gathered(columns, names, [_part(sheet) for sheet in sheets], (), absent_is_null=False)
 
 
-def read_parquet(path: str, wanted: frozenset[str] | None) -> Sheet:
+def read_parquet(path: str, wanted: frozenset[str] | None, content: bytes | None = None) -> Sheet:
     """The columns of a Parquet file, or those `wanted`; a file that is none is an InputError."""
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path if content is None else pa.BufferReader(content)) as file:
             names = file.schema_arrow.names
             taken = [name for name in names if wanted is None or name in wanted]
             return Sheet(path, file.read(columns=taken), names)

@@ -34,15 +34,19 @@ class _Lines:
         return self.lines[number - 1].decode("utf-8", "replace").strip()
 
 
-def gather_json_lines(files: Iterable[tuple[str, bytes]], wanted: frozenset[str] | None) -> Gathered:
-    """The rows of all files (each its name and content); of `wanted` columns only, where they are known."""
+def gather_json_lines(
+    files: Iterable[tuple[str, bytes]], wanted: frozenset[str] | None, *, whole: bool = True
+) -> Gathered:
+    """The rows of all files (each its name and content); of `wanted` columns only, where they are known.
+
+    A file of which no line is a row is of another format; of one that is not `whole` that cannot be said."""
     rows: list[Row] = []
     parts: list[Part] = []
     rejected: list[Rejected] = []
     for source, content in files:
         lines = _decode(content)
-        if lines.reasons and not lines.rows:
-            raise _wrong_format(source)
+        if whole and lines.reasons and not lines.rows:
+            raise wrong_format(source)
         before = _positions_before(lines.numbers, lines.reasons, len(rows))
         for number, reason in lines.reasons.items():
             rejected.append(Rejected(before[number], source, number, reason, lines.text(number)))
@@ -134,7 +138,7 @@ def _positions_before(numbers: Sequence[int], reasons: Mapping[int, str], start:
     return positions
 
 
-def _wrong_format(source: str) -> InputError:
+def wrong_format(source: str) -> InputError:
     return InputError(
         "wrong-format",
         f"{source} is not JSON lines: no line of it is a JSON object",

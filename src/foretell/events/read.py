@@ -22,7 +22,7 @@ from foretell.events.arrow import Flags, arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
 from foretell.events.gathered import ARROW_TYPES, ArrowArray, Fitted, Gathered, Rejected
 from foretell.events.scalars import BEYOND_RANGE, MisfitError
-from foretell.events.source import gather
+from foretell.events.source import gather, gather_content
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
 
 NO_TIME = "no time"
@@ -87,12 +87,21 @@ def read(source: object, declaration: Declaration, *, strict: bool = False) -> L
     """All events of `source`: a path, Arrow data, a frame, an iterable of dicts. With `strict` a bad one is fatal."""
     wanted = None if declaration.open else frozenset(declaration.columns)
     gathered = gather(source, declaration.stream, wanted)
-    types = _settle(gathered, declaration)
+    loaded = load(gathered, declaration, _settle(gathered, declaration))
+    if strict and loaded.bad:
+        raise bad_event(loaded.bad[0])
+    return loaded
+
+
+def bad_event(bad: BadEvent) -> InputError:
+    return InputError("bad-event", f"{bad.source}:{bad.row}: {bad.reason}")
+
+
+def load(gathered: Gathered, declaration: Declaration, types: Mapping[str, Type]) -> Loaded:
+    """What was gathered, in types that are settled. A column that is not there is NULL."""
     fitted = {name: _fit(gathered, name, kind) for name, kind in types.items()}
     reasons = _reasons(fitted, declaration.time)
     bad = tuple(_bad_event(declaration.stream, rejected) for rejected in gathered.rejections(reasons))
-    if strict and bad:
-        raise InputError("bad-event", f"{bad[0].source}:{bad[0].row}: {bad[0].reason}")
     table = _without(_table(fitted, types), reasons)
     timed = gathered.rows > 0 or declaration.declared(declaration.time) is not None
     return Loaded(declaration.stream, _schema(declaration, types), table, bad, gathered.total, declaration.open, timed)
@@ -107,6 +116,12 @@ def events_of(loaded: Loaded, stream_rank: int) -> list[Event]:
     """The events one by one, for the reference evaluator. Timestamps are microseconds."""
     rows = enumerate(scalar_rows(loaded.table))
     return [_event(loaded, row, stream_rank, arrival) for arrival, row in rows]
+
+
+def read_file(name: str, content: bytes, declaration: Declaration) -> Loaded:
+    """The events of a file that somebody has read; its name says what it is."""
+    gathered = gather_content(name, content, frozenset(declaration.columns))
+    return load(gathered, declaration, _settle(gathered, declaration))
 
 
 @dataclass(frozen=True)

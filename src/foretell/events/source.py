@@ -66,12 +66,24 @@ def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> Gath
     return gather_sheets([Sheet(label, table.select(taken), table.column_names)])
 
 
-def parquet_files(source: object) -> list[Path]:
-    """The Parquet files that a source is; none where it is something else."""
+def files_of(source: object) -> tuple[str, list[Path]]:
+    """The files that a source is and their format; none where it is something else."""
     if not isinstance(source, str | os.PathLike):
-        return []
+        return "", []
     files = _files(path_of(source))
-    return files if FORMATS[files[0].suffix.lower()] == "Parquet" else []
+    return FORMATS[files[0].suffix.lower()], files
+
+
+def gather_content(name: str, content: bytes, wanted: frozenset[str] | None) -> Gathered:
+    """The rows of a file whose content somebody has read."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError("unknown-format", f"{name}: cannot tell the format by the ending", hint=_known_endings())
+    if FORMATS[suffix] == "Parquet":
+        return gather_sheets([read_parquet(name, wanted, content)])
+    if FORMATS[suffix] == "CSV":
+        return gather_delimited([(name, content)])
+    return gather_json_lines([(name, content)], wanted)
 
 
 def _gather_files(path: Path, wanted: frozenset[str] | None) -> Gathered:

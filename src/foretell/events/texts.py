@@ -82,6 +82,37 @@ class Texts:
         return fit_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
 
 
+def deciding_texts(texts: ArrowArray) -> list[str]:
+    """Those that a guess goes by: the first, the first that each type does not fit, the first that can be a time or a
+    number that is not whole; in their order."""
+    texts = texts.drop_null()
+    strings: list[str] = texts.to_pylist()
+    whole, date = rf"\s*{INT_TEXT}\s*", rf"\s*{_DATE_TIME}.*"
+    found = {0, *(_first_other(texts, p) for p in (whole, rf"\s*(?:{FLOAT_TEXT})\s*", rf"\s*{BOOL_TEXT}\s*", date))}
+    found |= {_first_misfit(texts, whole, Type.INT), _first_misfit(texts, date, Type.TIMESTAMP)}
+    numbers = [i for i, text in enumerate(strings) if _PLAIN_NUMBER.fullmatch(text)]
+    found.add(next((i for i in numbers if not _PLAIN_INT.fullmatch(strings[i])), -1))
+    before = strings[: numbers[0]] if numbers else strings
+    found |= {*numbers[:1], next((i for i, text in enumerate(before) if is_timestamp(text)), -1)}
+    return [strings[i] for i in sorted(found) if 0 <= i < len(strings)]
+
+
+def _first_other(texts: ArrowArray, pattern: str) -> int:
+    """Where the first text stands that is not all of a pattern; -1 without one."""
+    return int(pc.index(_matching(texts, pattern), False).as_py())
+
+
+def _matching(texts: ArrowArray, pattern: str) -> ArrowArray:
+    return pc.match_substring_regex(texts, f"^(?:{pattern})$")
+
+
+def _first_misfit(texts: ArrowArray, pattern: str, kind: Type) -> int:
+    """Where the first stands that looks like a type and is not: a whole number that is too long, a 13th month."""
+    alike: ArrowArray = pc.indices_nonzero(_matching(texts, pattern))
+    misfits = Texts("", texts.take(alike)).fit(kind).misfits
+    return int(alike[min(misfits)].as_py()) if misfits else -1
+
+
 def timestamps(texts: ArrowArray, name: str) -> Fitted:
     """ISO 8601 texts as timestamps; one without an offset is UTC."""
     for pattern, kind in ((_NAIVE + "Z", ARROW_TYPES[Type.TIMESTAMP]), (_NAIVE, pa.timestamp("us"))):

@@ -66,6 +66,17 @@ class Values:
         return Fitted(arrow_of_values(values, wanted), {})
 
 
+def deciding_values(values: Sequence[object]) -> list[object]:
+    """Those that a guess goes by: the first of each kind, the first that can be a time, and one that is none."""
+    found: dict[object, object] = {}
+    for value in _plain(values):
+        kind = _type_of(value)
+        found.setdefault(kind, [] if kind is None else value)
+        if kind is Type.STRING and Type.TIMESTAMP not in found and _time_type_of(value) is not None:
+            found[Type.TIMESTAMP] = value
+    return list(found.values())
+
+
 def _plain(values: Iterable[object]) -> Iterator[object]:
     return (plain for plain in map(unboxed, values) if plain is not None)
 

@@ -148,8 +148,11 @@ class Waiting:
         return self._released(math.inf)
 
     def clocks(self) -> dict[str, Time]:
-        """How far time has come by the events of each stream alone."""
-        return {stream: latest - self.longest for stream, latest in self.latest.items()}
+        """How far time has come for each stream: as far as for all, but no further than its own events.
+
+        It does not depend on which of its events are here: others, of other lanes, may be elsewhere.
+        """
+        return {stream: min(latest, max(self.time, latest - self.longest)) for stream, latest in self.latest.items()}
 
     def state(self) -> dict[str, Any]:
         """All of it as plain values and bytes."""

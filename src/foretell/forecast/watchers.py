@@ -139,13 +139,13 @@ class Recorder:
         )
         return np.zeros(0, np.int64), np.zeros(0)
 
-    def trace(self) -> tuple[Trace, Ints]:
-        """All of it; and the bits of each event."""
+    def trace(self, now: int | float | None = None) -> tuple[Trace, Ints]:
+        """All of it; and the bits of each event. Time has come to `now`, or only to the last event here."""
         columns = [np.concatenate(some) for some in zip(_NOTHING_SEEN, *self._parts, strict=True)]
         process, ordinal, time, state, matched, code, number = columns
         named = [json.dumps(dict(key), sort_keys=True) for key in self._keys[: len(self._last)]]
         keys = tuple(named[lane] for lane in self._lane.tolist())
-        latest = np.full(len(self._lane), time.max(initial=0.0))
+        latest = np.full(len(self._lane), time.max(initial=0.0) if now is None else now * self._unit)
         trace = Trace(
             process,
             ordinal,

@@ -97,11 +97,12 @@ class Fed:
                 member.forget(limit)
 
     def _window(self, member: Subscription) -> int:
-        """From where a negation that leads may still look."""
+        """From where a negation that leads may still look: a window back from a match that began a window ago, as one
+        has that waits for a negation that trails."""
         within = member.checked.within
         assert within is not None
         whole = self.feed.history.whole
-        return whole.base + int(np.searchsorted(whole.events.time.values + within, self.now, side="left"))
+        return whole.base + int(np.searchsorted(whole.events.time.values + 2 * within, self.now, side="left"))
 
     # ── statements ──
 

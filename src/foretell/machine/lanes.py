@@ -58,7 +58,7 @@ class Lanes:
         done = 0
         while done < count:
             if 2 * self.count >= len(self._table) - 1:
-                self._grow_table()
+                self._grow_table(4 * len(self._table))
             if self.count >= len(self.lengths):
                 self._grow_lanes()
             done, self.count = _number(
@@ -106,19 +106,19 @@ class Lanes:
     def restore(self, state: dict[str, Any]) -> None:
         self.count, self.keys, self.lengths = state["count"], state["keys"], state["lengths"]
         self._grow_lanes()
-        self._table = np.full(16, -1, np.int32)
         self._lane_of = np.full(64, NONE, np.uint32)
-        self._grow_table()
-        while 2 * self.count >= len(self._table) - 1:
-            self._grow_table()
+        self._grow_table(64)
 
     def _grow_lanes(self) -> None:
         more = max(16, len(self.lengths))
         self.keys = np.concatenate([self.keys, np.zeros((more, self.keys.shape[1]), np.int64)])
         self.lengths = np.concatenate([self.lengths, np.zeros(more, np.int64)])
 
-    def _grow_table(self) -> None:
-        self._table = np.full(4 * len(self._table), -1, np.int32)
+    def _grow_table(self, size: int) -> None:
+        """A table of this size or more, at most half full: in a full one a free place would be looked for for ever."""
+        while 2 * self.count >= size - 1:
+            size *= 4
+        self._table = np.full(size, -1, np.int32)
         _enter(self.keys, self.count, self._table)
 
 

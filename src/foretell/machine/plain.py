@@ -206,13 +206,14 @@ def run_plain(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int
     width = U(registers[2].shape[1])
     moving, beginning, nodes = fan
     watched = watch[0].size > 0
+    most = counters[LONGEST] * moving + beginning
     for row in range(U(first), U(stop)):
         lane = event_lane[row]
         count = lane_length[lane]
         starting = begins == NONE or predicates[begins, row] != 0
         if count <= 0 and (count < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
-        counters[FULL] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
+        counters[FULL] = room(most, nodes, registers, output, timers, counters)
         if counters[FULL] != 0:
             return S(row)
         position = base + S(row)
@@ -270,6 +271,7 @@ def run_plain(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int
                            registers)
         if count > counters[LONGEST]:
             counters[LONGEST] = count
+            most = counters[LONGEST] * moving + beginning
         if count > lane_limit[lane]:
             counters[FRESH] = S(lane)
             counters[FULL] = FULL_LANE

@@ -149,9 +149,11 @@ class Stage:
         return _in_one_block(size, *WORDS, ("i8", finals), ("u1", finals))
 
     def _grow_pool(self, by: int) -> None:
-        old, kept = len(self.cells), self.counters[binding.FREE]
+        """Room for more instances, which is taken when all before it is: what is written down then stays short."""
+        old = len(self.cells)
         self.cells, self.nulls = _joined((self.cells, self.nulls), self._new_cells(by))
-        self._free = np.concatenate([self._free[:kept], np.arange(old, old + by, dtype=np.uint32), self._free[kept:]])
+        new = np.arange(old + by - 1, old - 1, -1, dtype=np.uint32)
+        self._free = np.concatenate([new, self._free])
         self.counters[binding.FREE] += by
 
     def _room_for_lanes(self, count: int) -> None:

@@ -136,12 +136,13 @@ class Told:
             probability=1.0 if self.chances is None else self.chances.probability[i].item(),
             horizon=None if self.chances is None else self.chances.horizon,
             id=self.id_of(row),
-            bindings={n: self._binding(c, i, self._type(n)) for n, c in self.returned.items()},
+            bindings={n: self._binding(c, i, self.type_of(n)) for n, c in self.returned.items()},
             events=self._names(i),
             time_type=self.checked.time,
         )
 
-    def _type(self, name: str) -> Type:
+    def type_of(self, name: str) -> Type:
+        """Of a RETURN column or, in a forecast, of a variable."""
         return self.checked.returns[name] if self.chances is None else self.checked.variables[name]
 
     def _names(self, i: int) -> dict[str, Any]:
@@ -277,12 +278,19 @@ def rows(told: Sequence[Told]) -> list[Notification]:
 
 def in_their_order(told: Sequence[Told]) -> Iterator[tuple[Told, int, int]]:
     """Of each notification, which result it is of, which match of that, and to which row of a template."""
+    result, match, row = order_of(told)
+    for n, i, k in zip(result.tolist(), match.tolist(), row.tolist()):
+        yield told[n], i, k
+
+
+def order_of(told: Sequence[Told]) -> tuple[Ints, Ints, Ints]:
+    """The same as columns."""
     if not any(map(len, told)):
-        return  # as after most events that come alone
+        nothing = np.zeros(0, np.int64)  # as after most events that come alone
+        return nothing, nothing, nothing
     every = _Notifications.of(told)
     by = every.order([every.ends(), every.names()])
-    for n, i, row in zip(every.result[by].tolist(), every.match[by].tolist(), every.row[by].tolist()):
-        yield told[n], i, row
+    return every.result[by], every.match[by], every.row[by]
 
 
 def _attribute(parts: list[Column], by: Ints, kind: Type) -> Column:

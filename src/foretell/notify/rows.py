@@ -14,7 +14,7 @@ from foretell.events.types import Type, format_timestamp
 
 _ENCODER = msgspec.json.Encoder()
 _TIMES = ("start", "end")
-_TIME_TYPES: Mapping[Type, Any] = {
+TIME_TYPES: Mapping[Type, Any] = {
     Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
     Type.INT: pa.int64(),
     Type.FLOAT: pa.float64(),
@@ -41,7 +41,7 @@ def to_table(notifications: Iterable[Notification]) -> pa.Table:
     are JSON text, and so are horizon and id unless they are text anyway. Only times are of the kind they are.
     """
     rows = list(notifications)
-    kinds = {**dict.fromkeys(_TIMES, _TIME_TYPES[_common_time_type(rows)]), "probability": pa.float64()}
+    kinds = {**dict.fromkeys(_TIMES, TIME_TYPES[_common_time_type(rows)]), "probability": pa.float64()}
     return pa.table({name: _column(rows, name, kinds.get(name)) for name in COLUMNS})
 
 

@@ -12,48 +12,42 @@ the frame is, so where times can be equal a DataFrame should have an ORDER BY.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial, reduce
-from typing import Any
+from typing import TypeAlias
 
+import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from foretell.errors import InputError
-from foretell.events.arrow import table_bytes
-from foretell.events.columns import Sheet, gather_sheets
+from foretell.events.arrow import table_of
 from foretell.events.notification import Notification
-from foretell.events.read import BadEvent, Declaration, Loaded, LoadedTable, read, schema_of
-from foretell.events.source import parquet_files
-from foretell.events.types import Schema, Type
-from foretell.given.sources import known_schema
+from foretell.events.read import BadEvent, Declaration, LoadedTable, bad_event
+from foretell.events.types import Type
 from foretell.given.until import end_of_time
 from foretell.language.checked import Checked, CheckedCorrelator
 from foretell.language.subscriptions import Subscriptions
+from foretell.machine.watching import NOBODY, Watching
+from foretell.notify.columns import notifications_of
 from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_table
-from foretell.spark.packing import BAD, PACKED, READ, ROWS, Piece, pack_files, pack_frame, pack_tables
+from foretell.spark.packing import BAD, COUNTED, PACKED, READ, count_files, pack_frame
 from foretell.spark.session import session
-from foretell.spark.shares import Plan, plan
-from foretell.spark.working import MATCH, NOTE, REPORTED, report, tell
+from foretell.spark.shares import Sent, plan
+from foretell.spark.sources import Source, Work, numbered, source_of
+from foretell.spark.working import MATCH, NOTE, RANGED, REPORTED, in_order, report, sorted_of, tell
+
+#: What foretell.run gives back where a stream is one.
+Frame: TypeAlias = DataFrame
 
 #: Shards for each core: lanes are not alike, and a core that has done a short one takes the next.
 SHARDS = 4
-
-
-@dataclass(frozen=True)
-class _Source:
-    """A stream: `known` is its schema as far as the data show it. One of files, frame and loaded is there."""
-
-    schema: Schema
-    known: Schema
-    files: tuple[Piece, ...] = ()
-    frame: DataFrame | None = None
-    loaded: Loaded | None = None
+#: Ranges of time for each core, in which notifications are put in order.
+RANGES = 2
 
 
 class Batch:
@@ -67,62 +61,97 @@ class Batch:
         tables: Mapping[str, LoadedTable],
         until: object,
         strict: bool = False,
+        watching: Watching = NOBODY,
     ) -> None:
-        self._strict = strict
-        self._sources = {name: _source(inputs[name], one, strict) for name, one in declarations.items()}
+        self._strict, self._inputs = strict, inputs
+        self._sources = {name: source_of(inputs[name], one, strict, self._survey) for name, one in declarations.items()}
         known = {name: one.known for name, one in self._sources.items()}
-        self._checked = program.checked(known, {name: table.types for name, table in tables.items()})
-        _refuse_unsupported(self._checked)
+        self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
+        _refuse_unsupported(self.checked)
         end = end_of_time(until, {one.time_type for one in known.values()} - {Type.UNKNOWN})
         schemas = {name: one.schema for name, one in self._sources.items()}
-        cores = self._spark.sparkContext.defaultParallelism
-        self._plan = plan(program, self._checked, schemas, known, tables, end, shards=SHARDS * cores, cores=cores)
+        self._cores = self._spark.sparkContext.defaultParallelism
+        named = frozenset(name for name, one in self._sources.items() if one.named)
+        given = program, self.checked, schemas, known, tables, end
+        self.plan = plan(*given, named=named, shards=SHARDS * self._cores, cores=self._cores, watching=watching)
 
     @cached_property
     def _spark(self) -> SparkSession:
-        frames = [one.frame for one in self._sources.values() if one.frame is not None]
-        return frames[0].sparkSession if frames else session()
+        theirs = next((one.sparkSession for one in self._inputs.values() if isinstance(one, DataFrame)), None)
+        return theirs or _session()
 
     def notifications(self) -> Notifications:
         """All of them, here."""
-        if not self._plan.shares:
+        if not self.plan.shares:
             return Notifications(())
-        found = self._packed(self._plan).mapInArrow(partial(report, self._plan), REPORTED).toArrow()
-        lines: dict[str, list[tuple[str, bytes]]] = {kind: [] for kind in (MATCH, NOTE, BAD, READ)}
-        for kind, data, place in zip(*(column.to_pylist() for column in found.columns)):
-            lines[kind].append((data, place))
-        counts: dict[str, int] = dict(json.loads(data) for data, _ in lines[READ])
+        found = self._reported(self.plan.sent())
+        told: dict[str, list[tuple[str, bytes]]] = {kind: [] for kind in (MATCH, NOTE, BAD, READ)}
+        for kind, stream, data in zip(*(column.to_pylist() for column in found.columns)):
+            told[kind].append((stream, data))
+        counts = {stream: int(data) for stream, data in told[READ]}
         return Notifications(
-            self._in_order(lines[MATCH]),
-            self._bad(data for data, _ in lines[BAD]),
+            self._in_order([table_of(data) for _, data in told[MATCH]]),
+            self._bad(data for _, data in told[BAD]),
             tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources),
-            tuple(dict.fromkeys(note for note, _ in lines[NOTE])),
+            tuple(dict.fromkeys(note.decode() for _, note in told[NOTE])),
         )
 
     def frame(self) -> DataFrame:
-        """All of them, as a Spark DataFrame in their order."""
-        empty = to_table(()).schema
-        kind = _time_type(self._checked)
-        schema = pa.schema([pa.field(f.name, kind) if f.name in ("start", "end") else f for f in empty])
-        schema = schema.append(pa.field("place", pa.binary()))
-        packed = self._packed(replace(self._plan, strict=self._strict))
-        rows = packed.mapInArrow(partial(tell, self._plan, schema), from_arrow_schema(schema))
-        return rows.orderBy("end", "subscription", "place").drop("place")
+        """All of them, as a Spark DataFrame in their order; then the malformed events, as rows of the kind "bad"."""
+        schema = self.schema
+        sent = replace(self.plan, strict=self._strict).sent()
+        ranges = RANGES * self._cores
+        ranged = self.packed(sent).mapInArrow(partial(tell, sent, schema, ranges), RANGED)
+        ranged = ranged.repartitionById(ranges + 1, "range")
+        return ranged.mapInArrow(partial(in_order, schema), from_arrow_schema(schema))
 
-    def _packed(self, told: Plan) -> DataFrame:
+    @property
+    def schema(self) -> pa.Schema:
+        """Of a table of the notifications: times are of the type that all statements have."""
+        times = {one.time for one in self.checked.statements} - {Type.UNKNOWN}
+        return to_table(Notification("", "", None, 0, 0, 1.0, None, None, {}, {}, time) for time in times).schema
+
+    def _reported(self, sent: Sent) -> pa.Table:
+        return self.packed(sent).mapInArrow(partial(report, sent), REPORTED).toArrow()
+
+    def packed(self, sent: Sent) -> DataFrame:
         """What each task that matches is to get, in the partition that is its own."""
-        frames = [_pack(self._spark, told, name, one) for name, one in self._sources.items()]
-        return reduce(DataFrame.union, frames).repartitionById(told.tasks, "task")
+        frames = [self._pack(sent, name, one) for name, one in self._sources.items()]
+        return reduce(DataFrame.union, frames).repartitionById(self.plan.tasks, "task")
 
-    def _in_order(self, lines: Iterable[tuple[str, bytes]]) -> tuple[Notification, ...]:
-        times = {one.name: one.time for one in self._checked.statements}
-        rows = [(json.loads(data), place) for data, place in lines]
-        rows.sort(key=lambda row: (row[0]["end"], row[0]["subscription"], row[1]))
-        return tuple(Notification(**row, time_type=times[row["subscription"]]) for row, _ in rows)
+    def _pack(self, sent: Sent, name: str, source: Source) -> DataFrame:
+        if source.frame is None:
+            return self._over(*source.packing(sent, name), PACKED)
+        wanted = [f"`{column}`" for column in source.schema.attributes]
+        return source.frame.select(*wanted).mapInArrow(partial(pack_frame, sent, name), PACKED)
 
-    def _bad(self, lines: Iterable[str]) -> tuple[BadEvent, ...]:
+    def _over(self, work: Work, rows: pa.Table, schema: str) -> DataFrame:
+        """Work over the rows of a table. Two tasks a core: each has its start to pay, and one may be slower."""
+        if rows.column_names == ["number"]:
+            tasks = max(1, min(rows.num_rows, 2 * self._spark.sparkContext.defaultParallelism))
+            return self._spark.range(0, rows.num_rows, 1, tasks).mapInArrow(work, schema)
+        return self._spark.createDataFrame(rows).mapInArrow(work, schema)
+
+    def _survey(self, work: Work, rows: pa.Table) -> list[str]:
+        return [row["found"] for row in self._over(work, rows, "found string").collect()]
+
+    def counted(self, sent: Sent) -> DataFrame:
+        """How many events the tasks read, which do nothing else."""
+        files = [(partial(count_files, sent, name, one.files), one) for name, one in self._sources.items()]
+        return reduce(DataFrame.union, [self._over(work, numbered(len(one.files)), COUNTED) for work, one in files])
+
+    def _in_order(self, tables: list[pa.Table]) -> tuple[Notification, ...]:
+        times = {one.name: one.time for one in self.checked.statements}
+        if len({table.schema for table in tables}) < 2:
+            return tuple(notifications_of(sorted_of(pa.concat_tables(tables)), times)) if tables else ()
+        # Some times are INT and others FLOAT: no one column holds both exactly.
+        rows = [(n, p) for t in tables for n, p in zip(notifications_of(t, times), t["place"].to_pylist())]
+        rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))
+        return tuple(notification for notification, _ in rows)
+
+    def _bad(self, lists: Iterable[bytes]) -> tuple[BadEvent, ...]:
         """Stream by stream, as they arrived; those of a stream that was read here are in order already."""
-        found = [BadEvent(**json.loads(line)) for line in lines]
+        found = [bad for data in lists for bad in msgspec.json.decode(data, type=list[BadEvent])]
         found += [bad for one in self._sources.values() if one.loaded for bad in one.loaded.bad]
         stream = {name: number for number, name in enumerate(self._sources)}
         first = {(name, p.path): p.arrival for name, one in self._sources.items() for p in one.files}
@@ -133,7 +162,7 @@ class Batch:
 
         found.sort(key=place)
         if self._strict and found:
-            raise InputError("bad-event", f"{found[0].source}:{found[0].row}: {found[0].reason}")
+            raise bad_event(found[0])
         return tuple(found)
 
     def _set_aside(self, name: str) -> int:
@@ -142,73 +171,21 @@ class Batch:
         return 0 if loaded is None else len(loaded.bad)
 
 
+def _session() -> SparkSession:
+    """Nobody asked for Spark by name: where it does not start, what runs without it should be said."""
+    without = "--engine embedded (engine='embedded') runs the same without Spark"
+    try:
+        return session()
+    except InputError as error:
+        raise InputError(error.code, error.message, hint=f"{error.hint}; {without}") from error
+    except (PySparkException, OSError) as error:
+        said = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InputError("no-spark", f"Spark does not start: {said}", hint=without) from error
+
+
 def _refuse_unsupported(checked: Checked) -> None:
     for one in checked.statements:
         kind = "CORRELATE" if isinstance(one, CheckedCorrelator) else "LOSING" if one.tree.losing is not None else None
         if kind is not None:
             hint = "--engine reference does"
             raise InputError("not-in-engine", f"the engine on Spark does not run {kind} yet", hint=hint)
-
-
-# ── sources ──
-
-
-def _source(given: object, declaration: Declaration, strict: bool) -> _Source:
-    if isinstance(given, DataFrame):
-        return _frame_source(given, declaration)
-    files = [str(file) for file in parquet_files(given)]
-    if files:
-        return _file_source(files, declaration)
-    loaded = read(given, declaration, strict=strict)
-    return _Source(loaded.schema, known_schema(loaded), loaded=loaded)
-
-
-def _frame_source(frame: DataFrame, declaration: Declaration) -> _Source:
-    arrow = frame.limit(0).toArrow().schema
-    schema = schema_of(gather_sheets([_sheet(declaration.stream, arrow)]), declaration)
-    return _Source(schema, schema, frame=frame)
-
-
-def _file_source(files: list[str], declaration: Declaration) -> _Source:
-    """What the files' own footers tell: their columns, and where their rows lie."""
-    pieces: list[Piece] = []
-    sheets: list[Sheet] = []
-    arrival = 0
-    for path in files:
-        try:
-            with pq.ParquetFile(path) as file:
-                row = 0
-                for group in range(file.num_row_groups):
-                    pieces.append(Piece(path, group, row, arrival))
-                    row += file.metadata.row_group(group).num_rows
-                sheets.append(_sheet(path, file.schema_arrow))
-                arrival += row
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            detail = str(error).splitlines()[0]
-            raise InputError("wrong-format", f"{path} is not a Parquet file", hint=detail) from None
-    schema = schema_of(gather_sheets(sheets), declaration)
-    return _Source(schema, schema, files=tuple(pieces))
-
-
-def _sheet(name: str, schema: pa.Schema) -> Sheet:
-    columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in schema]
-    return Sheet(name, pa.table(columns, schema=schema), schema.names)
-
-
-def _pack(spark: SparkSession, told: Plan, name: str, source: _Source) -> DataFrame:
-    if source.frame is not None:
-        wanted = [f"`{column}`" for column in source.schema.attributes]
-        return source.frame.select(*wanted).mapInArrow(partial(pack_frame, told, name), PACKED)
-    if source.files:
-        count = len(source.files)
-        return spark.range(0, count, 1, count).mapInArrow(partial(pack_files, told, name, source.files), PACKED)
-    assert source.loaded is not None
-    table = source.loaded.table
-    rows = [(n, table_bytes(table.slice(n, ROWS))) for n in range(0, max(1, table.num_rows), ROWS)]
-    return spark.createDataFrame(rows, "arrival long, data binary").mapInArrow(partial(pack_tables, told, name), PACKED)
-
-
-def _time_type(checked: Checked) -> Any:
-    """That of all statements' times, as a table of notifications has it."""
-    rows = [Notification("", "", None, 0, 0, 1.0, None, None, {}, {}, one.time) for one in checked.statements]
-    return to_table(rows).schema.field("end").type

@@ -21,6 +21,14 @@ _QUIET = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
 }
 
+# Events and notifications go packed, a value for many rows: what Spark counts in rows must be counted in bytes. What
+# comes back is what the caller asked for, all of it.
+_PACKED = {
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
+    "spark.driver.maxResultSize": "0",
+    "spark.driver.memory": "3g",
+}
+
 # A laptop's host name often resolves to an address of another network or to none.
 _LOOPBACK = {
     "spark.driver.host": "127.0.0.1",
@@ -48,10 +56,11 @@ def _defaults(conf: dict[str, str | int | float | bool]) -> dict[str, str | int 
     if any(os.environ.get(variable) for variable in _USERS_OWN):
         return {}
     if not str(conf.get("spark.master", "local")).startswith("local"):
-        return {**_QUIET}
+        return {**_QUIET, **_PACKED}
     # Before it knows its configuration Spark looks its host name up and complains about what it finds.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return {"spark.master": "local[*]", **_QUIET, **_LOOPBACK}
+    # A task whose worker process dies is tried again, as on a cluster; in local mode Spark would give up at once.
+    return {"spark.master": "local[*,4]", **_QUIET, **_PACKED, **_LOOPBACK}
 
 
 def _builder(conf: dict[str, str | int | float | bool]) -> SparkSession.Builder:

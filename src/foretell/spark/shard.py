@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,20 +13,26 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from foretell.engine import Engine
+from foretell.engine import Engine, ToldTogether
 from foretell.errors import InputError
 from foretell.events.arrow import table_bytes, table_of
-from foretell.events.read import BadEvent
 from foretell.events.waiting import LateEvent
+from foretell.language.printer import program_text
+from foretell.language.subscriptions import Subscriptions
+from foretell.language.subscriptions import parse as parse_text
+from foretell.language.tree import Program
 from foretell.machine.limits import Limits
-from foretell.notify.notifications import Notifications
-from foretell.notify.rows import to_table
+from foretell.machine.told import order_of
+from foretell.notify.columns import columns_of
+from foretell.spark.control import Change, Changing, Directory, decode
+from foretell.spark.layout import Share
 from foretell.spark.parcels import latest_of
 
-#: What a shard tells in a micro-batch: its rows as one block.
-TOLD = "told BINARY"
+#: What a shard tells in a micro-batch: its rows as one block, and figures.
+FIGURES = ("events", "matches", "late", "bad", "refused", "partial_matches", "waiting", "state_bytes")
+TOLD = "told BINARY, " + ", ".join(f"{name} BIGINT" for name in FIGURES)
 
-_STATE = "layout STRING, engine BINARY"
+_STATE = "about STRING, engine BINARY"
 _LOG = logging.getLogger(__name__)
 
 # The engines of this worker as they were last written down, by what was written and with which statements. A worker
@@ -36,14 +42,22 @@ _engines: dict[bytes, Engine] = {}
 _KEPT = 64
 
 
+class About(msgspec.Struct):
+    """What is written down beside an engine: how keys are dealt out, for state of another layout would be that of other
+    keys; the statements that the query was started with; and where changes have put others."""
+
+    layout: str
+    statements: str
+    directory: Directory
+
+
 @dataclass
 class Shard(StatefulProcessor):
-    """`begin` is an engine that has seen no events yet, `layout` how keys are dealt out to shards: state of another
-    layout would be that of other keys."""
+    """`begin` has for each share an engine that has seen no events yet."""
 
-    statements: str
-    begin: bytes
-    layout: str
+    shares: Sequence[Share]
+    begin: Mapping[str, bytes]
+    tables: Mapping[str, pa.Table]
     schema: pa.Schema
     times: Mapping[str, str]
     limits: Limits | None = None
@@ -54,39 +68,100 @@ class Shard(StatefulProcessor):
 
     # (The parameter's name is Spark's.)
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
-        packed = sorted(rows, key=lambda row: (row.stream, row.part))
-        engine = self._engine()
-        told = self._rows(engine.push_together(_batches(packed), _latest(packed)))
-        written = engine.snapshot()
-        self._state.update((self.layout, written))
-        _keep(self._digest(written), engine)
-        if told.num_rows:
-            yield Row(told=table_bytes(told))
+        (code,) = key
+        share = next(share for share in self.shares if code in share.shards)
+        packed = sorted(rows, key=lambda row: (row.stream or "", row.part))
+        about, engine = self._restored(share)
+        changing = Changing(self.shares, share, code == share.shards[0], about.directory)
+        for change in decode([row.other for row in packed if row.stream is None]):
+            changing.apply(engine, change)
+        batches = _batches(packed)
+        told = engine.tell_together(batches, _latest(packed))
+        for note in told.notes:
+            _LOG.warning("%s", note)
+        late = [e for one in told.late if self._tells(share, one.stream) for e in one.events()]
+        bad = [bad for row in packed if row.stream is not None and row.other for bad in msgspec.json.decode(row.other)]
+        matches = self._matches(told)
+        aside = [*map(self._late, late), *map(_bad, bad), *(_refused(*one) for one in changing.refused)]
+        told_rows = pa.concat_tables([*matches, pa.Table.from_pylist(aside, self.schema)])
+        written = self._write(about, engine)
+        yield Row(
+            told=table_bytes(told_rows) if told_rows.num_rows else None,
+            events=sum(len(batch) for name, batch in batches.items() if self._tells(share, name)) + len(bad),
+            matches=sum(map(len, matches)),
+            late=len(late),
+            bad=len(bad),
+            refused=len(changing.refused),
+            partial_matches=engine.partial_matches,
+            waiting=engine.waiting,
+            state_bytes=written,
+        )
 
     def close(self) -> None:
         pass
 
-    def _engine(self) -> Engine:
+    # ── state ──
+
+    def _restored(self, share: Share) -> tuple[About, Engine]:
         found = self._state.get()
-        layout, written = (self.layout, self.begin) if found is None else found
-        if layout != self.layout:
+        layout = f"{len(share.shards)} shards {share.name}"
+        if found is None:
+            return About(layout, share.text, Directory()), self._engine(None, self.begin[share.name])
+        about, written = msgspec.json.decode(found[0], type=About), bytes(found[1])
+        if about.layout != layout:
             raise InputError(
                 "changed-shards",
-                f"the checkpoint has its state by {layout}, not by {self.layout}",
-                hint="begin with another checkpoint, or go on with the shards and PER attributes as they were",
+                f"the checkpoint has its state by {about.layout}, not by {layout}",
+                hint="begin with another checkpoint, or go on with as many shards as there were",
             )
-        kept = None if found is None else _engines.pop(self._digest(written), None)
-        return kept or Engine.restore(self.statements, bytes(written), limits=self.limits)
+        kept = _engines.pop(self._digest(found[0], written), None)
+        if kept is not None and about.statements == share.text:
+            return about, kept
+        wanted = None if about.statements == share.text else self._wanted(about, share, written)
+        about.statements = share.text
+        return about, self._engine(wanted, written)
 
-    def _digest(self, written: bytes) -> bytes:
-        return hashlib.sha256(f"{self.statements}\0{self.limits}\0".encode("utf-8", "surrogatepass") + written).digest()
+    def _engine(self, wanted: Subscriptions | None, written: bytes) -> Engine:
+        if wanted is None:
+            return Engine.restore(None, written, limits=self.limits)
+        known = set(Engine.restore(None, written, limits=self.limits).subscriptions.tables)
+        tables = {name: self.tables[name] for name in wanted.tables if name in self.tables and name not in known}
+        return Engine.restore(wanted, written, tables=tables, limits=self.limits)
 
-    def _rows(self, told: Notifications) -> pa.Table:
-        for note in told.notes:
-            _LOG.warning("%s", note)
-        late = [self._late(event) for event in told.late]
-        aside = pa.Table.from_pylist([*late, *map(_bad, told.bad)], self.schema)
-        return pa.concat_tables([to_table(told.rows).cast(self.schema), aside]) if told.rows else aside
+    def _wanted(self, about: About, share: Share, written: bytes) -> Subscriptions:
+        """The statements of the query now, with what changes had brought and without what they had taken away."""
+        before = {str(s.name) for s in parse_text(about.statements).program.statements}
+        there = Engine.restore(None, written, limits=self.limits).subscriptions.program.statements
+        names = {str(s.name) for s in there}
+        now = parse_text(share.text).program.statements
+        kept = [s for s in now if str(s.name) in names or str(s.name) not in before]
+        brought = [s for s in there if str(s.name) not in before and str(s.name) not in {str(n.name) for n in now}]
+        program = Program((*kept, *brought))
+        return Subscriptions(program, program_text(program))
+
+    def _write(self, about: About, engine: Engine) -> int:
+        said, written = msgspec.json.encode(about).decode(), engine.snapshot()
+        self._state.update((said, written))
+        while len(_engines) >= _KEPT:
+            del _engines[next(iter(_engines))]
+        _engines[self._digest(said, written)] = engine
+        return len(written)
+
+    def _digest(self, about: str, written: bytes) -> bytes:
+        said = f"{about}\0{self.limits}\0".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(said + written, digest_size=32).digest()
+
+    # ── rows ──
+
+    def _matches(self, told: ToldTogether) -> list[pa.Table]:
+        """As columns, each statement's in their order: what comes of several shards has no order of its own."""
+        result, match, row = order_of(told.told)
+        parts = [(one, result == n) for n, one in enumerate(told.told)]
+        return [columns_of(one, match[mine], row[mine]).cast(self.schema) for one, mine in parts if mine.any()]
+
+    def _tells(self, share: Share, stream: str) -> bool:
+        """Whether this share counts a stream's events and tells of late ones: all that read it find the same late."""
+        return next((one for one in self.shares if stream in one.streams), share) is share
 
     def _late(self, late: LateEvent) -> dict[str, object]:
         time = late.event[self.times[late.stream]]
@@ -103,7 +178,8 @@ class Unpacker:
         for batch in batches:
             blocks: list[Any] = batch.column(0).to_pylist()
             for block in blocks:
-                yield from table_of(block).cast(self.schema).to_batches()
+                if block is not None:
+                    yield from table_of(block).combine_chunks().to_batches()
 
 
 def _batches(packed: Iterable[Row]) -> dict[str, pa.Table]:
@@ -123,15 +199,13 @@ def _latest(packed: Iterable[Row]) -> dict[str, int | float]:
     return latest
 
 
-def _bad(bad: BadEvent) -> dict[str, object]:
-    return _aside("bad", bad.stream, {"reason": bad.reason, "raw": bad.raw})
+def _bad(bad: Mapping[str, Any]) -> dict[str, object]:
+    return _aside("bad", bad["stream"], {"reason": bad["reason"], "raw": bad["raw"]})
+
+
+def _refused(change: Change, reason: str) -> dict[str, object]:
+    return _aside("refused", change.name or "", {"reason": reason, **msgspec.to_builtins(change)})
 
 
 def _aside(kind: str, stream: str, content: object) -> dict[str, object]:
     return {"subscription": stream, "kind": kind, "bindings": msgspec.json.encode(content).decode(), "events": "{}"}
-
-
-def _keep(digest: bytes, engine: Engine) -> None:
-    while len(_engines) >= _KEPT:
-        del _engines[next(iter(_engines))]
-    _engines[digest] = engine

@@ -1,0 +1,191 @@
+"""Notifications as columns, straight from what the engine tells: no object for each of them, and no JSON one by one.
+
+The texts are those of `rows.to_table`, character by character. With `exact` they are such that Python's `json` reads
+back what the notification holds: infinite numbers too, and an id that is text in quotes; and times are plain numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from foretell.events.arrow import arrow_of
+from foretell.events.notification import COLUMNS, Notification
+from foretell.events.types import Scalar, Type
+from foretell.filter.columns import Column
+from foretell.machine.shown import shown
+from foretell.machine.told import Told
+from foretell.notify.rows import TIME_TYPES
+
+Ints = NDArray[np.int64]
+ArrowArray = Any
+_ENCODER = msgspec.json.Encoder()
+
+
+def columns_of(told: Told, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
+    """The notifications of matches, each to a row of a template (-1: to none)."""
+    return _Columns(told, exact).table(match, row)
+
+
+class _Columns:
+    def __init__(self, told: Told, exact: bool) -> None:
+        self._told, self._exact = told, exact
+
+    def table(self, match: Ints, row: Ints) -> pa.Table:
+        told, count = self._told, len(match)
+        at = None if count == len(told) and (match == np.arange(count)).all() else match
+
+        def each(column: ArrowArray) -> ArrowArray:
+            return column if at is None else column.take(arrow_of(at))
+
+        text, nothing, chances = pa.string(), pa.nulls(count, pa.string()), told.chances
+        columns = {
+            "subscription": pa.repeat(pa.scalar(told.checked.name, text), count),
+            "kind": pa.repeat(pa.scalar("match" if told.chances is None else "forecast", text), count),
+            "key": each(self._keys()) if told.checked.tree.per else nothing,
+            "start": each(self._times(told.start)),
+            "end": each(self._times(told.end)),
+            "probability": pa.repeat(pa.scalar(1.0), count) if chances is None else each(arrow_of(chances.probability)),
+            "horizon": nothing if chances is None else pa.repeat(pa.scalar(chances.horizon, text), count),
+            "id": self._ids(row),
+            "bindings": each(self._bindings()),
+            "events": each(self._events()),
+        }
+        return pa.table([columns[name] for name in COLUMNS], list(COLUMNS))
+
+    def _times(self, values: NDArray[Any]) -> ArrowArray:
+        kind = self._told.checked.time
+        plain = values.astype(np.float64 if kind is Type.FLOAT else np.int64, copy=False)
+        return arrow_of(plain, None if self._exact else TIME_TYPES[kind])
+
+    def _keys(self) -> ArrowArray:
+        return _by_value(self._told.lane, lambda lane: self._json(self._told.keys[lane]))
+
+    def _ids(self, row: Ints) -> ArrowArray:
+        return _by_value(row, lambda number: self._id(self._told.id_of(number)))
+
+    def _id(self, value: Scalar) -> str | None:
+        if value is None or (isinstance(value, str) and not self._exact):
+            return value
+        return self._json(value)
+
+    # ── bindings ──
+
+    def _bindings(self) -> ArrowArray:
+        told = self._told
+        values = {name: self._texts(column, told.type_of(name)) for name, column in told.returned.items()}
+        return self._object(values)
+
+    def _texts(self, column: Column, kind: Type) -> ArrowArray:
+        """Each value as JSON; NULL stays NULL."""
+        values, nulls = column.values, column.nulls
+        if nulls.all():
+            return pa.nulls(len(values), pa.string())
+        if column.kind is Type.DURATION:
+            found = self._floats(values / 1_000_000)
+        elif column.kind is Type.FLOAT or (kind is Type.FLOAT and column.kind is Type.INT):
+            found = self._floats(values.astype(np.float64, copy=False))
+        elif column.kind is Type.INT:
+            found = arrow_of(values).cast(pa.string())
+        else:  # what stands where NULL is need not be the code of any text
+            known = np.where(nulls, values[np.argmin(nulls)], values)
+            found = _by_value(known, lambda value: self._json(shown(value, column.kind, self._told.strings)))
+        return _without(found, nulls)
+
+    def _floats(self, values: NDArray[np.float64]) -> ArrowArray:
+        """All at once, as one JSON array that is then cut at its commas."""
+        if not len(values):
+            return pa.array([], pa.string())
+        found = pc.split_pattern(pa.array([_ENCODER.encode(values.tolist())[1:-1].decode()]), ",").flatten()
+        if self._exact and np.isinf(values).any():
+            for sign, text in ((np.inf, "Infinity"), (-np.inf, "-Infinity")):
+                found = pc.if_else(arrow_of(values == sign), text, found)
+        return found
+
+    # ── events ──
+
+    def _events(self) -> ArrowArray:
+        told = self._told
+        if told.matches is None:
+            unbound = pa.nulls(len(told), pa.string())
+            return self._object({} if told.chances is None else dict.fromkeys(told.checked.positive, unbound))
+        bound, steps = told.all_bound, told.checked.positive
+        names = self._names(bound.position)
+        found: dict[str, ArrowArray] = {}
+        for number, step in enumerate(steps):
+            mine = np.flatnonzero(bound.step == number)
+            repeated = told.checked.steps[step].shape.repeated
+            found[step] = _of_step(bound.match[mine], names.take(arrow_of(mine)), len(told), repeated)
+        return self._object(found)
+
+    def _names(self, positions: Ints) -> ArrowArray:
+        assert self._told.matches is not None
+        history = self._told.matches.history
+        if all(piece.name is None for piece in history.pieces):
+            numbers = history.values(lambda piece: piece.number, positions)
+            return arrow_of(numbers.astype(np.int64, copy=False)).cast(pa.string())
+        return pa.array([self._json(name) for name in history.names(positions)], pa.string())
+
+    # ── texts ──
+
+    def _object(self, values: dict[str, ArrowArray]) -> ArrowArray:
+        """A JSON object in each row."""
+        if not values:
+            return pa.repeat(pa.scalar("{}", pa.string()), len(self._told))
+        parts: list[Any] = []
+        for number, (name, texts) in enumerate(values.items()):
+            parts += [f"{',' if number else '{'}{encoded(str(name))}:", texts]
+        return pc.binary_join_element_wise(*parts, "}", "", null_handling="replace", null_replacement="null")
+
+    def _json(self, value: object) -> str:
+        return json.dumps(value) if self._exact else encoded(value)
+
+
+def encoded(value: object) -> str:
+    return _ENCODER.encode(value).decode()
+
+
+def _by_value(values: NDArray[Any], text: Callable[[Any], str | None]) -> ArrowArray:
+    """The text of each, made once for every value that there is."""
+    distinct, which = np.unique(values, return_inverse=True)
+    return pa.array([text(value) for value in distinct.tolist()], pa.string()).take(arrow_of(which.astype(np.int64)))
+
+
+def _without(texts: ArrowArray, nulls: NDArray[np.bool_]) -> ArrowArray:
+    return pc.if_else(arrow_of(nulls), pa.scalar(None, pa.string()), texts) if nulls.any() else texts
+
+
+def _of_step(match: Ints, names: ArrowArray, count: int, repeated: bool) -> ArrowArray:
+    """The events of a step in each match: its name, the list of them where the step repeats, NULL without any."""
+    if not repeated and len(match) == count:
+        return names
+    sizes = np.bincount(match, minlength=count)
+    unbound = sizes == 0
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    lists = pa.LargeListArray.from_arrays(arrow_of(ends), names)
+    joined: Any = pc.binary_join(lists, ",").cast(pa.string())
+    return _without(pc.binary_join_element_wise("[", joined, "]", "") if repeated else joined, unbound)
+
+
+# ── back again ──
+
+
+def notifications_of(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
+    """The notifications that exact columns tell; `times` has the type of each subscription's time."""
+    key, row, bindings, events = (_values(table[name]) for name in ("key", "id", "bindings", "events"))
+    plain = (table[name].to_pylist() for name in ("subscription", "kind", "start", "end", "probability", "horizon"))
+    for i, (name, kind, start, end, chance, horizon) in enumerate(zip(*plain)):
+        yield Notification(name, kind, key[i], start, end, chance, horizon, row[i], bindings[i], events[i], times[name])
+
+
+def _values(column: ArrowArray) -> Sequence[Any]:
+    """What JSON texts hold: all of them as one array."""
+    texts: Iterable[str] = ("null" if text is None else text for text in column.to_pylist())
+    return json.loads(f"[{','.join(texts)}]")  # type: ignore[no-any-return]

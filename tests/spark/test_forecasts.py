@@ -1,0 +1,80 @@
+"""Forecasts on Spark: what is learned and what is told is what it is in process."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import foretell as ft
+
+TEXT = """
+STREAM s (k STRING, l STRING, time INT) TIME time;
+SUBSCRIBE p FROM s PER l MATCH a , b , c DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'
+FORECAST WITHIN 2 EVENTS ABOVE 0.1;
+SUBSCRIBE q FROM s MATCH a ; b ; c
+DEFINE a AS k = 'a' AND l = $l, b AS k = 'b' AND l = $l, c AS k = 'c' AND l = $l WITHIN 30
+FORECAST WITHIN 20 ABOVE 0.05;
+"""
+
+
+def events(count: int, seed: int) -> pa.Table:
+    chance = np.random.default_rng(seed)
+    columns: dict[str, Any] = {
+        "k": chance.choice(list("abcd"), count, p=[0.4, 0.3, 0.2, 0.1]),
+        "l": chance.choice([f"l{n}" for n in range(7)], count),
+        "time": np.arange(count),
+    }
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("history") / "s.parquet"
+    pq.write_table(events(4_000, 1), path, row_group_size=1_000)
+    return path
+
+
+@pytest.mark.parametrize(
+    "learning",
+    [ft.Learning(half_life=math.inf), ft.Learning(half_life=math.inf, order=2, features=("k = 'd'",))],
+    ids=["states", "contexts"],
+)
+def test_what_is_learned(spark: SparkSession, history: Path, learning: ft.Learning) -> None:
+    here = ft.train(TEXT, {"s": history}, learning=learning, engine="embedded")
+    there = ft.train(TEXT, {"s": history}, learning=learning)
+    assert list(there.learned) == list(here.learned)
+    for name, one in here.learned.items():
+        other = there.learned[name]
+        assert (other.fingerprint, other.contexts) == (one.fingerprint, one.contexts)
+        assert other.statistics.states.tolist() == one.statistics.states.tolist()
+        assert other.statistics.counts == pytest.approx(one.statistics.counts)
+        assert other.statistics.matched == pytest.approx(one.statistics.matched)
+        assert other.statistics.sojourns.total == pytest.approx(one.statistics.sojourns.total)
+        assert (other.statistics.events, other.statistics.matches) == (one.statistics.events, one.statistics.matches)
+
+
+def test_what_is_told(spark: SparkSession, history: Path) -> None:
+    """Row for row, as long as nothing is learned on the way: each task would learn from its own lanes."""
+    model = ft.train(TEXT, {"s": events(4_000, 1)})
+    off = ft.Learning(online=False)
+    here = ft.run(TEXT, {"s": history}, model=model, learning=off, engine="embedded")
+    there = ft.run(TEXT, {"s": history}, model=model, learning=off, engine="spark")
+    assert {n.subscription for n in here if n.kind == "forecast"} == {"p", "q"}
+    assert there.rows == here.rows
+    frame = ft.run(TEXT, {"s": spark.read.parquet(str(history))}, model=model, learning=off)
+    kinds = [row["kind"] for row in frame.select("kind").collect()]
+    assert kinds == [n.kind for n in here]
+
+
+def test_a_model_of_other_statements_is_refused(spark: SparkSession, history: Path) -> None:
+    model = ft.train(TEXT, {"s": events(500, 1)})
+    other = TEXT.replace("k = 'c'", "k = 'd'")
+    with pytest.raises(ft.InputError, match="was learned for other statements"):
+        ft.run(other, {"s": history}, model=model, engine="spark")

@@ -1,0 +1,131 @@
+"""Exactly once: a query is killed, all of it or one of its workers, and tells what one tells that was left alone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+import foretell as ft
+from foretell.spark.stream import follow, matches
+from tests.spark.test_stream import TYPES, WATCH, expected, finish, frame, in_files, logins, read, rows_of
+
+LOG = logging.getLogger(__name__)
+
+
+def child(folder: Path) -> None:
+    """What is killed: a query from a folder to a folder, one small file at a time."""
+    from foretell.spark.session import session
+
+    spark = session("foretell-killed", **{"spark.master": "local[2,4]"})
+    finish(follow(WATCH, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=4), folder)
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    code = f"from pathlib import Path; from tests.spark.test_killed import child; child(Path({str(folder)!r}))"
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", code], start_new_session=True, cwd=Path(__file__).parents[2], stdout=log, stderr=log
+        )
+
+
+def commits(folder: Path) -> int:
+    place = folder / "checkpoint" / "commits"
+    return sum(path.name.isdecimal() for path in place.iterdir()) if place.exists() else 0
+
+
+def wait_for(folder: Path, running: subprocess.Popen[bytes], wanted: int) -> bool:
+    """Until so many micro-batches are done; whether the query is still at work then."""
+    while commits(folder) < wanted and running.poll() is None:
+        time.sleep(0.02)
+    return running.poll() is None
+
+
+def workers(session: int) -> list[int]:
+    """The Python processes that run tasks: forked by Spark's daemon, in the session that the query was started in."""
+    found = {}
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdecimal() and b"pyspark.daemon" in (place / "cmdline").read_bytes():
+                fields = (place / "stat").read_text().rsplit(")", 1)[1].split()
+                if int(fields[3]) == session:
+                    found[int(place.name)] = int(fields[1])
+        except OSError:
+            continue
+    return [process for process, parent in found.items() if parent in found]
+
+
+def kill_all(folder: Path, times: int, seed: int) -> int:
+    """Kills Python, Java and the workers, each time at a random moment after a micro-batch; how often it did."""
+    random, killed = Random(seed), 0
+    for _ in range(times):
+        running = start(folder)
+        if wait_for(folder, running, commits(folder) + random.randrange(1, 3)):
+            time.sleep(random.uniform(0, 1))
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+            killed += 1
+        running.wait()
+    return killed
+
+
+def kill_workers(folder: Path, times: int, seed: int) -> int:
+    """Kills workers of one query that goes on."""
+    random, killed = Random(seed), 0
+    running = start(folder)
+    for _ in range(times):
+        wait_for(folder, running, commits(folder) + 1)
+        time.sleep(random.uniform(0, 0.5))
+        some = workers(running.pid)
+        if some:
+            os.kill(random.choice(some), signal.SIGKILL)
+            killed += 1
+    assert running.wait() == 0, (folder / "log").read_text()[-2000:]
+    return killed
+
+
+def check(spark: SparkSession, folder: Path, events: list[dict[str, object]]) -> None:
+    found = read(spark, folder)
+    assert rows_of(matches(found)) == expected(spark, [ft.Engine(WATCH).push("logins", events)])
+    assert found.count() == matches(found).count()
+
+
+def test_killed_now_and_then(spark: SparkSession, tmp_path: Path) -> None:
+    """The query once, then a worker of the one that goes on."""
+    events = logins(300)
+    in_files(tmp_path / "in", events, 40)
+    assert kill_all(tmp_path, 1, seed=1) == 1
+    assert kill_workers(tmp_path, 1, seed=2) == 1
+    check(spark, tmp_path, events)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)  # a busy machine takes half a minute for each start
+def test_killed_twenty_times(spark: SparkSession, tmp_path: Path) -> None:
+    events = logins(1600)
+    in_files(tmp_path / "in", events, 20)
+    killed = kill_all(tmp_path, 24, seed=3)
+    done = commits(tmp_path)
+    assert start(tmp_path).wait() == 0
+    LOG.info("killed %d times, %d of %d micro-batches done by then", killed, done, commits(tmp_path))
+    assert killed >= 20
+    check(spark, tmp_path, events)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_workers_killed_twenty_times(spark: SparkSession, tmp_path: Path) -> None:
+    events = logins(1600)
+    in_files(tmp_path / "in", events, 20)
+    killed = kill_workers(tmp_path, 24, seed=4)
+    LOG.info("killed %d workers, %d micro-batches", killed, commits(tmp_path))
+    assert killed >= 20
+    check(spark, tmp_path, events)
