@@ -151,6 +151,8 @@ def test_demo_shows_what_happened(folder: Path) -> None:
     assert done.returncode == 0
     assert "has happened" in done.stdout
     assert "may have happened" in done.stdout
+    assert "given_up     is about to happen  2026-03-02" in done.stdout
+    assert "forecasts came true" in done.stdout
 
 
 def test_demo_fits_into_80_columns(folder: Path) -> None:
