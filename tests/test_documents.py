@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
@@ -46,7 +47,7 @@ def _written(notification: ft.Notification) -> str:
 
 def _foretell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "foretell.app", *shlex.split(arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
 
 
 def _quickly(arguments: str) -> str:
@@ -102,22 +103,56 @@ def test_examples_of_the_language_parse() -> None:
     assert "shoplifting" in json.loads(model)["subscriptions"]
 
 
-def test_documents_say_what_a_run_notes_of_forecasts() -> None:
-    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
-    example = next(b for b in re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "FORECAST" in b)
-    ticks: list[dict[str, Any]] = []
-    found = ft.run(example, {"ticks": ticks}, time={"ticks": "time"}, tables={"alarm": [{"id": 1, "limit": 1}]})
-    assert found.notes == ("'falling' asks for forecasts; this version reports only its matches",)
-    for page in ("README.md", "docs/index.md", "docs/language.md"):
-        words = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-        assert re.search(r"reports? only (its|the) matches", words), page
+def test_forecasts_page(tmp_path: Path) -> None:
+    """Followed literally: the events, the statements, each command with what it shows."""
+    text = (ROOT / "docs/forecasts.md").read_text(encoding="utf-8")
+    (shop,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (watch,) = re.findall(r"```\n(STREAM .*?)```", text, re.DOTALL)
+    (tmp_path / "shop.py").write_text(shop, encoding="utf-8")
+    (tmp_path / "watch.ftl").write_text(watch, encoding="utf-8")
+    subprocess.run([sys.executable, "shop.py"], cwd=tmp_path, check=True, timeout=60)
+    commands = _commands(text)
+    assert [arguments.split()[0] for arguments, _ in commands] == [
+        "train",
+        "run",
+        "backtest",
+        "train",
+        "backtest",
+        "backtest",
+    ]
+    for arguments, shown in commands:
+        done = _foretell(arguments + " --engine embedded" * arguments.startswith("train"), tmp_path)
+        assert done.returncode == 0, done.stderr
+        if arguments.startswith("run"):
+            assert len(shown.splitlines()) == 3
+            for line, wanted_line in zip(done.stdout.splitlines(), shown.splitlines(), strict=False):
+                found, wanted = json.loads(line), json.loads(wanted_line)
+                assert found.pop("probability") == pytest.approx(wanted.pop("probability"))
+                assert found == wanted
+        else:
+            assert (done.stdout + done.stderr).startswith(shown), arguments
+    warnings = "".join(re.findall(r"^warning: .*\n", text, re.MULTILINE))
+    assert warnings
+    assert done.stderr == warnings
+    (tmp_path / "watch.ftl").write_text(watch.replace("a , b , c", "a , b ; c"), encoding="utf-8")
+    other = _foretell("run watch.ftl --input shop=later.jsonl --model model.json --engine embedded", tmp_path)
+    assert other.stderr
+    assert other.stderr in text
+
+
+def test_documents_name_the_settings_of_learning() -> None:
+    text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    for field in dataclasses.fields(ft.Learning):
+        assert f"| `{field.name}` |" in text
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
 def test_examples_fit_into_their_boxes(page: Path) -> None:
     blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    # Notifications are one line each, however long.
-    lines = [line for block in blocks for line in block.splitlines() if not line.startswith('{"subscription"')]
+    # Notifications and warnings are one line each, however long.
+    lines = [
+        line for block in blocks for line in block.splitlines() if not line.startswith(('{"subscription"', "warning: "))
+    ]
     assert [line for line in lines if len(line) > 88] == []
 
 
@@ -143,7 +178,7 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(code) == 6
+    assert len(code) == 7
     names: dict[str, Any] = {}
     for block in code:
         exec(block, names)

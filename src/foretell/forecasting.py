@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from foretell.errors import InputError
+from foretell.events.aside import set_aside
 from foretell.events.read import Loaded, LoadedTable
 from foretell.forecast.backtest import Judges
 from foretell.forecast.outcomes import Horizon
@@ -19,7 +21,7 @@ from foretell.given.statements import statements_of
 from foretell.language import tree
 from foretell.language.checked import Checked, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
-from foretell.learn.model import Model
+from foretell.learn.model import Learned, Model
 from foretell.learn.settings import Learning
 from foretell.machine.running import Running
 from foretell.machine.watching import Watching
@@ -45,20 +47,26 @@ def train(
     """
     program, settings = statements_of(subscriptions), _settings(learning)
     if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):
-        raise InputError(
-            "no-forecasts", "no subscription asks for forecasts", hint="add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to one"
-        )
+        raise _no_forecasts()
     if engine not in (None, "spark", "embedded"):
         raise InputError(
             "unknown-engine", f"nothing is learned with the engine {described(engine)}", hint="spark or embedded"
         )
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     if engine == "spark" or (engine is None and is_for_spark(program, sources)):
-        return _trained_on_spark(program, sources, time, tables, strict, settings)
+        return _made(_trained_on_spark(program, sources, time, tables, strict, settings))
     watching = Recorders(settings)
-    checked = _watched(program, inputs, time, tables, strict, watching)
+    checked, notes = _watched(program, inputs, time, tables, strict, watching)
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
-    return Model({name: learned(statements[name], some, settings) for name, some in watching.made.items()})
+    return _made({name: learned(statements[name], some, settings) for name, some in watching.made.items()}, notes)
+
+
+def _made(found: Mapping[str, Learned], notes: tuple[str, ...] = ()) -> Model:
+    """A model with something in it: one of nothing would only take the place of a better one."""
+    nothing = [name for name, one in found.items() if not one.statistics.events]
+    if len(nothing) == len(found):
+        raise InputError("no-events", "there are no events to learn from", hint="; ".join(notes))
+    return Model(found, notes=(*notes, *(f"'{name}' has seen no events: it stays untrained" for name in nothing)))
 
 
 def _trained_on_spark(
@@ -68,7 +76,7 @@ def _trained_on_spark(
     tables: Mapping[str, object] | None,
     strict: bool,
     settings: Learning,
-) -> Model:
+) -> dict[str, Learned]:
     from foretell.spark import training  # Spark takes a while to load
     from foretell.spark.batch import Batch
 
@@ -82,7 +90,7 @@ def _trained_on_spark(
         for s in batch.checked.statements
         if isinstance(s, CheckedSubscription) and s.tree.forecast is not None
     }
-    return Model(training.train(batch, asking, settings))
+    return training.train(batch, asking, settings)
 
 
 def backtest(
@@ -101,9 +109,13 @@ def backtest(
 
     Without `horizons` those of the statements' FORECAST; with some, so many events ahead, for all subscriptions.
     """
-    judges, given = _judges(subscriptions, model, horizons, learning)
-    _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
-    return judges.report(given, thresholds)
+    some = _thresholds(thresholds)
+    judges, given, untrained_ones = _judges(subscriptions, model, horizons, learning)
+    _, aside = _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
+    if not judges.made:
+        raise _no_forecasts()
+    report = judges.report(given, some)
+    return replace(report, warnings=(*untrained_ones, *aside, *report.warnings))
 
 
 def recalibrate(
@@ -117,21 +129,24 @@ def recalibrate(
     strict: bool = False,
 ) -> Model:
     """The model with its probabilities set right by what came of them on these data (isotonic regression)."""
-    judges, given = _judges(subscriptions, model, None, learning)
+    judges, given, _ = _judges(subscriptions, model, None, learning)
+    if not given.learned:
+        raise InputError("no-model", "there is no model to recalibrate", hint="give the one that train has made")
     _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
     return judges.recalibrated(given)
 
 
 def _judges(
     subscriptions: Any, model: object, horizons: Sequence[int] | None, learning: Learning | None
-) -> tuple[Judges, Model]:
+) -> tuple[Judges, Model, tuple[str, ...]]:
     given = model_of(model)
-    untrained(given, statements_of(subscriptions))
-    ahead: Any = horizons or ()
-    if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in ahead):
-        raise wrong("horizons", "numbers of events", horizons)
-    some = tuple(Horizon(events=n) for n in horizons or ())
-    return Judges(Forecasts(given.learned, _settings(learning) if learning is not None else None), some), given
+    notes = untrained(given, statements_of(subscriptions))
+    ahead: Any = () if horizons is None else horizons
+    for n in ahead if isinstance(ahead, Iterable) else [ahead]:
+        if type(n) is not int or n < 1:
+            raise wrong("horizons", "numbers of events, from 1 on", n)
+    settings = None if learning is None else _settings(learning)
+    return Judges(Forecasts(given.learned, settings), tuple(Horizon(events=n) for n in ahead)), given, notes
 
 
 def _watched(
@@ -141,8 +156,8 @@ def _watched(
     tables: Mapping[str, object] | None,
     strict: bool,
     watching: Watching,
-) -> Checked:
-    """Runs statements in process, for those who watch."""
+) -> tuple[Checked, tuple[str, ...]]:
+    """Runs statements in process, for those who watch; with what is to be said of malformed events."""
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
     given: dict[str, LoadedTable] = tables_of(
@@ -154,8 +169,27 @@ def _watched(
     try:
         Running(checked, given, watching=watching).tell(loaded)
     except UnsupportedError as error:
-        raise InputError("not-in-engine", f"no forecasts are made of {error} yet") from None
-    return checked
+        raise InputError(
+            "not-in-engine",
+            f"no forecasts are made of {error} yet",
+            hint="train and judge the other statements in a file of their own",
+        ) from None
+    bad = tuple(b for one in loaded.values() for b in one.bad)
+    return checked, tuple(set_aside(bad, [(name, one.total) for name, one in loaded.items()]))
+
+
+def _no_forecasts() -> InputError:
+    hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to one"
+    return InputError("no-forecasts", "no subscription asks for forecasts", hint=hint)
+
+
+def _thresholds(given: Any) -> Sequence[float] | None:
+    if given is None:
+        return None
+    some = list(given) if isinstance(given, Iterable) else []
+    if not some or not all(isinstance(p, int | float) and not isinstance(p, bool) and 0 <= p <= 1 for p in some):
+        raise wrong("thresholds", "probabilities", given)
+    return some
 
 
 def _settings(learning: object) -> Learning:

@@ -113,7 +113,7 @@ def run(
     if engine == "embedded" or (engine is None and _is_compiled(checked)):
         found, notes = _run_embedded(program, checked, loaded, given, end, known, learning)
     else:
-        notes = _notes(program)
+        notes = _notes(program, "the reference evaluator")
         rows = {name: _values(table) for name, table in given.items()}
         events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
         found = run_reference(checked, events, rows, until=end, timing=timing)
@@ -222,7 +222,7 @@ def _subscribed(program: Subscriptions) -> list[tree.Subscription]:
     return [s for s in program.program.statements if isinstance(s, tree.Subscription)]
 
 
-def _notes(program: Subscriptions) -> tuple[str, ...]:
+def _notes(program: Subscriptions, who: str) -> tuple[str, ...]:
     """What is asked for and not given."""
     asking = [s.name for s in _subscribed(program) if s.forecast is not None]
-    return tuple(f"'{name}' asks for forecasts, which the reference evaluator does not make" for name in asking)
+    return tuple(f"'{name}' asks for forecasts, which {who} does not make" for name in asking)

@@ -151,6 +151,8 @@ def test_demo_shows_what_happened(folder: Path) -> None:
     assert done.returncode == 0
     assert "has happened" in done.stdout
     assert "may have happened" in done.stdout
+    assert "given_up     is about to happen  2026-03-02" in done.stdout
+    assert "forecasts came true" in done.stdout
 
 
 def test_demo_fits_into_80_columns(folder: Path) -> None:
@@ -171,11 +173,18 @@ def test_version(folder: Path) -> None:
     assert foretell(folder, "--version").stdout == f"foretell {version('foretell')}\n"
 
 
-def test_says_that_nothing_forecasts_yet(folder: Path) -> None:
+@pytest.mark.parametrize("half_life", ["-5", "nan"])
+def test_a_half_life_is_a_number_of_events(folder: Path, half_life: str) -> None:
+    done = foretell(folder, "train", "m.ftl", "--output", "m.json", "--half-life", half_life)
+    assert done.returncode == 2
+    assert f"expected a number of events, or 0 for never, found {half_life}" in done.stderr
+
+
+def test_says_that_the_reference_makes_no_forecasts(folder: Path) -> None:
     (folder / "m.ftl").write_text(STATEMENT.replace(";", " FORECAST WITHIN 10 EVENTS ABOVE 0.8;"))
     done = foretell(folder, *RUN)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
-    assert done.stderr == "note: 'm' asks for forecasts; this version reports only its matches\n"
+    assert done.stderr == "note: 'm' asks for forecasts, which the reference evaluator does not make\n"
 
 
 def test_a_quarantine_is_there_whole_or_not_at_all(folder: Path) -> None:

@@ -340,7 +340,10 @@ def test_recalibration_sets_right() -> None:
         ({"features": ("v >",)}, "the feature 'v >' is no condition"),
         ({"features": ("nothing > 1",)}, "the feature 'nothing > 1': .*nothing"),
         ({"features": ("v > prev.v",)}, "the feature 'v > prev.v' names more than the event"),
+        ({"features": ("v > 1 WITHIN 3",)}, "the feature 'v > 1 WITHIN 3' is no condition"),
+        ({"features": ("v > 1, b AS v > 2",)}, "the feature 'v > 1, b AS v > 2' is no condition"),
         ({"order": -1}, "order: expected a whole number"),
+        ({"order": 99_999_999_999}, "order: at most 16 symbols can be a context"),
         ({"half_life": 10}, "no state can ever have 30 of them"),
     ],
 )
@@ -352,3 +355,72 @@ def test_what_cannot_be_learned_so(learning: dict[str, Any], said: str) -> None:
 def test_nothing_to_learn() -> None:
     with pytest.raises(ft.InputError, match="no subscription asks for forecasts"):
         ft.train(f"{STREAM} SUBSCRIBE p FROM s MATCH a;", {"s": events(10, 1)})
+
+
+def test_training_and_backtests_say_what_was_set_aside() -> None:
+    text = subscription(f"MATCH a , b , c {STEPS}")
+    rows: list[dict[str, Any]] = events(500, 1).to_pylist()
+    half = [{**row, "time": None} if number % 2 else row for number, row in enumerate(rows)]
+    said = "s: 250 of 500 events set aside: 250 × no time (the first at s:2)"
+    model = ft.train(text, {"s": half})
+    assert model.notes == (said,)
+    assert said in ft.backtest(text, {"s": half}, model=model).warnings
+    with pytest.raises(ft.InputError, match="no events to learn from") as error:
+        ft.train(text, {"s": [{**row, "time": None} for row in rows]})
+    assert "500 of 500 events set aside" in error.value.hint
+    with pytest.raises(ft.InputError, match="no events to learn from"):
+        ft.train(text, {"s": []})
+
+
+def test_contexts_stay_whatever_is_set_for_a_run() -> None:
+    text = subscription(f"MATCH a , b , c {STEPS}", "2 EVENTS ABOVE 0.3")
+    learning = ft.Learning(order=1, features=("v > 5",))
+    model = ft.train(text, {"s": events(5_000, 1)}, learning=learning)
+    own, other = (
+        ft.backtest(text, {"s": events(2_000, 2)}, model=model, learning=some).as_dict()
+        for some in (ft.Learning(order=1, features=("v > 5",), online=False), ft.Learning(online=False))
+    )
+    assert own == other
+    assert own["judged"][0]["auc"] > 0.5
+
+
+def test_untrained_statements_are_a_warning_of_a_backtest() -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}")
+    model = ft.train(text, {"s": events(1_000, 1)})
+    more = text + f" SUBSCRIBE q FROM s MATCH a , b {STEPS.partition(', c')[0]} FORECAST WITHIN 1 EVENTS ABOVE 0.5;"
+    report = ft.backtest(more, {"s": events(500, 1)}, model=model)
+    assert report.warnings[0] == "the model knows nothing of 'q': it starts untrained"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"horizons": [0]}, "horizons: expected numbers of events, from 1 on, found 0"),
+        ({"horizons": [2.5]}, "horizons: expected numbers of events, from 1 on, found 2.5"),
+        ({"horizons": 3.5}, "horizons: expected numbers of events"),
+        ({"thresholds": [2]}, "thresholds: expected probabilities"),
+        ({"thresholds": 0.5}, "thresholds: expected probabilities"),
+    ],
+)
+def test_what_a_backtest_refuses(wanted: dict[str, Any], said: str) -> None:
+    with pytest.raises(ft.InputError, match=said):
+        ft.backtest(subscription(f"MATCH a , b , c {STEPS}"), {"s": events(50, 1)}, **wanted)
+
+
+def test_backtests_of_nothing() -> None:
+    text = subscription(f"MATCH a , b , c {STEPS}")
+    model = ft.train(text, {"s": events(1_000, 1)})
+    (warning,) = ft.backtest(text, {"s": []}, model=model).warnings
+    assert "nothing to judge" in warning
+    far = ft.backtest(text, {"s": events(50, 1)}, model=model, horizons=[10**20])
+    assert far.judged[0].overall.points == 0
+    with pytest.raises(ft.InputError, match="no subscription asks for forecasts"):
+        ft.backtest(f"{STREAM} SUBSCRIBE p FROM s MATCH a;", {"s": events(10, 1)})
+    with pytest.raises(ft.InputError, match="no model to recalibrate"):
+        ft.recalibrate(text, {"s": events(10, 1)}, model=None)
+
+
+def test_forecasts_of_what_only_the_reference_runs() -> None:
+    losing = f"MATCH a , b {STEPS.partition(', c')[0]} WITHIN 5 LOSING 0.1 ABOVE 0.2"
+    with pytest.raises(ft.InputError, match="no forecasts are made of LOSING yet"):
+        ft.train(subscription(losing), {"s": events(10, 1)})

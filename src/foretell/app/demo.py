@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.syntax import Syntax
@@ -11,6 +16,7 @@ from rich.text import Text
 from foretell.app.output import standard_output
 from foretell.events.notification import Notification
 from foretell.given.statements import load
+from foretell.language.subscriptions import Subscriptions
 from foretell.notify.files import onto
 from foretell.run import run
 
@@ -31,15 +37,57 @@ def show() -> None:
             {"logins": folder / "logins.jsonl", "reads": folder / "reads.csv"},
             model=folder / "model.json",
         )
-    console = Console(highlight=False)
-    # Taken before it is written: rich has its own way to end where nobody reads.
-    with console.capture() as shown:
-        console.print(Syntax(subscriptions.text, "sql", background_color="default", word_wrap=True))
-        for notification in found:
-            console.print(_headline(notification))
-            console.print(f"             {'   '.join(_details(notification))}")
+        console = Console(highlight=False)
+        # Taken before it is written: rich has its own way to end where nobody reads.
+        with console.capture() as shown:
+            console.print(_statements(subscriptions))
+            for notification in found:
+                _tell(console, notification)
+            _forecast(console, folder / "tills.ftl")
     with onto(stream):
         stream.write(shown.get().encode())
+
+
+def _forecast(console: Console, file: Path) -> None:
+    """A day's events to learn from, another day's on which forecasts are made and judged."""
+    from foretell.forecasting import backtest, train  # with the engine
+
+    subscriptions = load(file)
+    first, second = ({"tills": list(_baskets(day))} for day in (1, 2))
+    model = train(subscriptions, first)
+    found = run(subscriptions, second, model=model)
+    told = next(n for n in found if n.kind == "forecast")
+    console.print()
+    console.print(_statements(subscriptions))
+    _tell(console, told)
+    _tell(console, next(n for n in found if n.kind == "match" and n.key == told.key and n.end > told.end))
+    (judged,) = backtest(subscriptions, second, model=model).judged
+    alarms, at = judged.overall.alarms, judged.shown
+    console.print(
+        f"\nJudged on {len(second['tills']):,} later events: {alarms.precision[at]:.0%} of {alarms.made[at]} forecasts"
+        f" came true;\nthe probabilities are off by {judged.overall.reliability.error:.3f} on average."
+    )
+
+
+def _baskets(day: int) -> Iterator[dict[str, Any]]:
+    """What six tills see in a day."""
+    chance, now = random.Random(day), datetime(2026, 3, day, 8)
+    steps = dict.fromkeys(range(6), "paid")
+    while now.hour < 20:
+        now += timedelta(seconds=5 + chance.randrange(10))
+        till = chance.randrange(6)
+        ways = {"open": "paid paid declined", "declined": "declined paid left left"}
+        steps[till] = chance.choice(ways.get(steps[till], "open").split())
+        yield {"time": now, "till": till, "step": steps[till]}
+
+
+def _statements(subscriptions: Subscriptions) -> Syntax:
+    return Syntax(subscriptions.text, "sql", background_color="default", word_wrap=True)
+
+
+def _tell(console: Console, notification: Notification) -> None:
+    console.print(_headline(notification))
+    console.print(f"             {'   '.join(_details(notification))}")
 
 
 def _headline(notification: Notification) -> Text:
@@ -51,5 +99,7 @@ def _headline(notification: Notification) -> Text:
 
 
 def _details(notification: Notification) -> list[str]:
-    bindings = [f"{name} = {value}" for name, value in notification.bindings.items()]
-    return bindings + [f"{step}: {'lost' if e is None else e}" for step, e in notification.events.items()]
+    known = {**(notification.key or {}), **notification.bindings}
+    missing = "to come" if notification.kind == "forecast" else "lost"
+    events = [f"{step}: {missing if e is None else e}" for step, e in notification.events.items()]
+    return [f"{name} = {value}" for name, value in known.items()] + events

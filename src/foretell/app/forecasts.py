@@ -20,7 +20,10 @@ def learning_of(half_life: float | None, order: str | None, features: Sequence[s
     """How to learn, as it is said on the command line."""
     said: dict[str, Any] = {"features": tuple(features)}
     if half_life is not None:
-        said["half_life"] = half_life if half_life > 0 else math.inf
+        if not half_life >= 0:
+            said_so = f"expected a number of events, or 0 for never, found {half_life:g}"
+            raise typer.BadParameter(said_so, param_hint="--half-life")
+        said["half_life"] = half_life or math.inf
     if order is not None:
         said["order"] = None if order == "auto" else _whole(order)
     elif features:
@@ -42,6 +45,8 @@ def train(
 
     model = train_(load(file), inputs, time=time, tables=tables, learning=learning, engine=engine, strict=strict)
     model.save(output)
+    for note in model.notes:
+        say(f"note: {note}")
     for name, one in model.learned.items():
         found = one.statistics
         contexts = f", {len(one.contexts)} contexts" if len(one.contexts) > 1 else ""

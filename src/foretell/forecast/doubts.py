@@ -33,7 +33,7 @@ class Seen:
 def doubts_of_age(name: str, trained: Seen, later: Seen) -> Iterator[str]:
     """Whether a model is stale: the time since its training, and how often matches come now."""
     gap, span = later.first - trained.last, trained.last - trained.first
-    if span > 0 and gap > span:
+    if later.events and span > 0 and gap > span:
         yield f"'{name}': stale model: the data begin {gap / span:.1f} times its training's length after its end"
     if not (trained.events and later.events and trained.matches + later.matches):
         return

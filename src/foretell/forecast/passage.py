@@ -10,6 +10,7 @@ All functions take one chain, or many at once (lanes) along leading axes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,7 @@ class Chain:
 
 def within(chain: Chain, events: int) -> Floats:
     """P(match within so many events | state); NaN where the state is not believed."""
-    if events <= max(64.0, chain.match.shape[-1] * np.log2(events + 1) / 8):
+    if events <= max(64.0, chain.match.shape[-1] * math.log2(events + 1) / 8):
         reached = _last(chain, events)
     else:  # quicker than going through all of them, measured from 10 to 1,000 states
         reached = _by_squaring(chain, events)

@@ -32,15 +32,16 @@ class Report:
         every = tuple(judged)
         return cls(every, (*doubts, *doubts_of_figures(every)))
 
-    def text(self, width: int = 120) -> str:
+    def text(self) -> str:
         """Tables, then the warnings."""
-        return self.tables(width) + "".join(f"warning: {warning}\n" for warning in self.warnings)
+        return self.tables() + "".join(f"warning: {warning}\n" for warning in self.warnings)
 
-    def tables(self, width: int = 120) -> str:
+    def tables(self) -> str:
         from rich.console import Console  # only people need it
 
         file = StringIO()
-        console = Console(file=file, width=width, highlight=False, markup=False)
+        # As wide as they are: a table that is squeezed shows less than it says.
+        console = Console(file=file, width=1_000, highlight=False, markup=False)
         for table in _tables(self.judged):
             console.print(table)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
@@ -73,7 +74,7 @@ def _overall(judged: Iterable[Judged]) -> Any:
 
 def _at_threshold(judged: Iterable[Judged]) -> Any:
     title = "At a threshold: all points at which it is reached, and notifications when it is"
-    numbers = ("threshold", "precision", "recall", "notified", "came true", "matches foreseen", "this long before")
+    numbers = ("threshold", "precision", "recall", "notified", "came true", "matches foreseen", "ahead by")
     table = _table(title, ("subscription", "within"), numbers)
     for one in judged:
         alarms, k = one.overall.alarms, one.shown
@@ -114,11 +115,11 @@ def _table(title: str, names: Iterable[str], numbers: Iterable[str]) -> Any:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="", padding=(0, 1, 0, 0))
     for name in names:
         table.add_column(name)
     for name in numbers:
-        table.add_column(name, justify="right")
+        table.add_column(name.replace(" ", "\n", 1), justify="right")
     return table
 
 

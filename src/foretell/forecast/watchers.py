@@ -33,7 +33,10 @@ Conditions = list[tuple[tree.Expression, ...]]
 
 @dataclass
 class Forecasts:
-    """Forecasters. `learned` is by statement; `settings`, where given, are instead of those it was learned with."""
+    """Forecasters. `learned` is by statement; `settings`, where given, are instead of those it was learned with.
+
+    The contexts, and how much lanes borrow, stay as training has found them.
+    """
 
     learned: Mapping[str, Learned] = field(default_factory=dict)
     settings: Learning | None = None
@@ -61,9 +64,13 @@ class Forecasts:
 
     def _settings(self, checked: CheckedSubscription) -> Learning:
         learned = self._learned(checked)
-        if self.settings is not None or learned is None:
+        if learned is None:
             return self.settings or Learning()
-        return settings_of(learned)
+        own = settings_of(learned)
+        if self.settings is None:
+            return own
+        # What training found is part of the model, whatever is set afterwards.
+        return replace(self.settings, strength=own.strength, order=own.order, features=own.features)
 
 
 def mark_of(subscription: tree.Subscription) -> str:
@@ -206,7 +213,7 @@ def conditions_of(checked: CheckedSubscription, features: Sequence[str]) -> Cond
 def _feature(text: str, checked: CheckedSubscription) -> tree.Expression:
     """A condition that names attributes of the event alone."""
     try:
-        (statement,) = parse(f"SUBSCRIBE feature FROM stream MATCH a DEFINE a AS {text}").statements
+        (statement,) = parse(f"SUBSCRIBE feature FROM stream MATCH a DEFINE a AS ({text}\n)").statements
     except (LanguageError, ValueError):
         raise InputError(
             "bad-feature", f"the feature '{text}' is no condition", hint="as in DEFINE: temp > 20"

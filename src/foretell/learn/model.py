@@ -40,11 +40,15 @@ class Learned:
 
 @dataclass(frozen=True)
 class Model:
-    """By subscription: what was learned for forecasts, and the delays given, as they stand in the file."""
+    """By subscription: what was learned for forecasts, and the delays given, as they stand in the file.
+
+    `notes` are what a user should know of a training; they are in no file.
+    """
 
     learned: Mapping[str, Learned] = field(default_factory=dict)
     delays: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     name: str = "the model"
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:

@@ -9,6 +9,9 @@ from typing import Any
 
 from foretell.errors import InputError, suggestion
 
+#: Longer contexts are too many to be seen often enough.
+MOST_ORDER = 16
+
 
 @dataclass(frozen=True)
 class Learning:
@@ -39,6 +42,11 @@ class Learning:
         for name, value in (("lanes", given["lanes"]), ("order", given["order"] or 0)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise InputError("bad-argument", f"{name}: expected a whole number from 0 on, found {value!r}")
+        if (self.order or 0) > MOST_ORDER:
+            raise InputError(
+                "bad-argument", f"order: at most {MOST_ORDER} symbols can be a context, not {self.order}",
+                hint="None (--order auto) takes as many as make a difference",
+            )  # fmt: skip
         features = given["features"]
         if not isinstance(features, tuple) or not all(isinstance(one, str) for one in features):
             raise InputError("bad-argument", f"features: expected conditions as texts, found {self.features!r}")
