@@ -160,3 +160,11 @@ def rows(notifications: Iterable[Notification]) -> list[dict[str, Any]]:
 
 def _time(time: int | float, kind: Type) -> object:
     return format_timestamp(int(time)) if kind is Type.TIMESTAMP else time
+
+
+def sampled(every: Iterable[Case], step: int = 3) -> list[Any]:
+    """Every so many of the cases as a quick test, the others as long ones."""
+    return [
+        pytest.param(case, id=f"{case.file}: {case.name}", marks=[] if number % step == 0 else [pytest.mark.soak])
+        for number, case in enumerate(every)
+    ]

@@ -20,14 +20,14 @@ from foretell.events.types import Type
 from foretell.events.values import Values, deciding_values
 from tests.both import told
 from tests.spark.here import Here, batch_here
-from tests.suite import Case, cases
+from tests.suite import Case, cases, sampled
 
 
 def runs(case: Case) -> bool:
     return "CORRELATE" not in case.text and "LOSING" not in case.text and case.error is None
 
 
-@pytest.mark.parametrize("case", [*filter(runs, cases())], ids=lambda c: f"{c.file}: {c.name}")
+@pytest.mark.parametrize("case", sampled(filter(runs, cases())))
 def test_case(case: Case) -> None:
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
     batch, expected = batch_here(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
@@ -39,7 +39,7 @@ def test_case(case: Case) -> None:
         assert batch.table().equals(expected.table().cast(batch.schema))
 
 
-@pytest.mark.parametrize("case", [*filter(runs, cases())][::3], ids=lambda c: f"{c.file}: {c.name}")
+@pytest.mark.parametrize("case", sampled(filter(runs, cases()), 9))
 def test_case_with_more_than_memory_holds(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foretell.spark.shares.MEMORY", 0)
     monkeypatch.setattr("foretell.spark.spilling.TAKEN", 2)

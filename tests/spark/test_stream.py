@@ -314,8 +314,8 @@ def test_shards_go_round_the_partitions(spark: SparkSession) -> None:
         ("SUBSCRIBE x FROM s PER a, stream MATCH m;", ["PER a"]),
         ("SUBSCRIBE x FROM s PER a MATCH m; SUBSCRIBE y FROM s MATCH m;", ["PER a", "without PER"]),
         ("SUBSCRIBE x FROM s PER a MATCH m RETURN m.b AS a; SUBSCRIBE y FROM x PER a MATCH m;", ["without PER"]),
-        ("SUBSCRIBE x FROM s PER a MATCH m RETURN m.a; SUBSCRIBE y FROM x PER a MATCH m;", ["PER a"]),
-        ("SUBSCRIBE x FROM s PER a MATCH n , m? RETURN m.a; SUBSCRIBE y FROM x PER a MATCH m;", ["without PER"]),
+        ("SUBSCRIBE x FROM s PER a MATCH m RETURN m.a AS a; SUBSCRIBE y FROM x PER a MATCH m;", ["PER a"]),
+        ("SUBSCRIBE x FROM s PER a MATCH n , m? RETURN m.a AS a; SUBSCRIBE y FROM x PER a MATCH m;", ["without PER"]),
     ],
 )
 def test_what_keys_are_dealt_out_by(text: str, shares: list[str]) -> None:

@@ -25,7 +25,7 @@ from foretell.spark.layout import codes_of, shares_of
 from foretell.spark.parcels import Packer
 from foretell.spark.stream import Way, way_of
 from tests.spark.test_stream_cases import ALL, as_types, batches, lateness_of, live
-from tests.suite import Case
+from tests.suite import Case, sampled
 
 CODES = (4112907113393557205, 4112907113393553511)
 COLUMNS = ("subscription", "kind", "key", "start", "end", "id", "bindings", "events")
@@ -67,7 +67,7 @@ def shown(row: Mapping[str, object]) -> str:
     return repr([row[name] for name in COLUMNS])
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda c: f"{c.file}: {c.name}")
+@pytest.mark.parametrize("case", sampled(ALL))
 def test_case(case: Case) -> None:
     random, lateness = Random(case.name), lateness_of(case)
     program, types, times = live(case, lateness)
