@@ -8,6 +8,7 @@ from typing import Any
 from foretell.errors import InputError
 from foretell.events.read import Loaded, LoadedTable
 from foretell.forecast.backtest import Judges
+from foretell.forecast.expectation import Asked
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.report import Report
 from foretell.forecast.training import learned
@@ -59,14 +60,16 @@ def backtest(
     tables: Mapping[str, object] | None = None,
     horizons: Sequence[int] | None = None,
     thresholds: Sequence[float] | None = None,
+    confidence: float = 0.8,
     learning: Learning | None = None,
     strict: bool = False,
 ) -> Report:
     """How good forecasts are on later data: at each event the probability, and whether a match came within the horizon.
 
     Without `horizons` those of the statements' FORECAST; with some, so many events ahead, for all subscriptions.
+    Intervals in which the next match should fall with the `confidence` are judged too; they look four times as far.
     """
-    judges, given = _judges(subscriptions, model, horizons, learning)
+    judges, given = _judges(subscriptions, model, horizons, learning, Asked(confidence))
     _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
     return judges.report(given, thresholds)
 
@@ -88,7 +91,11 @@ def recalibrate(
 
 
 def _judges(
-    subscriptions: Any, model: object, horizons: Sequence[int] | None, learning: Learning | None
+    subscriptions: Any,
+    model: object,
+    horizons: Sequence[int] | None,
+    learning: Learning | None,
+    asked: Asked | None = None,
 ) -> tuple[Judges, Model]:
     given = model_of(model)
     untrained(given, statements_of(subscriptions))
@@ -96,7 +103,8 @@ def _judges(
     if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in ahead):
         raise wrong("horizons", "numbers of events", horizons)
     some = tuple(Horizon(events=n) for n in horizons or ())
-    return Judges(Forecasts(given.learned, _settings(learning) if learning is not None else None), some), given
+    settings = None if learning is None else _settings(learning)
+    return Judges(Forecasts(given.learned, settings), some, asked or Asked()), given
 
 
 def _watched(

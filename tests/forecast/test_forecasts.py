@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from foretell.forecast import passage
 from foretell.forecast.backtest import Judges
 from foretell.forecast.judging import reliability
 from foretell.forecast.outcomes import Horizon
+from foretell.forecast.tables import tables
 from foretell.forecast.watchers import Forecasts
 from foretell.forecasting import _watched
+from foretell.learn.lanes import Lanes
 from foretell.learn.outcomes import came_within
 from tests.forecast.plain import backtest as plain_backtest
 
@@ -130,6 +133,30 @@ def test_within_a_duration() -> None:
     assert one.overall.auc > 0.55
 
 
+def test_configurations_may_be_numbered_as_they_come() -> None:
+    """What is learned on line is not sorted."""
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "40 ABOVE 0.3")
+    sorted_ = ft.train(text, {"s": events(5_000, 5)}).learned["p"].statistics
+    by = np.array([2, 0, 1])
+    place, lasting = np.argsort(by), sorted_.sojourns
+    mixed = replace(
+        sorted_,
+        states=sorted_.states[by],
+        counts=sorted_.counts[np.ix_(by, by)],
+        matched=sorted_.matched[by],
+        sojourns=replace(
+            lasting,
+            states=lasting.states[by],
+            source=place[lasting.source],
+            target=np.where(lasting.target < 0, lasting.target, place[lasting.target]),
+        ),
+    )
+    for horizon in (Horizon(time=40.0), Horizon(events=5)):
+        one, other = (tables(horizon, some, Lanes.none(3), ft.Learning())[0][0] for some in (sorted_, mixed))
+        assert np.unique(one[:, 0]).size == 3
+        assert other == pytest.approx(one[by])
+
+
 def test_the_paper_s_experiments_agree_with_the_plainest_backtest() -> None:
     for part in (synthetic, heat_waves):
         mine = {(p.figure, p.curve, p.x): p.y for p in part(True, trained)}
@@ -211,6 +238,25 @@ def test_batches_and_snapshots_change_nothing(form: str) -> None:
 
     assert any(n.kind == "forecast" for n in whole)
     assert told(whole) == told(cut)
+
+
+def test_a_snapshot_goes_on_with_other_statements_or_another_model() -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.5")
+    engine = ft.Engine(text)
+    engine.push("s", events(3_000, 1))
+    other = text.replace("SUBSCRIBE p", "SUBSCRIBE q")
+    changed = ft.Engine.restore(other, engine.snapshot())
+    assert (changed.fresh, changed.dropped) == (("q",), ("p",))
+    changed.push("s", events(10, 2))
+    assert changed.outlook("q")
+    surer = ft.train(text, {"s": events(3_000, 1, shares=(0.3, 0.3, 0.4, 0.0))})
+    ends: dict[str, list[Any]] = {"k": ["a", "b"], "l": ["x", "x"], "v": [0, 0], "time": [10_000, 10_001]}
+    chances = []
+    for model in (None, surer):
+        restored = ft.Engine.restore(text, engine.snapshot(), model=model)
+        restored.push("s", pa.table(ends))
+        chances += [one.probability for one in restored.outlook("p") if one.key == {"l": "x"}]
+    assert chances == [pytest.approx(0.2, abs=0.05), pytest.approx(0.4, abs=0.05)]
 
 
 # ── learning ──

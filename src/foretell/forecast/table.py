@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretell.forecast.passage import ENOUGH, Chain, interval, waiting, within
+from foretell.forecast.passage import ENOUGH, Chain, within
 from foretell.learn.calibration import AS_IT_IS, Calibration
 from foretell.learn.lanes import shrunk
 from foretell.learn.statistics import Statistics
@@ -53,27 +53,6 @@ class Table:
         return found
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """The shortest window of events in which the match falls with a given confidence, from `start[c, x]` to `end[c, x]`
-    events from now; (0, 0) where there is none, or too little has been seen."""
-
-    states: Words
-    start: Ints  # [configurations, contexts]
-    end: Ints
-
-    @classmethod
-    def of(cls, statistics: Statistics, confidence: float, reach: int, *, enough: float = ENOUGH) -> Intervals:
-        """Of the pool; what lies further away than `reach` events is out of sight."""
-
-        def found(some: Statistics) -> Floats:
-            chain = Chain.of(some.counts, some.matched, enough)
-            return np.where(chain.known, np.stack(interval(waiting(chain, reach), confidence)), np.nan)
-
-        states, (start, end) = _by_context(statistics, found)
-        return cls(states, np.nan_to_num(start).astype(np.int64), np.nan_to_num(end).astype(np.int64))
-
-
 def _by_context(statistics: Statistics, found: Callable[[Statistics], Floats]) -> tuple[Words, Floats]:
     """The configurations, and what is found for chain states as [..., configurations, contexts]. Where there is nothing
     for a context (NaN) it is what is found for the configuration alone."""
@@ -90,11 +69,14 @@ def _by_context(statistics: Statistics, found: Callable[[Statistics], Floats]) -
 
 def by_lane(some: Statistics, events: int, enough: float, strength: float) -> Floats:
     """[1 + lanes, chain states]: the pool's, then those of the lanes, which are believed where the pool is."""
+    pool, *lanes = chains(some, enough, strength)
+    return np.concatenate([within(pool, events)[None], *(within(chain, events) for chain in lanes)])
+
+
+def chains(some: Statistics, enough: float, strength: float) -> list[Chain]:
+    """The pool's chain and, where there are lanes, theirs as one."""
     pool = Chain.of(some.counts, some.matched, enough)
-    forecasts = within(pool, events)[None]
     if not some.lanes.keys:
-        return forecasts
-    counts, matched = shrunk(some.lanes, some.counts, some.matched, strength)
-    lanes = Chain.of(counts, matched, 0.0)
-    lanes = Chain(lanes.moves, lanes.match, np.broadcast_to(pool.known, lanes.match.shape))
-    return np.concatenate([forecasts, within(lanes, events)])
+        return [pool]
+    lanes = Chain.of(*shrunk(some.lanes, some.counts, some.matched, strength), 0.0)
+    return [pool, Chain(lanes.moves, lanes.match, np.broadcast_to(pool.known, lanes.match.shape))]

@@ -7,7 +7,7 @@ all here: whoever learns from this learns how often it holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,8 +122,9 @@ class Standing:
         self._time = np.float64 if checked.time is Type.FLOAT else np.int64
         steps = len(self.plan.steps)
         keys = set(self.plan.keys[:steps])
+        self.values: Sequence[tree.Expression] = ()
         if len(keys) == 1 and (key := keys.pop()):
-            self._key = key
+            self.values = key
             self.by_value = Lanes([Type.INT, *self.plan.key_types])
         self._began = np.zeros((0, steps - 1), self._time)
         self._bound = np.zeros((0, steps - 1, steps - 1), np.int64)
@@ -152,7 +153,7 @@ class Standing:
         flags = np.ascontiguousarray(flags[[*range(steps), *(steps + number for number in kept)]])
         process = piece.lane
         if self.by_value is not None:
-            values = [events.worth(expression, self.strings) for expression in self._key]
+            values = [events.worth(expression, self.strings) for expression in self.values]
             lane = Column(Type.INT, piece.lane, no_nulls(count))
             process = self.by_value.of([lane, *values], count)
         self._room_for(int(process.max(initial=-1)) + 1)
