@@ -9,7 +9,7 @@ import numpy as np
 
 from foretell.errors import InputError
 from foretell.forecast.outcomes import Horizon
-from foretell.forecast.passage import interval, waiting
+from foretell.forecast.passage import Chain, interval, waiting
 from foretell.forecast.table import chains
 from foretell.learn.lanes import Lanes
 from foretell.learn.settings import Learning
@@ -97,6 +97,5 @@ class Expectation:
 
 def _of_the_last(statistics: Statistics, events: int, settings: Learning) -> Floats:
     """Of the one lane that there is or, where there is none, of all together."""
-    *_, chain = chains(statistics, settings.enough, settings.strength)
-    found = waiting(chain, events)
-    return found.reshape(found.shape[-2:])
+    every = chains(statistics, settings.enough, settings.strength)
+    return waiting(Chain(every.moves[-1], every.match[-1], every.known[-1]), events)

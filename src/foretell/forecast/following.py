@@ -147,8 +147,10 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
         seen += 1
         place[process] = there
         last[process] = ordinal_of[row]
-        node_of[process] = S(node)
-        brought[process] = 0
+        if symbol_of.size > 0:
+            node_of[process] = S(node)
+        if matched:
+            brought[process] = 0
         likely = chance[U(table_of[process]), to, U(age)]
         if every_chance.size > 0:
             every_chance[row] = likely

@@ -34,7 +34,7 @@ from foretell.machine.watching import Seen
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: The tables are made anew after so many events, and then each time half as many more have been seen.
+#: The tables are made anew after so many events, and then each time as many more have been seen.
 FIRST_TABLES = 64
 
 
@@ -103,7 +103,7 @@ class Forecaster:
         )
         self._counts, self._matched = np.zeros((0, 0)), np.zeros(0)
         self._lane_counts, self._lane_matched, self._chance = np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros((1, 0, 1))
-        self._make_room(16)
+        self._make_room(4)
 
     # ── what is seen ──
 
@@ -324,6 +324,8 @@ class Forecaster:
         )
         np.add.at(self._counts, (numbers[:, None], numbers[None, :]), statistics.counts)
         np.add.at(self._matched, numbers, statistics.matched)
+        if self.watch.horizon.events is not None:
+            return  # it asks for no times
         lasting = statistics.sojourns
         masks = [self._number(int(mask)) for mask in lasting.states]
         for e, (source, target) in enumerate(zip(lasting.source.tolist(), lasting.target.tolist(), strict=True)):
@@ -336,7 +338,7 @@ class Forecaster:
 
     @property
     def statistics(self) -> Statistics:
-        """What it knows now, all weights as seen from now."""
+        """What it knows now, all weights as seen from now. Times only where the horizon is one."""
         size, scale = len(self._pairs), 1.0 / self._weights[0]
         states, contexts = np.zeros(size, np.uint64), np.zeros(size, np.int64)
         for (number, context), at in self._pairs.items():
@@ -346,7 +348,7 @@ class Forecaster:
             contexts,
             self._counts[:size, :size] * scale,
             self._matched[:size] * scale,
-            self._sojourns(scale),
+            Sojourns.none() if self.watch.horizon.events is not None else self._sojourns(scale),
             Lanes.none(size),
             self.watch.settings.half_life,
         )
@@ -357,7 +359,7 @@ class Forecaster:
         bins, total, *ends = (part[: len(edges)] for part in self._lasting[1:])
         ended = bins * scale, total * scale, *ends
         place, entered = self._processes[0], self._processes[2]
-        going_on = np.flatnonzero(place >= 0) if self.watch.horizon.events is None else np.zeros(0, np.int64)
+        going_on = np.flatnonzero(place >= 0)
         lasted = np.maximum(self._now - entered[going_on], 0.0)
         at = self._configuration[place[going_on]]
         states = np.unique(at)
@@ -380,13 +382,13 @@ class Forecaster:
         events = int(self._counters[EVENTS])
         if self.watch.settings.online:
             half = self.watch.settings.half_life
-            step = max(FIRST_TABLES, events // 2)
+            step = max(FIRST_TABLES, events)
             self._counters[NEXT] = events + (step if math.isinf(half) else max(1, min(step, int(half / 2))))
         else:
             self._counters[NEXT] = -1
         size, settings, horizon = len(self._pairs), self.watch.settings, self.watch.horizon
         own = self._own_lanes()
-        counts, matched = self._lane_counts[own][:, :size, :size], self._lane_matched[own][:, :size]
+        counts, matched = self._lane_counts[own, :size, :size], self._lane_matched[own, :size]
         lanes = Lanes(tuple(map(str, own)), np.zeros(len(own), np.int64), counts, matched)
         found, self._ages = tables(horizon, self.statistics, lanes, settings)
         found = self._calibration(found)
@@ -404,14 +406,18 @@ class Forecaster:
         """The lanes that have seen enough to have tables of their own. One alone is what all have seen."""
         if self.watch.horizon.events is None or len(self._processes[0]) < 2:
             return np.zeros(0, np.int64)
-        seen = self._lane_counts.sum(axis=(1, 2)) + self._lane_matched.sum(axis=1)
+        size = len(self._pairs)
+        seen = self._lane_counts[:, :size, :size].sum(axis=(1, 2)) + self._lane_matched[:, :size].sum(axis=1)
         return np.flatnonzero(seen >= self.watch.settings.enough)
 
     def _rescale(self) -> None:
         scale = 1.0 / self._weights[0]
         if scale != 1.0:
-            for part in (self._counts, self._matched, self._lane_counts, self._lane_matched, *self._lasting[1:3]):
+            size, edges = len(self._pairs), len(self._edges)
+            for part in (self._counts, self._matched, self._lane_counts[:, :size, :size], self._lane_matched):
                 part *= scale
+            for part in self._lasting[1:3]:
+                part[:edges] *= scale
             self._weights[0] = 1.0
 
     # ── state ──

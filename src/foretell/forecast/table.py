@@ -68,15 +68,13 @@ def _by_context(statistics: Statistics, found: Callable[[Statistics], Floats]) -
 
 
 def by_lane(some: Statistics, events: int, enough: float, strength: float) -> Floats:
-    """[1 + lanes, chain states]: the pool's, then those of the lanes, which are believed where the pool is."""
-    pool, *lanes = chains(some, enough, strength)
-    return np.concatenate([within(pool, events)[None], *(within(chain, events) for chain in lanes)])
+    """[1 + lanes, chain states]: the pool's, then those of the lanes."""
+    return within(chains(some, enough, strength), events)
 
 
-def chains(some: Statistics, enough: float, strength: float) -> list[Chain]:
-    """The pool's chain and, where there are lanes, theirs as one."""
-    pool = Chain.of(some.counts, some.matched, enough)
-    if not some.lanes.keys:
-        return [pool]
-    lanes = Chain.of(*shrunk(some.lanes, some.counts, some.matched, strength), 0.0)
-    return [pool, Chain(lanes.moves, lanes.match, np.broadcast_to(pool.known, lanes.match.shape))]
+def chains(some: Statistics, enough: float, strength: float) -> Chain:
+    """The same of the chains. Those of the lanes are believed where the pool's is."""
+    counts, matched = shrunk(some.lanes, some.counts, some.matched, strength)
+    counts, matched = np.concatenate([some.counts[None], counts]), np.concatenate([some.matched[None], matched])
+    every = Chain.of(counts, matched, enough)
+    return Chain(every.moves, every.match, np.broadcast_to(every.known[0], every.match.shape))
