@@ -91,6 +91,7 @@ FORMS = [
     "MATCH a , b DEFINE a AS v > 3 AND k = $k, b AS k = $k AND v < a.v",
     f"PER l MATCH a , b , c {STEPS} AFTER MATCH SKIP PAST LAST",
     f"PER l MATCH a ; !b {STEPS.partition(', c')[0]} WITHIN 9",
+    f"PER l MATCH a ; b ; c {STEPS} WITHIN 30 AFTER MATCH SKIP PAST LAST",
 ]
 
 

@@ -134,6 +134,19 @@ def test_a_time_condition_that_cannot_be_met_any_more_ends_them_too() -> None:
     assert found.state.tolist() == [1, 3, 3, 3, 0]
 
 
+@pytest.mark.parametrize(
+    ("policy", "states"),
+    [
+        ("HOLD", [1, 3, 3, 3, 3, 3, 3]),
+        ("SKIP PAST LAST", [1, 3, 0, 0, 0, 1, 3]),
+        ("SKIP TO LAST a", [1, 3, 3, 3, 3, 3, 3]),
+        ("SKIP TO FIRST b", [1, 3, 0, 0, 0, 1, 3]),
+    ],
+)
+def test_what_a_match_excludes_is_not_seen(policy: str, states: list[int]) -> None:
+    assert trace_of(f"MATCH a ; b ; c {STEPS} AFTER MATCH {policy}", "abcbcab").state.tolist() == states
+
+
 def test_events_that_complete_a_match_are_marked() -> None:
     assert trace_of(f"MATCH a , b , c {STEPS}", "abcabxabc").matched.nonzero()[0].tolist() == [2, 8]
 

@@ -150,8 +150,15 @@ class Group:
         if self.watcher is None:
             return []
         (member,) = self.members.values()
-        partial = self.standing.see(piece) if self.standing is not None else self._stage.partial
-        return Watched(self.watcher, member).tell(piece, partial, told)
+        if self.standing is None:
+            return Watched(self.watcher, member).tell(piece, self._stage.partial, told)
+        past = np.full(len(piece), -1, np.int64)
+        for one in told:
+            bound = one.all_bound
+            excluded = member.taker.excluded(bound)
+            if excluded is not None and len(piece):
+                np.maximum.at(past, np.maximum(bound.last - piece.base, 0), excluded)
+        return Watched(self.watcher, member).tell(piece, self.standing.see(piece, past), told)
 
     def whose(self, now: int | float) -> Whose | None:
         """Whose the processes are that are seen; None where nobody watches, or nothing has come yet."""
