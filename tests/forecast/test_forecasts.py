@@ -108,6 +108,28 @@ def test_probabilities_mean_what_they_say(form: str) -> None:
         assert one.overall.reliability.error < 0.03, (form, str(one.horizon), one.overall.reliability)
 
 
+def _any_order(count: int) -> str:
+    return " & ".join(f"s{i}" for i in range(count))
+
+
+LARGE = [
+    (f"{_any_order(7)}", 7),  # 126 states wait
+    (f"({_any_order(6)}) | (s6 , s7 , s8 , s9)", 10),
+]
+
+
+@pytest.mark.parametrize(("pattern", "steps"), LARGE)
+def test_machines_of_more_states_than_bits(pattern: str, steps: int) -> None:
+    """States as far from a match share bits; that they are spread over several is what keeps this right."""
+    defined = ", ".join(f"s{i} AS v = {i}" for i in range(steps))
+    text = subscription(f"MATCH {pattern} DEFINE {defined} WITHIN 24")
+    model = ft.train(text, {"s": events(15_000, 2)})
+    for one in ft.backtest(text, {"s": events(15_000, 3)}, model=model, horizons=[1, 5]).judged:
+        assert one.overall.came > 100
+        assert one.overall.reliability.error < 0.03, (str(one.horizon), one.overall.reliability)
+        assert one.overall.auc > 0.7
+
+
 @pytest.mark.parametrize("form", FORMS[:4])
 def test_probabilities_rise_with_the_horizon(form: str) -> None:
     text, near = subscription(form), [1, 2, 3, 5, 8, 13]

@@ -1,10 +1,11 @@
 """How far partial matches of a `;` sequence have come, where arrival lists never make them.
 
 Of all partial matches at one state only the one that began last matters for what may still come: it has most time left.
-So each process keeps one for each state. What a match taken excludes by its first event (AFTER MATCH SKIP PAST LAST, TO
-FIRST, TO LAST) is known here, as matches are found before this looks; what CONSUME and SKIP TO NEXT exclude is still seen.
-What is asked between events is judged with the last step there, and not at
+So each process keeps one for each state. What is asked between events is judged with the last step there, and not at
 all here: whoever learns from this learns how often it holds.
+
+What a match taken excludes by its first event (AFTER MATCH SKIP PAST LAST, TO FIRST, TO LAST) is known here, as matches
+are found before this looks; what CONSUME and SKIP TO NEXT exclude is still seen.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ Ints = NDArray[np.int64]
 
 
 @kernel
-def stand(process_of: Any, lane_of: Any, time_of: Any, start_of: Any, base: int, flags: Any, gaps: Any, windowed: bool, within: Any,
-          limits: Any, amounts: Any, past_of: Any, past: Any, began: Any, bound: Any, ended: Any, trace: Any,
-          furthest: Any) -> None:
+def stand(process_of: Any, lane_of: Any, time_of: Any, start_of: Any, base: int, flags: Any, gaps: Any, windowed: bool,
+          within: Any, limits: Any, amounts: Any, past_of: Any, past: Any, began: Any, bound: Any, ended: Any,
+          trace: Any, furthest: Any) -> None:
     """Feeds the events of a batch: `began` has when the partial match of each process and state began, `bound` and
     `ended` the positions of its events (-1: there is none) and their ends. `gaps` says which state a negated step ends,
     `limits` for a state and a step how long after it the next ones may come. `past_of` has up to which first event the
