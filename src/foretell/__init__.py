@@ -14,6 +14,7 @@ from foretell.run import run
 
 if TYPE_CHECKING:
     from foretell.engine import Engine
+    from foretell.forecast.outlook import Outlook
     from foretell.forecasting import backtest, recalibrate, train
     from foretell.machine.limits import Limits
 
@@ -27,6 +28,7 @@ __all__ = [
     "Model",
     "Notification",
     "Notifications",
+    "Outlook",
     "Subscriptions",
     "backtest",
     "build",
@@ -44,6 +46,10 @@ def __getattr__(name: str) -> Any:
         from foretell.engine import Engine
 
         return Engine
+    if name == "Outlook":
+        from foretell.forecast.outlook import Outlook
+
+        return Outlook
     if name == "Limits":
         from foretell.machine.limits import Limits
 

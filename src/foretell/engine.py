@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -14,6 +14,8 @@ from foretell.events.notification import Notification
 from foretell.events.read import BadEvent, Loaded, LoadedTable, read
 from foretell.events.types import Scalar, Type
 from foretell.events.waiting import Late, Waiting, shown_time
+from foretell.forecast.expectation import Asked
+from foretell.forecast.outlook import Outlook, outlooks
 from foretell.forecast.watchers import Forecasts, untrained
 from foretell.given.arguments import by_name, columns_by_name, wrong
 from foretell.given.inputs import Inputs
@@ -27,7 +29,7 @@ from foretell.language.changes import Changes, changes, readers_first
 from foretell.language.check import Checking
 from foretell.language.checked import Checked, CheckedStatement, CheckedSubscription
 from foretell.language.parser import parse as parse_text
-from foretell.language.printer import program_text
+from foretell.language.printer import horizon_text, program_text
 from foretell.language.statements import Statements
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
@@ -197,6 +199,28 @@ class Engine:
     def end(self) -> Notifications:
         """No more events will come: what those bring that were held back. Time ends with the last of them."""
         return Notifications(() if self._work is None else self._work.tell(self._work.waiting.end()))
+
+    def outlook(self, name: str, *, confidence: float = 0.8, reach: float = 4.0) -> list[Outlook]:
+        """What a subscription with FORECAST may expect now, likeliest first: for each lane that has been seen or, where
+        a value tells partial matches of a lane apart, for each value that has any.
+
+        The intervals hold the next match with this `confidence`; they look `reach` times as far as the FORECAST.
+        """
+        asked = Asked(confidence, reach)
+        horizon = horizon_text(self._forecast_of(name))
+        if self._work is None:
+            return []
+        watched = self._work.running.watched(name)
+        found = [one for whose in watched for one in outlooks(name, horizon, whose, asked)]
+        return sorted(found, key=lambda one: -1.0 if one.probability is None else one.probability, reverse=True)
+
+    def _forecast_of(self, name: object) -> tree.Forecast:
+        said = self._statements.known(name)
+        forecast = said.forecast if isinstance(said, tree.Subscription) else None
+        if forecast is None:
+            hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to it"
+            raise InputError("no-forecasts", f"'{name}' does not ask for forecasts", hint=hint)
+        return forecast
 
     # ── subscriptions ──
 
@@ -425,13 +449,13 @@ class Engine:
             state = {**state, "model": json.dumps(model_of(model).document())}
         if _learning(learning) is not None and learning is not None:
             state = {**state, "learning": json.dumps(learning.as_json())}
-        engine = cls._restored(wanted if same else None, state, _limits(limits))
+        engine = cls._restored(wanted if same else None, state, _limits(limits), anew=model is not None)
         return _Restoring(
             engine, wanted or engine.subscriptions, _time_columns(time), _given_tables(tables)
         ).engine_now()
 
     @classmethod
-    def _restored(cls, same: Subscriptions | None, state: Mapping[str, Any], limits: Limits) -> Engine:
+    def _restored(cls, same: Subscriptions | None, state: Mapping[str, Any], limits: Limits, *, anew: bool) -> Engine:
         """The engine of which the snapshot was made."""
         engine = cls.__new__(cls)
         engine._limits = limits
@@ -446,14 +470,14 @@ class Engine:
             engine._tables = {name: Table.restore(name, one) for name, one in state["tables"].items()}
             engine._checking = engine._work = None
             if state["work"] is not None:
-                engine._go_on(state["work"])
+                engine._go_on(state["work"], replace(engine._forecasts, anew=anew))
         except (ForetellError, UnsupportedError) as error:
             raise _unusable(str(error)) from None
         except (LookupError, TypeError, ValueError, AttributeError, AssertionError):
             raise _unusable("its parts are not those that are expected") from None
         return engine
 
-    def _go_on(self, state: Mapping[str, Any]) -> None:
+    def _go_on(self, state: Mapping[str, Any], forecasts: Forecasts) -> None:
         """Puts the statements to work where they were."""
         checking = Checking(self._inputs.schemas)
         checking.rank(state["ranks"])
@@ -465,7 +489,7 @@ class Engine:
             tables,
             lambda text: _rechecked(checking, text),
             self._limits,
-            self._forecasts,
+            forecasts,
         )
         lateness = {name: self._inputs.lateness(name) for name in self._inputs.schemas}
         self._checking = checking
@@ -503,8 +527,7 @@ class _Restoring:
         if not found.carried and (found.fresh or found.dropped or found.streams):
             engine = Engine.__new__(Engine)
             engine._limits = self.engine._limits
-            engine._model, engine._learning = self.engine._model, self.engine._learning
-            engine.untrained = ()
+            engine._model, engine._learning, engine.untrained = self.engine._model, self.engine._learning, ()
             engine._statements, engine._inputs, engine._tables = now, Inputs(now, time), tables
             engine._checking = engine._work = None
         else:

@@ -10,6 +10,7 @@ from foretell.errors import InputError
 from foretell.events.aside import set_aside
 from foretell.events.read import Loaded, LoadedTable
 from foretell.forecast.backtest import Judges
+from foretell.forecast.expectation import Asked
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.report import Report
 from foretell.forecast.training import learned
@@ -102,15 +103,17 @@ def backtest(
     tables: Mapping[str, object] | None = None,
     horizons: Sequence[int] | None = None,
     thresholds: Sequence[float] | None = None,
+    confidence: float = 0.8,
     learning: Learning | None = None,
     strict: bool = False,
 ) -> Report:
     """How good forecasts are on later data: at each event the probability, and whether a match came within the horizon.
 
     Without `horizons` those of the statements' FORECAST; with some, so many events ahead, for all subscriptions.
+    Intervals in which the next match should fall with the `confidence` are judged too; they look four times as far.
     """
     some = _thresholds(thresholds)
-    judges, given, untrained_ones = _judges(subscriptions, model, horizons, learning)
+    judges, given, untrained_ones = _judges(subscriptions, model, horizons, learning, Asked(confidence))
     _, aside = _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
     if not judges.made:
         raise _no_forecasts()
@@ -137,7 +140,11 @@ def recalibrate(
 
 
 def _judges(
-    subscriptions: Any, model: object, horizons: Sequence[int] | None, learning: Learning | None
+    subscriptions: Any,
+    model: object,
+    horizons: Sequence[int] | None,
+    learning: Learning | None,
+    asked: Asked | None = None,
 ) -> tuple[Judges, Model, tuple[str, ...]]:
     given = model_of(model)
     notes = untrained(given, statements_of(subscriptions))
@@ -146,7 +153,8 @@ def _judges(
         if type(n) is not int or n < 1:
             raise wrong("horizons", "numbers of events, from 1 on", n)
     settings = None if learning is None else _settings(learning)
-    return Judges(Forecasts(given.learned, settings), tuple(Horizon(events=n) for n in ahead)), given, notes
+    some = tuple(Horizon(events=n) for n in ahead)
+    return Judges(Forecasts(given.learned, settings), some, asked or Asked()), given, notes
 
 
 def _watched(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from foretell.forecast import passage
 from foretell.forecast.backtest import Judges
 from foretell.forecast.judging import reliability
 from foretell.forecast.outcomes import Horizon
+from foretell.forecast.tables import tables
 from foretell.forecast.watchers import Forecasts
 from foretell.forecasting import _watched
+from foretell.learn.lanes import Lanes
 from foretell.learn.outcomes import came_within
 from tests.forecast.plain import backtest as plain_backtest
 
@@ -88,6 +91,7 @@ FORMS = [
     "MATCH a , b DEFINE a AS v > 3 AND k = $k, b AS k = $k AND v < a.v",
     f"PER l MATCH a , b , c {STEPS} AFTER MATCH SKIP PAST LAST",
     f"PER l MATCH a ; !b {STEPS.partition(', c')[0]} WITHIN 9",
+    f"PER l MATCH a ; b ; c {STEPS} WITHIN 30 AFTER MATCH SKIP PAST LAST",
 ]
 
 
@@ -102,6 +106,28 @@ def test_probabilities_mean_what_they_say(form: str) -> None:
         assert one.overall.points > 10_000
         assert one.overall.came > 30
         assert one.overall.reliability.error < 0.03, (form, str(one.horizon), one.overall.reliability)
+
+
+def _any_order(count: int) -> str:
+    return " & ".join(f"s{i}" for i in range(count))
+
+
+LARGE = [
+    (f"{_any_order(7)}", 7),  # 126 states wait
+    (f"({_any_order(6)}) | (s6 , s7 , s8 , s9)", 10),
+]
+
+
+@pytest.mark.parametrize(("pattern", "steps"), LARGE)
+def test_machines_of_more_states_than_bits(pattern: str, steps: int) -> None:
+    """States as far from a match share bits; that they are spread over several is what keeps this right."""
+    defined = ", ".join(f"s{i} AS v = {i}" for i in range(steps))
+    text = subscription(f"MATCH {pattern} DEFINE {defined} WITHIN 24")
+    model = ft.train(text, {"s": events(15_000, 2)})
+    for one in ft.backtest(text, {"s": events(15_000, 3)}, model=model, horizons=[1, 5]).judged:
+        assert one.overall.came > 100
+        assert one.overall.reliability.error < 0.03, (str(one.horizon), one.overall.reliability)
+        assert one.overall.auc > 0.7
 
 
 @pytest.mark.parametrize("form", FORMS[:4])
@@ -128,6 +154,30 @@ def test_within_a_duration() -> None:
     assert str(one.horizon) == "40"
     assert one.overall.reliability.error < 0.03
     assert one.overall.auc > 0.55
+
+
+def test_configurations_may_be_numbered_as_they_come() -> None:
+    """What is learned on line is not sorted."""
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "40 ABOVE 0.3")
+    sorted_ = ft.train(text, {"s": events(5_000, 5)}).learned["p"].statistics
+    by = np.array([2, 0, 1])
+    place, lasting = np.argsort(by), sorted_.sojourns
+    mixed = replace(
+        sorted_,
+        states=sorted_.states[by],
+        counts=sorted_.counts[np.ix_(by, by)],
+        matched=sorted_.matched[by],
+        sojourns=replace(
+            lasting,
+            states=lasting.states[by],
+            source=place[lasting.source],
+            target=np.where(lasting.target < 0, lasting.target, place[lasting.target]),
+        ),
+    )
+    for horizon in (Horizon(time=40.0), Horizon(events=5)):
+        one, other = (tables(horizon, some, Lanes.none(3), ft.Learning())[0][0] for some in (sorted_, mixed))
+        assert np.unique(one[:, 0]).size == 3
+        assert other == pytest.approx(one[by])
 
 
 def test_the_paper_s_experiments_agree_with_the_plainest_backtest() -> None:
@@ -211,6 +261,25 @@ def test_batches_and_snapshots_change_nothing(form: str) -> None:
 
     assert any(n.kind == "forecast" for n in whole)
     assert told(whole) == told(cut)
+
+
+def test_a_snapshot_goes_on_with_other_statements_or_another_model() -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.5")
+    engine = ft.Engine(text)
+    engine.push("s", events(3_000, 1))
+    other = text.replace("SUBSCRIBE p", "SUBSCRIBE q")
+    changed = ft.Engine.restore(other, engine.snapshot())
+    assert (changed.fresh, changed.dropped) == (("q",), ("p",))
+    changed.push("s", events(10, 2))
+    assert changed.outlook("q")
+    surer = ft.train(text, {"s": events(3_000, 1, shares=(0.3, 0.3, 0.4, 0.0))})
+    ends: dict[str, list[Any]] = {"k": ["a", "b"], "l": ["x", "x"], "v": [0, 0], "time": [10_000, 10_001]}
+    chances = []
+    for model in (None, surer):
+        restored = ft.Engine.restore(text, engine.snapshot(), model=model)
+        restored.push("s", pa.table(ends))
+        chances += [one.probability for one in restored.outlook("p") if one.key == {"l": "x"}]
+    assert chances == [pytest.approx(0.2, abs=0.05), pytest.approx(0.4, abs=0.05)]
 
 
 # ── learning ──

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foretell.forecast.expectation import Asked, Expectation
 from foretell.forecast.order import order_of
+from foretell.forecast.outcomes import Horizon
 from foretell.forecast.passage import Chain, within
-from foretell.forecast.table import Intervals, Table
+from foretell.forecast.table import Table
 from foretell.learn.calibration import Calibration
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
 from foretell.learn.outcomes import came_within
+from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics, merge
 from foretell.learn.trace import Flags, Floats, Trace
 from tests.learn.sources import as_three_before, matching, no_memory, parity, symbols
@@ -86,13 +89,20 @@ def test_intervals_by_context() -> None:
     trace = matching([0], np.where(np.random.default_rng(0).random(30_000) < 0.01, 1, np.arange(30_000) % 3))
     contexts = order_of(trace, 1, orders=[3]).contexts
     context = contexts.after(trace.symbol, trace.process)
-    found = Intervals.of(Statistics.of(trace, context), 0.8, 20)
-    alone = Intervals.of(Statistics.of(trace), 0.8, 20)
-    assert (alone.start.tolist(), alone.end.tolist()) == ([[1]], [[5]])  # 1 - 0.67⁴ is not quite 0.8
-    assert [found.start[0, c] for c in context[302:305]] == [1, 3, 2]
-    assert [found.end[0, c] for c in context[302:305]] == [1, 3, 2]
-    few = Intervals.of(Statistics.of(trace.until(20)), 0.8, 20)
-    assert (few.start.tolist(), few.end.tolist()) == ([[0]], [[0]])
+    known, alone, few = Statistics.of(trace, context), Statistics.of(trace), Statistics.of(trace.until(20))
+
+    def intervals(statistics: Statistics, states: list[int]) -> list[list[float]]:
+        expected = Expectation(Horizon(events=5), statistics, Learning())
+        some, pool = np.array(states), np.full(len(states), -1)
+        found: list[list[float]] = np.transpose(
+            expected.intervals(pool, some, np.zeros(len(states)), Asked(0.8, 4))
+        ).tolist()
+        return found
+
+    assert intervals(alone, [0]) == [[1, 5]]  # 1 - 0.67⁴ is not quite 0.8
+    states = [known.contexts.tolist().index(c) for c in context[302:305]]
+    assert intervals(known, states) == [[1, 1], [3, 3], [2, 2]]
+    assert np.isnan(intervals(few, [0])).all()
 
 
 def test_configurations_never_seen() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,14 +14,16 @@ from hypothesis import strategies as st
 
 import foretell as ft
 from foretell.events.read import Loaded
+from foretell.filter.columns import Strings
 from foretell.forecast.symbols import Symbols
 from foretell.forecast.watchers import Recorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
 from foretell.machine.running import Running
-from foretell.machine.watching import Watcher
+from foretell.machine.watching import Watcher, _steps_left, bits_of
 from foretell.plan.program import UnsupportedError
+from foretell.plan.sharing import Shared
 from tests.both import Both
 from tests.properties.patterns import Case, cases
 from tests.properties.test_engine import _batches
@@ -125,6 +128,27 @@ def test_states_are_numbered_towards_the_match(pattern: str, kinds: str, states:
     assert trace_of(f"MATCH {pattern} {STEPS}", kinds).state.tolist() == states
 
 
+@pytest.mark.parametrize("steps", [3, 7, 70])
+def test_the_nearer_to_a_match_the_higher_the_bit(steps: int) -> None:
+    """Also of machines that have more states than there are bits, in breadth or in length."""
+    names = [f"s{i}" for i in range(steps)]
+    pattern = " , ".join(names) if steps > 8 else " & ".join(names)
+    defined = ", ".join(f"{name} AS k = '{name}'" for name in names)
+    text = f"STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s MATCH {pattern} DEFINE {defined}"
+    (checked,) = Both(text, {"s": []}).checked.statements
+    assert isinstance(checked, CheckedSubscription)
+    shared = Shared(Strings().code, checked.simultaneous, checked.time)
+    shared.add(checked)
+    machine = shared.machine()
+    bits, left = bits_of(machine), np.array(_steps_left(machine))
+    waiting = bits > 0
+    assert waiting.sum() == (steps - 1 if steps > 8 else 2**steps - 2)
+    by_distance = [bits[waiting & (left == n)] for n in range(steps - 1, 0, -1)]
+    for further, nearer in itertools.pairwise(by_distance):
+        assert further.max() < nearer.min() or nearer.max() == 1 << 63
+    assert len(np.unique(bits[waiting])) > min(waiting.sum(), 64) * 0.8
+
+
 def test_a_window_ends_partial_matches() -> None:
     assert trace_of(f"MATCH a ; b ; c {STEPS} WITHIN 5", "axxx", [0, 3, 5, 6]).state.tolist() == [1, 1, 1, 0]
 
@@ -132,6 +156,19 @@ def test_a_window_ends_partial_matches() -> None:
 def test_a_time_condition_that_cannot_be_met_any_more_ends_them_too() -> None:
     found = trace_of(f"MATCH a ; b ; c @(t(c) - t(a) < 5) {STEPS}", "abxxx", [0, 1, 3, 4, 5])
     assert found.state.tolist() == [1, 3, 3, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "states"),
+    [
+        ("HOLD", [1, 3, 3, 3, 3, 3, 3]),
+        ("SKIP PAST LAST", [1, 3, 0, 0, 0, 1, 3]),
+        ("SKIP TO LAST a", [1, 3, 3, 3, 3, 3, 3]),
+        ("SKIP TO FIRST b", [1, 3, 0, 0, 0, 1, 3]),
+    ],
+)
+def test_what_a_match_excludes_is_not_seen(policy: str, states: list[int]) -> None:
+    assert trace_of(f"MATCH a ; b ; c {STEPS} AFTER MATCH {policy}", "abcbcab").state.tolist() == states
 
 
 def test_events_that_complete_a_match_are_marked() -> None:

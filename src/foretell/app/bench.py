@@ -86,9 +86,10 @@ def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Measu
 
 
 def _spark() -> Iterator[Measured]:
-    from foretell.app.spark_bench import measure
+    from foretell.app import spark_bench, stream_bench
 
-    return measure()
+    yield from spark_bench.measure()
+    yield from stream_bench.measure()
 
 
 _DRAWING = {"growth": _growth, "forecast": _forecast}

@@ -187,6 +187,9 @@ def backtest_command(
     horizons: Annotated[
         list[int], typer.Option("--horizon", metavar="EVENTS", help="How far ahead, instead of the statements' own.")
     ] = [],  # noqa: B006
+    confidence: Annotated[
+        float, typer.Option(metavar="P", help="How sure the intervals are in which the next match should fall.")
+    ] = 0.8,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page with the curves there.")] = None,
     corrected: Annotated[
         Path | None, typer.Option("--recalibrate", metavar="MODEL", help="Write the model there, set right by this.")
@@ -199,8 +202,9 @@ def backtest_command(
     given, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
     rows = _pairs(tables, "--table", "NAME=PATH")
     forecasts.backtest(
-        file, given, times, rows, model, horizons, page, corrected, as_json=as_json, learn=learn, strict=strict
-    )
+        file, given, times, rows, model, horizons, confidence, page, corrected, as_json=as_json, learn=learn,
+        strict=strict,
+    )  # fmt: skip
 
 
 @app.command("demo")

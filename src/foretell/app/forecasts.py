@@ -56,7 +56,8 @@ def train(
 
 def backtest(
     file: Path, inputs: Mapping[str, str], time: Mapping[str, str], tables: Mapping[str, str], model: Path | None,
-    horizons: Sequence[int], page: Path | None, corrected: Path | None, *, as_json: bool, learn: bool, strict: bool,
+    horizons: Sequence[int], confidence: float, page: Path | None, corrected: Path | None, *, as_json: bool,
+    learn: bool, strict: bool,
 ) -> None:  # fmt: skip
     from foretell.forecasting import backtest as backtest_
     from foretell.forecasting import recalibrate
@@ -64,8 +65,8 @@ def backtest(
     statements = load(file)
     learning = None if learn else Learning(online=False)
     report = backtest_(
-        statements, inputs, model=model, time=time, tables=tables, horizons=horizons or None, learning=learning,
-        strict=strict,
+        statements, inputs, model=model, time=time, tables=tables, horizons=horizons or None,
+        confidence=confidence, learning=learning, strict=strict,
     )  # fmt: skip
     if as_json:
         standard_output().write((json.dumps(report.as_dict()) + "\n").encode())

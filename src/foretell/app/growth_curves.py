@@ -95,7 +95,7 @@ def _told(figure: str, curve: str, measured: Sequence[tuple[int, Sample]]) -> It
     for x, s in measured:
         case = f"{figure}: {curve}, {x:,}"
         rate = s.events / s.seconds
-        given = "growth", case, s.events, s.seconds, rate, s.matches, s.limit, None
+        given = "growth", case, s.events, s.seconds, rate, s.matches, s.limit, None, None
         yield Point(*given, figure, curve, x, s.y, s.unit, *slopes)
 
 

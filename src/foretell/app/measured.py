@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Measured:
     """`rate` is events a second; for the language an event is a statement. `limit` is the rate of a bare loop.
 
-    A `note` says why something was not measured.
+    `of_plain` is what part of the speed is left to a case that does more than the one before it, by processor time. A
+    `note` says why something was not measured.
     """
 
     bench: str
@@ -20,11 +21,14 @@ class Measured:
     matches: int | None = None
     limit: float | None = None
     note: str | None = None
+    of_plain: float | None = None
 
     def line(self) -> str:
         """For people."""
         if self.note is not None:
             return f"{self.bench:10} {self.case}: {self.note}"
         limit = "" if self.limit is None else f"   ({self.rate / self.limit:.0%} of a bare loop)"
+        if self.of_plain is not None:
+            limit += f"   ({self.of_plain:.0%} of the speed without)"
         matches = "" if self.matches is None else f"   {self.matches:>12,} matches"
         return f"{self.bench:10} {self.case:24} {self.rate:>16,.{0 if self.rate >= 100 else 2}f} /s{matches}{limit}"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from foretell.forecast.calibration import recalibrated
 from foretell.forecast.doubts import Seen as Span
 from foretell.forecast.doubts import doubts_of_age, doubts_of_drift
+from foretell.forecast.expectation import Asked
 from foretell.forecast.forecaster import Forecaster
 from foretell.forecast.judged import THRESHOLDS, Judged, judged
 from foretell.forecast.judged import Forecasts as Forecast
@@ -54,13 +55,14 @@ class Judges:
 
     forecasts: Forecasts
     horizons: Sequence[Horizon] = ()
+    asked: Asked = field(default_factory=Asked)
     made: dict[str, list[tuple[CheckedSubscription, Judge]]] = field(default_factory=dict)
 
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         horizons = list(self.horizons) or ([] if checked.tree.forecast is None else [horizon_of(checked)])
         if not horizons:
             return None
-        forecasters = {horizon: self.forecasts.forecaster(checked, horizon, every=True) for horizon in horizons}
+        forecasters = {horizon: self.forecasts.forecaster(checked, horizon, self.asked) for horizon in horizons}
         judge = Judge(forecasters, self.forecasts.recorder(checked))
         self.made.setdefault(checked.name, []).append((checked, judge))
         return judge
@@ -119,10 +121,11 @@ def _after(first: Calibration, second: Calibration) -> Calibration:
 
 def _points(judge: Judge, horizon: Horizon) -> tuple[Forecast, tuple[str, ...]]:
     trace, _ = judge.recorder.trace()
-    chances = judge.forecasters[horizon].chances
-    probability = np.concatenate([np.zeros(0), *chances])
+    forecaster = judge.forecasters[horizon]
+    probability = np.concatenate([np.zeros(0), *forecaster.chances])
     seen = waits(trace.process, trace.ordinal, trace.time, trace.matched, last_ordinal=judge.recorder.lane_ends)
-    return Forecast(trace.process, trace.matched, seen, probability), trace.keys
+    interval = _both([(np.zeros(0), np.zeros(0)), *forecaster.intervals])
+    return Forecast(trace.process, trace.matched, seen, probability, interval), trace.keys
 
 
 def _joined(parts: Sequence[Forecast]) -> Forecast:
@@ -134,7 +137,13 @@ def _joined(parts: Sequence[Forecast]) -> Forecast:
         np.concatenate([part.matched for part in parts]),
         Waits(*(np.concatenate(columns) for columns in zip(*(part.waits.columns for part in parts), strict=True))),
         np.concatenate([part.probability for part in parts]),
+        _both([part.interval for part in parts if part.interval is not None]),
     )
+
+
+def _both(ends: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    start, end = np.concatenate(ends, axis=1)
+    return start, end
 
 
 def _doubts(name: str, learned: Learned, judges: Sequence[Judge]) -> list[str]:

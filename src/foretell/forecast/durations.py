@@ -14,7 +14,7 @@ Johansen, bin by bin). Neither a lane's own delays nor contexts are looked at: t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,6 +88,7 @@ class Durations:
     ages: Floats
     table: Floats
     horizon: float
+    _oldest: Ints  # [state]: the last age that was seen often enough
     _entered: Floats  # [state, step]: F
     _source: Ints
     _target: Ints
@@ -105,14 +106,13 @@ class Durations:
         laws = tuple(Law.of(seen.mass[e], sojourns.least[e], sojourns.most[e]) for e in ended)
         entered = _entered(len(sojourns.states), source, target, laws, horizon, steps)
         ages = _ages(sojourns, horizon / steps)
-        found = cls(sojourns.states, ages, np.zeros((0, 0)), horizon, entered, source, target, laws)
-        table = found._waiting(ages, last=True)[..., 0]
-        lasting = seen.lasting(ages) >= _LASTING
-        # The ages come in order: what is too old is seen as the latest that is not.
-        latest = np.maximum.accumulate(np.where(lasting, np.arange(len(ages)), 0), axis=1)
-        table = np.take_along_axis(table, latest, axis=1)
+        # The fewer the older: what is too old is seen as the latest that is not.
+        oldest = np.maximum((seen.lasting(ages) >= _LASTING).sum(axis=1) - 1, 0)
+        found = cls(sojourns.states, ages, np.zeros((0, 0)), horizon, oldest, entered, source, target, laws)
+        latest = np.minimum(np.arange(len(ages)), oldest[:, None])
+        table = np.take_along_axis(found._waiting(ages, last=True)[..., 0], latest, axis=1)
         table[seen.weight < max(enough, 1e-300)] = np.nan
-        return cls(sojourns.states, ages, table, horizon, entered, source, target, laws)
+        return replace(found, table=table)
 
     def at(self, state: Words, age: Floats) -> Floats:
         """One for each configuration and its age; one never seen is taken as its furthest partial match alone."""
@@ -127,6 +127,15 @@ class Durations:
         """[state, k]: P(match within k steps of the horizon | age), k from 0. `passage.interval` takes it."""
         found = self._waiting(np.array([age]), last=False)[:, 0]
         found[np.isnan(self.table[:, 0])] = np.nan
+        return found
+
+    def waiting_at(self, state: Words, age: Floats) -> Floats:
+        """[pair, k]: the same for each of some configurations at its age."""
+        number = places(self.states, state)
+        latest = np.clip(np.searchsorted(self.ages, age, side="right") - 1, 0, self._oldest[number])
+        ages, which = np.unique(latest, return_inverse=True)
+        found = self._waiting(self.ages[ages], last=False)[number, which.reshape(-1)]
+        found[(number < 0) | np.isnan(self.table[number, 0])] = np.nan
         return found
 
     def _waiting(self, ages: Floats, *, last: bool) -> Floats:

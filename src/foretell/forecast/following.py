@@ -13,6 +13,7 @@ Its arrays go together as tuples:
 | counts | from chain state to chain state; to a match; the same by lane |
 | lasting | edge by configurations (the last column: a match), bins, sums, least and most of the times an edge took |
 | tables | how likely, by table, chain state and age; where ages begin |
+| found | at which events it became likely, and how likely; for judges, of each event how likely and by which table, chain state and age |
 """  # noqa: E501 - a row of a table is one line
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
     (count, matches, lane_count, lane_matches) = counts
     (edge_of, bins, total, least, most) = lasting
     (chance, ages) = tables
-    (found_row, found_chance, every_chance) = found
+    (found_row, found_chance, every_chance, every_place) = found
     counters[WHY] = DONE
     seen, due, written = counters[EVENTS], counters[NEXT], counters[FOUND]
     weight, growth = weights[0], weights[1]
@@ -146,11 +147,14 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
         seen += 1
         place[process] = there
         last[process] = ordinal_of[row]
-        node_of[process] = S(node)
-        brought[process] = 0
+        if symbol_of.size > 0:
+            node_of[process] = S(node)
+        if matched:
+            brought[process] = 0
         likely = chance[U(table_of[process]), to, U(age)]
         if every_chance.size > 0:
             every_chance[row] = likely
+            every_place[row, 0], every_place[row, 1], every_place[row, 2] = table_of[process], there, age
         if likely >= above:
             if not is_above[process]:
                 is_above[process] = 1

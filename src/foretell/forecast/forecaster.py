@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from foretell.events.types import Type
 from foretell.forecast import following
+from foretell.forecast.expectation import Asked, Expectation
 from foretell.forecast.following import COUNTERS, EVENTS, FOUND, NEXT, WHY, follow, place_of
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.symbols import Symbols
@@ -33,7 +34,7 @@ from foretell.machine.watching import Seen
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: The tables are made anew after so many events, and then each time half as many more have been seen.
+#: The tables are made anew after so many events, and then each time as many more have been seen.
 FIRST_TABLES = 64
 
 
@@ -41,13 +42,25 @@ FIRST_TABLES = 64
 class Watch:
     """What a forecaster is told: until when to look, from which probability on to speak, and how to learn.
 
-    `every` keeps the probability after each event, for those who judge forecasts.
+    `every` keeps what is forecast after each event, for those who judge forecasts: the probability, and the interval
+    that is asked for. `anew`: no state of before is gone on from.
     """
 
     horizon: Horizon
     above: float
     settings: Learning
-    every: bool = False
+    every: Asked | None = None
+    anew: bool = False
+
+
+@dataclass(frozen=True)
+class Prospects:
+    """What processes may expect; NaN where too little has been seen or, of an interval, where there is none."""
+
+    process: Ints
+    probability: Floats
+    start: Floats
+    end: Floats
 
 
 class Forecaster:
@@ -62,6 +75,7 @@ class Forecaster:
         self._symbols = symbols if self._contexts is not None else None
         self._calibration = AS_IT_IS if learned is None else learned.calibration
         self.chances: list[Floats] = []
+        self.intervals: list[tuple[Floats, Floats]] = []
         self._processes = _new_processes(0)
         self._keyed = False
         self._masks: list[int]
@@ -89,7 +103,7 @@ class Forecaster:
         )
         self._counts, self._matched = np.zeros((0, 0)), np.zeros(0)
         self._lane_counts, self._lane_matched, self._chance = np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros((1, 0, 1))
-        self._make_room(16)
+        self._make_room(4)
 
     # ── what is seen ──
 
@@ -106,15 +120,16 @@ class Forecaster:
             seen.matched,
         )
         found = np.empty(len(seen.process), np.int64), np.empty(len(seen.process))
-        every = np.full(len(seen.process) if self.watch.every else 0, np.nan)
+        every = self._every(len(seen.process))
         self._counters[FOUND] = 0
         done = 0
         while True:
-            done = self._follow(done, rows, (*found, every))
+            done = self._follow(done, rows, (*found, *every))
             match self._counters[WHY]:
                 case following.DONE:
                     break
                 case following.DUE:
+                    self._keep(every, done)
                     self._now = float(rows[2][done]) if len(rows[2]) else self._now
                     self._make_tables()
                 case following.NEW_EDGE:
@@ -123,8 +138,7 @@ class Forecaster:
                     self._add_state(rows, done)
         if len(seen.completed):
             self._processes[7][seen.completed] = 1
-        if self.watch.every:
-            self.chances.append(every)
+        self._keep(every, done)
         count = int(self._counters[FOUND])
         return found[0][:count].copy(), found[1][:count].copy()
 
@@ -152,6 +166,53 @@ class Forecaster:
                 found,
             )
         )
+
+    # ── what is kept for judges ──
+
+    def _every(self, count: int) -> tuple[Floats, Ints]:
+        """Where the kernel puts down what it says after each event: how likely, and by which table, state and age."""
+        if self.watch.every is None:
+            return np.zeros(0), np.zeros((0, 3), np.int64)
+        self.chances.append(np.full(count, np.nan))
+        self.intervals.append((np.full(count, np.nan), np.full(count, np.nan)))
+        self._kept = 0
+        return self.chances[-1], np.zeros((count, 3), np.int64)
+
+    def _keep(self, every: tuple[Floats, Ints], until: int) -> None:
+        """The intervals of the events since the tables were made, by what was known then."""
+        if self.watch.every is None:
+            return
+        assert self._then is not None
+        rows = np.arange(self._kept, until)
+        rows = rows[~np.isnan(every[0][rows])]
+        table, state, age = every[1][rows].T
+        start, end = self.intervals[-1]
+        start[rows], end[rows] = self._then.intervals(table - 1, state, self._ages[age], self.watch.every)
+        self._kept = until
+
+    # ── what is to be expected ──
+
+    def prospects(self, now: int | float, asked: Asked) -> Prospects:
+        """Of all lanes that have been seen; of those told apart by a value, the ones that have partial matches."""
+        place, last, entered, table = (self._processes[part] for part in (0, 1, 2, 6))
+        process = np.flatnonzero(last >= 0)
+        if self._keyed:
+            process = process[self._configuration[place[process]] != 0]
+        age = np.zeros(len(process))
+        if self.watch.horizon.events is None:
+            self._now = max(self._now, now * self._unit)
+            age = np.maximum(self._now - entered[process], 0.0)
+        at = np.searchsorted(self._ages, age, side="right") - 1
+        state = place[process]
+        start, end = self._expectation().intervals(table[process] - 1, state, self._ages[at], asked)
+        return Prospects(process, self._chance[table[process], state, at], start, end)
+
+    def _expectation(self) -> Expectation:
+        size = len(self._pairs)
+        scale, lanes = 1.0 / self._weights[0], len(self._lane_matched)
+        counts, matched = self._lane_counts[:, :size, :size] * scale, self._lane_matched[:, :size] * scale
+        mine = Lanes(tuple(map(str, range(lanes))), np.zeros(lanes, np.int64), counts, matched)
+        return Expectation(self.watch.horizon, replace(self.statistics, lanes=mine), self.watch.settings)
 
     # ── chain states ──
 
@@ -263,6 +324,8 @@ class Forecaster:
         )
         np.add.at(self._counts, (numbers[:, None], numbers[None, :]), statistics.counts)
         np.add.at(self._matched, numbers, statistics.matched)
+        if self.watch.horizon.events is not None:
+            return  # it asks for no times
         lasting = statistics.sojourns
         masks = [self._number(int(mask)) for mask in lasting.states]
         for e, (source, target) in enumerate(zip(lasting.source.tolist(), lasting.target.tolist(), strict=True)):
@@ -275,28 +338,28 @@ class Forecaster:
 
     @property
     def statistics(self) -> Statistics:
-        """What it knows now."""
-        size = len(self._pairs)
+        """What it knows now, all weights as seen from now. Times only where the horizon is one."""
+        size, scale = len(self._pairs), 1.0 / self._weights[0]
         states, contexts = np.zeros(size, np.uint64), np.zeros(size, np.int64)
         for (number, context), at in self._pairs.items():
             states[at], contexts[at] = self._masks[number], context
         return Statistics(
             states,
             contexts,
-            self._counts[:size, :size],
-            self._matched[:size],
-            self._sojourns,
+            self._counts[:size, :size] * scale,
+            self._matched[:size] * scale,
+            Sojourns.none() if self.watch.horizon.events is not None else self._sojourns(scale),
             Lanes.none(size),
             self.watch.settings.half_life,
         )
 
-    @property
-    def _sojourns(self) -> Sojourns:
+    def _sojourns(self, scale: float) -> Sojourns:
         """Those that have ended, and those that still go on, which are known to have lasted so long."""
         edges = np.array(list(self._edges), np.int64).reshape(-1, 2)
-        ended = [part[: len(edges)] for part in self._lasting[1:]]
+        bins, total, *ends = (part[: len(edges)] for part in self._lasting[1:])
+        ended = bins * scale, total * scale, *ends
         place, entered = self._processes[0], self._processes[2]
-        going_on = np.flatnonzero(place >= 0) if self.watch.horizon.events is None else np.zeros(0, np.int64)
+        going_on = np.flatnonzero(place >= 0)
         lasted = np.maximum(self._now - entered[going_on], 0.0)
         at = self._configuration[place[going_on]]
         states = np.unique(at)
@@ -304,8 +367,8 @@ class Forecaster:
         still = np.bincount(number * BINS + bin_of(lasted), minlength=len(states) * BINS).reshape(-1, BINS)
         most = np.zeros(len(states))
         np.maximum.at(most, number, lasted)
-        total = np.bincount(number, lasted, len(states))
-        parts = zip(ended, (still.astype(np.float64), total, np.zeros(len(states)), most), strict=True)
+        so_far = still.astype(np.float64), np.bincount(number, lasted, len(states)), np.zeros(len(states)), most
+        parts = zip(ended, so_far, strict=True)
         return Sojourns(
             np.array(self._masks, np.uint64),
             np.concatenate([edges[:, 0], states]),
@@ -314,20 +377,20 @@ class Forecaster:
         )
 
     def _make_tables(self) -> None:
-        """Looks up less is learned: all weights as seen from now, and how likely a match is from each state."""
+        """All weights as seen from now, and how likely a match is from each state."""
         self._rescale()
         events = int(self._counters[EVENTS])
         if self.watch.settings.online:
             half = self.watch.settings.half_life
-            step = max(FIRST_TABLES, events // 2)
+            step = max(FIRST_TABLES, events)
             self._counters[NEXT] = events + (step if math.isinf(half) else max(1, min(step, int(half / 2))))
         else:
             self._counters[NEXT] = -1
         size, settings, horizon = len(self._pairs), self.watch.settings, self.watch.horizon
         own = self._own_lanes()
-        counts, matched = self._lane_counts[own][:, :size, :size], self._lane_matched[own][:, :size]
+        counts, matched = self._lane_counts[own, :size, :size], self._lane_matched[own, :size]
         lanes = Lanes(tuple(map(str, own)), np.zeros(len(own), np.int64), counts, matched)
-        found, self._ages = tables(horizon, self.statistics, lanes, settings, self._configuration[:size])
+        found, self._ages = tables(horizon, self.statistics, lanes, settings)
         found = self._calibration(found)
         if self._keyed:
             found[:, self._configuration[:size] == 0] = np.nan  # of a binding without partial matches nobody speaks
@@ -337,19 +400,24 @@ class Forecaster:
         table = np.zeros(1 + len(self._lane_matched), np.int64)
         table[1 + own] = 1 + own
         self._processes[6][:] = table[1 + self._processes[5]]
+        self._then = None if self.watch.every is None else self._expectation()
 
     def _own_lanes(self) -> Ints:
         """The lanes that have seen enough to have tables of their own. One alone is what all have seen."""
         if self.watch.horizon.events is None or len(self._processes[0]) < 2:
             return np.zeros(0, np.int64)
-        seen = self._lane_counts.sum(axis=(1, 2)) + self._lane_matched.sum(axis=1)
+        size = len(self._pairs)
+        seen = self._lane_counts[:, :size, :size].sum(axis=(1, 2)) + self._lane_matched[:, :size].sum(axis=1)
         return np.flatnonzero(seen >= self.watch.settings.enough)
 
     def _rescale(self) -> None:
         scale = 1.0 / self._weights[0]
         if scale != 1.0:
-            for part in (self._counts, self._matched, self._lane_counts, self._lane_matched, *self._lasting[1:3]):
+            size, edges = len(self._pairs), len(self._edges)
+            for part in (self._counts, self._matched, self._lane_counts[:, :size, :size], self._lane_matched):
                 part *= scale
+            for part in self._lasting[1:3]:
+                part[:edges] *= scale
             self._weights[0] = 1.0
 
     # ── state ──
@@ -374,6 +442,8 @@ class Forecaster:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        if self.watch.anew:
+            return
         self._keyed = state["keyed"]
         self._forget()
         self._lasting = _new_lasting(max(16, 2 * len(state["masks"])), max(64, 2 * len(state["edges"])))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretell.forecast.passage import ENOUGH, Chain, interval, waiting, within
+from foretell.forecast.passage import ENOUGH, Chain, within
 from foretell.learn.calibration import AS_IT_IS, Calibration
 from foretell.learn.lanes import shrunk
 from foretell.learn.statistics import Statistics
@@ -53,27 +53,6 @@ class Table:
         return found
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """The shortest window of events in which the match falls with a given confidence, from `start[c, x]` to `end[c, x]`
-    events from now; (0, 0) where there is none, or too little has been seen."""
-
-    states: Words
-    start: Ints  # [configurations, contexts]
-    end: Ints
-
-    @classmethod
-    def of(cls, statistics: Statistics, confidence: float, reach: int, *, enough: float = ENOUGH) -> Intervals:
-        """Of the pool; what lies further away than `reach` events is out of sight."""
-
-        def found(some: Statistics) -> Floats:
-            chain = Chain.of(some.counts, some.matched, enough)
-            return np.where(chain.known, np.stack(interval(waiting(chain, reach), confidence)), np.nan)
-
-        states, (start, end) = _by_context(statistics, found)
-        return cls(states, np.nan_to_num(start).astype(np.int64), np.nan_to_num(end).astype(np.int64))
-
-
 def _by_context(statistics: Statistics, found: Callable[[Statistics], Floats]) -> tuple[Words, Floats]:
     """The configurations, and what is found for chain states as [..., configurations, contexts]. Where there is nothing
     for a context (NaN) it is what is found for the configuration alone."""
@@ -89,12 +68,13 @@ def _by_context(statistics: Statistics, found: Callable[[Statistics], Floats]) -
 
 
 def by_lane(some: Statistics, events: int, enough: float, strength: float) -> Floats:
-    """[1 + lanes, chain states]: the pool's, then those of the lanes, which are believed where the pool is."""
-    pool = Chain.of(some.counts, some.matched, enough)
-    forecasts = within(pool, events)[None]
-    if not some.lanes.keys:
-        return forecasts
+    """[1 + lanes, chain states]: the pool's, then those of the lanes."""
+    return within(chains(some, enough, strength), events)
+
+
+def chains(some: Statistics, enough: float, strength: float) -> Chain:
+    """The same of the chains. Those of the lanes are believed where the pool's is."""
     counts, matched = shrunk(some.lanes, some.counts, some.matched, strength)
-    lanes = Chain.of(counts, matched, 0.0)
-    lanes = Chain(lanes.moves, lanes.match, np.broadcast_to(pool.known, lanes.match.shape))
-    return np.concatenate([forecasts, within(lanes, events)])
+    counts, matched = np.concatenate([some.counts[None], counts]), np.concatenate([some.matched[None], matched])
+    every = Chain.of(counts, matched, enough)
+    return Chain(every.moves, every.match, np.broadcast_to(every.known[0], every.match.shape))

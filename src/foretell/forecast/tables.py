@@ -13,23 +13,20 @@ from foretell.learn.lanes import Lanes
 from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def tables(
-    horizon: Horizon, statistics: Statistics, lanes: Lanes, settings: Learning, configuration: Ints
-) -> tuple[Floats, Floats]:
+def tables(horizon: Horizon, statistics: Statistics, lanes: Lanes, settings: Learning) -> tuple[Floats, Floats]:
     """By table, chain state and age; and where the ages begin.
 
-    The first table is that of all lanes together, those after it of single lanes. Only a horizon in time asks for ages:
-    it goes by configurations, of which `configuration` has that of each chain state.
+    The first table is that of all lanes together, those after it of single lanes. Only a horizon in time asks for ages.
     """
     if horizon.events is None:
         from foretell.forecast.durations import Durations
 
         found = Durations.of(statistics.sojourns, horizon.amount, enough=settings.enough)
-        return found.table[configuration][None], found.ages
+        # What is learned on line numbers configurations as they come; in `found` they are sorted.
+        return found.table[np.searchsorted(found.states, statistics.states)][None], found.ages
     together = replace(statistics, lanes=lanes)
     if not statistics.contexts.any():
         return by_lane(together, horizon.events, settings.enough, settings.strength)[..., None], np.zeros(1)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from foretell.errors import InputError, LanguageError
 from foretell.events.types import Scalar, Type
+from foretell.forecast.expectation import Asked
 from foretell.forecast.forecaster import Forecaster, Watch
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.symbols import Symbols
@@ -35,22 +36,24 @@ Conditions = list[tuple[tree.Expression, ...]]
 class Forecasts:
     """Forecasters. `learned` is by statement; `settings`, where given, are instead of those it was learned with.
 
-    The contexts, and how much lanes borrow, stay as training has found them.
+    The contexts, and how much lanes borrow, stay as training has found them. With `anew` they go on from what is
+    learned here, whatever a snapshot has of them.
     """
 
     learned: Mapping[str, Learned] = field(default_factory=dict)
     settings: Learning | None = None
+    anew: bool = False
 
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         return None if checked.tree.forecast is None else self.forecaster(checked, horizon_of(checked))
 
-    def forecaster(self, checked: CheckedSubscription, horizon: Horizon, *, every: bool = False) -> Forecaster:
+    def forecaster(self, checked: CheckedSubscription, horizon: Horizon, every: Asked | None = None) -> Forecaster:
         forecast, learned, settings = checked.tree.forecast, self._learned(checked), self._settings(checked)
         symbols = None
         if learned is not None and len(learned.contexts) > 1:
             symbols = Symbols(conditions_of(checked, settings.features), list(learned.settings["symbols"]))
         above = 2.0 if forecast is None else forecast.above
-        return Forecaster(Watch(horizon, above, settings, every), checked.time, learned, symbols)
+        return Forecaster(Watch(horizon, above, settings, every, self.anew), checked.time, learned, symbols)
 
     def recorder(self, checked: CheckedSubscription) -> Recorder:
         return Recorder(Symbols(conditions_of(checked, self._settings(checked).features)), checked.time)

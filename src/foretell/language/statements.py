@@ -107,12 +107,17 @@ class Statements:
                 refuse("defined-twice", f"'{statement.name}' is there already", place_of(statement.name), hint)
         return Subscriptions(tree.Program(tuple(new)), subscriptions.text, subscriptions.file)
 
-    def leaving(self, name: object) -> str:
-        """The name of a statement that may go."""
+    def known(self, name: object) -> tree.Statement:
+        """The statement of that name, which is no STREAM."""
         if not isinstance(name, str) or name not in self or self.declared(name) is not None:
             raise InputError(
                 "unknown-subscription", f"there is no subscription '{name}'", hint=suggestion(str(name), self.made)
             )
+        return self.said[name].tree
+
+    def leaving(self, name: str) -> str:
+        """The name of a statement that may go."""
+        self.known(name)
         readers = list(self.readers.get(name, ()))
         if readers:
             hint = f"unsubscribe '{readers[0]}' first"

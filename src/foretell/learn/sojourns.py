@@ -58,6 +58,11 @@ class Sojourns:
         return cls._counted(states, edges, edge, np.maximum(took, 0.0), weights)  # clocks may go back
 
     @classmethod
+    def none(cls) -> Sojourns:
+        nothing, nowhere = np.zeros(0), np.zeros(0, np.int64)
+        return cls(np.zeros(0, np.uint64), nowhere, nowhere, np.zeros((0, BINS)), nothing, nothing, nothing)
+
+    @classmethod
     def _counted(cls, states: Words, edges: Ints, edge: Ints, took: Floats, weight: Floats) -> Sojourns:
         width, size = len(states) + 2, len(edges)
         bins = summed(edge * BINS + bin_of(took), weight, size * BINS).reshape(size, BINS)

@@ -173,6 +173,14 @@ class Taker:
         self._room(int(bound.lane.max(initial=-1)) + 1, first.dtype)
         return _skip(by, bound.lane, first, to, self.policy is tree.Policy.SKIP_PAST_LAST, self.past)
 
+    def excluded(self, bound: Bound) -> Ints | None:
+        """Up to which first event, by position, each match taken excludes others; None where that is not all."""
+        if self.policy is tree.Policy.SKIP_PAST_LAST:
+            return bound.last
+        if self.step is None:
+            return None
+        return bound.of_step(self.step, latest=self.policy is tree.Policy.SKIP_TO_LAST) - 1
+
     def _skips_to(self, bound: Bound, rank: Rank) -> NDArray[Any]:
         if self.policy is tree.Policy.SKIP_PAST_LAST:
             return rank(bound.last)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from foretell.machine.silent import Silent
 from foretell.machine.subscription import Subscription
 from foretell.machine.template import Rows, parameters_of
 from foretell.machine.told import Told
-from foretell.machine.watched import Watched
+from foretell.machine.watched import Watched, Whose
 from foretell.machine.watching import NOBODY, Watching
 from foretell.plan.strategy import Kind, kind_of
 
@@ -71,6 +71,16 @@ class Fed:
         if self.feed.crowded:
             self._forget()
         return told
+
+    def watched(self, name: str) -> Iterator[Whose]:
+        """A statement, or each row of a template, as those who watch see it."""
+        for part in self.placed[name].parts.values():
+            if isinstance(part, Silent):
+                whose = None if part.watcher is None else Whose(part.watcher, part, None, (), self.now)
+            else:
+                whose = part[0].whose(self.now)
+            if whose is not None:
+                yield whose
 
     def _settle(self) -> None:
         """Puts to work what has come and gone, and asks for the columns of earlier events that is wanted now."""

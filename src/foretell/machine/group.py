@@ -22,11 +22,11 @@ from foretell.machine.standing import Standing
 from foretell.machine.subscription import Subscription
 from foretell.machine.template import Move, Rows
 from foretell.machine.told import Told
-from foretell.machine.watched import Watched
+from foretell.machine.watched import Watched, Whose
 from foretell.machine.watching import Sight, Watcher, looks_up, process_key
 from foretell.plan.arrivals import lower
 from foretell.plan.program import NONE
-from foretell.plan.registers import Lagged
+from foretell.plan.registers import Hashed, Lagged
 from foretell.plan.sharing import Shared
 from foretell.plan.strategy import Kind
 
@@ -150,8 +150,28 @@ class Group:
         if self.watcher is None:
             return []
         (member,) = self.members.values()
-        partial = self.standing.see(piece) if self.standing is not None else self._stage.partial
-        return Watched(self.watcher, member).tell(piece, partial, told)
+        if self.standing is None:
+            return Watched(self.watcher, member).tell(piece, self._stage.partial, told)
+        past = np.full(len(piece), -1, np.int64)
+        for one in told:
+            bound = one.all_bound
+            excluded = member.taker.excluded(bound)
+            if excluded is not None and len(piece):
+                np.maximum.at(past, np.maximum(bound.last - piece.base, 0), excluded)
+        return Watched(self.watcher, member).tell(piece, self.standing.see(piece, past), told)
+
+    def whose(self, now: int | float) -> Whose | None:
+        """Whose the processes are that are seen; None where nobody watches, or nothing has come yet."""
+        if self.watcher is None or self.stage is None:
+            return None
+        (member,) = self.members.values()
+        if self.standing is not None:
+            return Whose(self.watcher, member, self.standing.by_value, self.standing.values, now)
+        sight, columns = self._stage.sight, self._stage.machine.columns
+        by = columns[sight.key] if sight is not None and sight.key != NONE else None
+        if isinstance(by, Hashed):
+            return Whose(self.watcher, member, self._stage.tables.get(by.kind), (by.expression,), now)
+        return Whose(self.watcher, member, None, (), now)
 
     @property
     def _stage(self) -> Stage:

@@ -19,6 +19,7 @@ from foretell.machine.feed import Feed, needed
 from foretell.machine.limits import Ledger, Limits
 from foretell.machine.ordering import Input, Order
 from foretell.machine.told import Told, derived, rows
+from foretell.machine.watched import Whose
 from foretell.machine.watching import NOBODY, Watching
 from foretell.plan.program import UnsupportedError
 
@@ -116,6 +117,10 @@ class Running:
 
     def remove_rows(self, name: str, ids: list[Scalar]) -> None:
         self._fed[self._where[name]].remove_rows(name, ids)
+
+    def watched(self, name: str) -> list[Whose]:
+        """What is watched of a statement: of a template, each row by itself."""
+        return list(self._fed[self._where[name]].watched(name))
 
     # ── events ──
 

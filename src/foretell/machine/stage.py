@@ -121,6 +121,7 @@ class Stage:
         self.partial: Partial | None = None
         self._expected = OUTPUT
         self._output = self._new_output(OUTPUT)
+        self._noticed = self._new_output(0)  # what a batch shows to those who watch, until the next
         self._grow_pool(64)
 
     # ── arrays ──
@@ -173,7 +174,7 @@ class Stage:
         else:
             heads, *lengths = self.lanes
             self.lanes = (np.pad(heads, ((0, 0), (0, lists)), constant_values=NONE), *lengths)
-        self._output = self._new_output(len(self._output[0]))
+        self._output, self._noticed = self._new_output(len(self._output[0])), self._new_output(0)
         if not machine.alive.all():
             self.sweep()
 
@@ -263,7 +264,9 @@ class Stage:
         rows = 0 if self.sight is None else rows
         trace, noted = np.zeros(rows, np.uint64), np.zeros(binding.COUNTERS, np.int64)
         key = np.uint64(sight.key)
-        return trace, sight.bits, key, sight.limits, sight.amounts, self._new_output(rows), noted
+        if rows > len(self._noticed[0]):
+            self._noticed = self._new_output(rows)
+        return trace, sight.bits, key, sight.limits, sight.amounts, self._noticed, noted
 
     def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
         trace, _, key, _, _, output, noted = watch

@@ -3,11 +3,14 @@
 Of all partial matches at one state only the one that began last matters for what may still come: it has most time left.
 So each process keeps one for each state. What is asked between events is judged with the last step there, and not at
 all here: whoever learns from this learns how often it holds.
+
+What a match taken excludes by its first event (AFTER MATCH SKIP PAST LAST, TO FIRST, TO LAST) is known here, as matches
+are found before this looks; what CONSUME and SKIP TO NEXT exclude is still seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,11 +37,13 @@ Ints = NDArray[np.int64]
 
 
 @kernel
-def stand(process_of: Any, time_of: Any, start_of: Any, base: int, flags: Any, gaps: Any, windowed: bool, within: Any,
-          limits: Any, amounts: Any, began: Any, bound: Any, ended: Any, trace: Any, furthest: Any) -> None:
+def stand(process_of: Any, lane_of: Any, time_of: Any, start_of: Any, base: int, flags: Any, gaps: Any, windowed: bool,
+          within: Any, limits: Any, amounts: Any, past_of: Any, past: Any, began: Any, bound: Any, ended: Any,
+          trace: Any, furthest: Any) -> None:
     """Feeds the events of a batch: `began` has when the partial match of each process and state began, `bound` and
     `ended` the positions of its events (-1: there is none) and their ends. `gaps` says which state a negated step ends,
-    `limits` for a state and a step how long after it the next ones may come."""
+    `limits` for a state and a step how long after it the next ones may come. `past_of` has up to which first event the
+    matches that an event completed exclude others, `past` that of each lane so far."""
     waiting = U(began.shape[1])
     for row in range(U(process_of.size)):
         process, time = U(process_of[row]), time_of[row]
@@ -72,9 +77,13 @@ def stand(process_of: Any, time_of: Any, start_of: Any, base: int, flags: Any, g
                 ended[process, state, step] = ended[process, before, step]
             bound[process, state, state] = base + S(row)
             ended[process, state, state] = time
+        lane = U(lane_of[row])
+        past[lane] = max(past[lane], past_of[row])
         occupied = U(0)
         for state in range(waiting):
-            if bound[process, state, 0] >= 0:
+            if bound[process, state, 0] <= past[lane]:
+                bound[process, state, 0] = -1
+            else:
                 occupied |= U(1) << state
                 for step in range(state + U(1)):
                     furthest[row, step] = bound[process, state, step]
@@ -122,12 +131,14 @@ class Standing:
         self._time = np.float64 if checked.time is Type.FLOAT else np.int64
         steps = len(self.plan.steps)
         keys = set(self.plan.keys[:steps])
+        self.values: Sequence[tree.Expression] = ()
         if len(keys) == 1 and (key := keys.pop()):
-            self._key = key
+            self.values = key
             self.by_value = Lanes([Type.INT, *self.plan.key_types])
         self._began = np.zeros((0, steps - 1), self._time)
         self._bound = np.zeros((0, steps - 1, steps - 1), np.int64)
         self._ended = np.zeros((0, steps - 1, steps - 1), self._time)
+        self._past = np.zeros(0, np.int64)
         automaton = self.plan.program.automaton
         limits = [one for one in deadlines(checked, automaton) if len(automaton.states[one.state].bound) < steps]
         where = [
@@ -144,7 +155,8 @@ class Standing:
     def _is_plain(self, step: str) -> bool:
         return all(is_static(c) for c in self.plan.program.subscription.steps[step].conditions)
 
-    def see(self, piece: Piece) -> Partial:
+    def see(self, piece: Piece, past: Ints) -> Partial:
+        """`past` has for each event up to which first event its matches exclude others; -1 where they do not."""
         events, count, checked = piece.events, len(piece), self.plan.program.subscription
         flags = answers(self.plan.predicates, events, self.strings)
         kept = [number for number, after in enumerate(self._gaps) if after >= 0]
@@ -152,13 +164,16 @@ class Standing:
         flags = np.ascontiguousarray(flags[[*range(steps), *(steps + number for number in kept)]])
         process = piece.lane
         if self.by_value is not None:
-            values = [events.worth(expression, self.strings) for expression in self._key]
+            values = [events.worth(expression, self.strings) for expression in self.values]
             lane = Column(Type.INT, piece.lane, no_nulls(count))
             process = self.by_value.of([lane, *values], count)
         self._room_for(int(process.max(initial=-1)) + 1)
         trace, furthest = np.zeros(count, np.uint64), np.full((count, steps - 1), -1, np.int64)
+        more = int(piece.lane.max(initial=-1)) + 1 - len(self._past)
+        self._past = np.pad(self._past, (0, max(0, more)), constant_values=-1)
         stand(
             process,
+            piece.lane,
             read_only(events.time.values),
             read_only(events.start.values),
             piece.base,
@@ -168,6 +183,8 @@ class Standing:
             self._time(checked.within or 0),
             self._limits,
             self._amounts,
+            past,
+            self._past,
             self._began,
             self._bound,
             self._ended,
@@ -198,10 +215,11 @@ class Standing:
 
     def state(self) -> dict[str, Any]:
         by_value = None if self.by_value is None else self.by_value.state()
-        return {"by_value": by_value, "began": self._began, "bound": self._bound, "ended": self._ended}
+        kept = {"began": self._began, "bound": self._bound, "ended": self._ended, "past": self._past}
+        return {"by_value": by_value, **kept}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         if self.by_value is not None:
             self.by_value.restore(state["by_value"])
         self._began, self._ended = (np.asarray(state[name], self._time) for name in ("began", "ended"))
-        self._bound = state["bound"]
+        self._bound, self._past = state["bound"], state.get("past", self._past)

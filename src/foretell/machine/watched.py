@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.events.types import Scalar
 from foretell.filter.columns import Column
+from foretell.language import tree
 from foretell.language.printer import horizon_text
 from foretell.machine.history import Piece
+from foretell.machine.lanes import Lanes
 from foretell.machine.matches import Matches
+from foretell.machine.shown import shown
 from foretell.machine.silent import Silent
 from foretell.machine.stage import NO_NODES, Found, Partial
 from foretell.machine.subscription import Subscription
@@ -20,6 +25,38 @@ from foretell.machine.watching import Seen, Watcher
 from foretell.plan.arrivals import of_step
 
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Whose:
+    """Whose the processes of one that is watched are. `by_value` tells them apart within a lane, by the values of these
+    expressions; `now` is how far time has come for it."""
+
+    watcher: Watcher
+    member: Subscription | Silent
+    by_value: Lanes | None
+    values: Sequence[tree.Expression]
+    now: int | float
+
+    def lane(self, process: int) -> int:
+        return process if self.by_value is None else int(self.by_value.key(process)[0][1])
+
+    def key(self, process: int) -> Mapping[str, Scalar] | None:
+        """As notifications carry it."""
+        return dict(self.member.feed.keys[self.lane(process)]) if self.member.checked.tree.per else None
+
+    def bindings(self, process: int) -> dict[str, Scalar]:
+        """The variables whose values tell it apart from others of its lane."""
+        if self.by_value is None:
+            return {}
+        _, *values = self.by_value.key(process)
+        binders = [binder for step in self.member.checked.steps.values() for binder in step.binders]
+        return {
+            variable: shown(value, kind, self.member.strings)
+            for expression, (kind, value) in zip(self.values, values, strict=True)
+            for variable, bound in binders
+            if bound == expression
+        }
 
 
 @dataclass

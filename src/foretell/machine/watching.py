@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,7 +41,7 @@ from foretell.plan.program import Machine, Program
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: A configuration has so many bits. Of a larger machine, states that are as far from a match share one.
+#: A configuration has so many bits. Of a larger machine, states that are as far from a match share some.
 BITS = 64
 
 
@@ -135,9 +136,14 @@ def bits_of(machine: Machine) -> NDArray[np.uint64]:
         for number, state in enumerate(waiting):
             bits[state] = np.uint64(1 << number)
         return bits
-    most = max(left[s] for s in waiting)
-    for state in waiting:
-        bits[state] = np.uint64(1 << min(most - left[state], BITS - 1))
+    levels = [list(some) for _, some in groupby(waiting, key=left.__getitem__)]
+    levels = [*levels[: BITS - 1], [s for level in levels[BITS - 1 :] for s in level]] if len(levels) > BITS else levels
+    spare, first = (BITS - len(levels)) / len(waiting), 0
+    for level in levels:
+        width = 1 + int(spare * len(level))
+        for number, state in enumerate(level):
+            bits[state] = np.uint64(1 << (first + number % width))
+        first += width
     return bits
 
 
@@ -149,10 +155,11 @@ def _steps_left(machine: Machine) -> list[int]:
     for state in range(machine.states):
         if machine.owners[state] >= 0:
             left[state] = 0
-    for _ in range(machine.states):
-        for state in range(machine.states):
-            targets = (int(edges[e, 5]) for e in range(int(first[state, 0]), int(first[state, 1])))
-            left[state] = min([left[state], *(1 + left[t] for t in targets)])
+    targets = [edges[begin:end, 5].tolist() for begin, end in first.tolist()]
+    before: list[int] = []
+    while left != before:
+        before = left
+        left = [min([mine, *(1 + before[t] for t in some)]) for mine, some in zip(before, targets, strict=True)]
     return left
 
 
