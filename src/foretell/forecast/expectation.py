@@ -17,6 +17,10 @@ from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Floats, Ints
 
 
+#: More events than this no interval reaches.
+FURTHEST = 10_000
+
+
 @dataclass(frozen=True)
 class Asked:
     """How sure an interval shall be, and how far it may reach: so many times the horizon."""
@@ -65,7 +69,7 @@ class Expectation:
 
     def _in_events(self, lane: Ints, state: Ints, asked: Asked) -> tuple[Floats, Floats]:
         assert self.horizon.events is not None
-        events = math.ceil(asked.reach * self.horizon.events)
+        events = min(math.ceil(asked.reach * self.horizon.events), FURTHEST)
         found = np.zeros((2, len(state)), np.int64)
         for one in np.unique(lane).tolist():
             found[:, lane == one] = interval(self._waiting(one, events)[state[lane == one]], asked.confidence)

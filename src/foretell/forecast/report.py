@@ -60,7 +60,7 @@ _FIGURES = ("points", "came true", "AUC", "Brier", "skill", "calibration error")
 def _tables(judged: Sequence[Judged]) -> Iterator[Any]:
     yield _overall(judged)
     yield _at_threshold(judged)
-    if any(one.overall.intervals is not None for one in judged):
+    if any(one.overall.intervals is not None and one.overall.intervals.made for one in judged):
         yield _intervals(judged)
     yield from (_by_key(one) for one in judged if one.keys)
 
