@@ -16,7 +16,6 @@ from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Floats, Ints
 
-
 #: More events than this no interval reaches.
 FURTHEST = 10_000
 
