@@ -19,6 +19,7 @@ import foretell as ft
 from foretell.events.arrow import table_of
 from foretell.events.read import Declaration, read
 from foretell.events.types import Type
+from foretell.forecast.watchers import Forecasts
 from foretell.given.sources import declaration_of
 from foretell.language.subscriptions import Subscriptions
 from foretell.spark.layout import codes_of, shares_of
@@ -35,10 +36,15 @@ class Spark:
     """In its place: what is packed comes to the shards in parts of a micro-batch, and state stays with them."""
 
     def __init__(
-        self, program: Subscriptions, types: Mapping[str, Mapping[str, Type]], tables: Any, shards: int
+        self,
+        program: Subscriptions,
+        types: Mapping[str, Mapping[str, Type]],
+        tables: Any,
+        shards: int,
+        forecasts: Forecasts | None = None,
     ) -> None:
         declared = {name: declaration_of(program, name, {}) for name in program.sources}
-        self.types, self.way = types, way_of(program, declared, tables, shards)
+        self.types, self.way = types, way_of(program, declared, tables, shards, forecasts=forecasts)
         self._tester = TwsTester(self.way.shard)
 
     def push(self, batch: Mapping[str, list[dict[str, Any]]], random: Random) -> list[str]:
@@ -77,6 +83,27 @@ def test_case(case: Case) -> None:
         typed = {name: as_types(events, types[name]) for name, events in batch.items()}
         wanted = engine.push_together(typed).table().to_pylist()
         assert spark.push(typed, random) == sorted(map(shown, wanted))
+
+
+def test_forecasts() -> None:
+    """As in process, as long as nothing is learned on the way."""
+    text = """STREAM s (k STRING, l INT, t INT) TIME t;
+    SUBSCRIBE p FROM s PER l MATCH a , b , c DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'
+    FORECAST WITHIN 2 EVENTS ABOVE 0.1;"""
+    random, program = Random(1), ft.parse(text)
+    events = [{"k": random.choice("aabbc"), "l": random.randrange(7), "t": t} for t in range(3_000)]
+    learning = ft.Learning(online=False)
+    model = ft.train(text, {"s": events[:2_000]})
+    engine = ft.Engine(text, model=model, learning=learning)
+    types = {"s": {"k": Type.STRING, "l": Type.INT, "t": Type.INT}}
+    spark = Spark(program, types, None, 3, Forecasts(model.learned, learning))
+    kinds = set()
+    for first in range(2_000, 3_000, 250):
+        batch = {"s": events[first : first + 250]}
+        wanted = engine.push_together(batch).table().to_pylist()
+        kinds |= {row["kind"] for row in wanted}
+        assert spark.push(batch, random) == sorted(map(shown, wanted))
+    assert kinds == {"match", "forecast"}
 
 
 def way(shards: int) -> Way:
