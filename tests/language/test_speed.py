@@ -24,6 +24,6 @@ def test_a_thousand_subscriptions_are_read_in_well_under_two_seconds(capsys: pyt
 
 
 def _seconds(text: str) -> float:
-    start = time.perf_counter()
+    start = time.process_time()  # other work on the machine does not count
     ft.parse(text)
-    return time.perf_counter() - start
+    return time.process_time() - start
