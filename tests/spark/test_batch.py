@@ -227,7 +227,7 @@ def test_malformed_events_of_frames(spark: SparkSession) -> None:
     assert [(row.start, row.end) for row in matches(told).collect()] == [(1, 4)]
     rows = [(row.subscription, json.loads(row.bindings)["reason"]) for row in bad(told).collect()]
     assert rows == [("s", "no time"), ("s", "k: expected INT, found 2.5")]
-    with pytest.raises(PythonException, match="no time|k: expected INT"):  # whichever task comes first
+    with pytest.raises(PythonException, match=r"no time|k: expected INT"):  # whichever task comes first
         frame_of(text, {"s": frame}, strict=True).count()
 
 
