@@ -383,7 +383,7 @@ class Forecaster:
         if self.watch.settings.online:
             half = self.watch.settings.half_life
             step = max(FIRST_TABLES, events)
-            self._counters[NEXT] = events + (step if math.isinf(half) else max(1, min(step, int(half / 2))))
+            self._counters[NEXT] = events + (step if math.isinf(half) else max(1, min(step, int(half))))
         else:
             self._counters[NEXT] = -1
         size, settings, horizon = len(self._pairs), self.watch.settings, self.watch.horizon
