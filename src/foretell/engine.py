@@ -447,8 +447,9 @@ class Engine:
         same = wanted is not None and _fingerprint(wanted.program) == header.get("statements")
         if model is not None:
             state = {**state, "model": json.dumps(model_of(model).document())}
-        if _learning(learning) is not None and learning is not None:
-            state = {**state, "learning": json.dumps(learning.as_json())}
+        settings = _learning(learning)
+        if settings is not None:
+            state = {**state, "learning": json.dumps(settings.as_json())}
         engine = cls._restored(wanted if same else None, state, _limits(limits), anew=model is not None)
         return _Restoring(
             engine, wanted or engine.subscriptions, _time_columns(time), _given_tables(tables)

@@ -37,6 +37,9 @@ class Everyone:
     def __init__(self) -> None:
         self.made: dict[str, list[Recorder]] = {}
 
+    def watches(self, _: CheckedSubscription) -> bool:
+        return True
+
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         recorder = Recorder(Symbols([]), checked.time)
         self.made.setdefault(checked.name, []).append(recorder)

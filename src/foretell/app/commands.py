@@ -75,9 +75,9 @@ Strict = Annotated[bool, typer.Option(help="Stop at the first malformed event.")
 @app.command("run")
 def run_command(
     file: Annotated[Path, typer.Argument(help="The statements; or with --follow a pipeline.", show_default=False)],
-    inputs: Inputs = [],  # noqa: B006 - typer copies it
-    time: Time = [],  # noqa: B006
-    tables: Tables = [],  # noqa: B006
+    inputs: Inputs = [],
+    time: Time = [],
+    tables: Tables = [],
     engine: Annotated[
         str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, spark.")
     ] = None,
@@ -153,9 +153,9 @@ def _follow(
 def train_command(
     file: File,
     output: Annotated[Path, typer.Option(help="Where the model goes, a JSON file.", show_default=False)],
-    inputs: Inputs = [],  # noqa: B006
-    time: Time = [],  # noqa: B006
-    tables: Tables = [],  # noqa: B006
+    inputs: Inputs = [],
+    time: Time = [],
+    tables: Tables = [],
     half_life: Annotated[
         float | None, typer.Option(metavar="EVENTS", help="After so many events what was seen counts half; 0: never.")
     ] = None,
@@ -164,7 +164,7 @@ def train_command(
     ] = None,
     features: Annotated[
         list[str], typer.Option("--feature", metavar="CONDITION", help="Tells events apart in contexts: 'temp > 20'.")
-    ] = [],  # noqa: B006
+    ] = [],
     engine: Annotated[
         str | None, typer.Option(callback=_one_of, help="spark or embedded; without, Spark for files.")
     ] = None,
@@ -180,13 +180,13 @@ def train_command(
 @app.command("backtest")
 def backtest_command(
     file: File,
-    inputs: Inputs = [],  # noqa: B006
-    time: Time = [],  # noqa: B006
-    tables: Tables = [],  # noqa: B006
+    inputs: Inputs = [],
+    time: Time = [],
+    tables: Tables = [],
     model: Annotated[Path | None, typer.Option(help="What was learned; without, it learns as it goes.")] = None,
     horizons: Annotated[
         list[int], typer.Option("--horizon", metavar="EVENTS", help="How far ahead, instead of the statements' own.")
-    ] = [],  # noqa: B006
+    ] = [],
     confidence: Annotated[
         float, typer.Option(metavar="P", help="How sure the intervals are in which the next match should fall.")
     ] = 0.8,

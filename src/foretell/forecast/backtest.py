@@ -58,6 +58,9 @@ class Judges:
     asked: Asked = field(default_factory=Asked)
     made: dict[str, list[tuple[CheckedSubscription, Judge]]] = field(default_factory=dict)
 
+    def watches(self, checked: CheckedSubscription) -> bool:
+        return bool(self.horizons) or checked.tree.forecast is not None
+
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         horizons = list(self.horizons) or ([] if checked.tree.forecast is None else [horizon_of(checked)])
         if not horizons:

@@ -44,6 +44,9 @@ class Forecasts:
     settings: Learning | None = None
     anew: bool = False
 
+    def watches(self, checked: CheckedSubscription) -> bool:
+        return checked.tree.forecast is not None
+
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         return None if checked.tree.forecast is None else self.forecaster(checked, horizon_of(checked))
 
@@ -190,8 +193,11 @@ class Recorders:
     settings: Learning
     made: dict[str, list[Recorder]] = field(default_factory=dict)
 
+    def watches(self, checked: CheckedSubscription) -> bool:
+        return checked.tree.forecast is not None
+
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
-        if checked.tree.forecast is None:
+        if not self.watches(checked):
             return None
         recorder = Recorder(Symbols(conditions_of(checked, self.settings.features)), checked.time)
         self.made.setdefault(checked.name, []).append(recorder)

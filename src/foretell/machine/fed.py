@@ -119,7 +119,7 @@ class Fed:
     def add(self, statement: CheckedSubscription, table: LoadedTable | None) -> None:
         """A statement more, from the next event on; of a template all rows, in one machine where that can be."""
         placed = Placed(statement, {} if table is None else table.types)
-        if isinstance(statement.pattern, tree.Silence) or table is None or self.watching.watcher(statement) is not None:
+        if isinstance(statement.pattern, tree.Silence) or table is None or self.watching.watches(statement):
             rows = None
         else:
             rows = Rows.of(statement, table, self.strings, self.feed.positions)

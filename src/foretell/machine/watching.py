@@ -78,6 +78,8 @@ class Watcher(Protocol):
 class Watching(Protocol):
     """Who watches whom."""
 
+    def watches(self, checked: CheckedSubscription) -> bool: ...
+
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         """A new watcher of a subscription; None where nobody watches it."""
 
@@ -87,6 +89,9 @@ class Watching(Protocol):
 
 class Nobody:
     """Nobody watches anything."""
+
+    def watches(self, _: CheckedSubscription) -> bool:
+        return False
 
     def watcher(self, _: CheckedSubscription) -> Watcher | None:
         return None

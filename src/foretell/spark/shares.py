@@ -7,10 +7,10 @@ results (chains.py).
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from uuid import uuid4
 
 from foretell.events.read import Declaration, LoadedTable
 from foretell.events.types import Schema, Type
@@ -39,21 +39,23 @@ class Share:
     tasks: int
 
 
+# The plans that this worker process has had, by their names: what a plan has worked out it keeps for the next task.
+_plans: dict[str, Plan] = {}
+_KEPT = 4
+
+
 @dataclass(frozen=True)
 class Sent:
-    """A plan on its way to the tasks. A worker process runs many of them and reads it once."""
+    """A plan on its way to the tasks. A worker process runs many of them, and goes on with the first that came."""
 
-    data: bytes
+    name: str
+    given: Plan
 
     @property
     def plan(self) -> Plan:
-        return _received(self.data)
-
-
-@lru_cache(maxsize=4)
-def _received(data: bytes) -> Plan:
-    plan: Plan = pickle.loads(data)
-    return plan
+        while self.name not in _plans and len(_plans) >= _KEPT:
+            del _plans[next(iter(_plans))]
+        return _plans.setdefault(self.name, self.given)
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Plan:
     strict: bool = False
 
     def sent(self) -> Sent:
-        return Sent(pickle.dumps(self))
+        return Sent(uuid4().hex, self)
 
     @property
     def tasks(self) -> int:
