@@ -16,6 +16,7 @@ from foretell.filter.predicates import Events, answers
 from foretell.filter.selection import Selection
 from foretell.language.tree import Expression, Literal, Moment, Parameter
 from foretell.machine import binding, instances, plain, strict
+from foretell.machine.fates import Fates
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.limits import Ledger, Limits, relieve_engine, relieve_lane
@@ -122,7 +123,8 @@ class Stage:
         self._expected = OUTPUT
         self._output = self._new_output(OUTPUT)
         self._noticed = self._new_output(0)  # what a batch shows to those who watch, until the next
-        self._grow_pool(64)
+        self._fates = Fates(self.machine)
+        self.grow_pool(64)
 
     # ── arrays ──
 
@@ -149,8 +151,10 @@ class Stage:
         finals = self.machine.finals
         return _in_one_block(size, *WORDS, ("i8", finals), ("u1", finals))
 
-    def _grow_pool(self, by: int) -> None:
+    def grow_pool(self, by: int) -> None:
         """Room for more instances, which is taken when all before it is: what is written down then stays short."""
+        if by <= 0:
+            return
         old = len(self.cells)
         self.cells, self.nulls = _joined((self.cells, self.nulls), self._new_cells(by))
         new = np.arange(old + by - 1, old - 1, -1, dtype=np.uint32)
@@ -166,11 +170,11 @@ class Stage:
         """Goes on with a machine that has states, slots and finals more, and perhaps some that are dead."""
         lists = machine.states - self.machine.states
         cells, nulls = self.cells, self.nulls
-        self.machine = machine
+        self.machine, self._fates = machine, Fates(machine)
         self.cells, self.nulls = self._new_cells(len(cells))
         self.cells[:, : cells.shape[1]], self.nulls[:, : cells.shape[1]] = cells, nulls
         if machine.strict:
-            self._enlist()
+            self.enlist()
         else:
             heads, *lengths = self.lanes
             self.lanes = (np.pad(heads, ((0, 0), (0, lists)), constant_values=NONE), *lengths)
@@ -178,7 +182,7 @@ class Stage:
         if not machine.alive.all():
             self.sweep()
 
-    def _enlist(self) -> None:
+    def enlist(self) -> None:
         """Makes the lists of a strict machine anew, as its kernel wants them: it may be another one now."""
         heads = self._new_lanes(len(self.lanes[0]))[0]
         instances.enlist(self.in_use, self.cells, heads)
@@ -232,6 +236,9 @@ class Stage:
         self._forget_nodes()
         parts: list[Arrays] = []
         done = 0
+        if self.machine.plain and self._fates.apply(self, given[3][1]):
+            done = len(piece)
+            self._fates.run(self, piece.base, given, lambda: self._make_room(parts, piece.base + done))
         while done < len(piece):
             done = self._run(done, len(piece), piece.base, given, watch)
             if self.counters[binding.FULL]:
@@ -318,21 +325,21 @@ class Stage:
         if machine.plain:
             cells = self.cells.reshape(-1)
             besides = *besides, cells, cells.view(np.float64), self.nulls.reshape(-1)
-        common = (machine.fan, tuple(machine.tables), code, events, batch, *self._arrays(), besides, watch)
+        common = (machine.fan, tuple(machine.tables), code, events, batch, *self.arrays(), besides, watch)
         if machine.plain:
             return int(plain.run_plain(first, stop, base, begins, *common))
         if machine.strict:
             return int(strict.run_strict(first, stop, base, begins, *common))
         return int(instances.run_events(first, stop, base, begins, machine.simultaneous, *common))
 
-    def _arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, ...]:
         pool = self.cells, self.cells.view(self._time), self._free
         registers = self.cells.view(np.float64), self.cells, self.nulls, *self.nodes
         return pool, self.lanes, registers, self.timers, self._output, self.counters
 
     def _pass_time(self, now: int | float) -> bool:
         machine = self.machine
-        return instances.pass_time(now, machine.simultaneous, tuple(machine.tables), *self._arrays())
+        return instances.pass_time(now, machine.simultaneous, tuple(machine.tables), *self.arrays())
 
     # ── room ──
 
@@ -362,7 +369,7 @@ class Stage:
             self.ledger.held[id(self)] = self.alive
         wanted = int(self.counters[binding.LONGEST]) * self.machine.fan[0] + self.machine.fan[1]
         if self.counters[binding.FREE] < wanted:
-            self._grow_pool(max(wanted, min(len(self.cells), self.ledger.left)))
+            self.grow_pool(max(wanted, min(len(self.cells), self.ledger.left)))
 
     def _put_aside(self) -> Arrays:
         """The matches written so far, and room for others."""
@@ -381,7 +388,7 @@ class Stage:
 
     def sweep(self) -> int:
         """Lets go of instances that can come to nothing; how many."""
-        (pool, lanes, *_) = self._arrays()
+        (pool, lanes, *_) = self.arrays()
         now = self._time(self.now if self.now is not None else 0)
         dead = (~self.machine.alive).astype(np.uint8)
         strict_, tables = self.machine.strict, self.machine.tables
@@ -468,10 +475,10 @@ class Stage:
         self.cells[:], self.nulls[:] = cells, state["nulls"]
         self._free = np.zeros(len(cells), self._free.dtype)
         self._free[: len(free)] = free
-        self._grow_pool(max(64, len(cells)))
+        self.grow_pool(max(64, len(cells)))
         self.lanes = _as_in(state["lanes"], self.lanes)
         if self.machine.strict:
-            self._enlist()
+            self.enlist()
         self.nodes = _joined(_as_in(state["nodes"], self.nodes), _new_nodes(1024))
         self.timers = _joined(_as_in(state["timers"], self.timers), self._new_timers(16))
         for kind, table in state["tables"].items():
