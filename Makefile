@@ -45,9 +45,10 @@ broker: $(ready)  ## an MQTT broker for the tests (mosquitto), where there is no
 	  echo "there is no mosquitto (apt-get install mosquitto); the tests that need it will say so" >&2; \
 	fi
 
-# pytest comes last, also with -j, so that the output ends with its summary.
+# pytest comes last, also with -j, so that the output ends with its summary. The tests that share a Spark session stay
+# together (tests/conftest.py).
 test: lint types broker  ## everything that must pass: lint, types, all quick tests
-	$(bin)/python -m pytest
+	$(bin)/python -m pytest --numprocesses 2 --dist loadgroup
 
 lint: $(ready)  ## ruff and the directions of imports
 	$(bin)/ruff check

@@ -11,6 +11,14 @@ import pytest
 from tests.broker import Mosquitto, executable
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares a Spark session runs in one process, wherever there are several."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture
 def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
     """A broker that runs. Where there is none to be had a test is skipped, but not in CI: there it must be tested."""

@@ -81,14 +81,18 @@ path = "told"
     ended = subprocess.run(command(tmp_path / "pipeline.toml", "--follow", "--once"), capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert "1 bad" in ended.stderr
-    running = subprocess.Popen(command(tmp_path / "pipeline.toml", "--follow"), stderr=subprocess.PIPE, text=True)
-    (tmp_path / "in" / ".1").write_text("\n".join(lines[30:]))
-    (tmp_path / "in" / ".1").rename(tmp_path / "in" / "1.jsonl")
-    while not (tmp_path / "checkpoint" / "commits" / "1").exists() and running.poll() is None:
-        time.sleep(0.1)
-    running.send_signal(signal.SIGTERM)
-    said = running.communicate()[1]
-    assert running.returncode == 0, said[-2000:]
+    # (Into a file: a pipe that nobody reads would hold it up when it is full.)
+    with (tmp_path / "said").open("w") as said:
+        running = subprocess.Popen(command(tmp_path / "pipeline.toml", "--follow"), stderr=said)
+    try:
+        (tmp_path / "in" / ".1").write_text("\n".join(lines[30:]))
+        (tmp_path / "in" / ".1").rename(tmp_path / "in" / "1.jsonl")
+        while not (tmp_path / "checkpoint" / "commits" / "1").exists() and running.poll() is None:
+            time.sleep(0.1)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait() == 0, (tmp_path / "said").read_text()[-2000:]
+    finally:
+        running.kill()
     found = pq.read_table(tmp_path / "told" / "kind=match").select(["key", "start", "end", "events"]).to_pylist()
     wanted = ft.Engine(STATEMENTS).push("s", rows).table().select(["key", "start", "end", "events"]).to_pylist()
     assert sorted(found, key=repr) == sorted(wanted, key=repr)
