@@ -47,7 +47,8 @@ class Kept:
     """One block in Spark's state, each time compared with what was put there before."""
 
     def __init__(self) -> None:
-        self.tester, self.last = TwsTester(Keeper()), None
+        self.tester = TwsTester(Keeper())
+        self.last: tuple[str, bytes] | None = None
 
     def put(self, about: str, block: bytes) -> pages.Cost:
         ((old, cost),) = self.tester.test("key", [Row(about=about, block=block)])
