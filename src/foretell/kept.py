@@ -71,8 +71,8 @@ def _writable() -> Path | None:
 def _folders() -> Iterator[Path]:
     """Numba's variable goes first; then beside our code, then where the user's caches are.
 
-    Installations that share a folder have their own within it, since each throws away what is old in its eyes. What lies
-    beside our code is known by no path, so that it goes along when the code is brought elsewhere.
+    Installations that share a folder have their own within it, since each throws away what is old in its eyes. What
+    lies beside our code is known by no path, so that it goes along when the code is brought elsewhere.
     """
     tag = sys.implementation.cache_tag
     own = f"foretell-{digest([str(_PACKAGE)])}-{tag}"
