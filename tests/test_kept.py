@@ -152,3 +152,16 @@ def test_where_none_can_be_written_to_nothing_is_kept(folders: list[Path]) -> No
         folder.write_text("a file, no folder")
     kept.keep("a", "1", b"kept", instead="1")
     assert kept.kept("a", "1") is None
+
+
+def test_what_lies_beside_the_code_goes_along_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a job brings the package to a cluster."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(kept, "_PACKAGE", tmp_path / "here")
+    kept._writable.cache_clear()
+    kept.keep("a", "1", b"kept", instead="1")
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert kept.kept("a", "1") is None
+    monkeypatch.setattr(kept, "_PACKAGE", tmp_path / "there")
+    assert kept.kept("a", "1") == b"kept"
+    kept._writable.cache_clear()

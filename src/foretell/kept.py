@@ -71,12 +71,14 @@ def _writable() -> Path | None:
 def _folders() -> Iterator[Path]:
     """Numba's variable goes first; then beside our code, then where the user's caches are.
 
-    Installations that share a folder have their own within it, since each throws away what is old in its eyes.
+    Installations that share a folder have their own within it, since each throws away what is old in its eyes. What
+    lies beside our code is known by no path, so that it goes along when the code is brought elsewhere.
     """
-    own = f"foretell-{digest([str(_PACKAGE)])}-{sys.implementation.cache_tag}"
+    tag = sys.implementation.cache_tag
+    own = f"foretell-{digest([str(_PACKAGE)])}-{tag}"
     if given := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(given) / own
-    yield _PACKAGE / "__pycache__" / own
+    yield _PACKAGE / "__pycache__" / f"foretell-{tag}"
     if home := os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA"):
         yield Path(home) / own
     home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() fails where there is none

@@ -231,9 +231,10 @@ def test_the_command(cluster: Cluster, data: Path, expected: list[dict[str, Any]
 def test_a_job_that_brings_foretell_with_it(
     cluster: Cluster, data: Path, expected: list[dict[str, Any]], tmp_path: Path
 ) -> None:
+    """With the kernels that this machine has compiled, which lie beside the code."""
     archive = tmp_path / "foretell.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
-        tar.add(Path(ft.__file__).parent, "foretell", filter=lambda one: None if "__pycache__" in one.name else one)
+        tar.add(Path(ft.__file__).parent, "foretell")
     brought = {"spark.archives": f"{archive}#brought", "spark.executorEnv.PYTHONPATH": "brought"}
     places = json.loads(cluster.run(WHERE, **brought))
     assert all(file.startswith((cwd, "brought")) for file, cwd in places), places

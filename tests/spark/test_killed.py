@@ -15,10 +15,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import foretell as ft
+from foretell.spark.pages import SMALL
 from foretell.spark.stream import follow, matches
-from tests.spark.test_stream import TYPES, WATCH, expected, finish, frame, in_files, logins, read, rows_of
+from tests.spark.test_stream import TYPES, WATCH, crowd, expected, finish, frame, in_files, logins, put, read, rows_of
 
 LOG = logging.getLogger(__name__)
+
+# Some wait for long, so that the state is large enough to be in pages.
+LASTING = WATCH + "SUBSCRIBE return FROM logins PER ip MATCH a ; b DEFINE a AS NOT ok, b AS ok;"
 
 
 def child(folder: Path) -> None:
@@ -26,7 +30,7 @@ def child(folder: Path) -> None:
     from foretell.spark.session import session
 
     spark = session("foretell-killed", **{"spark.master": "local[2,4]"})
-    finish(follow(WATCH, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=4), folder)
+    finish(follow(LASTING, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=2), folder)
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -92,16 +96,28 @@ def kill_workers(folder: Path, times: int, seed: int) -> int:
     return killed
 
 
+def events_in_files(folder: Path, count: int, size: int) -> list[dict[str, object]]:
+    """A crowd fails first, and some of it come back in each file."""
+    crowded = crowd(3_000, "2026-02-28T23:00:00Z")
+    put(folder, crowded, 0)
+    events = logins(count)
+    for at in range(0, count, size // 4):
+        events[at]["ip"] = crowded[at]["ip"]
+    in_files(folder, events, size, first=1)
+    return [*crowded, *events]
+
+
 def check(spark: SparkSession, folder: Path, events: list[dict[str, object]]) -> None:
     found = read(spark, folder)
-    assert rows_of(matches(found)) == expected(spark, [ft.Engine(WATCH).push("logins", events)])
+    engine = ft.Engine(LASTING)
+    assert rows_of(matches(found)) == expected(spark, [engine.push("logins", events)])
+    assert len(engine.snapshot()) > 3 * SMALL  # of two shards: they have their state in pages
     assert found.count() == matches(found).count()
 
 
 def test_killed_now_and_then(spark: SparkSession, tmp_path: Path) -> None:
     """The query once, then a worker of the one that goes on."""
-    events = logins(300)
-    in_files(tmp_path / "in", events, 40)
+    events = events_in_files(tmp_path / "in", 300, 40)
     assert kill_all(tmp_path, 1, seed=1) == 1
     assert kill_workers(tmp_path, 1, seed=2) == 1
     check(spark, tmp_path, events)
@@ -110,8 +126,7 @@ def test_killed_now_and_then(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(0)  # a busy machine takes half a minute for each start
 def test_killed_twenty_times(spark: SparkSession, tmp_path: Path) -> None:
-    events = logins(1600)
-    in_files(tmp_path / "in", events, 20)
+    events = events_in_files(tmp_path / "in", 1600, 20)
     killed = kill_all(tmp_path, 24, seed=3)
     done = commits(tmp_path)
     assert start(tmp_path).wait() == 0
@@ -123,8 +138,7 @@ def test_killed_twenty_times(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_workers_killed_twenty_times(spark: SparkSession, tmp_path: Path) -> None:
-    events = logins(1600)
-    in_files(tmp_path / "in", events, 20)
+    events = events_in_files(tmp_path / "in", 1600, 20)
     killed = kill_workers(tmp_path, 24, seed=4)
     LOG.info("killed %d workers, %d micro-batches", killed, commits(tmp_path))
     assert killed >= 20

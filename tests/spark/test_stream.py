@@ -44,6 +44,11 @@ def _login(i: int, random: Random) -> Event:
     return {"id": f"e{i}", "ip": f"10.0.0.{random.randrange(40)}", "ok": random.random() < 0.4, "at": at}
 
 
+def crowd(count: int, at: str, ok: bool = False) -> list[Event]:
+    """So many addresses at once, for a state that is large."""
+    return [{"id": f"{at}{i}", "ip": f"11.0.{i // 250}.{i % 250}", "ok": ok, "at": at} for i in range(count)]
+
+
 def put(folder: Path, events: Iterable[Event], number: int) -> None:
     """A file more, whole at once; its age is its place in the order."""
     folder.mkdir(parents=True, exist_ok=True)

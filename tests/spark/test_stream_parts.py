@@ -22,6 +22,7 @@ from foretell.events.types import Type
 from foretell.forecast.watchers import Forecasts
 from foretell.given.sources import declaration_of
 from foretell.language.subscriptions import Subscriptions
+from foretell.spark import pages, shard
 from foretell.spark.layout import codes_of, shares_of
 from foretell.spark.parcels import Packer
 from foretell.spark.stream import Way, way_of
@@ -73,9 +74,20 @@ def shown(row: Mapping[str, object]) -> str:
     return repr([row[name] for name in COLUMNS])
 
 
+class Forgetful(dict[bytes, ft.Engine]):
+    """A worker that keeps no engine from one micro-batch to the next."""
+
+    def pop(self, *_: object) -> Any:
+        return None
+
+
 @pytest.mark.parametrize("case", sampled(ALL))
-def test_case(case: Case) -> None:
+def test_case(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every third case all state goes through pages, however small it is."""
     random, lateness = Random(case.name), lateness_of(case)
+    if random.randrange(3) == 0:
+        monkeypatch.setattr(pages, "SMALL", 0)
+        monkeypatch.setattr(shard, "_engines", Forgetful())
     program, types, times = live(case, lateness)
     engine = ft.Engine(program, tables=case.tables)
     spark = Spark(program, types, case.tables, random.choice((1, 2, 5)))

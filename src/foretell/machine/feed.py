@@ -109,7 +109,8 @@ class Feed:
 
     def keep_only(self, referenced: list[Ints]) -> None:
         """Lets go of the events that nothing has bound, if they are most of those that are left."""
-        positions = np.unique(np.concatenate([np.zeros(0, np.int64), *referenced]))
+        positions = np.sort(np.concatenate([np.zeros(0, np.int64), *referenced]))
+        positions = positions[np.diff(positions, prepend=-1) > 0]  # (np.unique hashes, in ten times the time)
         if 2 * len(positions) < len(self.history):
             self.history = self.history.only(positions[positions >= self.history.base])
             self._kept = len(self.history)

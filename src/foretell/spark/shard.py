@@ -1,11 +1,12 @@
-"""One shard of a stream: an engine that has the lanes of some keys, kept as one value of Spark's state."""
+"""One shard of a stream: an engine that has the lanes of some keys, kept in Spark's state."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -26,13 +27,16 @@ from foretell.machine.told import order_of
 from foretell.notify.columns import columns_of
 from foretell.spark.control import Change, Changing, Directory, decode
 from foretell.spark.layout import Share
+from foretell.spark.pages import Cost, Paged, Written
 from foretell.spark.parcels import latest_of
 
 #: What a shard tells in a micro-batch: its rows as one block, and figures.
-FIGURES = ("events", "matches", "late", "bad", "refused", "partial_matches", "waiting", "state_bytes")
+FIGURES = (
+    *("events", "matches", "late", "bad", "refused", "partial_matches", "waiting"),
+    *("state_bytes", "pages", "pages_written", "bytes_written", "state_ms"),
+)
 TOLD = "told BINARY, " + ", ".join(f"{name} BIGINT" for name in FIGURES)
 
-_STATE = "about STRING, engine BINARY"
 _LOG = logging.getLogger(__name__)
 
 # The engines of this worker as they were last written down, by what was written and with which statements. A worker
@@ -61,17 +65,20 @@ class Shard(StatefulProcessor):
     schema: pa.Schema
     times: Mapping[str, str]
     limits: Limits | None = None
-    _state: Any = field(default=None, init=False)
+    _state: Paged = field(init=False)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = handle.getValueState("shard", _STATE)
+        self._state = Paged(handle)
 
     # (The parameter's name is Spark's.)
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
         (code,) = key
         share = next(share for share in self.shares if code in share.shards)
         packed = sorted(rows, key=lambda row: (row.stream or "", row.part))
-        about, engine = self._restored(share)
+        begun = perf_counter()
+        before = self._state.read()
+        about, engine = self._restored(share, before)
+        took = perf_counter() - begun
         changing = Changing(self.shares, share, code == share.shards[0], about.directory)
         for change in decode([row.other for row in packed if row.stream is None]):
             changing.apply(engine, change)
@@ -84,7 +91,9 @@ class Shard(StatefulProcessor):
         matches = self._matches(told)
         aside = [*map(self._late, late), *map(_bad, bad), *(_refused(*one) for one in changing.refused)]
         told_rows = pa.concat_tables([*matches, pa.Table.from_pylist(aside, self.schema)])
-        written = self._write(about, engine)
+        begun = perf_counter()
+        cost = self._write(before, about, engine)
+        took += perf_counter() - begun
         yield Row(
             told=table_bytes(told_rows) if told_rows.num_rows else None,
             events=sum(len(batch) for name, batch in batches.items() if self._tells(share, name)) + len(bad),
@@ -94,7 +103,8 @@ class Shard(StatefulProcessor):
             refused=len(changing.refused),
             partial_matches=engine.partial_matches,
             waiting=engine.waiting,
-            state_bytes=written,
+            **asdict(cost),
+            state_ms=round(1000 * took),
         )
 
     def close(self) -> None:
@@ -102,24 +112,24 @@ class Shard(StatefulProcessor):
 
     # ── state ──
 
-    def _restored(self, share: Share) -> tuple[About, Engine]:
-        found = self._state.get()
+    def _restored(self, share: Share, found: Written | None) -> tuple[About, Engine]:
         layout = f"{len(share.shards)} shards {share.name}"
         if found is None:
             return About(layout, share.text, Directory()), self._engine(None, self.begin[share.name])
-        about, written = msgspec.json.decode(found[0], type=About), bytes(found[1])
+        about = msgspec.json.decode(found.about, type=About)
         if about.layout != layout:
             raise InputError(
                 "changed-shards",
                 f"the checkpoint has its state by {about.layout}, not by {layout}",
                 hint="begin with another checkpoint, or go on with as many shards as there were",
             )
-        kept = _engines.pop(self._digest(found[0], written), None)
+        kept = _engines.pop(self._digest(found), None)
         if kept is not None and about.statements == share.text:
             return about, kept
-        wanted = None if about.statements == share.text else self._wanted(about, share, written)
+        block = self._state.block(found)
+        wanted = None if about.statements == share.text else self._wanted(about, share, block)
         about.statements = share.text
-        return about, self._engine(wanted, written)
+        return about, self._engine(wanted, block)
 
     def _engine(self, wanted: Subscriptions | None, written: bytes) -> Engine:
         if wanted is None:
@@ -139,17 +149,16 @@ class Shard(StatefulProcessor):
         program = Program((*kept, *brought))
         return Subscriptions(program, program_text(program))
 
-    def _write(self, about: About, engine: Engine) -> int:
-        said, written = msgspec.json.encode(about).decode(), engine.snapshot()
-        self._state.update((said, written))
+    def _write(self, before: Written | None, about: About, engine: Engine) -> Cost:
+        written, cost = self._state.write(before, msgspec.json.encode(about).decode(), engine.snapshot())
         while len(_engines) >= _KEPT:
             del _engines[next(iter(_engines))]
-        _engines[self._digest(said, written)] = engine
-        return len(written)
+        _engines[self._digest(written)] = engine
+        return cost
 
-    def _digest(self, about: str, written: bytes) -> bytes:
-        said = f"{about}\0{self.limits}\0".encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(said + written, digest_size=32).digest()
+    def _digest(self, written: Written) -> bytes:
+        said = f"{written.about}\0{self.limits}\0".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(said + written.content, digest_size=32).digest()
 
     # ── rows ──
 

@@ -1,0 +1,133 @@
+"""State in pages: put together they are what was written, and little is written where little has changed."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+import foretell as ft
+from foretell.spark import pages
+from foretell.spark.pages import Paged, cuts
+from foretell.spark.stream import follow
+from tests.spark.test_stream import TYPES, WATCH, crowd, expected, frame, logins, put, rows_of
+
+OLD = Path(__file__).parent / "state" / "one_value.tar.gz"
+
+
+def block(count: int, seed: int = 1) -> bytes:
+    return np.random.default_rng(seed).bytes(count)
+
+
+class Keeper(StatefulProcessor):
+    """Tells the block before, and keeps the one that comes."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.state = Paged(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
+        (row,) = rows
+        before = self.state.read()
+        old = None if before is None else (before.about, self.state.block(before))
+        _, cost = self.state.write(before, row.about, row.block)
+        yield Row(old=old, cost=cost)
+
+    def close(self) -> None:
+        pass
+
+
+class Kept:
+    """One block in Spark's state, each time compared with what was put there before."""
+
+    def __init__(self) -> None:
+        self.tester = TwsTester(Keeper())
+        self.last: tuple[str, bytes] | None = None
+
+    def put(self, about: str, block: bytes) -> pages.Cost:
+        ((old, cost),) = self.tester.test("key", [Row(about=about, block=block)])
+        assert old == self.last
+        self.last = about, block
+        assert len(self.tester.peekMapState("pages", "key")) == (cost.pages if len(block) > pages.SMALL else 0)
+        assert isinstance(cost, pages.Cost)
+        return cost
+
+
+def test_small_states_are_one_value() -> None:
+    kept = Kept()
+    assert kept.put("first", b"few bytes") == pages.Cost(9, 1, 1, 9)
+    assert kept.put("second", b"") == pages.Cost(0, 1, 1, 0)
+    assert kept.put("third", block(pages.SMALL)).pages == 1
+
+
+def test_only_what_has_changed_is_written() -> None:
+    kept, first = Kept(), block(4_000_000)
+    cost = kept.put("first", first)
+    assert cost.pages == cost.pages_written > 100
+    assert cost.bytes_written == 4_000_000 + 8 + 16 * cost.pages
+    assert kept.put("again", first).pages_written == 0
+    changed = bytearray(first)
+    changed[2_000_000] ^= 1
+    assert 1 <= kept.put("a byte", bytes(changed)).pages_written <= 3
+    assert kept.put("longer", first + block(8_000, 2)).pages_written <= 4
+    assert kept.put("moved on", first[80_000:] + block(80_000, 3)).pages_written <= 12
+    more = first[:1_000_000] + block(4_096, 4) + first[1_000_000:]
+    assert kept.put("more in between", more).pages_written <= 12
+    assert kept.put("back", first).pages_written <= 12
+    assert kept.put("small", b"small").pages_written == 1
+    assert kept.put("large", first).pages_written == cost.pages
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 4_095, 4_096, 4_097, 65_536, 1_000_003])
+@pytest.mark.parametrize("content", ["random", "zeros", "ones"])
+def test_where_pages_end(length: int, content: str) -> None:
+    one = {"random": block(length), "zeros": bytes(length), "ones": b"\1" * length}[content]
+    ends = cuts(one)
+    lengths = np.diff(ends, prepend=0)
+    assert ends[-1] == length
+    assert (lengths[:-1] >= 4_096).all()
+    assert (lengths <= 65_536 + 7).all()
+
+
+def test_a_page_that_is_missing() -> None:
+    kept = Kept()
+    kept.put("first", block(1_000_000))
+    left = dict(kept.tester.peekMapState("pages", "key"))
+    left.popitem()
+    kept.tester.updateMapState("pages", "key", left)
+    with pytest.raises(ft.InputError, match="lacks some of its pages"):
+        kept.put("second", b"")
+
+
+def test_a_checkpoint_from_before_there_were_pages(spark: SparkSession, tmp_path: Path) -> None:
+    """It has one value for each of two shards, after 150 events in two micro-batches; then the state grows large."""
+    with tarfile.open(OLD) as tar:
+        tar.extractall(tmp_path, filter="data")
+    for path in ("sources/0/0", "sources/0/1", "state/0/_metadata/v2/0"):  # Spark has paths there
+        file = tmp_path / "checkpoint" / path
+        file.write_text(file.read_text().replace("/FOLDER", str(tmp_path)))
+    events, engine = logins(200), ft.Engine(WATCH)
+    last = {"id": "last", "ip": "11.0.0.0", "ok": True, "at": "2026-03-01T02:00:00Z"}
+    for batch in (events[:100], events[100:150]):
+        engine.push("logins", batch)
+    coming = [[*events[150:], *crowd(3_000, "2026-03-01T01:00:00Z")], [last]]
+    told = [engine.push("logins", batch) for batch in coming]
+    for number, batch in enumerate(coming, 2):
+        put(tmp_path / "in", batch, number)
+    writer = follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2).writeStream
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    query = writer.start(str(tmp_path / "out"), format="parquet")
+    query.awaitTermination()
+    assert told[0]
+    assert len(told[1]) == 3_000
+    files = [str(path) for path in (tmp_path / "out").glob("*.parquet")]  # the sink knows of no batches before
+    assert rows_of(spark.read.parquet(*files)) == expected(spark, told)
+    before, after = (one["observedMetrics"]["foretell"] for one in query.recentProgress[:2])
+    assert (before["pages"], before["pages_written"], before["bytes_written"]) == (2, 2, before["state_bytes"])
+    assert after["pages"] >= after["pages_written"] > 4
