@@ -187,6 +187,15 @@ def test_the_paper_s_experiments_agree_with_the_plainest_backtest() -> None:
         assert mine == pytest.approx(plain, abs=1e-9)
 
 
+@pytest.mark.parametrize("horizon", ["0 EVENTS", "0"])
+@pytest.mark.parametrize("use", [ft.train, ft.backtest, ft.run])
+def test_nobody_looks_ahead_by_nothing(use: Any, horizon: str) -> None:
+    """The text says so, wherever it is used: once it was trained, and only then refused, without a place."""
+    with pytest.raises(ft.LanguageError) as refused:
+        use(subscription(f"MATCH a , b , c {STEPS}", f"{horizon} ABOVE 0.5"), {"s": events(10, 1)})
+    assert "^" in str(refused.value)
+
+
 # ── notifications ──
 
 
