@@ -18,6 +18,7 @@ from foretell.forecast.judged import THRESHOLDS, Judged, judged
 from foretell.forecast.judged import Forecasts as Forecast
 from foretell.forecast.outcomes import Horizon, Waits, waits
 from foretell.forecast.report import Report
+from foretell.forecast.said import Said
 from foretell.forecast.watchers import Forecasts, Recorder, horizon_of
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.calibration import Calibration
@@ -34,6 +35,7 @@ class Judge:
     """Watches with a forecaster for each horizon, and keeps what they said and what came."""
 
     forecasters: Mapping[Horizon, Forecaster]
+    said: Mapping[Horizon, Said]
     recorder: Recorder
 
     def see(self, seen: Seen) -> tuple[Ints, Floats]:
@@ -65,8 +67,9 @@ class Judges:
         horizons = list(self.horizons) or ([] if checked.tree.forecast is None else [horizon_of(checked)])
         if not horizons:
             return None
-        forecasters = {horizon: self.forecasts.forecaster(checked, horizon, self.asked) for horizon in horizons}
-        judge = Judge(forecasters, self.forecasts.recorder(checked))
+        said = {horizon: Said(self.asked) for horizon in horizons}
+        forecasters = {horizon: self.forecasts.forecaster(checked, horizon, one) for horizon, one in said.items()}
+        judge = Judge(forecasters, said, self.forecasts.recorder(checked))
         self.made.setdefault(checked.name, []).append((checked, judge))
         return judge
 
@@ -124,10 +127,10 @@ def _after(first: Calibration, second: Calibration) -> Calibration:
 
 def _points(judge: Judge, horizon: Horizon) -> tuple[Forecast, tuple[str, ...]]:
     trace, _ = judge.recorder.trace()
-    forecaster = judge.forecasters[horizon]
-    probability = np.concatenate([np.zeros(0), *forecaster.chances])
+    said = judge.said[horizon]
+    probability = np.concatenate([np.zeros(0), *said.chances])
     seen = waits(trace.process, trace.ordinal, trace.time, trace.matched, last_ordinal=judge.recorder.lane_ends)
-    interval = _both([(np.zeros(0), np.zeros(0)), *forecaster.intervals])
+    interval = _both([(np.zeros(0), np.zeros(0)), *said.intervals])
     return Forecast(trace.process, trace.matched, seen, probability, interval), trace.keys
 
 

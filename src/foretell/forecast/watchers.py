@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 
 from foretell.errors import InputError, LanguageError
 from foretell.events.types import Scalar, Type
-from foretell.forecast.expectation import Asked
-from foretell.forecast.forecaster import Forecaster, Watch
+from foretell.forecast.forecaster import Forecaster, Listener, Watch
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.symbols import Symbols
 from foretell.language import tree
@@ -22,6 +20,7 @@ from foretell.language.parser import parse
 from foretell.language.printer import statement_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.typing import Scope, check_condition
+from foretell.learn.lanes import key_text
 from foretell.learn.model import Learned, Model, fingerprint
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
@@ -50,13 +49,15 @@ class Forecasts:
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         return None if checked.tree.forecast is None else self.forecaster(checked, horizon_of(checked))
 
-    def forecaster(self, checked: CheckedSubscription, horizon: Horizon, every: Asked | None = None) -> Forecaster:
+    def forecaster(
+        self, checked: CheckedSubscription, horizon: Horizon, listener: Listener | None = None
+    ) -> Forecaster:
         forecast, learned, settings = checked.tree.forecast, self._learned(checked), self._settings(checked)
         symbols = None
         if learned is not None and len(learned.contexts) > 1:
             symbols = Symbols(conditions_of(checked, settings.features), list(learned.settings["symbols"]))
         above = 2.0 if forecast is None else forecast.above
-        return Forecaster(Watch(horizon, above, settings, every, self.anew), checked.time, learned, symbols)
+        return Forecaster(Watch(horizon, above, settings, self.anew), checked.time, learned, symbols, listener)
 
     def recorder(self, checked: CheckedSubscription) -> Recorder:
         return Recorder(Symbols(conditions_of(checked, self._settings(checked).features)), checked.time)
@@ -149,7 +150,7 @@ class Recorder:
         """All of it; and the bits of each event. Time has come to `now`, or only to the last event here."""
         columns = [np.concatenate(some) for some in zip(_NOTHING_SEEN, *self._parts, strict=True)]
         process, ordinal, time, state, matched, code, number = columns
-        named = [json.dumps(dict(key), sort_keys=True) for key in self._keys[: len(self._last)]]
+        named = [key_text(key) for key in self._keys[: len(self._last)]]
         keys = tuple(named[lane] for lane in self._lane.tolist())
         latest = np.full(len(self._lane), time.max(initial=0.0) if now is None else now * self._unit)
         trace = Trace(

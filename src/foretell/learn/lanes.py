@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,11 @@ class Lanes:
         chosen = busiest(self.keys, self.events, room(most, self.matched.shape[1]))
         keys = tuple(self.keys[i] for i in chosen)
         return Lanes(keys, self.events[chosen], self.counts[chosen], self.matched[chosen])
+
+
+def key_text(key: Mapping[str, object]) -> str:
+    """By what lanes are known, in models and reports."""
+    return json.dumps(dict(key), sort_keys=True)
 
 
 def room(most: int, states: int) -> int:
