@@ -338,7 +338,7 @@ def test_it_follows_a_changing_workload() -> None:
         judges = Judges(Forecasts(settings=ft.Learning(half_life=half_life)), [Horizon(events=5)])
         _watched(ft.parse(text), {"s": pa.concat_tables([before, shifted])}, None, None, False, judges)
         ((_, judge),) = judges.made["p"]
-        trace, _ = judge.recorder.trace()
+        trace = judge.recorder.record().trace
         chances = np.concatenate(judge.said[Horizon(events=5)].chances)
         came, known = came_within(trace, 5)
         # From 5,000 events after the change on.

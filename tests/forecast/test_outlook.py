@@ -72,7 +72,7 @@ def test_it_says_what_was_said_after_the_last_event(form: str) -> None:
     judges = Judges(Forecasts(model.learned, learning))
     _watched(ft.parse(text), {"s": stream}, None, None, False, judges)
     ((_, judge),) = judges.made["p"]
-    trace, _ = judge.recorder.trace()
+    trace = judge.recorder.record().trace
     (kept,) = judge.said.values()
     last = {process: row for row, process in enumerate(trace.process.tolist())}
     said = [np.concatenate(part)[list(last.values())] for part in zip(*kept.intervals, strict=True)]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import foretell as ft
 from foretell.events.read import Loaded
 from foretell.filter.columns import Strings
+from foretell.forecast.recording import Recorder
 from foretell.forecast.symbols import Symbols
-from foretell.forecast.watchers import Recorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
@@ -53,7 +53,7 @@ def watched(both: Both, batches: Iterable[Mapping[str, Loaded]]) -> tuple[list[A
     everyone = Everyone()
     running = Running(both.checked, both.given, watching=everyone)
     told = [one for batch in batches for one in running.tell(batch, both.until)]
-    return told, {name: [recorder.trace()[0] for recorder in some] for name, some in everyone.made.items()}
+    return told, {name: [recorder.record().trace for recorder in some] for name, some in everyone.made.items()}
 
 
 def both_of(one: Case) -> Both:

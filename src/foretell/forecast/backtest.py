@@ -13,13 +13,13 @@ from foretell.forecast.calibration import recalibrated
 from foretell.forecast.doubts import Seen as Span
 from foretell.forecast.doubts import doubts_of_age, doubts_of_drift
 from foretell.forecast.expectation import Asked
-from foretell.forecast.forecaster import Forecaster
 from foretell.forecast.judged import THRESHOLDS, Judged, judged
 from foretell.forecast.judged import Forecasts as Forecast
 from foretell.forecast.outcomes import Horizon, Waits, waits
+from foretell.forecast.recording import Recorder
 from foretell.forecast.report import Report
 from foretell.forecast.said import Said
-from foretell.forecast.watchers import Forecasts, Recorder, horizon_of
+from foretell.forecast.watchers import Forecasts, horizon_of
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.calibration import Calibration
 from foretell.learn.model import Learned, Model
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 class Judge:
     """Watches with a forecaster for each horizon, and keeps what they said and what came."""
 
-    forecasters: Mapping[Horizon, Forecaster]
+    forecasters: Mapping[Horizon, Watcher]
     said: Mapping[Horizon, Said]
     recorder: Recorder
 
@@ -126,7 +126,7 @@ def _after(first: Calibration, second: Calibration) -> Calibration:
 
 
 def _points(judge: Judge, horizon: Horizon) -> tuple[Forecast, tuple[str, ...]]:
-    trace, _ = judge.recorder.trace()
+    trace = judge.recorder.record().trace
     said = judge.said[horizon]
     probability = np.concatenate([np.zeros(0), *said.chances])
     seen = waits(trace.process, trace.ordinal, trace.time, trace.matched, last_ordinal=judge.recorder.lane_ends)
@@ -155,7 +155,7 @@ def _both(ends: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
 def _doubts(name: str, learned: Learned, judges: Sequence[Judge]) -> list[str]:
     """Whether what was learned is still so."""
     trained = learned.statistics.without_contexts()
-    later = [Statistics.of(judge.recorder.trace()[0]) for judge in judges]
+    later = [Statistics.of(judge.recorder.record().trace) for judge in judges]
     events, matches = sum(one.events for one in later), sum(one.matches for one in later)
     since, to = min(one.since for one in later), max(one.to for one in later)
     found = list(

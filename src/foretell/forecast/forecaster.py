@@ -293,6 +293,7 @@ class Forecaster:
             "tables": self._table_of,
             "ages": self._ages,
             "counters": self._counters,
+            "then": None if self._then is None else self._then.written(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -312,3 +313,5 @@ class Forecaster:
             self._table_of[:] = state["tables"]
         self._counters[:] = state["counters"]
         self._then = None if self._listener is None else self.expectation()
+        if self._then is not None and state["then"] is not None:
+            self._then = self._then.read(state["then"])

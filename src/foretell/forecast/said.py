@@ -1,4 +1,4 @@
-"""What is kept for judges of forecasts: after each event how likely a match was, and the interval it was said to be in."""
+"""What is kept for judges of forecasts: after each event how likely a match was, and in which interval."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ class Said:
         self.intervals.append((np.full(rows, np.nan), np.full(rows, np.nan)))
 
     def hear(self, rows: Ints, chance: Floats, expectation: Expectation, places: tuple[Ints, Ints, Floats]) -> None:
-        self.chances[-1][rows] = chance
         some = np.flatnonzero(~np.isnan(chance))
         lane, state, age = places
-        start, end = self.intervals[-1]
-        found = expectation.intervals(lane[some], state[some], age[some], self.asked)
-        start[rows[some]], end[rows[some]] = found
+        self.say(rows[some], chance[some], *expectation.intervals(lane[some], state[some], age[some], self.asked))
+
+    def say(self, rows: Ints, chance: Floats, start: Floats, end: Floats) -> None:
+        self.chances[-1][rows] = chance
+        starts, ends = self.intervals[-1]
+        starts[rows], ends[rows] = start, end

@@ -21,6 +21,7 @@ from foretell.machine.lanes import Lanes
 from foretell.machine.limits import Ledger, Limits, relieve_engine, relieve_lane
 from foretell.machine.ordinals import Ordinals
 from foretell.machine.watching import Sight
+from foretell.plan.parts import Parts
 from foretell.plan.program import NONE, Machine
 from foretell.plan.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start, mapped
 
@@ -84,12 +85,15 @@ class Furthest(Protocol):
 @dataclass(frozen=True)
 class Partial:
     """Of each event of a batch its process, the configuration after it and, where there is one, the furthest partial
-    match, as if it had been found with that event. Processes are lanes unless values tell them apart."""
+    match, as if it had been found with that event. Processes are lanes unless values tell them apart. `words` are those
+    of the parts that are looked at, where there are such."""
 
     process: Ints
     by_value: bool
     configuration: NDArray[np.uint64]
     furthest: Furthest
+    parts: Parts | None = None
+    words: NDArray[np.uint64] | None = None
 
 
 @dataclass
@@ -266,13 +270,16 @@ class Stage:
         key = np.uint64(sight.key)
         if rows > len(self._noticed[0]):
             self._noticed = self._new_output(rows)
-        return trace, sight.bits, key, sight.limits, sight.amounts, self._noticed, noted
+        words = np.zeros((rows, sight.part_bits.shape[1]), np.uint64)
+        limits = sight.limits, sight.amounts
+        return trace, sight.bits, key, *limits, self._noticed, noted, words, sight.part_bits
 
     def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
-        trace, _, key, _, _, output, noted = watch
+        trace, _, key, _, _, output, noted, words, _ = watch
         found = self._found(tuple(column[..., : noted[binding.FOUND]] for column in output), piece.base)
         by_value = key != NONE
-        return Partial(columns[key] if by_value else piece.lane, by_value, trace, found)
+        parts = None if self.sight is None else self.sight.parts
+        return Partial(columns[key] if by_value else piece.lane, by_value, trace, found, parts, words)
 
     def _given(self, piece: Piece, lane_count: int) -> tuple[Any, ...]:
         """What the kernel is given of a batch: code, events, columns, and its stacks or its ways."""
