@@ -170,11 +170,10 @@ def _sides(piece: Piece, partial: Partial, told: list[Told]) -> Sides | None:
     ended = np.zeros(words.shape, np.bool_)
     for one in told:
         if one.matches is not None and len(one):
-            positive, bound = one.checked.positive, one.all_bound
-            part_of = np.array([next(p for p, some in enumerate(parts.steps) if step in some) for step in positive])
-            row = (one.matches.last - piece.base)[bound.match]
-            here = row >= 0
-            ended[row[here], part_of[bound.step[here]]] = True
+            row, state = one.matches.last - piece.base, one.matches.found.state
+            # Of many matches with one last event it is enough to look at one for each state.
+            row, state = np.unique(np.stack([row, state])[:, row >= 0], axis=1)
+            np.logical_or.at(ended, row, parts.shares[state])
     return Sides(parts, words, ended)
 
 

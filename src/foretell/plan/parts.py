@@ -42,12 +42,13 @@ class Segment:
 @dataclass(frozen=True)
 class Parts:
     """`steps` are those of each part, `bits[s, p]` the bit of part p that a partial match at state s has, and `entries`
-    the word of each part when its segment begins."""
+    the word of each part when its segment begins. `shares[s, p]`: whether something of part p is bound at state s."""
 
     segments: tuple[Segment, ...]
     steps: tuple[frozenset[str], ...]
     bits: NDArray[np.uint64]
     entries: tuple[int, ...]
+    shares: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -74,7 +75,8 @@ def parts_of(checked: CheckedSubscription, automaton: Automaton) -> Parts | None
         segments.append(Segment(every, first, first + len(some)))
         first += len(some)
     every_step = tuple(mine for some in steps for mine in some)
-    return Parts(tuple(segments), every_step, np.stack(columns, axis=1), tuple(entries))
+    shares = np.array([[bool(state.bound & mine) for mine in every_step] for state in automaton.states])
+    return Parts(tuple(segments), every_step, np.stack(columns, axis=1), tuple(entries), shares)
 
 
 def _cut(pattern: tree.Pattern) -> Iterator[tuple[bool, Sequence[tree.Pattern]]]:
