@@ -86,7 +86,9 @@ class Judges:
             learned = model.learned.get(name)
             if learned is not None:
                 doubts += _doubts(name, learned, [judge for _, judge in judges])
-        return Report.of(found, doubts)
+        by_parts = {name: len(model.learned[name].parts) for name in self.made if name in model.learned}
+        notes = tuple(f"'{name}' is forecast by its {parts} parts" for name, parts in by_parts.items() if parts)
+        return replace(Report.of(found, doubts), notes=notes)
 
     def _judged(
         self, name: str, judges: list[tuple[CheckedSubscription, Judge]], horizon: Horizon, thresholds: Floats
