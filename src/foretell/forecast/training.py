@@ -52,8 +52,10 @@ class Counts:
     parts: tuple[Statistics, ...] = ()
 
     def merged(self, other: Counts) -> Counts:
-        parts = zip(self.parts, other.parts, strict=True)
-        return Counts(_merged(self.whole, other.whole), tuple(_merged(*both) for both in parts))
+        parts = self.parts or other.parts  # who has seen no events has seen no parts
+        if self.parts and other.parts:
+            parts = tuple(_merged(*both) for both in zip(self.parts, other.parts, strict=True))
+        return Counts(_merged(self.whole, other.whole), parts)
 
 
 def _merged(one: Statistics, other: Statistics) -> Statistics:

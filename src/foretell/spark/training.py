@@ -54,8 +54,9 @@ def train(batch: Batch, statements: Mapping[str, CheckedSubscription], settings:
             chosen[name] = chosen_of(statements[name], [record], settings)
     counts = _grouped(batch, partial(_count, sent, settings, chosen))
     return {
-        name: learned_from(statements[name], map(_counts, some), chosen[name], settings)
-        for name, some in counts.items()
+        name: learned_from(one, map(_counts, counts[name]), chosen[name], settings)
+        for name, one in statements.items()
+        if name in counts
     }
 
 
@@ -134,7 +135,7 @@ def _record(data: bytes, parts: Parts | None) -> Record:
     columns = {name: table[name].to_numpy() for name in _COLUMNS}
     keys, starts = tuple(json.loads(told[b"keys"])), json.loads(told[b"starts"])
     sides = None
-    if parts is not None:
+    if parts is not None and "words0" in table.column_names:  # who has seen no events has seen no parts
         words, ended = (
             np.stack([table[f"{name}{part}"].to_numpy(zero_copy_only=False) for part in range(len(parts))], axis=1)
             for name in ("words", "ended")
