@@ -16,6 +16,7 @@ from foretell.filter.predicates import Events, answers
 from foretell.filter.selection import Selection
 from foretell.language.tree import Expression, Literal, Moment, Parameter
 from foretell.machine import binding, instances, plain, strict
+from foretell.machine.excluded import NO_EXCLUSION
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.limits import Ledger, Limits, relieve_engine, relieve_lane
@@ -123,6 +124,7 @@ class Stage:
         self.kept_nodes = 0
         self.now: int | float | None = None
         self.partial: Partial | None = None
+        self.excluding = NO_EXCLUSION  # what those who watch do not see of the next batch
         self._expected = OUTPUT
         self._output = self._new_output(OUTPUT)
         self._noticed = self._new_output(0)  # what a batch shows to those who watch, until the next
@@ -272,10 +274,12 @@ class Stage:
             self._noticed = self._new_output(rows)
         words = np.zeros((rows, sight.part_bits.shape[1]), np.uint64)
         limits = sight.limits, sight.amounts
-        return trace, sight.bits, key, *limits, self._noticed, noted, words, sight.part_bits
+        kept = np.array(self.machine.positions, np.uint64)
+        excluding = self.excluding, kept
+        return trace, sight.bits, key, *limits, self._noticed, noted, words, sight.part_bits, *excluding
 
     def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
-        trace, _, key, _, _, output, noted, words, _ = watch
+        trace, _, key, _, _, output, noted, words, *_ = watch
         found = self._found(tuple(column[..., : noted[binding.FOUND]] for column in output), piece.base)
         by_value = key != NONE
         parts = None if self.sight is None else self.sight.parts

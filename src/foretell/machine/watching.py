@@ -35,6 +35,7 @@ from foretell.machine.binding import (
     U,
     emit,
 )
+from foretell.machine.excluded import BEGINNING, is_excluded
 from foretell.plan.bits import BITS, bits_by_distance
 from foretell.plan.parts import Parts, parts_of
 from foretell.plan.program import Machine, Program
@@ -198,12 +199,23 @@ def process_key(machine: Machine) -> int:
 
 
 @inlined
+def _go_past(row: Any, lane: Any, excluding: Any) -> None:
+    """What the matches of an event exclude by where it began."""
+    if excluding[0] == BEGINNING:
+        excluding[2][lane] = max(excluding[2][lane], excluding[1][row])
+
+
+@inlined
 def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, finals: Array, registers: Any) -> None:
     """Where a lane's instances stand in one list."""
-    (trace, bits, _, _, _, partial, noted, words, part_bits) = watch
+    (trace, bits, _, _, _, partial, noted, words, part_bits, excluding, kept) = watch
     cells = pool[0]
+    _go_past(row, lane, excluding)
     occupied, best, furthest = U(0), U(0), NONE
     while instance != NONE:
+        if is_excluded(row, lane, instance, excluding, kept, registers):
+            instance = U(cells[instance, FOLLOWING])
+            continue
         here = U(cells[instance, STATE])
         bit = bits[here]
         occupied |= bit
@@ -221,9 +233,10 @@ def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, fina
 def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, states: Array, state_within: Array,
                    pool: Any, heads: Array, finals: Array, registers: Any) -> None:
     """Where they stand in a list for each state: of those that are over, or too late, nothing is seen."""
-    (trace, bits, _, limits, amounts, partial, noted, words, part_bits) = watch
+    (trace, bits, _, limits, amounts, partial, noted, words, part_bits, excluding, kept) = watch
     (cells, times, _) = pool
     slot_null = registers[2]
+    _go_past(row, lane, excluding)
     occupied, best, furthest = U(0), U(0), NONE
     for here in range(U(heads.shape[1])):
         bit = bits[here]
@@ -233,6 +246,8 @@ def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, state
         within = state_within[here]
         while instance != NONE:
             alive = cells[instance, OVER] == 0 and (within < 0 or time <= times[instance, BEGAN] + within)
+            if alive and is_excluded(row, lane, instance, excluding, kept, registers):
+                alive = False
             if alive:
                 for limit in range(limits.shape[0]):
                     if limits[limit, 0] == here:
