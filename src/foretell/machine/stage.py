@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -81,6 +82,27 @@ class Furthest(Protocol):
     def __len__(self) -> int: ...
 
     def only(self, keep: Ints, /) -> Found: ...
+
+
+@dataclass(frozen=True)
+class _Noticed:
+    """The furthest partial matches of a batch, put together only where somebody is told of one."""
+
+    put_together: Callable[[], Found]
+
+    @cached_property
+    def found(self) -> Found:
+        return self.put_together()
+
+    @property
+    def position(self) -> Ints:
+        return self.found.position
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def only(self, keep: Ints, /) -> Found:
+        return self.found.only(keep)
 
 
 @dataclass(frozen=True)
@@ -280,7 +302,8 @@ class Stage:
 
     def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
         trace, _, key, _, _, output, noted, words, *_ = watch
-        found = self._found(tuple(column[..., : noted[binding.FOUND]] for column in output), piece.base)
+        count = noted[binding.FOUND]
+        found = _Noticed(lambda: self._found(tuple(column[..., :count] for column in output), piece.base))
         by_value = key != NONE
         parts = None if self.sight is None else self.sight.parts
         return Partial(columns[key] if by_value else piece.lane, by_value, trace, found, parts, words)
