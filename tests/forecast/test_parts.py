@@ -220,6 +220,30 @@ def test_batches_and_snapshots_change_nothing(trained: Model) -> None:
         pieces = ft.Engine.restore(text, pieces.snapshot(), model=None)
     assert [n for n in told if n.kind == "forecast"]
     assert found == told
+    assert pieces.outlook("p") == once.outlook("p")
+    assert once.outlook("p")[0].probability is not None
+
+
+def test_each_value_by_itself_and_within_a_time() -> None:
+    """The same for each value of a variable, and until a point in time."""
+    text = runs("12 ABOVE 0.5").replace(" , ", " ;{l = $l} ").replace(" = 1", " = 1 AND l = $l")
+    text = text.replace("x0 INT", "x0 INT, l INT")
+
+    def some(count: int, seed: int) -> pa.Table:
+        values = np.random.default_rng(seed).integers(0, 3, count)
+        return bits(count, seed).append_column("l", pa.array(values))
+
+    model = ft.train(text, {"s": some(4_000, 1)})
+    assert len(model.learned["p"].parts) == BRANCHES
+    (one,) = ft.backtest(text, {"s": some(1_500, 2)}, model=model).judged
+    assert str(one.horizon) == "12"
+    assert one.overall.points > 1_000
+    assert one.overall.reliability.error < 0.05
+    engine = ft.Engine(text, model=model)
+    engine.push("s", some(50, 3))
+    found = engine.outlook("p")
+    assert {outlook.bindings["l"] for outlook in found} == {0, 1, 2}
+    assert ft.Engine.restore(text, engine.snapshot()).outlook("p") == found
 
 
 def test_the_report_says_how_it_was_forecast(trained: Model) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 from foretell.errors import InputError
 from foretell.events.types import Type
 from foretell.forecast.expectation import Asked, Expectation
-from foretell.forecast.forecaster import Forecaster, Prospects, Watch
-from foretell.forecast.parts import followed, whole
+from foretell.forecast.forecaster import Forecaster
+from foretell.forecast.parts import before_it, followed, whole
 from foretell.forecast.said import Said
+from foretell.forecast.watch import Prospects, Watch
 from foretell.learn.model import Learned
 from foretell.learn.trace import Floats, Ints, Words
 from foretell.machine.watching import Seen
@@ -26,16 +27,20 @@ _NEVER = 2.0
 class ByParts:
     """`learned` has what is known of each part. `said` keeps what is forecast, for judges."""
 
-    def __init__(self, watch: Watch, time: Type, learned: Learned, said: Said | None = None) -> None:
+    def __init__(
+        self, watch: Watch, time: Type, learned: Learned, parts: Parts | None, said: Said | None = None
+    ) -> None:
+        if parts is None or len(parts) != len(learned.parts):
+            raise InputError("bad-model", "the model knows other parts of the pattern", hint="train it again")
         self.watch, self._said = watch, said
         self._reach = 1.0 if said is None else said.asked.reach
-        self._heard = [_Heard(self._reach) for _ in learned.parts]
+        self._parts = parts
+        self._heard = [_Heard(self._reach, entry) for entry in parts.entries]
         self._forecasters = [
             Forecaster(replace(watch, above=_NEVER), time, Learned(learned.fingerprint, statistics), listener=heard)
             for statistics, heard in zip(learned.parts, self._heard, strict=True)
         ]
         self._calibration = learned.calibration
-        self._parts: Parts | None = None
         self._words = np.zeros((0, len(self._heard)), np.uint64)  # of each process
         self._above = np.zeros(0, np.bool_)
         self._keyed = False
@@ -44,16 +49,14 @@ class ByParts:
     def see(self, seen: Seen) -> tuple[Ints, Floats]:
         """At which events a match has become likely, and how likely."""
         sides = seen.sides
-        if sides is None or len(sides.parts) != len(self._heard):
-            raise InputError("bad-model", "the model knows other parts of the pattern", hint="train it again")
-        self._parts, self._keyed = sides.parts, seen.by_value
+        assert sides is not None
+        self._keyed = seen.by_value
         more = max(0, int(seen.process.max(initial=-1)) + 1 - len(self._above))
         self._words = np.pad(self._words, ((0, more), (0, 0)))
         self._above = np.pad(self._above, (0, more))
         configuration, matched = followed(sides, seen.process, self._words)
         nothing = np.zeros(0, np.int64)
-        for part, (forecaster, heard) in enumerate(zip(self._forecasters, self._heard, strict=True)):
-            heard.entry = sides.parts.entries[part]
+        for part, forecaster in enumerate(self._forecasters):
             mine = np.ascontiguousarray(configuration[:, part]), np.ascontiguousarray(matched[:, part])
             forecaster.see(replace(seen, configuration=mine[0], matched=mine[1], completed=nothing))
         waits, which = self._waits(sides.words)
@@ -69,7 +72,6 @@ class ByParts:
 
     def _waits(self, words: Words) -> tuple[Floats, Ints]:
         """Distinct waiting times of the whole, and which of them each event has."""
-        assert self._parts is not None
         now, begun = (np.stack([getattr(h, name) for h in self._heard], axis=1) for name in ("now", "entered"))
         every = np.hstack([words.view(np.int64), now, begun])
         found, first, which = np.unique(every, axis=0, return_index=True, return_inverse=True)
@@ -86,14 +88,7 @@ class ByParts:
     def _risen(self, process: Ints, chance: Floats) -> tuple[Ints, Floats]:
         """Where it has come to the threshold from below."""
         above = chance >= self.watch.above
-        by = np.argsort(process, kind="stable")
-        first = np.ones(len(by), np.bool_)
-        first[1:] = process[by][1:] != process[by][:-1]
-        before = np.empty(len(by), np.bool_)
-        before[by[1:]] = above[by[:-1]]
-        before[by[first]] = self._above[process[by[first]]]
-        self._above[process] = above  # the last of a process stays
-        rows = np.flatnonzero(above & ~before)
+        rows = np.flatnonzero(above & ~before_it(above, process, self._above))
         return rows, chance[rows]
 
     def prospects(self, now: int | float, asked: Asked) -> Prospects:
@@ -101,7 +96,7 @@ class ByParts:
         process = places[0][0]
         if self._keyed:
             process = process[self._words[process].any(axis=1)]
-        if self._parts is None or not len(process):
+        if not len(process):
             nothing = np.zeros(0)
             return Prospects(np.zeros(0, np.int64), nothing, nothing, nothing)
         expected = [forecaster.expectation() for forecaster in self._forecasters]
@@ -135,8 +130,8 @@ class _Heard:
     """Of each event of a batch the waiting time of a part as it stood, and as when its segment begins: numbers of
     `cdfs`. These stay as long as the tables do; `is_new` tells that they are others than in the batch before."""
 
-    def __init__(self, reach: float) -> None:
-        self.reach, self.entry = reach, 0
+    def __init__(self, reach: float, entry: int) -> None:
+        self.reach, self.entry = reach, entry
         self.cdfs: list[Floats] = []
         self.now = self.entered = np.zeros(0, np.int64)
         self.is_new = True

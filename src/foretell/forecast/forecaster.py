@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,14 @@ from foretell.forecast import following
 from foretell.forecast.counted import Counted
 from foretell.forecast.expectation import Asked, Expectation
 from foretell.forecast.following import COUNTERS, EVENTS, FOUND, NEXT, WHY, follow
-from foretell.forecast.outcomes import Horizon
 from foretell.forecast.processes import Processes
 from foretell.forecast.states import States
 from foretell.forecast.symbols import Symbols
 from foretell.forecast.tables import tables
+from foretell.forecast.watch import Listener, Prospects, Watch
 from foretell.learn.calibration import AS_IT_IS
 from foretell.learn.lanes import Lanes, room
 from foretell.learn.model import Learned
-from foretell.learn.settings import Learning
 from foretell.learn.sojourns import MATCH
 from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Floats, Ints
@@ -34,40 +33,6 @@ from foretell.machine.watching import Seen
 
 #: The tables are made anew after so many events, and then each time as many more have been seen.
 FIRST_TABLES = 64
-
-
-@dataclass(frozen=True)
-class Watch:
-    """What a forecaster is told: until when to look, from which probability on to speak, and how to learn.
-
-    `anew`: no state of before is gone on from.
-    """
-
-    horizon: Horizon
-    above: float
-    settings: Learning
-    anew: bool = False
-
-
-@dataclass(frozen=True)
-class Prospects:
-    """What processes may expect; NaN where too little has been seen or, of an interval, where there is none."""
-
-    process: Ints
-    probability: Floats
-    start: Floats
-    end: Floats
-
-
-class Listener(Protocol):
-    """Keeps what is forecast after each event."""
-
-    def begin(self, rows: int) -> None:
-        """A batch of so many events begins."""
-
-    def hear(self, rows: Ints, chance: Floats, expectation: Expectation, places: tuple[Ints, Ints, Floats]) -> None:
-        """How likely a match was after some of its events, and by what: what was known, and the lane (-1: all of them
-        together), chain state and age by which it is looked up there."""
 
 
 class Forecaster:

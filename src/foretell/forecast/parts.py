@@ -9,8 +9,10 @@ and then each one after it from its beginning.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.forecast.combination import MATCHED, All, First, Part, Then, Tree, combined
 from foretell.learn.trace import Flags, Floats, Ints, Words
@@ -30,8 +32,7 @@ def followed(sides: Sides, process: Ints, last: Words) -> tuple[Words, Flags]:
     A side of `&` is complete when it is done. While it stays so, what is learned is when all sides are next complete.
     """
     words, parts = sides.words, sides.parts
-    before = _before(words, process, last)
-    last[process] = words  # the last of a process stays
+    before = before_it(words, process, last)
     configuration, matched = words.copy(), np.zeros(words.shape, np.bool_)
     for number, segment in enumerate(parts.segments):
         mine = slice(segment.first, segment.stop)
@@ -50,13 +51,16 @@ def followed(sides: Sides, process: Ints, last: Words) -> tuple[Words, Flags]:
     return configuration, matched
 
 
-def _before(words: Words, process: Ints, last: Words) -> Words:
+def before_it(column: NDArray[Any], process: Ints, last: NDArray[Any]) -> NDArray[Any]:
+    """Of each event what stood in the row before of its process. `last` has what stood last before all of them, and is
+    brought up to date."""
     by = np.argsort(process, kind="stable")
-    before = np.empty_like(words)
+    before = np.empty_like(column)
     first = np.ones(len(by), np.bool_)
     first[1:] = process[by][1:] != process[by][:-1]
-    before[by[1:]] = words[by[:-1]]
+    before[by[1:]] = column[by[:-1]]
     before[by[first]] = last[process[by[first]]]
+    last[process] = column  # the last of a process stays
     return before
 
 

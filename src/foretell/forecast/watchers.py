@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from foretell.events.types import Type
 from foretell.forecast.by_parts import ByParts
-from foretell.forecast.forecaster import Forecaster, Watch
+from foretell.forecast.forecaster import Forecaster
 from foretell.forecast.outcomes import Horizon
 from foretell.forecast.recording import Recorder
 from foretell.forecast.said import Said
 from foretell.forecast.symbols import Symbols, attributes_of, conditions_of
+from foretell.forecast.watch import Watch
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
@@ -19,6 +20,8 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Learned, Model, fingerprint
 from foretell.learn.settings import Learning
 from foretell.machine.watching import Watcher
+from foretell.plan.automaton import build
+from foretell.plan.parts import Parts, parts_of
 
 
 @dataclass
@@ -32,6 +35,7 @@ class Forecasts:
     learned: Mapping[str, Learned] = field(default_factory=dict)
     settings: Learning | None = None
     anew: bool = False
+    _parts: dict[str, Parts | None] = field(default_factory=dict, init=False, repr=False)
 
     def watches(self, checked: CheckedSubscription) -> bool:
         return checked.tree.forecast is not None
@@ -49,7 +53,7 @@ class Forecasts:
         above = 2.0 if forecast is None else forecast.above
         watch = Watch(horizon, above, settings, self.anew)
         if learned is not None and learned.parts:
-            return ByParts(watch, checked.time, learned, said)
+            return ByParts(watch, checked.time, learned, self._parts_of(checked), said)
         return Forecaster(watch, checked.time, learned, symbols, said)
 
     def recorder(self, checked: CheckedSubscription) -> Recorder:
@@ -61,6 +65,12 @@ class Forecasts:
     def _learned(self, checked: CheckedSubscription) -> Learned | None:
         learned = self.learned.get(checked.name)
         return learned if learned is not None and learned.fingerprint == mark_of(checked.tree) else None
+
+    def _parts_of(self, checked: CheckedSubscription) -> Parts | None:
+        """Worked out once: each row of a template has its forecaster."""
+        if checked.name not in self._parts:
+            self._parts[checked.name] = parts_of(checked, build(checked))
+        return self._parts[checked.name]
 
     def _settings(self, checked: CheckedSubscription) -> Learning:
         learned = self._learned(checked)
