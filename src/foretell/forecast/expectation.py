@@ -19,7 +19,7 @@ from foretell.learn.sojourns import Sojourns
 from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Floats, Ints
 
-#: More events than this no interval reaches.
+#: More events than this no interval reaches, and no forecast by parts.
 FURTHEST = 10_000
 
 
@@ -87,7 +87,7 @@ class Expectation:
         """[pair, k]: P(match within k steps) up to so many times the horizon. A step is an event, or a small time."""
         if self.horizon.events is None:
             return np.asarray(self._durations(reach).waiting_at(self.statistics.states[state], age))
-        events = self._events(reach)
+        events = min(math.ceil(reach * self.horizon.events), FURTHEST)
         found = np.zeros((len(state), events + 1))
         for one in np.unique(lane).tolist():
             found[lane == one] = self._waiting(one, events)[state[lane == one]]
@@ -108,11 +108,6 @@ class Expectation:
         if self.horizon.events is not None:
             return waits[..., min(self.horizon.events, waits.shape[-1] - 1)]
         return waits[..., round((waits.shape[-1] - 1) / reach)]
-
-    def _events(self, reach: float) -> int:
-        """How many events are looked at: where only the horizon is asked for, however far it is."""
-        assert self.horizon.events is not None
-        return max(self.horizon.events, min(math.ceil(reach * self.horizon.events), FURTHEST))
 
     def _waiting(self, lane: int, events: int) -> Floats:
         """[chain state, k]. A context that is not believed is as the configuration alone."""
