@@ -12,9 +12,10 @@ from foretell.events.read import Loaded, LoadedTable
 from foretell.forecast.backtest import Judges
 from foretell.forecast.expectation import Asked
 from foretell.forecast.outcomes import Horizon
+from foretell.forecast.recording import Recorders
 from foretell.forecast.report import Report
 from foretell.forecast.training import learned
-from foretell.forecast.watchers import Forecasts, Recorders, untrained
+from foretell.forecast.watchers import Forecasts, untrained
 from foretell.given.arguments import by_name, columns_by_name, described, wrong
 from foretell.given.model import model_of
 from foretell.given.sources import declaration_of, known_schema, tables_of

@@ -137,7 +137,7 @@ def test_probabilities_rise_with_the_horizon(form: str) -> None:
     judges = Judges(Forecasts(model.learned), [Horizon(events=n) for n in near])
     _watched(ft.parse(text), {"s": events(2_000, 4)}, None, None, False, judges)
     ((_, judge),) = judges.made["p"]
-    chances = np.stack([np.concatenate(judge.forecasters[Horizon(events=n)].chances) for n in near])
+    chances = np.stack([np.concatenate(judge.said[Horizon(events=n)].chances) for n in near])
     known = chances[:, ~np.isnan(chances).any(axis=0)]
     assert known.shape[1] > 1000
     assert ((known >= 0) & (known <= 1)).all()
@@ -185,6 +185,49 @@ def test_the_paper_s_experiments_agree_with_the_plainest_backtest() -> None:
         mine = {(p.figure, p.curve, p.x): p.y for p in part(True, trained)}
         plain = {(p.figure, p.curve, p.x): p.y for p in part(True, plain_backtest)}
         assert mine == pytest.approx(plain, abs=1e-9)
+
+
+@pytest.mark.parametrize("horizon", ["0 EVENTS", "0"])
+@pytest.mark.parametrize("use", [ft.train, ft.backtest, ft.run])
+def test_nobody_looks_ahead_by_nothing(use: Any, horizon: str) -> None:
+    """The text says so, wherever it is used: once it was trained, and only then refused, without a place."""
+    with pytest.raises(ft.LanguageError) as refused:
+        use(subscription(f"MATCH a , b , c {STEPS}", f"{horizon} ABOVE 0.5"), {"s": events(10, 1)})
+    assert "^" in str(refused.value)
+
+
+def odd_lane(count: int, seed: int) -> pa.Table:
+    """In all lanes half of the `a` are followed by `b`; in lane l0 nearly all."""
+    chance = np.random.default_rng(seed)
+    lane = chance.choice([f"l{n}" for n in range(5)], count)
+    kinds, before = [], dict.fromkeys(lane.tolist(), "c")
+    for one, drawn in zip(lane.tolist(), chance.random(count).tolist(), strict=True):
+        after_a = drawn < (0.95 if one == "l0" else 0.5)
+        before[one] = ("b" if after_a else "c") if before[one] == "a" else ("a" if drawn < 0.5 else "c")
+        kinds.append(before[one])
+    return pa.table({"k": kinds, "l": lane.tolist(), "v": [0] * count, "time": range(count)})
+
+
+def test_a_lane_of_the_model_has_its_own_forecast_from_its_first_event_on() -> None:
+    text = subscription("PER l MATCH a , b DEFINE a AS k = 'a', b AS k = 'b'", "1 EVENTS ABOVE 0.01")
+    model = ft.train(text, {"s": odd_lane(20_000, 1)})
+    lanes = ["l3", "l0", "new", "l0"]
+    first = pa.table({"k": ["a"] * 4, "l": lanes, "v": [0] * 4, "time": range(4)})
+    engine = ft.Engine(text, model=model)
+    found = [n for row in range(4) for n in engine.push("s", first.slice(row, 1)) if n.kind == "forecast"]
+    said = {n.key["l"]: n.probability for n in found if n.key}
+    assert list(said) == ["l3", "l0", "new"]
+    assert said["l0"] == pytest.approx(0.95, abs=0.03)
+    assert said["l3"] == pytest.approx(0.5, abs=0.03)
+    assert said["new"] == pytest.approx(0.59, abs=0.03)  # as all of them together
+    assert [n.probability for n in ft.run(text, {"s": first}, model=model, engine="embedded")] == list(said.values())
+    # A lane that comes after a snapshot is known too, and what none has counts for is as before.
+    later = ft.Engine(text, model=model)
+    later.push("s", first.slice(0, 1))
+    (one,) = ft.Engine.restore(text, later.snapshot()).push("s", first.slice(1, 1))
+    assert one.probability == said["l0"]
+    together = ft.run(text, {"s": first}, model=model, learning=ft.Learning(lanes=0), engine="embedded")
+    assert {n.probability for n in together} == {said["new"]}
 
 
 # ── notifications ──
@@ -295,8 +338,8 @@ def test_it_follows_a_changing_workload() -> None:
         judges = Judges(Forecasts(settings=ft.Learning(half_life=half_life)), [Horizon(events=5)])
         _watched(ft.parse(text), {"s": pa.concat_tables([before, shifted])}, None, None, False, judges)
         ((_, judge),) = judges.made["p"]
-        trace, _ = judge.recorder.trace()
-        chances = np.concatenate(judge.forecasters[Horizon(events=5)].chances)
+        trace = judge.recorder.record().trace
+        chances = np.concatenate(judge.said[Horizon(events=5)].chances)
         came, known = came_within(trace, 5)
         # From 5,000 events after the change on.
         late = known & (np.arange(len(trace)) >= 45_000) & ~np.isnan(chances)

@@ -72,11 +72,11 @@ def test_it_says_what_was_said_after_the_last_event(form: str) -> None:
     judges = Judges(Forecasts(model.learned, learning))
     _watched(ft.parse(text), {"s": stream}, None, None, False, judges)
     ((_, judge),) = judges.made["p"]
-    trace, _ = judge.recorder.trace()
-    (forecaster,) = judge.forecasters.values()
+    trace = judge.recorder.record().trace
+    (kept,) = judge.said.values()
     last = {process: row for row, process in enumerate(trace.process.tolist())}
-    said = [np.concatenate(part)[list(last.values())] for part in zip(*forecaster.intervals, strict=True)]
-    chances = np.concatenate(forecaster.chances)[list(last.values())]
+    said = [np.concatenate(part)[list(last.values())] for part in zip(*kept.intervals, strict=True)]
+    chances = np.concatenate(kept.chances)[list(last.values())]
     spoken = (trace.state[list(last.values())] != 0) | trace.starts
     wanted = [(p, None if np.isnan(end) else (start, end)) for p, start, end in zip(chances, *said, strict=True)]
     wanted = [one for one, speaks in zip(wanted, spoken, strict=True) if speaks]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import foretell as ft
 from foretell.events.read import Loaded
 from foretell.filter.columns import Strings
+from foretell.forecast.recording import Recorder
 from foretell.forecast.symbols import Symbols
-from foretell.forecast.watchers import Recorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
@@ -53,7 +53,7 @@ def watched(both: Both, batches: Iterable[Mapping[str, Loaded]]) -> tuple[list[A
     everyone = Everyone()
     running = Running(both.checked, both.given, watching=everyone)
     told = [one for batch in batches for one in running.tell(batch, both.until)]
-    return told, {name: [recorder.trace()[0] for recorder in some] for name, some in everyone.made.items()}
+    return told, {name: [recorder.record().trace for recorder in some] for name, some in everyone.made.items()}
 
 
 def both_of(one: Case) -> Both:
@@ -172,6 +172,31 @@ def test_a_time_condition_that_cannot_be_met_any_more_ends_them_too() -> None:
 )
 def test_what_a_match_excludes_is_not_seen(policy: str, states: list[int]) -> None:
     assert trace_of(f"MATCH a ; b ; c {STEPS} AFTER MATCH {policy}", "abcbcab").state.tolist() == states
+
+
+#: The same on arrival lists and, for the condition between two steps, with instances.
+BOTH_WAYS = [STEPS, STEPS.replace("k = 'b'", "k = 'b' AND a.k = 'a'")]
+
+
+@pytest.mark.parametrize("steps", BOTH_WAYS)
+@pytest.mark.parametrize(
+    ("policy", "states"),
+    [
+        ("HOLD", [1, 1, 3, 3, 3, 3]),
+        ("CONSUME", [1, 1, 3, 1, 3, 0]),  # the second a is left for the second c
+        ("SKIP TO NEXT", [1, 1, 3, 0, 0, 0]),  # each a has had its match
+        ("SKIP PAST LAST", [1, 1, 3, 0, 0, 0]),
+    ],
+)
+def test_what_a_match_excludes_is_not_seen_by_any_engine(steps: str, policy: str, states: list[int]) -> None:
+    assert trace_of(f"MATCH a ; b ; c {steps} AFTER MATCH {policy}", "aabcbc").state.tolist() == states
+
+
+@pytest.mark.parametrize(("policy", "left"), [("HOLD", 3), ("CONSUME", 1), ("SKIP TO NEXT", 0)])
+def test_events_of_repeated_steps_are_spent_too(policy: str, left: int) -> None:
+    """Of two `a` the second is left, but not with the `b` of the first match."""
+    found = trace_of(f"MATCH a ; b+<;> ; c {STEPS} AFTER MATCH {policy}", "aabc")
+    assert (found.state[-1] & 1, found.state[-1] > 1) == (left & 1, left > 1)
 
 
 def test_events_that_complete_a_match_are_marked() -> None:

@@ -1356,6 +1356,12 @@ SUBSCRIBE s FROM y MATCH a FORECAST WITHIN 5 ABOVE 0.5
     |                                            ^
   hint: write 5 s, 5 min, ...
 
+SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 ABOVE 0.5
+=> not-positive
+1:44: FORECAST WITHIN must be longer than nothing
+  1 | SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 ABOVE 0.5
+    |                                            ^
+
 SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 EVENTS ABOVE 0.5
 => not-whole
 1:44: the horizon must be a whole number of at least 1

@@ -23,6 +23,15 @@ DEFINE a AS k = 'a' AND l = $l, b AS k = 'b' AND l = $l, c AS k = 'c' AND l = $l
 FORECAST WITHIN 20 ABOVE 0.05;
 """
 
+# Runs of eight events of one kind or another: more states than bits, and parts.
+_RUNS = {kind: [f"{kind}{n}" for n in range(8)] for kind in "mnopqvwxyz"}
+_SETS = dict(zip(_RUNS, ("a", "b", "c", "d", "ab", "ac", "ad", "bc", "bd", "cd"), strict=True))
+TEXT += f"""
+SUBSCRIBE r FROM s PER l MATCH {" | ".join(f"({' , '.join(steps)})" for steps in _RUNS.values())}
+DEFINE {", ".join(f"{', '.join(steps)} AS k IN ({str([*_SETS[kind]])[1:-1]})" for kind, steps in _RUNS.items())}
+FORECAST WITHIN 4 EVENTS ABOVE 0.3;
+"""
+
 
 def events(count: int, seed: int) -> pa.Table:
     chance = np.random.default_rng(seed)
@@ -57,6 +66,10 @@ def test_what_is_learned(spark: SparkSession, history: Path, learning: ft.Learni
         assert other.statistics.counts == pytest.approx(one.statistics.counts)
         assert other.statistics.matched == pytest.approx(one.statistics.matched)
         assert other.statistics.sojourns.total == pytest.approx(one.statistics.sojourns.total)
+        for part, mine in zip(other.parts, one.parts, strict=True):
+            assert part.states.tolist() == mine.states.tolist()
+            assert part.counts == pytest.approx(mine.counts)
+        assert bool(one.parts) == (name == "r")
         assert (other.statistics.events, other.statistics.matches) == (one.statistics.events, one.statistics.matches)
 
 
@@ -66,7 +79,7 @@ def test_what_is_told(spark: SparkSession, history: Path) -> None:
     off = ft.Learning(online=False)
     here = ft.run(TEXT, {"s": history}, model=model, learning=off, engine="embedded")
     there = ft.run(TEXT, {"s": history}, model=model, learning=off, engine="spark")
-    assert {n.subscription for n in here if n.kind == "forecast"} == {"p", "q"}
+    assert {n.subscription for n in here if n.kind == "forecast"} == {"p", "q", "r"}
     assert there.rows == here.rows
     frame = ft.run(TEXT, {"s": spark.read.parquet(str(history))}, model=model, learning=off)
     kinds = [row["kind"] for row in frame.select("kind").collect()]
@@ -75,6 +88,6 @@ def test_what_is_told(spark: SparkSession, history: Path) -> None:
 
 def test_a_model_of_other_statements_is_refused(spark: SparkSession, history: Path) -> None:
     model = ft.train(TEXT, {"s": events(500, 1)})
-    other = TEXT.replace("k = 'c'", "k = 'd'")
+    other = TEXT.replace("'c'", "'e'")
     with pytest.raises(ft.InputError, match="was learned for other statements"):
         ft.run(other, {"s": history}, model=model, engine="spark")

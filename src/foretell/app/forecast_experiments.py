@@ -63,8 +63,9 @@ def trained(
     order: int = 0,
     features: Sequence[str] = (),
 ) -> Report:
-    """By what everybody calls: `train` and `backtest`. Nothing is forgotten, and nothing learned while it is judged."""
-    learning = Learning(half_life=math.inf, enough=1, order=order, features=tuple(features), online=False)
+    """By what everybody calls: `train` and `backtest`. Nothing is forgotten, and nothing learned while it is judged.
+    As in the paper, all lanes have one chain."""
+    learning = Learning(half_life=math.inf, enough=1, order=order, features=tuple(features), online=False, lanes=0)
     asking = _asking(statements)
     model = forecasting.train(asking, train, learning=learning)
     return forecasting.backtest(asking, test, model=model, horizons=horizons, thresholds=thresholds)

@@ -50,8 +50,9 @@ def train(
     for name, one in model.learned.items():
         found = one.statistics
         contexts = f", {len(one.contexts)} contexts" if len(one.contexts) > 1 else ""
+        parts = f", forecast by its {len(one.parts)} parts" if one.parts else ""
         seen = f"{found.events:,} events, {found.matches:,} of them completed a match"
-        say(f"{name}: {seen}; {len(found.states)} states{contexts}")
+        say(f"{name}: {seen}; {len(found.states)} states{contexts}{parts}")
 
 
 def backtest(
@@ -72,6 +73,8 @@ def backtest(
         standard_output().write((json.dumps(report.as_dict()) + "\n").encode())
     else:
         standard_output().write(report.tables().encode())
+    for note in report.notes:
+        say(f"note: {note}")
     for warning in report.warnings:
         say(f"warning: {warning}")
     if page is not None:

@@ -13,12 +13,13 @@ from foretell.forecast.calibration import recalibrated
 from foretell.forecast.doubts import Seen as Span
 from foretell.forecast.doubts import doubts_of_age, doubts_of_drift
 from foretell.forecast.expectation import Asked
-from foretell.forecast.forecaster import Forecaster
 from foretell.forecast.judged import THRESHOLDS, Judged, judged
 from foretell.forecast.judged import Forecasts as Forecast
 from foretell.forecast.outcomes import Horizon, Waits, waits
+from foretell.forecast.recording import Recorder
 from foretell.forecast.report import Report
-from foretell.forecast.watchers import Forecasts, Recorder, horizon_of
+from foretell.forecast.said import Said
+from foretell.forecast.watchers import Forecasts, horizon_of
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.calibration import Calibration
 from foretell.learn.model import Learned, Model
@@ -33,7 +34,8 @@ Floats = NDArray[np.float64]
 class Judge:
     """Watches with a forecaster for each horizon, and keeps what they said and what came."""
 
-    forecasters: Mapping[Horizon, Forecaster]
+    forecasters: Mapping[Horizon, Watcher]
+    said: Mapping[Horizon, Said]
     recorder: Recorder
 
     def see(self, seen: Seen) -> tuple[Ints, Floats]:
@@ -65,8 +67,9 @@ class Judges:
         horizons = list(self.horizons) or ([] if checked.tree.forecast is None else [horizon_of(checked)])
         if not horizons:
             return None
-        forecasters = {horizon: self.forecasts.forecaster(checked, horizon, self.asked) for horizon in horizons}
-        judge = Judge(forecasters, self.forecasts.recorder(checked))
+        said = {horizon: Said(self.asked) for horizon in horizons}
+        forecasters = {horizon: self.forecasts.forecaster(checked, horizon, one) for horizon, one in said.items()}
+        judge = Judge(forecasters, said, self.forecasts.recorder(checked))
         self.made.setdefault(checked.name, []).append((checked, judge))
         return judge
 
@@ -83,7 +86,9 @@ class Judges:
             learned = model.learned.get(name)
             if learned is not None:
                 doubts += _doubts(name, learned, [judge for _, judge in judges])
-        return Report.of(found, doubts)
+        by_parts = {name: len(model.learned[name].parts) for name in self.made if name in model.learned}
+        notes = tuple(f"'{name}' is forecast by its {parts} parts" for name, parts in by_parts.items() if parts)
+        return replace(Report.of(found, doubts), notes=notes)
 
     def _judged(
         self, name: str, judges: list[tuple[CheckedSubscription, Judge]], horizon: Horizon, thresholds: Floats
@@ -123,11 +128,11 @@ def _after(first: Calibration, second: Calibration) -> Calibration:
 
 
 def _points(judge: Judge, horizon: Horizon) -> tuple[Forecast, tuple[str, ...]]:
-    trace, _ = judge.recorder.trace()
-    forecaster = judge.forecasters[horizon]
-    probability = np.concatenate([np.zeros(0), *forecaster.chances])
+    trace = judge.recorder.record().trace
+    said = judge.said[horizon]
+    probability = np.concatenate([np.zeros(0), *said.chances])
     seen = waits(trace.process, trace.ordinal, trace.time, trace.matched, last_ordinal=judge.recorder.lane_ends)
-    interval = _both([(np.zeros(0), np.zeros(0)), *forecaster.intervals])
+    interval = _both([(np.zeros(0), np.zeros(0)), *said.intervals])
     return Forecast(trace.process, trace.matched, seen, probability, interval), trace.keys
 
 
@@ -152,7 +157,7 @@ def _both(ends: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
 def _doubts(name: str, learned: Learned, judges: Sequence[Judge]) -> list[str]:
     """Whether what was learned is still so."""
     trained = learned.statistics.without_contexts()
-    later = [Statistics.of(judge.recorder.trace()[0]) for judge in judges]
+    later = [Statistics.of(judge.recorder.record().trace) for judge in judges]
     events, matches = sum(one.events for one in later), sum(one.matches for one in later)
     since, to = min(one.since for one in later), max(one.to for one in later)
     found = list(

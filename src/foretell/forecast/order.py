@@ -62,7 +62,7 @@ def order_of(
                 learned = Statistics.of(before, context[: len(before)], half_life=half_life, most_lanes=0)
                 said = Table.of(learned, events, enough=enough).at(tried.state[rows], context[rows])
                 judged = known[rows] & ~np.isnan(said)
-                done[contexts] = _log_loss(said[judged], came[rows][judged])
+                done[contexts] = log_loss(said[judged], came[rows][judged])
             losses[number, block - 1] = done[contexts]
     best = int(np.argmin(losses.mean(axis=1)))
     worse = losses - losses[best]
@@ -72,7 +72,7 @@ def order_of(
     return Order(chosen, contexts, orders, tuple(map(tuple, losses.tolist())))
 
 
-def _log_loss(said: Floats, came: Flags) -> float:
+def log_loss(said: Floats, came: Flags) -> float:
     """Of nothing it is 0, so that blocks without forecasts decide nothing."""
     if len(said) == 0:
         return 0.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretell.events.types import Scalar
+from foretell.forecast.by_parts import ByParts
 from foretell.forecast.expectation import Asked
 from foretell.forecast.forecaster import Forecaster
 from foretell.machine.watched import Whose
@@ -34,7 +35,7 @@ class Outlook:
 
 def outlooks(name: str, horizon: str, whose: Whose, asked: Asked) -> Iterator[Outlook]:
     forecaster = whose.watcher
-    assert isinstance(forecaster, Forecaster)
+    assert isinstance(forecaster, Forecaster | ByParts)
     found = forecaster.prospects(whose.now, asked)
     ends = np.stack([found.start, found.end], axis=1)
     number = float if forecaster.watch.horizon.events is None else int

@@ -21,10 +21,12 @@ SHOWN_KEYS = 10
 
 @dataclass(frozen=True)
 class Report:
-    """`judged` has an item for each subscription and horizon; `warnings` are reasons not to believe the model."""
+    """`judged` has an item for each subscription and horizon; `warnings` are reasons not to believe the model, `notes`
+    say how forecasts were made where there is a choice."""
 
     judged: tuple[Judged, ...]
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, judged: Iterable[Judged], doubts: Iterable[str] = ()) -> Report:
@@ -33,8 +35,10 @@ class Report:
         return cls(every, (*doubts, *doubts_of_figures(every)))
 
     def text(self) -> str:
-        """Tables, then the warnings."""
-        return self.tables() + "".join(f"warning: {warning}\n" for warning in self.warnings)
+        """Tables, then the notes and warnings."""
+        return "".join(
+            [self.tables(), *(f"note: {n}\n" for n in self.notes), *(f"warning: {w}\n" for w in self.warnings)]
+        )
 
     def tables(self) -> str:
         from rich.console import Console  # only people need it
@@ -48,7 +52,11 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as JSON has them: what is not a number is None."""
-        return {"judged": [_judged(one) for one in self.judged], "warnings": list(self.warnings)}
+        return {
+            "judged": [_judged(one) for one in self.judged],
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+        }
 
 
 # ── tables ──

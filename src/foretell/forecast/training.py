@@ -1,7 +1,8 @@
 """From what was recorded of a subscription to what is learned of it.
 
-Three steps, so that many tasks can do the second, each on its lanes: which symbols and contexts there are, which a part
-of the history tells; what is counted, which is merged; and what is made of all of it.
+Three steps, so that many tasks can do the second, each on its lanes: which symbols and contexts there are and whether
+the parts of a pattern speak for it, which a part of the history tells; what is counted, which is merged; and what is
+made of all of it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from functools import reduce
 
 import numpy as np
 
+from foretell.forecast.choice import choice_of
 from foretell.forecast.order import order_of
+from foretell.forecast.recording import Record, Recorder
 from foretell.forecast.symbols import Symbols
-from foretell.forecast.watchers import Recorder, mark_of
+from foretell.forecast.watchers import mark_of
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
 from foretell.learn.lanes import strength_of
@@ -27,54 +30,88 @@ from foretell.learn.trace import Ints, Trace
 #: Kinds of events that contexts tell apart; rarer ones are as if unknown.
 MOST_SYMBOLS = 64
 
-#: How far ahead contexts are tried out where the horizon is not a number of events.
+#: How far ahead things are tried out where the horizon is not a number of events.
 USUAL = 5
 
 
 @dataclass(frozen=True)
-class Alphabet:
-    """The symbols of a subscription, by the sets of conditions that hold (as bits), and the contexts of them."""
+class Chosen:
+    """What is found out beforehand: the symbols of a subscription, by the sets of conditions that hold (as bits), the
+    contexts of them, and whether its parts speak for it."""
 
     codes: tuple[int, ...] = ()
     contexts: Contexts = NO_CONTEXTS
+    by_parts: bool = False
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was counted of a history, or of a piece of it: of a subscription, and of its parts if they speak for it."""
+
+    whole: Statistics
+    parts: tuple[Statistics, ...] = ()
+
+    def merged(self, other: Counts) -> Counts:
+        parts = self.parts or other.parts  # who has seen no events has seen no parts
+        if self.parts and other.parts:
+            parts = tuple(_merged(*both) for both in zip(self.parts, other.parts, strict=True))
+        return Counts(_merged(self.whole, other.whole), parts)
+
+
+def _merged(one: Statistics, other: Statistics) -> Statistics:
+    return merge(one, other).limited()
 
 
 def learned(checked: CheckedSubscription, recorders: Sequence[Recorder], settings: Learning) -> Learned:
     """Of one statement: of a template, all its rows together."""
-    traces = [recorder.trace() for recorder in recorders]
-    alphabet = alphabet_of(checked, traces, settings)
-    return learned_from(
-        checked, [counted(trace, code, alphabet, settings) for trace, code in traces], alphabet, settings
+    records = [recorder.record() for recorder in recorders]
+    chosen = chosen_of(checked, records, settings)
+    return learned_from(checked, [counted(record, chosen, settings) for record in records], chosen, settings)
+
+
+def chosen_of(checked: CheckedSubscription, records: Iterable[Record], settings: Learning) -> Chosen:
+    """What the longest of some records tells."""
+    record = max(records, key=lambda one: len(one.trace))
+    codes: tuple[int, ...] = ()
+    contexts = NO_CONTEXTS
+    if settings.order != 0:
+        codes = _codes(record.code)
+        numbered = replace(record.trace, symbol=Symbols((), list(codes)).numbered(record.code))
+        contexts = _contexts(checked, numbered, settings)
+    chosen = Chosen(codes, contexts)
+    if record.sides is None or not len(record.trace):
+        return chosen
+    after = _contexts_after(record, chosen)
+    choice = choice_of(record, after, _events(checked), enough=settings.enough, half_life=settings.half_life)
+    return replace(chosen, by_parts=choice.by_parts)
+
+
+def counted(record: Record, chosen: Chosen, settings: Learning) -> Counts:
+    contexts = None if len(chosen.contexts) == 1 else _contexts_after(record, chosen)
+    parts = record.parts if chosen.by_parts else ()
+    return Counts(
+        Statistics.of(record.trace, contexts, half_life=settings.half_life),
+        tuple(Statistics.of(trace, half_life=settings.half_life) for trace in parts),
     )
 
 
-def alphabet_of(checked: CheckedSubscription, traces: Iterable[tuple[Trace, Ints]], settings: Learning) -> Alphabet:
-    """What the longest of some traces tells; each comes with the bits of its events."""
-    if settings.order == 0:
-        return Alphabet()
-    trace, code = max(traces, key=lambda one: len(one[0]))
-    codes = _codes(code)
-    numbered = replace(trace, symbol=Symbols((), list(codes)).numbered(code))
-    return Alphabet(codes, _contexts(checked, numbered, settings))
+def _contexts_after(record: Record, chosen: Chosen) -> Ints:
+    """The context after each event."""
+    if len(chosen.contexts) == 1:
+        return np.zeros(len(record.trace), np.int64)
+    symbol = Symbols((), list(chosen.codes)).numbered(record.code)
+    return chosen.contexts.after(symbol, record.trace.process)
 
 
-def counted(trace: Trace, code: Ints, alphabet: Alphabet, settings: Learning) -> Statistics:
-    if len(alphabet.contexts) == 1:
-        return Statistics.of(trace, half_life=settings.half_life)
-    symbol = Symbols((), list(alphabet.codes)).numbered(code)
-    return Statistics.of(trace, alphabet.contexts.after(symbol, trace.process), half_life=settings.half_life)
-
-
-def learned_from(
-    checked: CheckedSubscription, parts: Iterable[Statistics], alphabet: Alphabet, settings: Learning
-) -> Learned:
-    """From the counts of all parts."""
-    statistics = reduce(lambda one, other: merge(one, other).limited(), parts)
+def learned_from(checked: CheckedSubscription, pieces: Iterable[Counts], chosen: Chosen, settings: Learning) -> Learned:
+    """From the counts of all pieces of the history."""
+    counts = reduce(Counts.merged, pieces)
+    statistics = counts.whole
     if len(statistics.lanes.keys) > 1:
         strength = strength_of(statistics.lanes, statistics.counts, statistics.matched)
         settings = replace(settings, strength=strength)
-    told = {**settings.as_json(), "symbols": list(alphabet.codes)}
-    return Learned(mark_of(checked.tree), statistics, alphabet.contexts, settings=told)
+    told = {**settings.as_json(), "symbols": list(chosen.codes)}
+    return Learned(mark_of(checked.tree), statistics, chosen.contexts, settings=told, parts=counts.parts)
 
 
 def _codes(code: Ints) -> tuple[int, ...]:
@@ -88,6 +125,10 @@ def _contexts(checked: CheckedSubscription, trace: Trace, settings: Learning) ->
         return NO_CONTEXTS
     if settings.order is not None:
         return Suffixes.of(trace, settings.order, least=1).whole()
+    return order_of(trace, _events(checked), enough=settings.enough, half_life=settings.half_life).contexts
+
+
+def _events(checked: CheckedSubscription) -> int:
+    """How far ahead things are tried out."""
     forecast = checked.tree.forecast
-    events = USUAL if forecast is None or forecast.events is None else forecast.events
-    return order_of(trace, events, enough=settings.enough, half_life=settings.half_life).contexts
+    return USUAL if forecast is None or forecast.events is None else forecast.events

@@ -1,35 +1,27 @@
-"""Who watches the subscriptions of a program: forecasters for those who ask for forecasts, recorders for training."""
+"""Who watches the subscriptions of a program that ask for forecasts."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from foretell.errors import InputError, LanguageError
-from foretell.events.types import Scalar, Type
-from foretell.forecast.expectation import Asked
-from foretell.forecast.forecaster import Forecaster, Watch
+from foretell.events.types import Type
+from foretell.forecast.by_parts import ByParts
+from foretell.forecast.forecaster import Forecaster
 from foretell.forecast.outcomes import Horizon
-from foretell.forecast.symbols import Symbols
+from foretell.forecast.recording import Recorder
+from foretell.forecast.said import Said
+from foretell.forecast.symbols import Symbols, attributes_of, conditions_of
+from foretell.forecast.watch import Watch
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.parser import parse
 from foretell.language.printer import statement_text
 from foretell.language.subscriptions import Subscriptions
-from foretell.language.typing import Scope, check_condition
 from foretell.learn.model import Learned, Model, fingerprint
 from foretell.learn.settings import Learning
-from foretell.learn.trace import Trace
-from foretell.machine.watching import Seen, Watcher
-from foretell.plan.conditions import is_static
-
-Ints = NDArray[np.int64]
-Conditions = list[tuple[tree.Expression, ...]]
+from foretell.machine.watching import Watcher
+from foretell.plan.automaton import build
+from foretell.plan.parts import Parts, parts_of
 
 
 @dataclass
@@ -43,6 +35,7 @@ class Forecasts:
     learned: Mapping[str, Learned] = field(default_factory=dict)
     settings: Learning | None = None
     anew: bool = False
+    _parts: dict[str, Parts | None] = field(default_factory=dict, init=False, repr=False)
 
     def watches(self, checked: CheckedSubscription) -> bool:
         return checked.tree.forecast is not None
@@ -50,23 +43,34 @@ class Forecasts:
     def watcher(self, checked: CheckedSubscription) -> Watcher | None:
         return None if checked.tree.forecast is None else self.forecaster(checked, horizon_of(checked))
 
-    def forecaster(self, checked: CheckedSubscription, horizon: Horizon, every: Asked | None = None) -> Forecaster:
+    def forecaster(
+        self, checked: CheckedSubscription, horizon: Horizon, said: Said | None = None
+    ) -> Forecaster | ByParts:
         forecast, learned, settings = checked.tree.forecast, self._learned(checked), self._settings(checked)
         symbols = None
         if learned is not None and len(learned.contexts) > 1:
             symbols = Symbols(conditions_of(checked, settings.features), list(learned.settings["symbols"]))
         above = 2.0 if forecast is None else forecast.above
-        return Forecaster(Watch(horizon, above, settings, every, self.anew), checked.time, learned, symbols)
+        watch = Watch(horizon, above, settings, self.anew)
+        if learned is not None and learned.parts:
+            return ByParts(watch, checked.time, learned, self._parts_of(checked), said)
+        return Forecaster(watch, checked.time, learned, symbols, said)
 
     def recorder(self, checked: CheckedSubscription) -> Recorder:
         return Recorder(Symbols(conditions_of(checked, self._settings(checked).features)), checked.time)
 
     def attributes(self, checked: CheckedSubscription) -> set[str]:
-        return _attributes(checked, self._settings(checked).features)
+        return attributes_of(checked, self._settings(checked).features)
 
     def _learned(self, checked: CheckedSubscription) -> Learned | None:
         learned = self.learned.get(checked.name)
         return learned if learned is not None and learned.fingerprint == mark_of(checked.tree) else None
+
+    def _parts_of(self, checked: CheckedSubscription) -> Parts | None:
+        """Worked out once: each row of a template has its forecaster."""
+        if checked.name not in self._parts:
+            self._parts[checked.name] = parts_of(checked, build(checked))
+        return self._parts[checked.name]
 
     def _settings(self, checked: CheckedSubscription) -> Learning:
         learned = self._learned(checked)
@@ -104,143 +108,3 @@ def horizon_of(checked: CheckedSubscription) -> Horizon:
     if checked.time is Type.TIMESTAMP:
         return Horizon(time=checked.horizon / 1e6, unit="s")
     return Horizon(time=float(checked.horizon))
-
-
-# ── training ──
-
-
-class Recorder:
-    """Keeps what is seen, for learning: a trace, and of each event the conditions that hold, as bits."""
-
-    def __init__(self, symbols: Symbols, time: Type) -> None:
-        self.symbols = symbols
-        self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
-        self._parts: list[tuple[NDArray[Any], ...]] = []
-        self._lane = np.zeros(0, np.int64)  # of each process
-        self._last = np.zeros(0, np.int64)  # of each lane the number of its last event
-        self._brought = np.zeros(0, np.bool_)
-        self._keys: Sequence[Mapping[str, Scalar]] = ()
-        self._by_value = False
-        self._events = 0
-
-    def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
-        self._by_value, self._keys = seen.by_value, seen.keys
-        self._lane = _long_enough(self._lane, seen.process)
-        self._brought = _long_enough(self._brought, seen.process)
-        self._last = _long_enough(self._last, seen.lane)
-        self._lane[seen.process] = seen.lane
-        np.maximum.at(self._last, seen.lane, seen.ordinal)
-        matched = seen.matched.copy()
-        waiting = np.flatnonzero(self._brought[seen.process])
-        if len(waiting):  # what time brought after the last event counts with the next
-            _, first = np.unique(seen.process[waiting], return_index=True)
-            matched[waiting[first]] = True
-            self._brought[seen.process] = False
-        self._brought[seen.completed] = True
-        number = np.arange(self._events, self._events + len(matched))
-        self._events += len(matched)
-        code = self.symbols.coded(seen.events, seen.strings)
-        self._parts.append(
-            (seen.process, seen.ordinal, seen.time * self._unit, seen.configuration, matched, code, number)
-        )
-        return np.zeros(0, np.int64), np.zeros(0)
-
-    def trace(self, now: int | float | None = None) -> tuple[Trace, Ints]:
-        """All of it; and the bits of each event. Time has come to `now`, or only to the last event here."""
-        columns = [np.concatenate(some) for some in zip(_NOTHING_SEEN, *self._parts, strict=True)]
-        process, ordinal, time, state, matched, code, number = columns
-        named = [json.dumps(dict(key), sort_keys=True) for key in self._keys[: len(self._last)]]
-        keys = tuple(named[lane] for lane in self._lane.tolist())
-        latest = np.full(len(self._lane), time.max(initial=0.0) if now is None else now * self._unit)
-        trace = Trace(
-            process,
-            ordinal,
-            time,
-            state,
-            matched,
-            number=number,
-            keys=keys,
-            starts=not self._by_value,
-            seen_ordinal=self.lane_ends,
-            seen_time=latest,
-        )
-        return trace, code
-
-    @property
-    def lane_ends(self) -> Ints:
-        """Of each process the number of its lane's last event."""
-        return self._last[self._lane]
-
-    def state(self) -> Mapping[str, Any]:
-        raise NotImplementedError  # a training is not interrupted
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        raise NotImplementedError
-
-
-_NOTHING_SEEN = tuple(np.zeros(0, kind) for kind in ("i8", "i8", "f8", "u8", "?", "i8", "i8"))
-
-
-def _long_enough(column: NDArray[Any], numbers: Ints) -> NDArray[Any]:
-    count = int(numbers.max(initial=-1)) + 1
-    return np.pad(column, (0, max(0, count - len(column))))
-
-
-@dataclass
-class Recorders:
-    """A recorder for each subscription that asks for forecasts; `made` has all of them by statement."""
-
-    settings: Learning
-    made: dict[str, list[Recorder]] = field(default_factory=dict)
-
-    def watches(self, checked: CheckedSubscription) -> bool:
-        return checked.tree.forecast is not None
-
-    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
-        if not self.watches(checked):
-            return None
-        recorder = Recorder(Symbols(conditions_of(checked, self.settings.features)), checked.time)
-        self.made.setdefault(checked.name, []).append(recorder)
-        return recorder
-
-    def attributes(self, checked: CheckedSubscription) -> set[str]:
-        return _attributes(checked, self.settings.features)
-
-
-# ── symbols ──
-
-
-def conditions_of(checked: CheckedSubscription, features: Sequence[str]) -> Conditions:
-    """What tells symbols apart: of each step what it asks of an event alone, then the features."""
-    own = [tuple(c for c in step.conditions if is_static(c)) for step in checked.steps.values()]
-    found = dict.fromkeys(some for some in own if some)
-    for text in features:
-        found[(_feature(text, checked),)] = None
-    return list(found)
-
-
-def _feature(text: str, checked: CheckedSubscription) -> tree.Expression:
-    """A condition that names attributes of the event alone."""
-    try:
-        (statement,) = parse(f"SUBSCRIBE feature FROM stream MATCH a DEFINE a AS ({text}\n)").statements
-    except (LanguageError, ValueError):
-        raise InputError(
-            "bad-feature", f"the feature '{text}' is no condition", hint="as in DEFINE: temp > 20"
-        ) from None
-    assert isinstance(statement, tree.Subscription)
-    condition = statement.definitions[0].condition
-    scope = Scope(checked.attributes, tuple(map(str, checked.tree.streams)), checked.time)
-    try:
-        check_condition(condition, scope)
-    except LanguageError as error:
-        raise InputError("bad-feature", f"the feature '{text}': {error.message}", hint=error.hint) from None
-    if not is_static(condition):
-        raise InputError(
-            "bad-feature", f"the feature '{text}' names more than the event", hint="as in DEFINE: temp > 20"
-        )
-    return condition
-
-
-def _attributes(checked: CheckedSubscription, features: Sequence[str]) -> set[str]:
-    conditions = [c for some in conditions_of(checked, features) for c in some]
-    return {str(n.name) for c in conditions for n in c.walk() if isinstance(n, tree.Attribute)}

@@ -52,9 +52,7 @@ class _Subscription:
     def checked(self) -> CheckedSubscription:
         subscription, time = self.tree, self.schema.time_type
         self._collect_steps()
-        within = length_of(subscription.within, time, "WITHIN")
-        if subscription.within is not None and within is not None and within <= 0:
-            refuse("not-positive", "WITHIN must be longer than nothing", subscription.within.place)
+        within = _positive(subscription.within, time, "WITHIN")
         known_late = self._check_pattern()
         defined = dict(definitions_of(subscription.definitions, self.shapes, "pattern"))
         variables = self._variables(defined)
@@ -68,7 +66,7 @@ class _Subscription:
         self._check_after()
         horizon = None
         if subscription.forecast is not None:
-            horizon = length_of(subscription.forecast.duration, time, "FORECAST WITHIN")
+            horizon = _positive(subscription.forecast.duration, time, "FORECAST WITHIN")
         return CheckedSubscription(
             subscription,
             shape.settle(subscription.pattern),
@@ -222,6 +220,14 @@ class _Subscription:
         if step is not None and step not in self.positive:
             message = f"AFTER MATCH names '{step}', which is no step with an event"
             refuse("unknown-step", message, place_of(step), suggestion(step, self.positive))
+
+
+def _positive(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:
+    """A length of time, of more than nothing."""
+    found = length_of(length, time, where)
+    if length is not None and found is not None and found <= 0:
+        refuse("not-positive", f"{where} must be longer than nothing", length.place)
+    return found
 
 
 def _alike(one: Type, other: Type) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,9 @@ from foretell.learn.trace import Floats, Ints
 
 #: Numbers kept for all lanes together: a thousand lanes of sixty states, or four of a thousand.
 MOST_NUMBERS = 1 << 22
+
+#: As many events as the experience of all lanes counts for one at most.
+_STRONGEST = 1e6
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class Lanes:
         chosen = busiest(self.keys, self.events, room(most, self.matched.shape[1]))
         keys = tuple(self.keys[i] for i in chosen)
         return Lanes(keys, self.events[chosen], self.counts[chosen], self.matched[chosen])
+
+
+def key_text(key: Mapping[str, object]) -> str:
+    """By what lanes are known, in models and reports."""
+    return json.dumps(dict(key), sort_keys=True)
 
 
 def room(most: int, states: int) -> int:
@@ -93,7 +102,7 @@ def strength_of(lanes: Lanes, counts: Floats, matched: Floats) -> float:
     """How much lanes should borrow, by how alike they are: the likeliest concentration of a Dirichlet law around the
     pool.
 
-    Lanes that differ no more than chance would have it give the highest strength, 10,000.
+    Lanes that differ no more than chance would have it give the highest strength, a million.
     """
     from scipy import optimize, special  # which take half a second to load
 
@@ -102,7 +111,7 @@ def strength_of(lanes: Lanes, counts: Floats, matched: Floats) -> float:
     share = pool / np.maximum(pool.sum(axis=-1, keepdims=True), 1e-300)
     lane, source, target = np.nonzero(seen)
     if len(lane) == 0:
-        return 10_000.0
+        return _STRONGEST
     some, expected = seen[lane, source, target], share[source, target]
     leaving: NDArray[np.float64] = seen.sum(axis=-1)
     leaving = leaving[leaving > 0]
@@ -113,5 +122,5 @@ def strength_of(lanes: Lanes, counts: Floats, matched: Floats) -> float:
         cells = special.gammaln(some + k * expected) - special.gammaln(k * expected)
         return -float(rows.sum() + cells.sum())
 
-    found = optimize.minimize_scalar(unlikely, bounds=(np.log(0.1), np.log(10_000.0)), method="bounded")
+    found = optimize.minimize_scalar(unlikely, bounds=(np.log(0.1), np.log(_STRONGEST)), method="bounded")
     return float(np.exp(found.x))

@@ -29,13 +29,15 @@ FORECAST = "forecast"
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned for one subscription. `settings` are those it was learned with, as JSON knows them."""
+    """What was learned for one subscription. `settings` are those it was learned with, as JSON knows them. `parts` are
+    there where its forecasts are made of those of its parts."""
 
     fingerprint: str
     statistics: Statistics
     contexts: Contexts = NO_CONTEXTS
     calibration: Calibration = AS_IT_IS
     settings: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Statistics, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Model:
             if subscription in self.learned:
                 one = self.learned[subscription]
                 rest = document_of(one.statistics, one.contexts, one.calibration)
+                if one.parts:
+                    rest["parts"] = [document_of(part, NO_CONTEXTS, AS_IT_IS) for part in one.parts]
                 parts[FORECAST] = {"fingerprint": one.fingerprint, "settings": dict(one.settings), **rest}
             subscriptions[subscription] = parts
         return {"foretell": "model", "version": VERSION, "subscriptions": subscriptions}
@@ -152,8 +156,11 @@ def _learned(part: object, where: str) -> Learned:
         mark, settings = part.get("fingerprint"), part.get("settings", {})
         if not isinstance(mark, str) or not isinstance(settings, Mapping):
             raise ValueError("expected a text 'fingerprint' and an object 'settings'")
-        rest = {key: value for key, value in part.items() if key not in ("fingerprint", "settings")}
-        return Learned(mark, *learned_of(rest), settings)
+        rest = {key: value for key, value in part.items() if key not in ("fingerprint", "settings", "parts")}
+        parts = part.get("parts", [])
+        if not isinstance(parts, list) or not all(isinstance(one, Mapping) for one in parts):
+            raise ValueError("expected a list of objects 'parts'")
+        return Learned(mark, *learned_of(rest), settings, tuple(learned_of(one)[0] for one in parts))
     except ValueError as error:
         raise InputError("bad-model", f"{where}: its forecast: {error}") from None
     except OverflowError:

@@ -260,7 +260,7 @@ class Positions:
 
 
 @kernel
-def _slot(position: int, slots: Ints) -> Any:
+def slot_of(position: int, slots: Ints) -> Any:
     """Where a position stands, or would."""
     at = np.int64(mixed(position, np.uint64(0)) & np.uint64(slots.size - 1))
     while slots[at] >= 0 and slots[at] != position:
@@ -271,7 +271,7 @@ def _slot(position: int, slots: Ints) -> Any:
 @kernel
 def _enter(positions: Ints, slots: Ints) -> None:
     for k in range(positions.size):
-        slots[_slot(positions[k], slots)] = positions[k]
+        slots[slot_of(positions[k], slots)] = positions[k]
 
 
 @compiled
@@ -282,13 +282,13 @@ def _take(done: int, by: Ints, begin: Ints, end: Ints, position: Ints, slots: In
         i = by[k]
         free = True
         for event in range(begin[i], end[i]):
-            free = free and slots[_slot(position[event], slots)] < 0
+            free = free and slots[slot_of(position[event], slots)] < 0
         if not free:
             continue
         if 2 * (count + end[i] - begin[i]) > slots.size:
             return k, count
         for event in range(begin[i], end[i]):
-            slots[_slot(position[event], slots)] = position[event]
+            slots[slot_of(position[event], slots)] = position[event]
         count += end[i] - begin[i]
         taken[i] = True
     return by.size, count

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,14 @@ from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Column, Strings
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
+from foretell.language.tree import Policy
 from foretell.machine.arrivals import Arrivals
+from foretell.machine.excluded import Excluded
 from foretell.machine.feed import Feed
 from foretell.machine.history import Piece
+from foretell.machine.limits import Ledger
 from foretell.machine.ordering import Order
-from foretell.machine.stage import Found, Stage
+from foretell.machine.stage import Found, Partial, Stage
 from foretell.machine.standing import Standing
 from foretell.machine.subscription import Subscription
 from foretell.machine.template import Move, Rows
@@ -56,6 +61,8 @@ class Group:
         self.moves: list[int] = []
         self.stage: Stage | Arrivals | None = None
         self.standing: Standing | None = None
+        self.looking: Stage | None = None  # goes through the events when it is known what taken matches exclude
+        self.excluded: Excluded | None = None
         self.settled = False
 
     @property
@@ -85,6 +92,8 @@ class Group:
         self.members[number] = Subscription(
             program, self.strings, self.feed, row_id, self.parameters, self.rows, since=since
         )
+        if self.watcher is not None:
+            self.excluded = Excluded(self.members[number].taker)
         self.joined.append(checked)
         self.moves.append(number)
         self.settled = False
@@ -107,11 +116,15 @@ class Group:
             self.stage.adopt(machine)
         else:
             selection = None if self.rows is None else self.rows.selection
+            stage = partial(Stage, machine, self.strings, self.parameters, selection)
             sight = None
             if self.watcher is not None:
                 (member,) = self.members.values()
                 sight = Sight.of(machine, member.program)
-            self.stage = Stage(machine, self.strings, self.parameters, selection, ledger=self.feed.ledger, sight=sight)
+                if member.taker.policy is not Policy.HOLD:
+                    self.looking = stage(ledger=Ledger(self.feed.ledger.limits), sight=sight)
+                    sight = None
+            self.stage = stage(ledger=self.feed.ledger, sight=sight)
         self.settled = True
 
     def move_rows(self, move: Move) -> None:
@@ -133,7 +146,7 @@ class Group:
             found = self._without_refused(self.stage, found)
         if len(self.members) == 1:
             told = [m.tell(found, now, order) for m in self.members.values() if len(found) or m.waiting]
-            return told + self._foretold(piece, told)
+            return told + self._foretold(piece, now, told)
         assert isinstance(self.stage, Stage)
         owner = self.stage.machine.owners[found.state]
         by = np.argsort(owner, kind="stable")
@@ -145,20 +158,23 @@ class Group:
                 told.append(member.tell(found.only(slice(first, last)), now, order))
         return told
 
-    def _foretold(self, piece: Piece, told: list[Told]) -> list[Told]:
+    def _foretold(self, piece: Piece, now: int | float, told: list[Told]) -> list[Told]:
         """The forecasts of one that is watched."""
         if self.watcher is None:
             return []
         (member,) = self.members.values()
-        if self.standing is None:
-            return Watched(self.watcher, member).tell(piece, self._stage.partial, told)
-        past = np.full(len(piece), -1, np.int64)
-        for one in told:
-            bound = one.all_bound
-            excluded = member.taker.excluded(bound)
-            if excluded is not None and len(piece):
-                np.maximum.at(past, np.maximum(bound.last - piece.base, 0), excluded)
-        return Watched(self.watcher, member).tell(piece, self.standing.see(piece, past), told)
+        assert self.excluded is not None
+        holds = member.taker.policy is Policy.HOLD
+        excluding = self.excluded.after(piece, [] if holds else [one.all_bound for one in told if len(one)])
+        if self.standing is not None:
+            seen: Partial | None = self.standing.see(piece, excluding)
+        elif self.looking is not None:
+            self.looking.excluding = excluding
+            self.looking.feed(piece, len(self.feed.lanes), now)
+            seen = self.looking.partial
+        else:
+            seen = self._stage.partial
+        return Watched(self.watcher, member).tell(piece, seen, told)
 
     def whose(self, now: int | float) -> Whose | None:
         """Whose the processes are that are seen; None where nobody watches, or nothing has come yet."""
@@ -167,10 +183,11 @@ class Group:
         (member,) = self.members.values()
         if self.standing is not None:
             return Whose(self.watcher, member, self.standing.by_value, self.standing.values, now)
-        sight, columns = self._stage.sight, self._stage.machine.columns
+        stage = self.looking or self._stage
+        sight, columns = stage.sight, stage.machine.columns
         by = columns[sight.key] if sight is not None and sight.key != NONE else None
         if isinstance(by, Hashed):
-            return Whose(self.watcher, member, self._stage.tables.get(by.kind), (by.expression,), now)
+            return Whose(self.watcher, member, stage.tables.get(by.kind), (by.expression,), now)
         return Whose(self.watcher, member, None, (), now)
 
     @property
@@ -221,6 +238,7 @@ class Group:
             "rows": None if self.rows is None else self.rows.since,
             "watcher": None if self.watcher is None else dict(self.watcher.state()),
             "standing": None if self.standing is None else self.standing.state(),
+            "past": None if self.excluded is None else self.excluded.past,
         }
 
     def _called(self, number: int) -> list[str | None]:
@@ -233,6 +251,8 @@ class Group:
         if state["stage"] is not None:
             self.settle()
             assert self.stage is not None
+            if self.looking is not None:  # it has seen the same
+                self.looking.restore(deepcopy(state["stage"]))
             self.stage.restore(state["stage"])
             self.feed.ledger.held[id(self.stage)] = self.stage.alive
         for number, member in self.members.items():
@@ -241,6 +261,10 @@ class Group:
             self.watcher.restore(state["watcher"])
         if self.standing is not None and state.get("standing") is not None:
             self.standing.restore(state["standing"])
+        if self.excluded is not None:
+            # At first it was kept there.
+            past = state["past"] if "past" in state else (state.get("standing") or {}).get("past")
+            self.excluded.past = self.excluded.past if past is None else past
 
     @property
     def looks_between(self) -> bool:

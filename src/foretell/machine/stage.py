@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,12 +17,14 @@ from foretell.filter.predicates import Events, answers
 from foretell.filter.selection import Selection
 from foretell.language.tree import Expression, Literal, Moment, Parameter
 from foretell.machine import binding, instances, plain, strict
+from foretell.machine.excluded import NO_EXCLUSION
 from foretell.machine.fates import Fates
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.limits import Ledger, Limits, relieve_engine, relieve_lane
 from foretell.machine.ordinals import Ordinals
 from foretell.machine.watching import Sight
+from foretell.plan.parts import Parts
 from foretell.plan.program import NONE, Machine
 from foretell.plan.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start, mapped
 
@@ -83,14 +86,38 @@ class Furthest(Protocol):
 
 
 @dataclass(frozen=True)
+class _Noticed:
+    """The furthest partial matches of a batch, put together only where somebody is told of one."""
+
+    put_together: Callable[[], Found]
+
+    @cached_property
+    def found(self) -> Found:
+        return self.put_together()
+
+    @property
+    def position(self) -> Ints:
+        return self.found.position
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def only(self, keep: Ints, /) -> Found:
+        return self.found.only(keep)
+
+
+@dataclass(frozen=True)
 class Partial:
     """Of each event of a batch its process, the configuration after it and, where there is one, the furthest partial
-    match, as if it had been found with that event. Processes are lanes unless values tell them apart."""
+    match, as if it had been found with that event. Processes are lanes unless values tell them apart. `words` are those
+    of the parts that are looked at, where there are such."""
 
     process: Ints
     by_value: bool
     configuration: NDArray[np.uint64]
     furthest: Furthest
+    parts: Parts | None = None
+    words: NDArray[np.uint64] | None = None
 
 
 @dataclass
@@ -120,6 +147,7 @@ class Stage:
         self.kept_nodes = 0
         self.now: int | float | None = None
         self.partial: Partial | None = None
+        self.excluding = NO_EXCLUSION  # what those who watch do not see of the next batch
         self._expected = OUTPUT
         self._output = self._new_output(OUTPUT)
         self._noticed = self._new_output(0)  # what a batch shows to those who watch, until the next
@@ -273,13 +301,19 @@ class Stage:
         key = np.uint64(sight.key)
         if rows > len(self._noticed[0]):
             self._noticed = self._new_output(rows)
-        return trace, sight.bits, key, sight.limits, sight.amounts, self._noticed, noted
+        words = np.zeros((rows, sight.part_bits.shape[1]), np.uint64)
+        limits = sight.limits, sight.amounts
+        kept = np.array(self.machine.positions, np.uint64)
+        excluding = self.excluding, kept
+        return trace, sight.bits, key, *limits, self._noticed, noted, words, sight.part_bits, *excluding
 
     def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
-        trace, _, key, _, _, output, noted = watch
-        found = self._found(tuple(column[..., : noted[binding.FOUND]] for column in output), piece.base)
+        trace, _, key, _, _, output, noted, words, *_ = watch
+        count = noted[binding.FOUND]
+        found = _Noticed(lambda: self._found(tuple(column[..., :count] for column in output), piece.base))
         by_value = key != NONE
-        return Partial(columns[key] if by_value else piece.lane, by_value, trace, found)
+        parts = None if self.sight is None else self.sight.parts
+        return Partial(columns[key] if by_value else piece.lane, by_value, trace, found, parts, words)
 
     def _given(self, piece: Piece, lane_count: int) -> tuple[Any, ...]:
         """What the kernel is given of a batch: code, events, columns, and its stacks or its ways."""

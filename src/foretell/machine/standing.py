@@ -4,8 +4,8 @@ Of all partial matches at one state only the one that began last matters for wha
 So each process keeps one for each state. What is asked between events is judged with the last step there, and not at
 all here: whoever learns from this learns how often it holds.
 
-What a match taken excludes by its first event (AFTER MATCH SKIP PAST LAST, TO FIRST, TO LAST) is known here, as matches
-are found before this looks; what CONSUME and SKIP TO NEXT exclude is still seen.
+What matches exclude (AFTER MATCH) is known here, as they are found before this looks. Of the partial matches at a state
+that began earlier than the one kept nothing is known, also where that one is excluded and they are not.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from foretell.filter.columns import Column, Strings, no_nulls
 from foretell.filter.predicates import answers
 from foretell.language import tree
 from foretell.machine.binding import S, U
+from foretell.machine.excluded import BEGINNING, EVENTS, FIRSTS, Excluding, is_spent
 from foretell.machine.history import Piece
 from foretell.machine.lanes import Lanes
 from foretell.machine.stage import NO_NODES, Found, Partial
@@ -38,12 +39,12 @@ Ints = NDArray[np.int64]
 
 @kernel
 def stand(process_of: Any, lane_of: Any, time_of: Any, start_of: Any, base: int, flags: Any, gaps: Any, windowed: bool,
-          within: Any, limits: Any, amounts: Any, past_of: Any, past: Any, began: Any, bound: Any, ended: Any,
-          trace: Any, furthest: Any) -> None:
+          within: Any, limits: Any, amounts: Any, excluding: Any, began: Any, bound: Any, ended: Any, trace: Any,
+          furthest: Any) -> None:
     """Feeds the events of a batch: `began` has when the partial match of each process and state began, `bound` and
     `ended` the positions of its events (-1: there is none) and their ends. `gaps` says which state a negated step ends,
-    `limits` for a state and a step how long after it the next ones may come. `past_of` has up to which first event the
-    matches that an event completed exclude others, `past` that of each lane so far."""
+    `limits` for a state and a step how long after it the next ones may come, `excluding` what taken matches exclude."""
+    (by, past_of, past, _, _, _) = excluding
     waiting = U(began.shape[1])
     for row in range(U(process_of.size)):
         process, time = U(process_of[row]), time_of[row]
@@ -78,12 +79,18 @@ def stand(process_of: Any, lane_of: Any, time_of: Any, start_of: Any, base: int,
             bound[process, state, state] = base + S(row)
             ended[process, state, state] = time
         lane = U(lane_of[row])
-        past[lane] = max(past[lane], past_of[row])
+        if by == BEGINNING:
+            past[lane] = max(past[lane], past_of[row])
         occupied = U(0)
         for state in range(waiting):
-            if bound[process, state, 0] <= past[lane]:
+            if by == BEGINNING and bound[process, state, 0] <= past[lane]:
                 bound[process, state, 0] = -1
-            else:
+            if by in (FIRSTS, EVENTS) and bound[process, state, 0] >= 0:
+                for step in range(state + U(1) if by == EVENTS else U(1)):
+                    if is_spent(bound[process, state, step], row, excluding):
+                        bound[process, state, 0] = -1
+                        break
+            if bound[process, state, 0] >= 0:
                 occupied |= U(1) << state
                 for step in range(state + U(1)):
                     furthest[row, step] = bound[process, state, step]
@@ -138,7 +145,6 @@ class Standing:
         self._began = np.zeros((0, steps - 1), self._time)
         self._bound = np.zeros((0, steps - 1, steps - 1), np.int64)
         self._ended = np.zeros((0, steps - 1, steps - 1), self._time)
-        self._past = np.zeros(0, np.int64)
         automaton = self.plan.program.automaton
         limits = [one for one in deadlines(checked, automaton) if len(automaton.states[one.state].bound) < steps]
         where = [
@@ -155,8 +161,8 @@ class Standing:
     def _is_plain(self, step: str) -> bool:
         return all(is_static(c) for c in self.plan.program.subscription.steps[step].conditions)
 
-    def see(self, piece: Piece, past: Ints) -> Partial:
-        """`past` has for each event up to which first event its matches exclude others; -1 where they do not."""
+    def see(self, piece: Piece, excluding: Excluding) -> Partial:
+        """What a batch has left, when it is known what its matches exclude."""
         events, count, checked = piece.events, len(piece), self.plan.program.subscription
         flags = answers(self.plan.predicates, events, self.strings)
         kept = [number for number, after in enumerate(self._gaps) if after >= 0]
@@ -169,8 +175,6 @@ class Standing:
             process = self.by_value.of([lane, *values], count)
         self._room_for(int(process.max(initial=-1)) + 1)
         trace, furthest = np.zeros(count, np.uint64), np.full((count, steps - 1), -1, np.int64)
-        more = int(piece.lane.max(initial=-1)) + 1 - len(self._past)
-        self._past = np.pad(self._past, (0, max(0, more)), constant_values=-1)
         stand(
             process,
             piece.lane,
@@ -183,8 +187,7 @@ class Standing:
             self._time(checked.within or 0),
             self._limits,
             self._amounts,
-            past,
-            self._past,
+            excluding,
             self._began,
             self._bound,
             self._ended,
@@ -215,11 +218,11 @@ class Standing:
 
     def state(self) -> dict[str, Any]:
         by_value = None if self.by_value is None else self.by_value.state()
-        kept = {"began": self._began, "bound": self._bound, "ended": self._ended, "past": self._past}
+        kept = {"began": self._began, "bound": self._bound, "ended": self._ended}
         return {"by_value": by_value, **kept}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         if self.by_value is not None:
             self.by_value.restore(state["by_value"])
         self._began, self._ended = (np.asarray(state[name], self._time) for name in ("began", "ended"))
-        self._bound, self._past = state["bound"], state.get("past", self._past)
+        self._bound = state["bound"]

@@ -21,7 +21,7 @@ from foretell.machine.silent import Silent
 from foretell.machine.stage import NO_NODES, Found, Partial
 from foretell.machine.subscription import Subscription
 from foretell.machine.told import Chances, Told
-from foretell.machine.watching import Seen, Watcher
+from foretell.machine.watching import Seen, Sides, Watcher
 from foretell.plan.arrivals import of_step
 
 Ints = NDArray[np.int64]
@@ -83,6 +83,7 @@ class Watched:
             self.member.feed.keys,
             piece.events,
             self.member.strings,
+            _sides(piece, partial, told),
         )
         rows, probability = self.watcher.see(seen)
         if not len(rows):
@@ -159,6 +160,21 @@ _NONE = np.zeros(0, np.int64)
 _NOTHING = Found(
     _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE.reshape(0, 0), np.zeros((0, 0), np.uint8), NO_NODES
 )  # fmt: skip
+
+
+def _sides(piece: Piece, partial: Partial, told: list[Told]) -> Sides | None:
+    """What is seen of the parts of a pattern."""
+    parts, words = partial.parts, partial.words
+    if parts is None or words is None:
+        return None
+    ended = np.zeros(words.shape, np.bool_)
+    for one in told:
+        if one.matches is not None and len(one):
+            row, state = one.matches.last - piece.base, one.matches.found.state
+            # Of many matches with one last event it is enough to look at one for each state.
+            row, state = np.unique(np.stack([row, state])[:, row >= 0], axis=1)
+            np.logical_or.at(ended, row, parts.shares[state])
+    return Sides(parts, words, ended)
 
 
 def _completions(piece: Piece, process: Ints, told: list[Told]) -> tuple[NDArray[np.bool_], Ints]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,20 +35,31 @@ from foretell.machine.binding import (
     U,
     emit,
 )
+from foretell.machine.excluded import BEGINNING, is_excluded
+from foretell.plan.bits import BITS, bits_by_distance
+from foretell.plan.parts import Parts, parts_of
 from foretell.plan.program import Machine, Program
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: A configuration has so many bits. Of a larger machine, states that are as far from a match share some.
-BITS = 64
+
+@dataclass(frozen=True)
+class Sides:
+    """The same of the parts of a pattern: the word of each after each event (the bits of its partial matches), and
+    whether the event completed a match in which it has a share."""
+
+    parts: Parts
+    words: NDArray[np.uint64]
+    ended: Flags
 
 
 @dataclass(frozen=True)
 class Seen:
     """A batch as a watcher sees it, event by event: whose it is, its lane and its number there, when it ended, the
     configuration after it, and whether it completed a match. `completed` are processes that time brought a match to
-    after their last event here. Processes are lanes, with these keys, unless they are told apart by a value too."""
+    after their last event here. Processes are lanes, with these keys, unless they are told apart by a value too.
+    `sides` are there where the machine is too large to be seen exactly and has parts."""
 
     process: Ints
     lane: Ints
@@ -62,6 +72,7 @@ class Seen:
     keys: Sequence[Mapping[str, Scalar]]
     events: Events
     strings: Strings
+    sides: Sides | None = None
 
 
 class Watcher(Protocol):
@@ -106,12 +117,18 @@ NOBODY = Nobody()
 @dataclass(frozen=True)
 class Sight:
     """What the kernel looks for: the bit of each state, the column that tells processes apart (NONE for lanes), and the
-    time conditions that a state waits to fulfil: by which state, since when (a slot), and how long."""
+    time conditions that a state waits to fulfil: by which state, since when (a slot), and how long. And the parts that
+    are looked at besides."""
 
     bits: NDArray[np.uint64]
     key: int
     limits: NDArray[np.uint64]
     amounts: NDArray[Any]
+    parts: Parts | None = None
+
+    @property
+    def part_bits(self) -> NDArray[np.uint64]:
+        return np.zeros((0, 0), np.uint64) if self.parts is None else self.parts.bits
 
     @classmethod
     def of(cls, machine: Machine, program: Program) -> Sight:
@@ -123,6 +140,7 @@ class Sight:
             process_key(machine),
             np.array(where, np.uint64).reshape(-1, 2),
             amounts.astype(np.float64 if machine.time is Type.FLOAT else np.int64),
+            parts_of(program.subscription, program.automaton),
         )
 
     @classmethod
@@ -133,22 +151,11 @@ class Sight:
 
 def bits_of(machine: Machine) -> NDArray[np.uint64]:
     """The bit of each state; none for one that is not on the way to a match."""
-    left = _steps_left(machine)
-    waiting = [s for s in range(machine.states) if 0 < left[s] < machine.states + 1 or machine.tables.states[s, 7]]
-    waiting.sort(key=lambda s: (-left[s], s))
+    left, far = _steps_left(machine), machine.states + 1
+    waiting = {s: left[s] for s in range(machine.states) if 0 < left[s] < far or machine.tables.states[s, 7]}
     bits = np.zeros(machine.states, np.uint64)
-    if len(waiting) <= BITS:
-        for number, state in enumerate(waiting):
-            bits[state] = np.uint64(1 << number)
-        return bits
-    levels = [list(some) for _, some in groupby(waiting, key=left.__getitem__)]
-    levels = [*levels[: BITS - 1], [s for level in levels[BITS - 1 :] for s in level]] if len(levels) > BITS else levels
-    spare, first = (BITS - len(levels)) / len(waiting), 0
-    for level in levels:
-        width = 1 + int(spare * len(level))
-        for number, state in enumerate(level):
-            bits[state] = np.uint64(1 << (first + number % width))
-        first += width
+    for state, bit in bits_by_distance(waiting, BITS).items():
+        bits[state] = bit
     return bits
 
 
@@ -192,14 +199,28 @@ def process_key(machine: Machine) -> int:
 
 
 @inlined
+def _go_past(row: Any, lane: Any, excluding: Any) -> None:
+    """What the matches of an event exclude by where it began."""
+    if excluding[0] == BEGINNING:
+        excluding[2][lane] = max(excluding[2][lane], excluding[1][row])
+
+
+@inlined
 def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, finals: Array, registers: Any) -> None:
     """Where a lane's instances stand in one list."""
-    (trace, bits, _, _, _, partial, noted) = watch
+    (trace, bits, _, _, _, partial, noted, words, part_bits, excluding, kept) = watch
     cells = pool[0]
+    _go_past(row, lane, excluding)
     occupied, best, furthest = U(0), U(0), NONE
     while instance != NONE:
-        bit = bits[U(cells[instance, STATE])]
+        if is_excluded(row, lane, instance, excluding, kept, registers):
+            instance = U(cells[instance, FOLLOWING])
+            continue
+        here = U(cells[instance, STATE])
+        bit = bits[here]
         occupied |= bit
+        for part in range(U(words.shape[1])):
+            words[row, part] |= part_bits[here, part]
         if bit > best:
             best, furthest = bit, instance
         instance = U(cells[instance, FOLLOWING])
@@ -212,9 +233,10 @@ def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, fina
 def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, states: Array, state_within: Array,
                    pool: Any, heads: Array, finals: Array, registers: Any) -> None:
     """Where they stand in a list for each state: of those that are over, or too late, nothing is seen."""
-    (trace, bits, _, limits, amounts, partial, noted) = watch
+    (trace, bits, _, limits, amounts, partial, noted, words, part_bits, excluding, kept) = watch
     (cells, times, _) = pool
     slot_null = registers[2]
+    _go_past(row, lane, excluding)
     occupied, best, furthest = U(0), U(0), NONE
     for here in range(U(heads.shape[1])):
         bit = bits[here]
@@ -224,6 +246,8 @@ def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, state
         within = state_within[here]
         while instance != NONE:
             alive = cells[instance, OVER] == 0 and (within < 0 or time <= times[instance, BEGAN] + within)
+            if alive and is_excluded(row, lane, instance, excluding, kept, registers):
+                alive = False
             if alive:
                 for limit in range(limits.shape[0]):
                     if limits[limit, 0] == here:
@@ -235,6 +259,8 @@ def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, state
             instance = U(cells[instance, FOLLOWING])
         if instance != NONE:
             occupied |= bit
+            for part in range(U(words.shape[1])):
+                words[row, part] |= part_bits[here, part]
             if bit > best:
                 best, furthest = bit, instance
     trace[row] = occupied

@@ -9,7 +9,9 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
-from foretell.plan.automaton import Edge
+from foretell.plan.automaton import Automaton, Edge
+from foretell.plan.bits import BITS
+from foretell.plan.parts import parts_of
 from foretell.plan.program import Machine, Program
 from foretell.plan.registers import Hashed
 from foretell.plan.selection import selection_of
@@ -40,7 +42,7 @@ class ExplainedEdge:
 
 @dataclass(frozen=True)
 class Explained:
-    """The plan of one statement. `why` says how the strategy was chosen."""
+    """The plan of one statement. `why` says how the strategy was chosen, `forecast` what forecasts go by."""
 
     name: str
     strategy: str
@@ -54,6 +56,7 @@ class Explained:
     columns: int
     registers: int
     warnings: tuple[str, ...]
+    forecast: str | None = None
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -128,7 +131,22 @@ def _explained(
         final,
         *numbers,
         tuple(_warnings(subscription)),
+        None if planned is None else _forecast(subscription, planned[0].automaton),
     )
+
+
+def _forecast(subscription: CheckedSubscription, automaton: Automaton) -> str | None:
+    """How partial matches are seen by forecasts (decision 0008)."""
+    if subscription.tree.forecast is None:
+        return None
+    waiting = sum(not isinstance(state.term, Done) for state in automaton.states)
+    if waiting <= BITS:
+        return "a chain over the sets of states at which partial matches wait"
+    shared = f"a chain in which the {waiting} states at which partial matches wait share {BITS} bits"
+    parts = parts_of(subscription, automaton)
+    if parts is None:
+        return shared
+    return f"{shared}, or a chain for each of its {len(parts)} parts, their times combined: as training finds better"
 
 
 def _key(machine: Machine, state: int) -> str | None:
@@ -178,6 +196,8 @@ def as_text(explained: Explained) -> str:
         lines.append(f"  lanes by {', '.join(explained.lanes)}")
     if explained.window is not None:
         lines.append(f"  window {explained.window}")
+    if explained.forecast is not None:
+        lines.append(f"  forecasts by {explained.forecast}")
     if explained.states:
         lines.append(
             f"  {len(explained.states)} states, {len(explained.edges)} edges, {explained.predicates} predicates, "

@@ -2,14 +2,14 @@
 
     the pipeline of batch.py up to the engine ──▶ a trace of each statement ──▶ counts ──▶ merged on the driver
 
-Counts are small whatever the history is. Contexts need more than counts: which of them make a difference is found on
-the traces of some lanes, as many as the driver takes at once, in a pass of its own before.
+Counts are small whatever the history is. Contexts need more than counts, and so does whether a pattern's parts speak
+for it: that is found on the traces of some lanes, as many as the driver takes at once, in a pass of its own before.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,16 +19,19 @@ import pyarrow as pa
 
 from foretell.events.arrow import table_of
 from foretell.forecast.order import MOST_ROWS
-from foretell.forecast.training import Alphabet, alphabet_of, counted, learned_from
-from foretell.forecast.watchers import Recorders
+from foretell.forecast.recording import Record, Recorders
+from foretell.forecast.training import Chosen, Counts, chosen_of, counted, learned_from
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.calibration import AS_IT_IS
+from foretell.learn.contexts import NO_CONTEXTS
 from foretell.learn.model import Learned
 from foretell.learn.settings import Learning
-from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Ints, Trace
+from foretell.learn.trace import Trace
 from foretell.learn.written import document_of, learned_of
 from foretell.machine.running import Running
+from foretell.machine.watching import Sides
+from foretell.plan.automaton import build
+from foretell.plan.parts import Parts, parts_of
 from foretell.spark.batch import Batch
 from foretell.spark.packing import buffer_of, bytes_of
 from foretell.spark.shares import Sent
@@ -42,15 +45,18 @@ _COLUMNS = ("process", "ordinal", "time", "state", "matched", "number")
 def train(batch: Batch, statements: Mapping[str, CheckedSubscription], settings: Learning) -> dict[str, Learned]:
     """What is learned of each statement that asks for forecasts."""
     sent = batch.plan.sent()
-    alphabets = {name: Alphabet() for name in statements}
-    if settings.order != 0:
+    parts = {name: parts_of(one, build(one)) for name, one in statements.items()}
+    chosen = {name: Chosen() for name in statements}
+    if settings.order != 0 or any(some is not None for some in parts.values()):
         most = max(1, MOST_ROWS // batch.plan.tasks)
-        for name, traces in _grouped(batch, partial(_sample, sent, settings, most)).items():
-            alphabets[name] = alphabet_of(statements[name], [_joined(map(_trace, traces))], settings)
-    found = _grouped(batch, partial(_count, sent, settings, alphabets))
+        for name, found in _grouped(batch, partial(_sample, sent, settings, most)).items():
+            record = _joined([_record(one, parts[name]) for one in found])
+            chosen[name] = chosen_of(statements[name], [record], settings)
+    counts = _grouped(batch, partial(_count, sent, settings, chosen))
     return {
-        name: learned_from(statements[name], map(_statistics, parts), alphabets[name], settings)
-        for name, parts in found.items()
+        name: learned_from(one, map(_counts, counts[name]), chosen[name], settings)
+        for name, one in statements.items()
+        if name in counts
     }
 
 
@@ -66,24 +72,31 @@ def _grouped(batch: Batch, work: Any) -> dict[str, list[bytes]]:
 
 
 def _count(
-    sent: Sent, settings: Learning, alphabets: Mapping[str, Alphabet], batches: Iterable[pa.RecordBatch]
+    sent: Sent, settings: Learning, chosen: Mapping[str, Chosen], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    for name, trace, code in _traces(sent, settings, batches):
-        found = counted(trace, code, alphabets[name], settings)
-        yield _row(name, pa.py_buffer(json.dumps(document_of(found, alphabets[name].contexts, AS_IT_IS)).encode()))
+    for name, record in _records(sent, settings, batches):
+        found = counted(record, chosen[name], settings)
+        whole = document_of(found.whole, chosen[name].contexts, AS_IT_IS)
+        parts = [document_of(part, NO_CONTEXTS, AS_IT_IS) for part in found.parts]
+        yield _row(name, pa.py_buffer(json.dumps({"whole": whole, "parts": parts}).encode()))
 
 
 def _sample(sent: Sent, settings: Learning, most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The first events of a task's lanes."""
-    for name, trace, code in _traces(sent, settings, batches):
+    for name, record in _records(sent, settings, batches):
+        trace = record.trace
         columns: dict[str, Any] = {name: getattr(trace, name)[:most] for name in _COLUMNS}
-        columns["code"] = code[:most]
+        columns["code"] = record.code[:most]
+        if record.sides is not None:
+            for part in range(len(record.sides.parts)):
+                columns[f"words{part}"] = record.sides.words[:most, part]
+                columns[f"ended{part}"] = record.sides.ended[:most, part]
         table = pa.table(columns)
         told = {b"keys": json.dumps(trace.keys).encode(), b"starts": json.dumps(trace.starts).encode()}
         yield _row(name, buffer_of(table.replace_schema_metadata(told)))
 
 
-def _traces(sent: Sent, settings: Learning, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Trace, Ints]]:
+def _records(sent: Sent, settings: Learning, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Record]]:
     plan = sent.plan
     for task, inbox in inboxes(plan, batches):
         share, recorders = plan.share_of(task), Recorders(settings)
@@ -92,8 +105,8 @@ def _traces(sent: Sent, settings: Learning, batches: Iterable[pa.RecordBatch]) -
             pass
         for name, some in recorders.made.items():
             for recorder in some:
-                trace, code = recorder.trace(now)
-                yield name, _aged(trace, inbox), code
+                record = recorder.record(now)
+                yield name, replace(record, trace=_aged(record.trace, inbox))
 
 
 def _aged(trace: Trace, inbox: Inbox) -> Trace:
@@ -111,28 +124,46 @@ def _row(name: str, data: pa.Buffer) -> pa.RecordBatch:
 # ── on the driver ──
 
 
-def _statistics(data: bytes) -> Statistics:
-    return learned_of(json.loads(data))[0]
+def _counts(data: bytes) -> Counts:
+    found = json.loads(data)
+    return Counts(learned_of(found["whole"])[0], tuple(learned_of(part)[0] for part in found["parts"]))
 
 
-def _trace(data: bytes) -> tuple[Trace, Ints]:
+def _record(data: bytes, parts: Parts | None) -> Record:
     table = table_of(data)
     told = table.schema.metadata
     columns = {name: table[name].to_numpy() for name in _COLUMNS}
     keys, starts = tuple(json.loads(told[b"keys"])), json.loads(told[b"starts"])
-    return Trace(**columns, keys=keys, starts=starts), table["code"].to_numpy()
+    sides = None
+    if parts is not None and "words0" in table.column_names:  # who has seen no events has seen no parts
+        words, ended = (
+            np.stack([table[f"{name}{part}"].to_numpy(zero_copy_only=False) for part in range(len(parts))], axis=1)
+            for name in ("words", "ended")
+        )
+        sides = Sides(parts, words, ended)
+    return Record(Trace(**columns, keys=keys, starts=starts), table["code"].to_numpy(), sides)
 
 
-def _joined(parts: Iterable[tuple[Trace, Ints]]) -> tuple[Trace, Ints]:
-    """The traces of several tasks as one."""
-    some = list(parts)
-    first = np.cumsum([0, *(trace.processes for trace, _ in some)])
+def _joined(some: Sequence[Record]) -> Record:
+    """The records of several tasks as one."""
+    traces = [record.trace for record in some]
+    first = np.cumsum([0, *(trace.processes for trace in traces)])
     columns = {
-        name: np.concatenate([getattr(trace, name) for trace, _ in some]) for name in _COLUMNS if name != "process"
+        name: np.concatenate([getattr(trace, name) for trace in traces]) for name in _COLUMNS if name != "process"
     }
-    process = np.concatenate([trace.process + at for (trace, _), at in zip(some, first)])
+    process = np.concatenate([trace.process + at for trace, at in zip(traces, first)])
     order = np.argsort(columns["number"], kind="stable")
-    keys = tuple(key for trace, _ in some for key in trace.keys)
-    code = np.concatenate([code for _, code in some])
+    keys = tuple(key for trace in traces for key in trace.keys)
     ordered = {name: column[order] for name, column in columns.items()}
-    return Trace(process[order], **ordered, keys=keys, starts=some[0][0].starts), code[order]
+    sides = [record.sides for record in some if record.sides is not None]
+    return Record(
+        Trace(process[order], **ordered, keys=keys, starts=traces[0].starts),
+        np.concatenate([record.code for record in some])[order],
+        Sides(
+            sides[0].parts,
+            np.concatenate([one.words for one in sides])[order],
+            np.concatenate([one.ended for one in sides])[order],
+        )
+        if sides
+        else None,
+    )
