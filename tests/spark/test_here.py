@@ -75,7 +75,7 @@ def test_events_that_cannot_matter_are_dropped(seed: int) -> None:
     ]
     batch = batch_here(QUENCHED, {"s": rows}, until=500)
     assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}, until=500)) != []
-    per_k = [share.first + task for share in batch.plan.shares if share.per for task in range(share.tasks)]
+    per_k = [task for share in batch.plan.shares if share.keys for task in share.shards]
     assert per_k
     assert 0 < sum(events_of(batch)[task] for task in per_k) < 300
 
@@ -155,7 +155,7 @@ def test_a_chain_whose_keys_part_runs_whole(changed: str) -> None:
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files as if they were large: read in tasks, some lines at a time."""
     monkeypatch.setattr("foretell.spark.sources.SMALL", 0)
-    monkeypatch.setattr("foretell.spark.packing.CHUNK", 40)
+    monkeypatch.setattr("foretell.spark.parts.CHUNK", 40)
 
 
 LINES = [

@@ -35,7 +35,8 @@ from foretell.machine.watching import NOBODY, Watching
 from foretell.notify.columns import notifications_of
 from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_table
-from foretell.spark.packing import BAD, COUNTED, PACKED, READ, count_files, pack_frame
+from foretell.spark.frames import packed
+from foretell.spark.packing import BAD, COUNTED, PACKED, READ, count_files
 from foretell.spark.session import session
 from foretell.spark.shares import Sent, plan
 from foretell.spark.sources import Source, Work, numbered, source_of
@@ -122,8 +123,7 @@ class Batch:
     def _pack(self, sent: Sent, name: str, source: Source) -> DataFrame:
         if source.frame is None:
             return self._over(*source.packing(sent, name), PACKED)
-        wanted = [f"`{column}`" for column in source.schema.attributes]
-        return source.frame.select(*wanted).mapInArrow(partial(pack_frame, sent, name), PACKED)
+        return packed(source.frame, sent, sent.given, name)
 
     def _over(self, work: Work, rows: pa.Table, schema: str) -> DataFrame:
         """Work over the rows of a table. Two tasks a core: each has its start to pay, and one may be slower."""

@@ -76,6 +76,25 @@ class Places:
         return bytes(8) + _scalar(told.id_of(row)) + _text(key) + cast(bytes, numbered(np.array([number]))[0].as_py())
 
 
+class Together:
+    """Where several tasks have the same events, and each some rows of a FOR EACH table: events have the same positions
+    in all of them, so those of a match, their steps, and then the id of the row tell where a notification stands."""
+
+    def of(self, told: Told, match: Ints, row: Ints, number: Ints) -> Any:
+        bound = told.all_bound
+        events = _runs(bound.starts, bound.position), _runs(bound.starts, bound.step)
+        ids = {one: _scalar(told.id_of(one)) for one in set(row.tolist())}
+        rows = zip(match.tolist(), row.tolist(), numbered(number).to_pylist())
+        return pa.array([events[0][i] + events[1][i] + ids[k] + last for i, k, last in rows], pa.binary())
+
+
+def _runs(starts: Ints, words: Ints) -> list[bytes]:
+    """Some numbers of each match. None is negative, so that zero can tell that no more come."""
+    data = (words + 1).astype(">u8").tobytes()
+    ends = (8 * starts).tolist()
+    return [data[begin:end] + bytes(8) for begin, end in zip(ends, ends[1:])]
+
+
 class _Column:
     """Numbers that become more, in memory or in a file."""
 

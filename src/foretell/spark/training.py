@@ -88,7 +88,7 @@ def _traces(sent: Sent, settings: Learning, batches: Iterable[pa.RecordBatch]) -
     for task, inbox in inboxes(plan, batches):
         share, recorders = plan.share_of(task), Recorders(settings)
         now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
-        for _ in run(Running(plan.checked(share), plan.tables, watching=recorders), share, inbox):
+        for _ in run(Running(plan.checked(share), plan.tables_of(share), watching=recorders), share, inbox):
             pass
         for name, some in recorders.made.items():
             for recorder in some:
