@@ -135,20 +135,31 @@ def test_a_chain_runs_in_shards_where_the_key_goes_with_the_results(seed: int) -
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "keys"),
     [
-        CHAIN.replace("a.k AS k", "lower(a.k) AS k"),
-        CHAIN.replace("last(b).j AS j", "a.v AS j"),
-        CHAIN.replace("FROM up PER k, j", "FROM up PER k"),
-        CHAIN.replace("MATCH a , b DEFINE", "MATCH a , b? DEFINE"),
-        CHAIN.replace("MATCH a , b DEFINE b AS v > a.v RETURN", "MATCH a ; b ; !c DEFINE c AS v = 5 WITHIN 5 RETURN"),
+        (CHAIN.replace("a.k AS k", "lower(a.k) AS k"), ("j",)),
+        (CHAIN.replace("last(b).j AS j", "a.v AS j"), ("k",)),
+        (CHAIN.replace("FROM up PER k, j", "FROM up PER k"), ("k",)),
+        (CHAIN.replace("MATCH a , b DEFINE", "MATCH a , b? DEFINE"), ("k",)),
+        (CHAIN.replace("MATCH a , b DEFINE", "MATCH a , b? DEFINE").replace("a.k AS k", "b.k AS k"), ()),
+        (
+            CHAIN.replace(
+                "MATCH a , b DEFINE b AS v > a.v RETURN", "MATCH a ; b ; !c DEFINE c AS v = 5 WITHIN 5 RETURN"
+            ),
+            (),
+        ),
     ],
 )
-def test_a_chain_whose_keys_part_runs_whole(changed: str) -> None:
-    rows = [{"time": i, "k": "XY"[i % 2], "j": i % 3, "v": i * 7 % 10} for i in range(60)]
-    batch = batch_here(changed, {"s": rows})
-    assert told(batch.notifications()) == told(ft.run(changed, {"s": rows}))
-    assert [share.tasks for share in batch.plan.shares] == [1]
+def test_a_chain_runs_in_shards_by_the_keys_that_go_with_its_results(changed: str, keys: tuple[str, ...]) -> None:
+    for seed in range(3):
+        dice = random.Random(seed)
+        rows = [
+            {"time": i // 3, "k": dice.choice("XYZ"), "j": dice.randrange(3), "v": dice.randrange(10)}
+            for i in range(90)
+        ]
+        batch = batch_here(changed, {"s": rows})
+        assert told(batch.notifications()) == told(ft.run(changed, {"s": rows})) != []
+        assert [(share.keys, share.tasks) for share in batch.plan.shares] == [(keys, 8 if keys else 1)]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ the frame is, so where times can be equal a DataFrame should have an ORDER BY.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from typing import TypeAlias
@@ -44,6 +44,9 @@ from foretell.spark.working import MATCH, NOTE, RANGED, REPORTED, in_order, repo
 
 #: What foretell.run gives back where a stream is one.
 Frame: TypeAlias = DataFrame
+
+#: What tasks have reported, by its kind: of which stream or statement, and what.
+Told: TypeAlias = Mapping[str, Sequence[tuple[str, bytes]]]
 
 #: Shards for each core: lanes are not alike, and a core that has done a short one takes the next.
 SHARDS = 4
@@ -85,17 +88,16 @@ class Batch:
         """All of them, here."""
         if not self.plan.shares:
             return Notifications(())
-        found = self._reported(self.plan.sent())
-        told: dict[str, list[tuple[str, bytes]]] = {kind: [] for kind in (MATCH, NOTE, BAD, READ)}
-        for kind, stream, data in zip(*(column.to_pylist() for column in found.columns)):
-            told[kind].append((stream, data))
-        counts = {stream: int(data) for stream, data in told[READ]}
-        return Notifications(
-            self._in_order([table_of(data) for _, data in told[MATCH]]),
-            self._bad(data for _, data in told[BAD]),
-            tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources),
-            tuple(dict.fromkeys(note.decode() for _, note in told[NOTE])),
-        )
+        told = by_kind(self._reported(self.plan.sent()))
+        bad, totals = self.set_aside(told)
+        matches = self._in_order([table_of(data) for _, data in told.get(MATCH, ())])
+        return Notifications(matches, bad, totals, tuple(dict.fromkeys(n.decode() for _, n in told.get(NOTE, ()))))
+
+    def set_aside(self, told: Told) -> tuple[tuple[BadEvent, ...], tuple[tuple[str, int], ...]]:
+        """The malformed events, and how many there were of each stream in all."""
+        counts = {stream: int(data) for stream, data in told.get(READ, ())}
+        totals = tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources)
+        return self._bad(data for _, data in told.get(BAD, ())), totals
 
     def frame(self) -> DataFrame:
         """All of them, as a Spark DataFrame in their order; then the malformed events, as rows of the kind "bad"."""
@@ -169,6 +171,13 @@ class Batch:
         """Events that were read and set aside here, and so never went to a task."""
         loaded = self._sources[name].loaded
         return 0 if loaded is None else len(loaded.bad)
+
+
+def by_kind(reported: pa.Table) -> Told:
+    found: dict[str, list[tuple[str, bytes]]] = {}
+    for kind, stream, data in zip(*(column.to_pylist() for column in reported.columns), strict=True):
+        found.setdefault(kind, []).append((stream, data))
+    return found
 
 
 def _session() -> SparkSession:

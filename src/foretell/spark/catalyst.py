@@ -1,7 +1,7 @@
 """Conditions as columns of Spark, for its own plan to judge before rows come to Python, where that has our meaning.
 
-Left out is what might differ: texts that are not compared by their bytes, an INT that is compared as a FLOAT beyond what
-a FLOAT holds, and a FLOAT compared with zero, for what reads the files may take -0.0 for another number.
+Left out is what might differ: texts that are not compared by their bytes, an INT that is compared as a FLOAT beyond
+what a FLOAT holds, and a FLOAT compared with zero, for what reads the files may take -0.0 for another number.
 """
 
 from __future__ import annotations

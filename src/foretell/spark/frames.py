@@ -1,5 +1,5 @@
-"""A Spark DataFrame on its way to the tasks that match. Where Spark can tell, in its own plan, which rows cannot matter,
-only the others come to Python; what those that stay behind do to time is asked of Spark as well.
+"""A Spark DataFrame on its way to the tasks that match. Where Spark's own plan can tell which rows cannot matter, only
+the others come to Python; what those that stay behind do to time is asked of Spark as well.
 
 That reads the frame twice, the second time for little more than the time column, so it is done only where that is
 cheap (scans.py). Rows that may be malformed come in any case. With `strict` all rows come: the error tells the number

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,7 +93,7 @@ def _runs(starts: Ints, words: Ints) -> list[bytes]:
     """Some numbers of each match. None is negative, so that zero can tell that no more come."""
     data = (words + 1).astype(">u8").tobytes()
     ends = (8 * starts).tolist()
-    return [data[begin:end] + bytes(8) for begin, end in zip(ends, ends[1:])]
+    return [data[begin:end] + bytes(8) for begin, end in pairwise(ends)]
 
 
 class _Column:

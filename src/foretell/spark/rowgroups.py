@@ -32,7 +32,7 @@ Bounds = tuple[Any, Any]
 
 #: A column of texts that takes fewer bytes for a text holds codes for them: a length alone takes four.
 _CODED = 3
-_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+_UNITS: Mapping[str, Any] = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 
 def row_group(plan: Plan, stream: str, piece: Piece) -> Part:
@@ -198,7 +198,8 @@ class Group:
         bounds = self.bounds(left.name, self.schema.attributes[left.name])
         if bounds is None or isinstance(right, Named):
             return None
-        least, greatest, value = (float(v) if as_float(left, right) else v for v in (*bounds, right.value))
+        some: tuple[Any, ...] = (*bounds, right.value)
+        least, greatest, value = map(float, some) if as_float(left, right) else some
         return _possible(sign, least, greatest, value) if type(least) is type(value) else None
 
     def known(self, one: Named, wanted: bool) -> bool | None:

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from foretell.events.types import Type
 from foretell.language import tree
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _INVERSE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
-_COMPARE: Mapping[str, Callable[[object, object], bool]] = {
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne
 }  # fmt: skip
 
@@ -124,8 +124,8 @@ class _Translation(Generic[T]):
                 inside = tree.Binary("AND", tree.Binary(">=", value, low), tree.Binary("<=", value, high))
                 return self.surely(inside, wanted != negated)
             case tree.In(value=value, options=options, negated=negated) if options:
-                one_of = reduce(_or, [tree.Binary("=", value, option) for option in options])
-                return self.surely(one_of, wanted != negated)
+                each = [tree.Binary("=", value, option) for option in options]
+                return self.surely(reduce(lambda one, other: tree.Binary("OR", one, other), each), wanted != negated)
             case tree.IsNull(value=value, negated=negated):
                 one = self._operand(value)
                 if one == _NULL:
@@ -165,10 +165,6 @@ class _Translation(Generic[T]):
             case Constant(value=one), Constant(value=other):
                 return self.words.always(_COMPARE[sign](one, other)) if type(one) is type(other) else None
         return None
-
-
-def _or(left: tree.Expression, right: tree.Expression) -> tree.Expression:
-    return tree.Binary("OR", left, right)
 
 
 def as_float(left: Named, right: Named | Constant) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.events.arrow import table_of
+from foretell.events.aside import set_aside
 from foretell.forecast.order import MOST_ROWS
 from foretell.forecast.training import Alphabet, alphabet_of, counted, learned_from
 from foretell.forecast.watchers import Recorders
@@ -29,35 +30,41 @@ from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Ints, Trace
 from foretell.learn.written import document_of, learned_of
 from foretell.machine.running import Running
-from foretell.spark.batch import Batch
-from foretell.spark.packing import buffer_of, bytes_of
+from foretell.spark.batch import Batch, Told, by_kind
+from foretell.spark.packing import buffer_of
 from foretell.spark.shares import Sent
-from foretell.spark.working import Inbox, inboxes, run
+from foretell.spark.working import REPORTED, Inbox, inboxes, read_and_set_aside, reported, run
 
-#: Of a statement, what a task has found: counts (JSON) or a trace (an Arrow stream).
-FOUND = "statement string, data binary"
+#: What a task has found of a statement: counts (JSON), or a trace (an Arrow stream).
+FOUND = "found"
 _COLUMNS = ("process", "ordinal", "time", "state", "matched", "number")
 
 
-def train(batch: Batch, statements: Mapping[str, CheckedSubscription], settings: Learning) -> dict[str, Learned]:
-    """What is learned of each statement that asks for forecasts."""
+def train(
+    batch: Batch, statements: Mapping[str, CheckedSubscription], settings: Learning
+) -> tuple[dict[str, Learned], tuple[str, ...]]:
+    """What is learned of each statement that asks for forecasts, and what is to be said of malformed events."""
     sent = batch.plan.sent()
     alphabets = {name: Alphabet() for name in statements}
     if settings.order != 0:
         most = max(1, MOST_ROWS // batch.plan.tasks)
-        for name, traces in _grouped(batch, partial(_sample, sent, settings, most)).items():
+        for name, traces in _grouped(_told(batch, sent, partial(_sample, sent, settings, most))).items():
             alphabets[name] = alphabet_of(statements[name], [_joined(map(_trace, traces))], settings)
-    found = _grouped(batch, partial(_count, sent, settings, alphabets))
-    return {
+    told = _told(batch, sent, partial(_count, sent, settings, alphabets))
+    learned = {
         name: learned_from(statements[name], map(_statistics, parts), alphabets[name], settings)
-        for name, parts in found.items()
+        for name, parts in _grouped(told).items()
     }
+    return learned, tuple(set_aside(*batch.set_aside(told)))
 
 
-def _grouped(batch: Batch, work: Any) -> dict[str, list[bytes]]:
+def _told(batch: Batch, sent: Sent, work: Any) -> Told:
+    return by_kind(batch.packed(sent).mapInArrow(work, REPORTED).toArrow())
+
+
+def _grouped(told: Told) -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = {}
-    rows = batch.packed(batch.plan.sent()).mapInArrow(work, FOUND).toArrow()
-    for name, data in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+    for name, data in told.get(FOUND, ()):
         found.setdefault(name, []).append(data)
     return found
 
@@ -68,32 +75,34 @@ def _grouped(batch: Batch, work: Any) -> dict[str, list[bytes]]:
 def _count(
     sent: Sent, settings: Learning, alphabets: Mapping[str, Alphabet], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    for name, trace, code in _traces(sent, settings, batches):
-        found = counted(trace, code, alphabets[name], settings)
-        yield _row(name, pa.py_buffer(json.dumps(document_of(found, alphabets[name].contexts, AS_IT_IS)).encode()))
+    for task, inbox in inboxes(sent.plan, batches):
+        yield from read_and_set_aside(task, inbox)
+        for name, trace, code in _traces(sent, settings, task, inbox):
+            found = document_of(counted(trace, code, alphabets[name], settings), alphabets[name].contexts, AS_IT_IS)
+            yield reported(FOUND, name, pa.py_buffer(json.dumps(found).encode()))
 
 
 def _sample(sent: Sent, settings: Learning, most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The first events of a task's lanes."""
-    for name, trace, code in _traces(sent, settings, batches):
+    every = (found for one in inboxes(sent.plan, batches) for found in _traces(sent, settings, *one))
+    for name, trace, code in every:
         columns: dict[str, Any] = {name: getattr(trace, name)[:most] for name in _COLUMNS}
         columns["code"] = code[:most]
         table = pa.table(columns)
         told = {b"keys": json.dumps(trace.keys).encode(), b"starts": json.dumps(trace.starts).encode()}
-        yield _row(name, buffer_of(table.replace_schema_metadata(told)))
+        yield reported(FOUND, name, buffer_of(table.replace_schema_metadata(told)))
 
 
-def _traces(sent: Sent, settings: Learning, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Trace, Ints]]:
+def _traces(sent: Sent, settings: Learning, task: int, inbox: Inbox) -> Iterator[tuple[str, Trace, Ints]]:
     plan = sent.plan
-    for task, inbox in inboxes(plan, batches):
-        share, recorders = plan.share_of(task), Recorders(settings)
-        now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
-        for _ in run(Running(plan.checked(share), plan.tables_of(share), watching=recorders), share, inbox):
-            pass
-        for name, some in recorders.made.items():
-            for recorder in some:
-                trace, code = recorder.trace(now)
-                yield name, _aged(trace, inbox), code
+    share, recorders = plan.share_of(task), Recorders(settings)
+    now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
+    for _ in run(Running(plan.checked(share), plan.tables_of(share), watching=recorders), share, inbox):
+        pass
+    for name, some in recorders.made.items():
+        for recorder in some:
+            trace, code = recorder.trace(now)
+            yield name, _aged(trace, inbox), code
 
 
 def _aged(trace: Trace, inbox: Inbox) -> Trace:
@@ -101,11 +110,6 @@ def _aged(trace: Trace, inbox: Inbox) -> Trace:
     every = sum(seen.total for seen in inbox.seen.values())
     own = int(trace.number[-1]) + 1 if len(trace) else 1
     return replace(trace, number=(trace.number * max(1.0, every / own)).astype(np.int64))
-
-
-def _row(name: str, data: pa.Buffer) -> pa.RecordBatch:
-    columns: list[Any] = [pa.array([name]), bytes_of(data)]
-    return pa.RecordBatch.from_arrays(columns, ["statement", "data"])
 
 
 # ── on the driver ──

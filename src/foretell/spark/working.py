@@ -107,16 +107,21 @@ def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
     """All that a run gives back, for the driver to put together."""
     plan = sent.plan
     for task, inbox in inboxes(plan, batches):
-        if task == 0:
-            yield _reported(BAD, "", pa.py_buffer(msgspec.json.encode(inbox.malformed)))
-            for stream, seen in inbox.seen.items():
-                yield _reported(READ, stream, pa.py_buffer(str(seen.total).encode()))
+        yield from read_and_set_aside(task, inbox)
         share = plan.share_of(task)
         running = Running(plan.checked(share), plan.tables_of(share), watching=plan.watching)
         for one in _told(running, share, inbox):
-            yield _reported(MATCH, "", buffer_of(one.table(exact=True)))
+            yield reported(MATCH, "", buffer_of(one.table(exact=True)))
         for note in running.ledger.tell():
-            yield _reported(NOTE, "", pa.py_buffer(note.encode()))
+            yield reported(NOTE, "", pa.py_buffer(note.encode()))
+
+
+def read_and_set_aside(task: int, inbox: Inbox) -> Iterator[pa.RecordBatch]:
+    """What the first task says for all: how many events of each stream there were, and which were malformed."""
+    if task == 0:
+        yield reported(BAD, "", pa.py_buffer(msgspec.json.encode(inbox.malformed)))
+        for stream, seen in inbox.seen.items():
+            yield reported(READ, stream, pa.py_buffer(str(seen.total).encode()))
 
 
 def tell(sent: Sent, schema: pa.Schema, ranges: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -150,7 +155,7 @@ def sorted_of(notifications: pa.Table) -> pa.Table:
     return notifications.take(pc.sort_indices(notifications, sort_keys=_ORDER))
 
 
-def _reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
+def reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
     columns: list[Any] = [pa.array([kind]), pa.array([stream]), bytes_of(data)]
     return pa.RecordBatch.from_arrays(columns, ["kind", "stream", "data"])
 
