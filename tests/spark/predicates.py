@@ -29,14 +29,18 @@ STREAM = (
     "STREAM s (i INT, n INT, f FLOAT, h FLOAT, s STRING, b BOOL, w TIMESTAMP, g FLOAT, time INT, id INT) "
     "TIME time ID id;"
 )
-_OF = {"i": INTS, "n": [0, 1, -1, 7, None], "f": FLOATS, "h": [0.0, -0.0, 1.5, math.nan, None], "s": TEXTS,
-       "b": [True, False, None], "w": TIMES, "g": INTS}  # fmt: skip
+_OF: dict[str, list[Any]] = {
+    "i": INTS, "n": [0, 1, -1, 7, None], "f": FLOATS, "h": [0.0, -0.0, 1.5, math.nan, None], "s": TEXTS,
+    "b": [True, False, None], "w": TIMES, "g": INTS,
+}  # fmt: skip
 _NUMBERS = ["0", "1", "-1", "7", "1.5", "0.0", "-1.5", "9007199254740992", "9007199254740993", "9007199254740992.0",
             "9223372036854775807", "1e300"]  # fmt: skip
 
 
 def table(dice: random.Random, count: int, like: dict[str, list[Any]] | None = None) -> pa.Table:
-    columns = {name: [dice.choice((like or {}).get(name, some)) for _ in range(count)] for name, some in _OF.items()}
+    columns: dict[str, list[Any]] = {
+        name: [dice.choice((like or {}).get(name, some)) for _ in range(count)] for name, some in _OF.items()
+    }
     columns |= {"time": list(range(count)), "id": list(range(count))}
     return pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
 
@@ -51,8 +55,9 @@ def predicate(dice: random.Random, depth: int = 2) -> str:
     return dice.choice([
         f"{number} {sign} {value}", f"{value} {sign} {number}", f"{number} {sign} {dice.choice('infhg')}",
         f"s {sign} {text}", f"{number} IN ({value}, 1.5, 7)", f"s NOT IN ({text}, 'a')", f"s IN ({text}, NULL)",
-        f"{number} BETWEEN -1 AND {value}", f"{number} NOT BETWEEN 1 AND {value}", "b", f"{dice.choice('infhsbwg')} IS NULL",
-        f"{dice.choice('infhsbwg')} IS NOT NULL", f"w {sign} TIMESTAMP '1970-01-01T00:00:00Z'", f"stream {sign} 's'",
+        f"{number} BETWEEN -1 AND {value}", f"{number} NOT BETWEEN 1 AND {value}", "b",
+        f"{dice.choice('infhsbwg')} IS NULL", f"{dice.choice('infhsbwg')} IS NOT NULL",
+        f"w {sign} TIMESTAMP '1970-01-01T00:00:00Z'", f"stream {sign} 's'",
         f"{number} + 1 > 2",
     ])  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -39,7 +40,8 @@ def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_p
     events, attributes = loaded(rows), schema_of().attributes
     pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=100)
     frame = spark.read.parquet(str(tmp_path))
-    columns, expected, exact, conditions = [], [], 0, []
+    columns: list[Column] = []
+    expected, exact, conditions = [], 0, []
     while len(columns) < 40:
         condition = predicate(dice)
         statement, words = checked(condition), Noting({c.name: c.dataType for c in frame.schema})
@@ -65,7 +67,13 @@ def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_p
 @pytest.mark.parametrize("seed", range(8))
 def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) -> None:
     dice, excluded = random.Random(seed), 0
-    few = {"i": [5, 7, 2**53], "f": [1.5, 7.0, float("nan")], "n": [7], "s": ["ab", "é"], "g": [2**53 + 1, 3]}
+    few: dict[str, list[Any]] = {
+        "i": [5, 7, 2**53],
+        "f": [1.5, 7.0, float("nan")],
+        "n": [7],
+        "s": ["ab", "é"],
+        "g": [2**53 + 1, 3],
+    }
     for _ in range(3):
         rows = table(dice, 12, few if dice.random() < 0.7 else None)
         events, schema = loaded(rows), schema_of()
@@ -96,3 +104,11 @@ def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) 
 )
 def test_what_a_sieve_says(condition: str, said: str | None) -> None:
     assert sieve("s", schema_of().attributes, [checked(condition)], {"s"}, Text()) == said
+
+
+def test_a_sieve_that_would_take_longer_than_it_saves_says_nothing() -> None:
+    many = [checked(f"i > {n}") for n in range(300)]
+    attributes = schema_of().attributes
+    assert sieve("s", attributes, many[:100], {"s"}, Text()) is not None
+    assert sieve("s", attributes, many, {"s"}, Text()) is None
+    assert sieve("s", attributes, many[:1] * 1000, {"s"}, Text()) == "i > 0"

@@ -38,7 +38,7 @@ from foretell.notify.rows import to_table
 from foretell.spark.frames import packed
 from foretell.spark.packing import BAD, COUNTED, PACKED, READ, count_files
 from foretell.spark.session import session
-from foretell.spark.shares import Sent, plan
+from foretell.spark.shares import SHARDS, Sent, plan
 from foretell.spark.sources import Source, Work, numbered, source_of
 from foretell.spark.working import MATCH, NOTE, RANGED, REPORTED, in_order, report, sorted_of, tell
 
@@ -48,8 +48,6 @@ Frame: TypeAlias = DataFrame
 #: What tasks have reported, by its kind: of which stream or statement, and what.
 Told: TypeAlias = Mapping[str, Sequence[tuple[str, bytes]]]
 
-#: Shards for each core: lanes are not alike, and a core that has done a short one takes the next.
-SHARDS = 4
 #: Ranges of time for each core, in which notifications are put in order.
 RANGES = 2
 

@@ -88,14 +88,15 @@ def _packed(plan: Plan, stream: str, parts: Iterable[Part], *, told: bool = Fals
     """`told` says that somebody else tells what was seen."""
     every = Seen()
     readers = [share for share in plan.shares if stream in share.columns]
-    for loaded, arrival, first, seen in parts:
+    for loaded, arrival, first, seen, sifted in parts:
         if loaded.bad:
             yield _row(0, stream, BAD, first, pa.py_buffer(msgspec.json.encode(_set_aside(plan, loaded.bad))))
         every += seen
         if loaded.table.num_rows:
             coded = replace(loaded, table=_coded(loaded.table, plan.tasks))
             for share in readers:
-                kept, numbers = _quenched(plan, share, coded, arrival - first)
+                alone = sifted and len(readers) == 1  # then what is here may matter to it
+                kept, numbers = _quenched(plan, share, coded, arrival - first, all_matter=alone)
                 for task, table in _sharded(share, kept, numbers):
                     yield _row(task, stream, EVENTS, first, buffer_of(table))
     if not told:
@@ -115,9 +116,9 @@ def _set_aside(plan: Plan, bad: tuple[BadEvent, ...]) -> tuple[BadEvent, ...]:
     return bad
 
 
-def _quenched(plan: Plan, share: Share, loaded: Loaded, number: Ints) -> tuple[Loaded, Ints]:
+def _quenched(plan: Plan, share: Share, loaded: Loaded, number: Ints, *, all_matter: bool) -> tuple[Loaded, Ints]:
     """Without the events that cannot matter."""
-    keep = may_matter(loaded, plan.statements_of(share), plan.named)
+    keep = None if all_matter else may_matter(loaded, plan.statements_of(share), plan.named)
     if keep is None or keep.all():
         return loaded, number
     return replace(loaded, table=loaded.table.filter(arrow_of(keep))), number[keep]

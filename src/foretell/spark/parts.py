@@ -56,13 +56,14 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Part(NamedTuple):
-    """Events, the number of each in its stream, that from which the numbers of the part begin, and what was seen: also
-    events that are not here because they cannot matter."""
+    """Events, the number of each in its stream, that from which the numbers of the part begin, and what was seen. Where
+    it is `sifted`, that counts events that are not here because they cannot matter to any statement."""
 
     loaded: Loaded
     arrival: Ints
     first: int
     seen: Seen
+    sifted: bool = False
 
 
 def part_of(loaded: Loaded, arrival: Ints, first: int) -> Part:

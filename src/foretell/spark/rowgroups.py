@@ -62,7 +62,13 @@ def _sifted(plan: Plan, stream: str, piece: Piece, group: Group, file: pq.Parque
     seen = seen_in(loaded) if schema.time in columns else group.seen()
     keep = np.zeros(group.rows, np.bool_) if none else may_matter(loaded, statements, plan.named)
     if keep is not None and not keep.any():
-        return Part(Loaded(stream, schema, loaded.table.slice(0, 0), (), group.rows), keep.nonzero()[0], first, seen)
+        return Part(
+            Loaded(stream, schema, loaded.table.slice(0, 0), (), group.rows),
+            keep.nonzero()[0],
+            first,
+            seen,
+            sifted=True,
+        )
     others = group.read(file, [n for n in taken if n in plan.needed(stream) and n not in columns], keep)
     if others is None:
         return None
@@ -72,7 +78,7 @@ def _sifted(plan: Plan, stream: str, piece: Piece, group: Group, file: pq.Parque
     for name in schema.attributes:  # one of several files may lack it
         if name in plan.needed(stream) and name not in found:
             found[name] = pa.nulls(len(number), ARROW_TYPES[schema.attributes[name]])
-    return Part(Loaded(stream, schema, pa.table(found), (), group.rows), first + number, first, seen)
+    return Part(Loaded(stream, schema, pa.table(found), (), group.rows), first + number, first, seen, sifted=True)
 
 
 def _asked(plan: Plan, stream: str) -> Iterable[str]:

@@ -22,6 +22,9 @@ from foretell.spark.quenching import acceptable
 
 T = TypeVar("T")
 
+#: A sieve of more values and operators than these takes longer than it saves.
+MOST = 500
+
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _INVERSE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -73,25 +76,20 @@ def sieve(
     words: Words[T],
 ) -> T | None:
     """What every event of a stream satisfies that may matter to one of the statements; None where any event may."""
-    some: list[T] = []
+    ways: dict[object, T] = {}
+    size = 0
     for statement in statements:
-        if stream in map(str, statement.tree.streams):
-            said = _accepted(statement, stream, attributes, named, words)
-            if said is None:
-                return None
-            some += said
-    return reduce(words.either, some) if some else None
-
-
-def _accepted(
-    statement: CheckedSubscription, stream: str, attributes: Collection[str], named: Collection[str], words: Words[T]
-) -> list[T] | None:
-    found = acceptable(statement, named)
-    if found is None:
-        return None
-    translate = _Translation(statement, stream, attributes, words)
-    ways = [list(translate.all_of(together)) for together in found]
-    return [reduce(words.both, way) for way in ways] if all(ways) else None
+        if stream not in map(str, statement.tree.streams):
+            continue
+        translate = _Translation(statement, stream, attributes, words)
+        for together in acceptable(statement, named) or ((),):
+            if (statement.tree.streams, together) not in ways:
+                size += sum(1 for condition in together for _ in condition.walk())
+                said = list(translate.all_of(together)) if size <= MOST else []
+                if not said:
+                    return None
+                ways[statement.tree.streams, together] = reduce(words.both, said)
+    return reduce(words.either, ways.values()) if ways else None
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ class Text:
         return f"{_bracketed(one)} AND {_bracketed(other)}"
 
     def either(self, one: str, other: str) -> str:
-        return one if one == other else f"{one} OR {other}"
+        return one if other in one.split(" OR ") else f"{one} OR {other}"
 
     def compare(self, sign: str, left: Named, right: Named | Constant) -> str:
         return f"{left.name} {sign} {_text(right, left.kind)}"
