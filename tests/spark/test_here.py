@@ -176,6 +176,17 @@ def test_of_such_row_groups_little_is_read(tmp_path: Path, monkeypatch: pytest.M
     assert sum("v" in columns for columns in read) == 9
 
 
+def test_a_column_that_only_the_file_has_is_no_attribute(tmp_path: Path) -> None:
+    text = """STREAM s (id INT) TIME time ID id; STREAM u (id INT, x INT) TIME time ID id;
+    SUBSCRIBE m FROM s, u MATCH a ; b DEFINE a AS x > 5, b AS x IS NULL AND stream = 's';"""
+    for stream in "su":
+        table = pa.table({"time": [1, 2, 3], "id": [1, 2, 3], "x": [7, 8, 9]})
+        pq.write_table(table, tmp_path / f"{stream}.parquet", row_group_size=2)
+    inputs = {stream: tmp_path / f"{stream}.parquet" for stream in "su"}
+    expected = ft.run(text, inputs, engine="embedded")
+    assert told(batch_here(text, inputs).notifications()) == told(expected) != []
+
+
 TEMPLATE = """
 STREAM s (id INT, k STRING, v INT) TIME time ID id;
 SUBSCRIBE above FOR EACH limits FROM s MATCH a ; b DEFINE a AS v > :low, b AS v > a.v + :gap WITHIN 6;

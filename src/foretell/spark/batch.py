@@ -35,7 +35,7 @@ from foretell.machine.watching import NOBODY, Watching
 from foretell.notify.columns import notifications_of
 from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_table
-from foretell.spark.frames import packed
+from foretell.spark import frames
 from foretell.spark.packing import BAD, COUNTED, PACKED, READ, count_files
 from foretell.spark.session import session
 from foretell.spark.shares import SHARDS, Sent, plan
@@ -117,13 +117,13 @@ class Batch:
 
     def packed(self, sent: Sent) -> DataFrame:
         """What each task that matches is to get, in the partition that is its own."""
-        frames = [self._pack(sent, name, one) for name, one in self._sources.items()]
-        return reduce(DataFrame.union, frames).repartitionById(self.plan.tasks, "task")
+        parts = [self._pack(sent, name, one) for name, one in self._sources.items()]
+        return reduce(DataFrame.union, parts).repartitionById(self.plan.tasks, "task")
 
     def _pack(self, sent: Sent, name: str, source: Source) -> DataFrame:
         if source.frame is None:
             return self._over(*source.packing(sent, name), PACKED)
-        return packed(source.frame, sent, sent.given, name)
+        return frames.packed(source.frame, sent, sent.given, name)
 
     def _over(self, work: Work, rows: pa.Table, schema: str) -> DataFrame:
         """Work over the rows of a table. Two tasks a core: each has its start to pay, and one may be slower."""

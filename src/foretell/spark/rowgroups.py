@@ -9,7 +9,7 @@ is set aside as in process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -40,9 +40,8 @@ def row_group(plan: Plan, stream: str, piece: Piece) -> Part:
         group = Group(file, piece.group, plan.schemas[stream])
         taken = [n for n in group.names if n in plan.needed(stream) or group.may_misfit(n)]
         coded = [n for n in taken if group.is_coded(n)]
-        words = pq.ParquetFile(piece.path, metadata=file.metadata, read_dictionary=coded, pre_buffer=False)
-        with words:
-            part = _sifted(plan, stream, piece, group, words, taken)
+        with pq.ParquetFile(piece.path, metadata=file.metadata, read_dictionary=coded, pre_buffer=False) as as_codes:
+            part = _sifted(plan, stream, piece, group, as_codes, taken)
         if part is not None:
             return part
         table = file.read_row_group(piece.group, columns=taken, use_threads=False)
@@ -52,33 +51,26 @@ def row_group(plan: Plan, stream: str, piece: Piece) -> Part:
 def _sifted(plan: Plan, stream: str, piece: Piece, group: Group, file: pq.ParquetFile, taken: list[str]) -> Part | None:
     """The events that may matter; None where one is malformed."""
     schema, statements, first = group.schema, plan.statements, piece.arrival + piece.row
-    none = sieve(stream, group.names, statements, plan.named, group) is False
+    there = [name for name in group.names if name in schema.attributes]
+    none = sieve(stream, there, statements, plan.named, group) is False
     asked = set() if none else {schema.time, *_asked(plan, stream)}
-    looked_at = [n for n in taken if n in asked or not group.fits(n)]
-    columns = group.read(file, looked_at)
+    columns = group.read(file, [name for name in taken if name in asked or not group.fits(name)])
     if columns is None:
         return None
     loaded = Loaded(stream, schema, pa.table(columns), (), group.rows)
     seen = seen_in(loaded) if schema.time in columns else group.seen()
     keep = np.zeros(group.rows, np.bool_) if none else may_matter(loaded, statements, plan.named)
-    if keep is not None and not keep.any():
-        return Part(
-            Loaded(stream, schema, loaded.table.slice(0, 0), (), group.rows),
-            keep.nonzero()[0],
-            first,
-            seen,
-            sifted=True,
-        )
-    others = group.read(file, [n for n in taken if n in plan.needed(stream) and n not in columns], keep)
-    if others is None:
-        return None
     number = np.arange(group.rows) if keep is None else np.flatnonzero(keep)
-    kept = columns if keep is None else {name: column.filter(arrow_of(keep)) for name, column in columns.items()}
-    found = {**kept, **others}
-    for name in schema.attributes:  # one of several files may lack it
-        if name in plan.needed(stream) and name not in found:
-            found[name] = pa.nulls(len(number), ARROW_TYPES[schema.attributes[name]])
-    return Part(Loaded(stream, schema, pa.table(found), (), group.rows), first + number, first, seen, sifted=True)
+    found = columns if keep is None else {name: column.filter(arrow_of(keep)) for name, column in columns.items()}
+    wanted = [name for name in schema.attributes if name in plan.needed(stream) and name not in found]
+    if len(number):
+        others = group.read(file, [name for name in wanted if name in there], keep)
+        if others is None:
+            return None
+        found |= others
+    for name in wanted:  # one of several files may lack it, and of no events nothing is read
+        found.setdefault(name, pa.nulls(len(number), ARROW_TYPES[schema.attributes[name]]))
+    return Part(replace(loaded, table=pa.table(found)), first + number, first, seen, sifted=True)
 
 
 def _asked(plan: Plan, stream: str) -> Iterable[str]:
@@ -167,7 +159,7 @@ class Group:
             if unit is None:
                 return None
             values: Any = pa.array([said.min_raw, said.max_raw], pa.timestamp(unit))
-        elif pa.types.is_integer(found) or pa.types.is_floating(found):
+        elif pa.types.is_integer(found) or found in (pa.float32(), pa.float64()):
             values = pa.array([said.min, said.max], found)
         else:
             return None
