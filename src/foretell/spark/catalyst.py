@@ -1,7 +1,8 @@
 """Conditions as columns of Spark, for its own plan to judge before rows come to Python, where that has our meaning.
 
-Left out is what might differ: texts that are not compared by their bytes, an INT that is compared as a FLOAT beyond
-what a FLOAT holds, and a FLOAT compared with zero, for what reads the files may take -0.0 for another number.
+Left out is what differs or might: texts that are not compared by their bytes; an INT that is compared as a FLOAT beyond
+what a FLOAT holds; and a FLOAT compared with zero: of a Parquet file that holds -0.0 alone, Spark 4.3 finds no row for
+`= 0.0`, since what reads the file takes it for another number.
 """
 
 from __future__ import annotations
