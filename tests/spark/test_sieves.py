@@ -67,7 +67,7 @@ def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_p
         assert set(np.flatnonzero(expected[number][0])) <= set(kept.tolist()), conditions[number]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) -> None:
     dice, excluded = random.Random(seed), 0
     few: dict[str, list[Any]] = {
