@@ -56,7 +56,7 @@ def train(
         )
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     if engine == "spark" or (engine is None and is_for_spark(program, sources)):
-        return _made(_trained_on_spark(program, sources, time, tables, strict, settings))
+        return _made(*_trained_on_spark(program, sources, time, tables, strict, settings))
     watching = Recorders(settings)
     checked, notes = _watched(program, inputs, time, tables, strict, watching)
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
@@ -78,7 +78,7 @@ def _trained_on_spark(
     tables: Mapping[str, object] | None,
     strict: bool,
     settings: Learning,
-) -> dict[str, Learned]:
+) -> tuple[dict[str, Learned], tuple[str, ...]]:
     from foretell.spark import training  # Spark takes a while to load
     from foretell.spark.batch import Batch
 

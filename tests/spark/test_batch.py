@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkRuntimeError, PythonException
@@ -20,6 +21,7 @@ import foretell as ft
 from foretell.app.commands import app
 from foretell.events.workloads import ticks
 from foretell.given.sources import declaration_of
+from foretell.spark import scans
 from foretell.spark.batch import Batch
 from foretell.spark.places import _number, _scalar, numbered
 from foretell.spark.stream import bad, matches
@@ -229,6 +231,79 @@ def test_malformed_events_of_frames(spark: SparkSession) -> None:
     assert rows == [("s", "no time"), ("s", "k: expected INT, found 2.5")]
     with pytest.raises(PythonException, match=r"no time|k: expected INT"):  # whichever task comes first
         frame_of(text, {"s": frame}, strict=True).count()
+
+
+SIFTED = """
+STREAM s (time INT, id INT, k STRING, v INT, w FLOAT) TIME time ID id;
+SUBSCRIBE pairs FROM s PER k MATCH a ; b DEFINE a AS v > 95, b AS v > 90 AND w > a.w WITHIN 40;
+SUBSCRIBE missed FROM s PER k MATCH a ; !b DEFINE a AS v > 96, b AS v = 99 WITHIN 30;
+"""
+
+
+def test_spark_drops_what_cannot_matter(spark: SparkSession, tmp_path: Path) -> None:
+    dice = np.random.default_rng(3)
+    count = 900
+    names = [b"\xff" if i == 451 else b"xyz"[i % 3 : i % 3 + 1] for i in range(count)]
+    times = [None if i == 7 else 5000 if i == 451 else i for i in range(count)]  # a malformed event's time is none
+    columns: dict[str, Any] = {
+        "time": times,
+        "id": range(count),
+        "k": pa.array(names, pa.binary()).view(pa.string()),
+        "v": dice.integers(0, 100, count),
+        "w": np.where(dice.random(count) < 0.3, np.nan, dice.random(count)),
+        "other": ["x" * 20] * count,
+    }
+    for part in range(3):
+        pq.write_table(pa.table(columns).slice(300 * part, 300), tmp_path / f"{part}.parquet")
+    expected = ft.run(SIFTED, {"s": tmp_path}, engine="embedded")
+    assert len(expected) > 20
+    assert max(n.end for n in expected) > 890  # time goes on to the last event, which cannot matter
+    frame = spark.read.parquet(str(tmp_path))
+    for given, pushed in ((frame.filter("id >= 0"), True), (frame.repartition(2), False)):
+        told = frame_of(SIFTED, {"s": given})
+        assert ("Aggregate" in plan_of(told)) == pushed
+        rows = told.toArrow()
+        is_bad = pc.equal(rows["kind"], pa.scalar("bad"))
+        assert rows.filter(pc.invert(is_bad)).cast(expected.table().schema).equals(expected.table())
+        reasons = {json.loads(str(text))["reason"] for text in rows.filter(is_bad)["bindings"].to_pylist()}
+        assert reasons == {one.reason for one in expected.bad} == {"no time", "k: not UTF-8"}
+    # The error of a malformed event tells its number, so then all come.
+    assert "Aggregate" not in plan_of(frame_of(SIFTED, {"s": frame}, strict=True))
+
+
+def plan_of(frame: DataFrame) -> str:
+    java: Any = frame._jdf
+    return str(java.queryExecution().optimizedPlan().toString())
+
+
+@pytest.mark.parametrize(
+    ("changed", "never_null"),
+    [
+        (lambda frame: frame, True),
+        (lambda frame: frame.filter("other > 1"), True),
+        (lambda frame: frame.selectExpr("other AS id"), False),
+        (lambda frame: frame.selectExpr("other AS id").filter("id > 1"), True),
+        (lambda frame: frame.selectExpr("id + 1 AS id"), False),
+        (lambda frame: frame.join(frame.select("other"), "other"), False),
+    ],
+)
+def test_whether_a_column_has_no_null(
+    spark: SparkSession, tmp_path: Path, changed: Callable[[DataFrame], DataFrame], never_null: bool
+) -> None:
+    pq.write_table(pa.table({"id": [1, 2, 3], "other": [1, None, 2]}), tmp_path / "some.parquet")
+    assert scans.never_null(changed(spark.read.parquet(str(tmp_path))), "id") == never_null
+
+
+def test_what_is_cheap_to_read_twice(spark: SparkSession, tmp_path: Path) -> None:
+    for folder in ("plain", "folders/half=0"):
+        (tmp_path / folder).mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / folder / "some.parquet")
+    plain = spark.read.parquet(str(tmp_path / "plain"))
+    assert scans.is_cheap(plain.filter("id > 1").selectExpr("id + 1 AS id"))
+    assert not scans.is_cheap(spark.read.parquet(str(tmp_path / "folders")))
+    assert not scans.is_cheap(spark.read.schema("id long").json(str(tmp_path / "plain")))
+    for costly in (plain.orderBy("id"), plain.distinct(), plain.filter("rand() > 0.5"), plain.limit(2)):
+        assert not scans.is_cheap(costly)
 
 
 def test_places_sort_as_values_do() -> None:

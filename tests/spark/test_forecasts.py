@@ -55,10 +55,15 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [ft.Learning(half_life=math.inf), ft.Learning(half_life=math.inf, order=2, features=("k = 'd'",))],
     ids=["states", "contexts"],
 )
-def test_what_is_learned(spark: SparkSession, history: Path, learning: ft.Learning) -> None:
-    here = ft.train(TEXT, {"s": history}, learning=learning, engine="embedded")
-    there = ft.train(TEXT, {"s": history}, learning=learning)
+def test_what_is_learned(spark: SparkSession, tmp_path: Path, learning: ft.Learning) -> None:
+    columns = events(4_000, 1).to_pydict()
+    columns["time"][2_345] = None
+    pq.write_table(pa.table(columns), tmp_path / "s.parquet", row_group_size=1_000)
+    here = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="embedded")
+    there = ft.train(TEXT, {"s": tmp_path}, learning=learning)
     assert list(there.learned) == list(here.learned)
+    assert there.notes == here.notes
+    assert "1 of 4000 events set aside: 1 × no time" in there.notes[0]
     for name, one in here.learned.items():
         other = there.learned[name]
         assert (other.fingerprint, other.contexts) == (one.fingerprint, one.contexts)
@@ -71,6 +76,12 @@ def test_what_is_learned(spark: SparkSession, history: Path, learning: ft.Learni
             assert part.counts == pytest.approx(mine.counts)
         assert bool(one.parts) == (name == "r")
         assert (other.statistics.events, other.statistics.matches) == (one.statistics.events, one.statistics.matches)
+
+
+def test_a_malformed_event_stops_strict_training(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text('{"k": "a", "l": "x", "time": 1}\n{"k": "a", "l": "x"}\n')
+    with pytest.raises(ft.ForetellError, match=r"s\.jsonl:2: no time"):
+        ft.train(TEXT, {"s": tmp_path}, strict=True)
 
 
 def test_what_is_told(spark: SparkSession, history: Path) -> None:

@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -75,7 +77,7 @@ def test_events_that_cannot_matter_are_dropped(seed: int) -> None:
     ]
     batch = batch_here(QUENCHED, {"s": rows}, until=500)
     assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}, until=500)) != []
-    per_k = [share.first + task for share in batch.plan.shares if share.per for task in range(share.tasks)]
+    per_k = [task for share in batch.plan.shares if share.keys for task in share.shards]
     assert per_k
     assert 0 < sum(events_of(batch)[task] for task in per_k) < 300
 
@@ -113,6 +115,109 @@ def events_of(batch: Here) -> Counter[int]:
     return counts
 
 
+SIFTED = """
+STREAM s (id INT, k STRING, v INT, w FLOAT, unread STRING) TIME time ID id ORDER BY w;
+SUBSCRIBE pairs FROM s PER k MATCH a ; b DEFINE a AS v > 90, b AS v > 90 AND w > a.w WITHIN 40;
+SUBSCRIBE missed FROM s PER k MATCH a ; !b DEFINE a AS v > 96, b AS v > 98 WITHIN 30;
+SUBSCRIBE all_of_them FROM s MATCH a ;{v > 97} b DEFINE a AS v = 99;
+"""
+
+
+def groups(folder: Path, dice: random.Random, bad: str = "") -> None:
+    """Three files of some row groups each; in every other group no event can matter. One of the middle is malformed."""
+    for number in range(3):
+        count = 60
+        columns: dict[str, Any] = {
+            "id": pa.array(range(count * number, count * (number + 1)), pa.int64()),
+            "time": pa.array([(count * number + i) // 2 for i in range(count)], pa.int32()),
+            "k": pa.array([dice.choice("xyz") for _ in range(count)]),
+            "v": pa.array([dice.randrange(80, 100) if i // 10 % 2 else dice.randrange(80) for i in range(count)]),
+            "w": pa.array([dice.choice([None, float("nan"), 1.0, 2.0]) for _ in range(count)], pa.float32()),
+            "unread": pa.array(["long " * 9 + str(dice.random()) for _ in range(count)]),
+        }
+        if number == 1 and bad == "time":
+            columns["time"] = pa.array([None if i == 23 else 30 + i // 2 for i in range(count)], pa.int32())
+        elif number == 1 and bad:
+            texts = [b"\xff" if i == 23 else b"x" for i in range(count)]
+            columns[bad] = pa.array(texts, pa.binary()).view(pa.string())
+        elif number == 2:
+            del columns["w"]  # NULL there
+        pq.write_table(pa.table(columns), folder / f"{number}.parquet", row_group_size=10)
+
+
+@pytest.mark.parametrize("bad", ["", "time", "k", "unread"])
+@pytest.mark.parametrize("seed", range(3))
+def test_row_groups_without_an_event_that_can_matter(seed: int, bad: str, tmp_path: Path) -> None:
+    groups(tmp_path, random.Random(seed), bad)
+    given: dict[str, Any] = {"until": 200}
+    expected = ft.run(SIFTED, {"s": tmp_path}, engine="embedded", **given)
+    batch = batch_here(SIFTED, {"s": tmp_path}, **given)
+    found = batch.notifications()
+    assert {n.subscription for n in expected} == {"pairs", "missed", "all_of_them"}
+    assert told(found) == told(expected)
+    assert found.totals == expected.totals == (("s", 180),)
+    assert [(b.source, b.row, b.reason) for b in found.bad] == [(b.source, b.row, b.reason) for b in expected.bad]
+    assert len(found.bad) == bool(bad)
+
+
+def test_of_such_row_groups_little_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups(tmp_path, random.Random(1))
+    read: list[set[str]] = []
+    plain = pq.ParquetFile.read_row_group
+
+    def noted(file: pq.ParquetFile, i: int, columns: list[str], **given: Any) -> pa.Table:
+        read.append(set(columns))
+        return plain(file, i, columns=columns, **given)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", noted)
+    list(batch_here(SIFTED, {"s": tmp_path})._parts(batch_here(SIFTED, {"s": tmp_path}).plan.sent()))
+    # Texts are looked at, for they may not be UTF-8; times and the others are not.
+    assert read.count({"k", "unread"}) == 9
+    assert sum("v" in columns for columns in read) == 9
+
+
+def test_a_column_that_only_the_file_has_is_no_attribute(tmp_path: Path) -> None:
+    text = """STREAM s (id INT) TIME time ID id; STREAM u (id INT, x INT) TIME time ID id;
+    SUBSCRIBE m FROM s, u MATCH a ; b DEFINE a AS x > 5, b AS x IS NULL AND stream = 's';"""
+    for stream in "su":
+        table = pa.table({"time": [1, 2, 3], "id": [1, 2, 3], "x": [7, 8, 9]})
+        pq.write_table(table, tmp_path / f"{stream}.parquet", row_group_size=2)
+    inputs = {stream: tmp_path / f"{stream}.parquet" for stream in "su"}
+    expected = ft.run(text, inputs, engine="embedded")
+    assert told(batch_here(text, inputs).notifications()) == told(expected) != []
+
+
+TEMPLATE = """
+STREAM s (id INT, k STRING, v INT) TIME time ID id;
+SUBSCRIBE above FOR EACH limits FROM s MATCH a ; b DEFINE a AS v > :low, b AS v > a.v + :gap WITHIN 6;
+SUBSCRIBE one_of FOR EACH limits FROM s MATCH a | b DEFINE a AS v = :low, b AS v = :low + :gap;
+SUBSCRIBE quiet FOR EACH limits FROM s MATCH a ; !b DEFINE a AS v = :low, b AS v > :low + :gap WITHIN 1;
+SUBSCRIBE of_one FOR EACH limits FROM s MATCH a ; b DEFINE a AS v = :low WITHIN 2;
+SUBSCRIBE plain FROM s MATCH a , b DEFINE b AS v > a.v;
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("memory", [0, 1 << 30])
+def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foretell.spark.shares.ROWS_APART", 3)
+    monkeypatch.setattr("foretell.spark.shares.MEMORY", memory)
+    monkeypatch.setattr("foretell.spark.spilling.TAKEN", 7)
+    monkeypatch.setattr("foretell.spark.sources.ROWS", 20)
+    dice = random.Random(seed)
+    events = [{"time": i // 3, "id": dice.randrange(1000), "k": "x", "v": dice.randrange(10)} for i in range(90)]
+    ids = [*dice.sample(range(-20, 20), 6), 2.5, *dice.sample(["a", "", "10", "é", "b"], 4)]
+    limits = [{"id": one, "low": dice.randrange(6), "gap": dice.randrange(1, 5)} for one in ids]
+    limits = [{**row, "id": str(row["id"])} for row in limits] if seed else [r for r in limits if type(r["id"]) is int]
+    batch = batch_here(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
+    expected = ft.run(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
+    assert {n.subscription for n in expected} == {"above", "one_of", "quiet", "of_one", "plain"}
+    assert told(batch.notifications()) == told(expected)
+    assert batch.table().equals(expected.table().cast(batch.schema))
+    spread = {name: share.rows for share in batch.plan.shares for name in share.statements}
+    assert {name for name, rows in spread.items() if rows == (1, 2)} == {"above", "one_of", "quiet"}
+
+
 CHAIN = """
 STREAM s (k STRING, j INT, v INT) TIME time ORDER BY v;
 SUBSCRIBE up FROM s PER k, j MATCH a , b DEFINE b AS v > a.v RETURN a.k AS k, last(b).j AS j, b.v AS top;
@@ -135,27 +240,38 @@ def test_a_chain_runs_in_shards_where_the_key_goes_with_the_results(seed: int) -
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "keys"),
     [
-        CHAIN.replace("a.k AS k", "lower(a.k) AS k"),
-        CHAIN.replace("last(b).j AS j", "a.v AS j"),
-        CHAIN.replace("FROM up PER k, j", "FROM up PER k"),
-        CHAIN.replace("MATCH a , b DEFINE", "MATCH a , b? DEFINE"),
-        CHAIN.replace("MATCH a , b DEFINE b AS v > a.v RETURN", "MATCH a ; b ; !c DEFINE c AS v = 5 WITHIN 5 RETURN"),
+        (CHAIN.replace("a.k AS k", "lower(a.k) AS k"), ("j",)),
+        (CHAIN.replace("last(b).j AS j", "a.v AS j"), ("k",)),
+        (CHAIN.replace("FROM up PER k, j", "FROM up PER k"), ("k",)),
+        (CHAIN.replace("MATCH a , b DEFINE", "MATCH a , b? DEFINE"), ("k",)),
+        (CHAIN.replace("MATCH a , b DEFINE", "MATCH a , b? DEFINE").replace("a.k AS k", "b.k AS k"), ()),
+        (
+            CHAIN.replace(
+                "MATCH a , b DEFINE b AS v > a.v RETURN", "MATCH a ; b ; !c DEFINE c AS v = 5 WITHIN 5 RETURN"
+            ),
+            (),
+        ),
     ],
 )
-def test_a_chain_whose_keys_part_runs_whole(changed: str) -> None:
-    rows = [{"time": i, "k": "XY"[i % 2], "j": i % 3, "v": i * 7 % 10} for i in range(60)]
-    batch = batch_here(changed, {"s": rows})
-    assert told(batch.notifications()) == told(ft.run(changed, {"s": rows}))
-    assert [share.tasks for share in batch.plan.shares] == [1]
+def test_a_chain_runs_in_shards_by_the_keys_that_go_with_its_results(changed: str, keys: tuple[str, ...]) -> None:
+    for seed in range(3):
+        dice = random.Random(seed)
+        rows = [
+            {"time": i // 3, "k": dice.choice("XYZ"), "j": dice.randrange(3), "v": dice.randrange(10)}
+            for i in range(90)
+        ]
+        batch = batch_here(changed, {"s": rows})
+        assert told(batch.notifications()) == told(ft.run(changed, {"s": rows})) != []
+        assert [(share.keys, share.tasks) for share in batch.plan.shares] == [(keys, 8 if keys else 1)]
 
 
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files as if they were large: read in tasks, some lines at a time."""
     monkeypatch.setattr("foretell.spark.sources.SMALL", 0)
-    monkeypatch.setattr("foretell.spark.packing.CHUNK", 40)
+    monkeypatch.setattr("foretell.spark.parts.CHUNK", 40)
 
 
 LINES = [

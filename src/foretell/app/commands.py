@@ -216,13 +216,14 @@ def demo_command() -> None:
 @app.command("explain")
 def explain_command(
     file: Annotated[Path, typer.Argument(help="The statements, with STREAM for every stream.", show_default=False)],
+    tables: Tables = [],
     form: Annotated[str, typer.Option("--format", help="text, mermaid or json.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Say how statements will run: states, where conditions are judged, what costs."""
     from foretell.app import explain  # with the planner, which the other commands need not load
 
-    explain.show(file, "json" if as_json else form)
+    explain.show(file, "json" if as_json else form, _pairs(tables, "--table", "NAME=PATH"))
 
 
 @app.command("bench")

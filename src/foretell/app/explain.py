@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from foretell.app.output import standard_output
 from foretell.errors import InputError, suggestion
+from foretell.given.sources import tables_of
 from foretell.given.statements import load
 from foretell.language.checked import CheckedSubscription
 from foretell.notify.files import onto
 from foretell.plan.explain import Codes, as_mermaid, as_text, explain
 from foretell.plan.together import together
+from foretell.spark.explained import on_spark
 
 FORMATS = ("text", "mermaid", "json")
 
 
-def show(file: Path, form: str) -> None:
-    """Explains the subscriptions of a file, as far as their streams are declared there."""
+def show(file: Path, form: str, tables: Mapping[str, str]) -> None:
+    """Explains the subscriptions of a file, as far as their streams are declared there and their tables are given."""
     if form not in FORMATS:
         raise InputError("unknown-format", f"unknown format '{form}'", hint=suggestion(form, FORMATS))
-    checked = load(file).checked()
+    program = load(file)
+    given = {} if not tables else tables_of(program, tables)
+    types = {name: table.types for name, table in given.items()}
+    checked = program.checked(tables=types)
     for name, schema in checked.streams.items():
         if schema.open:
             raise InputError(
@@ -32,7 +38,7 @@ def show(file: Path, form: str) -> None:
     with onto(stream):
         for statement in checked.statements:
             if isinstance(statement, CheckedSubscription):
-                explained = explain(statement)
+                explained = explain(statement, types.get(str(statement.tree.table)))
                 if form == "json":
                     text = json.dumps(explained.as_dict())
                 else:
@@ -43,4 +49,8 @@ def show(file: Path, form: str) -> None:
         shared = together([s for s in checked.statements if isinstance(s, CheckedSubscription)], Codes())
         if shared.subscriptions > 1 and form != "mermaid":
             text = json.dumps(shared.as_dict()) if form == "json" else shared.as_text()
+            stream.write(f"{text}\n".encode())
+        if form != "mermaid" and all(isinstance(s, CheckedSubscription) for s in checked.statements):
+            told = on_spark(program, checked, given)
+            text = json.dumps(told.as_dict()) if form == "json" else told.as_text()
             stream.write(f"{text}\n".encode())

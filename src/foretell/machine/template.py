@@ -60,14 +60,10 @@ class Rows:
     @classmethod
     def of(cls, statement: CheckedSubscription, table: LoadedTable, strings: Strings, since: int) -> Rows | None:
         """The rows of a table, where one machine can serve them all."""
-        comparisons = selection_of(statement)
-        if comparisons is None or not table.types:
+        selected = _selected(statement, table)
+        if selected is None:
             return None
-        registers = Registers(statement)
-        kinds = [(registers.event_type(c.expression), table.types[c.parameter]) for c in comparisons]
-        if any(c.operator != "=" and Type.STRING in k for c, k in zip(comparisons, kinds, strict=True)):
-            return None
-        floats = [Type.FLOAT in k for k in kinds]
+        comparisons, floats = selected
         return cls(comparisons, floats, *_read(comparisons, table, strings, since))
 
     @property
@@ -100,6 +96,23 @@ class Rows:
         place = np.full(len(self.ids) + 1, -1, np.int64)  # a row that went is number -1, and so has the last place
         place[self.selection.rows_in_order] = np.arange(len(self.selection.rows_in_order))
         return _move(place[before])
+
+
+def is_selection(statement: CheckedSubscription, table: LoadedTable) -> bool:
+    """Whether one machine can serve all rows of a table."""
+    return _selected(statement, table) is not None
+
+
+def _selected(statement: CheckedSubscription, table: LoadedTable) -> tuple[tuple[Comparison, ...], list[bool]] | None:
+    """By which comparisons rows are selected, and whether each is of FLOATs."""
+    comparisons = selection_of(statement)
+    if comparisons is None or not table.types:
+        return None
+    registers = Registers(statement)
+    kinds = [(registers.event_type(c.expression), table.types[c.parameter]) for c in comparisons]
+    if any(c.operator != "=" and Type.STRING in k for c, k in zip(comparisons, kinds, strict=True)):
+        return None
+    return comparisons, [Type.FLOAT in k for k in kinds]
 
 
 def _move(places: Ints) -> Move:

@@ -70,6 +70,9 @@ def explain(subscription: CheckedSubscription, parameters: Mapping[str, Type] | 
     if isinstance(subscription.pattern, tree.Silence):
         return _explained(subscription, None, "a clock for each lane", "a negation alone waits for no events")
     selected = selection_of(subscription) is not None
+    if subscription.tree.table is not None and not selected and parameters is None:
+        unknown = "what its states are depends on the types of its parameters, which its table tells"
+        return _explained(subscription, None, strategy, f"{why}; {unknown}")
     shared = Shared(Codes(), subscription.simultaneous, subscription.time)
     _, program = shared.add(subscription, parameters, selected=selected)
     return _explained(subscription, (program, shared.machine()), strategy, why)

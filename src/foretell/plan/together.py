@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.program import UnsupportedError
+from foretell.plan.selection import selection_of
 from foretell.plan.sharing import Shared
 from foretell.plan.strategy import Kind, kind_of
 
@@ -50,7 +51,8 @@ def together(statements: Iterable[CheckedSubscription], code_of: Callable[[str],
     count = states = predicates = 0
     for one in statements:
         kind = kind_of(one) if not isinstance(one.pattern, tree.Silence) and one.tree.losing is None else Kind.ALONE
-        if not kind.shares:
+        by_row = one.tree.table is not None and selection_of(one) is None
+        if by_row or not kind.shares:
             continue
         alone = Shared(code_of, one.simultaneous, one.time)
         try:

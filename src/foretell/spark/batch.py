@@ -12,7 +12,7 @@ the frame is, so where times can be equal a DataFrame should have an ORDER BY.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from typing import TypeAlias
@@ -35,17 +35,19 @@ from foretell.machine.watching import NOBODY, Watching
 from foretell.notify.columns import notifications_of
 from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_table
-from foretell.spark.packing import BAD, COUNTED, PACKED, READ, count_files, pack_frame
+from foretell.spark import frames
+from foretell.spark.packing import BAD, COUNTED, PACKED, READ, count_files
 from foretell.spark.session import session
-from foretell.spark.shares import Sent, plan
+from foretell.spark.shares import SHARDS, Sent, plan
 from foretell.spark.sources import Source, Work, numbered, source_of
 from foretell.spark.working import MATCH, NOTE, RANGED, REPORTED, in_order, report, sorted_of, tell
 
 #: What foretell.run gives back where a stream is one.
 Frame: TypeAlias = DataFrame
 
-#: Shards for each core: lanes are not alike, and a core that has done a short one takes the next.
-SHARDS = 4
+#: What tasks have reported, by its kind: of which stream or statement, and what.
+Told: TypeAlias = Mapping[str, Sequence[tuple[str, bytes]]]
+
 #: Ranges of time for each core, in which notifications are put in order.
 RANGES = 2
 
@@ -84,17 +86,16 @@ class Batch:
         """All of them, here."""
         if not self.plan.shares:
             return Notifications(())
-        found = self._reported(self.plan.sent())
-        told: dict[str, list[tuple[str, bytes]]] = {kind: [] for kind in (MATCH, NOTE, BAD, READ)}
-        for kind, stream, data in zip(*(column.to_pylist() for column in found.columns)):
-            told[kind].append((stream, data))
-        counts = {stream: int(data) for stream, data in told[READ]}
-        return Notifications(
-            self._in_order([table_of(data) for _, data in told[MATCH]]),
-            self._bad(data for _, data in told[BAD]),
-            tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources),
-            tuple(dict.fromkeys(note.decode() for _, note in told[NOTE])),
-        )
+        told = by_kind(self._reported(self.plan.sent()))
+        bad, totals = self.set_aside(told)
+        matches = self._in_order([table_of(data) for _, data in told.get(MATCH, ())])
+        return Notifications(matches, bad, totals, tuple(dict.fromkeys(n.decode() for _, n in told.get(NOTE, ()))))
+
+    def set_aside(self, told: Told) -> tuple[tuple[BadEvent, ...], tuple[tuple[str, int], ...]]:
+        """The malformed events, and how many there were of each stream in all."""
+        counts = {stream: int(data) for stream, data in told.get(READ, ())}
+        totals = tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources)
+        return self._bad(data for _, data in told.get(BAD, ())), totals
 
     def frame(self) -> DataFrame:
         """All of them, as a Spark DataFrame in their order; then the malformed events, as rows of the kind "bad"."""
@@ -116,14 +117,13 @@ class Batch:
 
     def packed(self, sent: Sent) -> DataFrame:
         """What each task that matches is to get, in the partition that is its own."""
-        frames = [self._pack(sent, name, one) for name, one in self._sources.items()]
-        return reduce(DataFrame.union, frames).repartitionById(self.plan.tasks, "task")
+        parts = [self._pack(sent, name, one) for name, one in self._sources.items()]
+        return reduce(DataFrame.union, parts).repartitionById(self.plan.tasks, "task")
 
     def _pack(self, sent: Sent, name: str, source: Source) -> DataFrame:
         if source.frame is None:
             return self._over(*source.packing(sent, name), PACKED)
-        wanted = [f"`{column}`" for column in source.schema.attributes]
-        return source.frame.select(*wanted).mapInArrow(partial(pack_frame, sent, name), PACKED)
+        return frames.packed(source.frame, sent, sent.given, name)
 
     def _over(self, work: Work, rows: pa.Table, schema: str) -> DataFrame:
         """Work over the rows of a table. Two tasks a core: each has its start to pay, and one may be slower."""
@@ -169,6 +169,13 @@ class Batch:
         """Events that were read and set aside here, and so never went to a task."""
         loaded = self._sources[name].loaded
         return 0 if loaded is None else len(loaded.bad)
+
+
+def by_kind(reported: pa.Table) -> Told:
+    found: dict[str, list[tuple[str, bytes]]] = {}
+    for kind, stream, data in zip(*(column.to_pylist() for column in reported.columns), strict=True):
+        found.setdefault(kind, []).append((stream, data))
+    return found
 
 
 def _session() -> SparkSession:

@@ -1,67 +1,92 @@
-"""Statements that read one another's results, and when each key's part of them can run apart from the others.
+"""Statements that read one another's results, and by which attributes the events of such a chain can be dealt out.
 
-They can where all are PER the same attributes, and every result carries these on: RETURN gives the key of its lane,
-taken from a step that is always bound. A result that only time completes has no event of its lane to stand by among
-the results of all lanes, so where another statement reads such results the chain runs whole.
+They can by the attributes that all are PER and that every result that is read carries on: RETURN gives them, from an
+event that every match has. Then each lane of theirs is in one shard, and so are the results that it reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from foretell.language import tree
-from foretell.language.checked import CheckedSubscription
+
+Reading: TypeAlias = tree.Subscription | tree.Correlator
 
 
-def chains(statements: Sequence[CheckedSubscription]) -> list[list[CheckedSubscription]]:
+def chains(statements: Iterable[Reading]) -> list[list[Reading]]:
     """Statements that read one another's results, directly or through others; each comes after those it reads."""
-    chain = {one.name: [one] for one in statements}
-    for one in statements:
-        for read in map(str, one.tree.streams):
-            if read in chain and chain[read] is not chain[one.name]:
-                joined = chain[read] + chain[one.name]
-                chain.update((other.name, joined) for other in joined)
+    every = list(statements)
+    chain = {str(one.name): [one] for one in every}
+    for one in every:
+        for read in map(str, one.streams):
+            if read in chain and chain[read] is not chain[str(one.name)]:
+                joined = chain[read] + chain[str(one.name)]
+                chain.update((str(other.name), joined) for other in joined)
     return list({id(some): some for some in chain.values()}.values())
 
 
-def keeps_its_key(chain: Sequence[CheckedSubscription]) -> bool:
-    """Whether the lanes of all statements of a chain are the same."""
-    per = chain[0].tree.per
-    read = {str(stream) for one in chain for stream in one.tree.streams}
-    same = all(one.tree.per == per for one in chain)
-    return bool(per) and same and all(_carries(one) for one in chain if one.name in read)
+def keys_of(chain: Sequence[Reading]) -> tuple[str, ...]:
+    """What the events of some statements can be dealt out by: then each lane of theirs is in one shard.
+
+    >>> from foretell.language.subscriptions import parse
+    >>> def keys(text):
+    ...     return keys_of(chains(parse(text).program.statements)[0])
+    >>> keys("SUBSCRIBE x FROM s PER b, a MATCH m")
+    ('a', 'b')
+
+    Results stay in their shard if they carry the key on:
+
+    >>> reads = "SUBSCRIBE y FROM x PER a MATCH n"
+    >>> keys("SUBSCRIBE x FROM s PER a MATCH m RETURN m.a AS a; " + reads)
+    ('a',)
+    >>> keys("SUBSCRIBE x FROM s PER a MATCH m RETURN m.b AS a; " + reads)
+    ()
+    """
+    common = set.intersection(*({str(name) for name in s.per} for s in chain)) - {"stream"}
+    for one in read_in(chain):
+        common &= _carried(one)
+    return tuple(sorted(common))
 
 
-def _carries(statement: CheckedSubscription) -> bool:
-    if statement.tree.table is not None or any(_ends_by_time(node) for node in statement.pattern.walk()):
+def read_in(chain: Sequence[Reading]) -> list[Reading]:
+    """The statements of a chain whose results others of it read."""
+    read = {str(stream) for one in chain for stream in one.streams}
+    return [one for one in chain if str(one.name) in read]
+
+
+def ends_by_time(pattern: tree.Pattern) -> bool:
+    """Whether time alone can complete a match: such a result has no event of its lane to stand by."""
+    return any(isinstance(n, tree.Silence) or (isinstance(n, tree.Sequence) and n.absent) for n in pattern.walk())
+
+
+def _carried(statement: Reading) -> set[str]:
+    """The attributes that its results have under the same name from an event that every match has."""
+    if isinstance(statement, tree.Correlator):
+        return set()
+    always = _always(statement.pattern)
+    return {str(one.name) for one in statement.returns if _is_of(one.expression, one.name, always)}
+
+
+def _is_of(value: tree.Expression, name: str, steps: set[str]) -> bool:
+    if not isinstance(value, tree.Attribute) or not isinstance(value.event, tree.Bound | tree.First | tree.Last):
         return False
-    returned = {str(one.name): one.expression for one in statement.tree.returns}
-    return all(_is_key(returned.get(str(name)), str(name), statement) for name in statement.tree.per)
+    return str(value.name) == str(name) and str(value.event.step) in steps
 
 
-def _is_key(expression: tree.Expression | None, name: str, statement: CheckedSubscription) -> bool:
-    match expression:
-        case tree.Attribute(event=tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step), name=attribute):
-            same_type = statement.returns[name] is statement.attributes.get(name)
-            return str(attribute) == name and same_type and _always_binds(statement.pattern, str(step))
-    return False
-
-
-def _ends_by_time(node: tree.Node) -> bool:
-    return isinstance(node, tree.Silence) or (isinstance(node, tree.Sequence) and bool(node.absent))
-
-
-def _always_binds(pattern: tree.Pattern, step: str) -> bool:
-    """Whether a step is bound in every match."""
+def _always(pattern: tree.Pattern) -> set[str]:
+    """Steps that are bound in every match."""
     match pattern:
-        case tree.Step(name=name) | tree.Numbered(step=tree.Step(name=name)) | tree.Chosen(step=tree.Step(name=name)):
-            return str(name) == step
-        case tree.Sequence(parts=parts):
-            return any(_always_binds(part.pattern, step) for part in parts)
-        case tree.Repeat(body=body, low=low):
-            return low > 0 and _always_binds(body, step)
-        case tree.Conditioned(pattern=inner):
-            return _always_binds(inner, step)
-        case tree.Conjunction(sides=sides):
-            return any(_always_binds(side, step) for side in sides)
-    return False
+        case tree.Step():
+            return {str(pattern.name)}
+        case tree.Numbered() | tree.Chosen():
+            return {str(pattern.step.name)}
+        case tree.Conditioned():
+            return _always(pattern.pattern)
+        case tree.Repeat():
+            return _always(pattern.body) if pattern.low else set()
+        case tree.Sequence():
+            return set().union(*(_always(part.pattern) for part in pattern.parts))
+        case tree.Conjunction():
+            return set().union(*map(_always, pattern.sides))
+    return set()

@@ -1,8 +1,9 @@
-"""Where statements are at work in a stream: a share is what some of them need, in shards by their keys.
+"""Where statements are at work: a share is what some of them need, in shards by their keys.
 
-Statements that are PER the same attributes are one share; those without PER are one as well, in a single shard. So a
-statement with another PER is a share more and leaves the state of the others as it is. Statements that read the results
-of others go with them, by the attributes that all of them are PER and that the results carry on.
+In a stream, statements that are PER the same attributes are one share; those without PER are one as well, in a single
+shard. So a statement with another PER is a share more and leaves the state of the others as it is. Statements that read
+the results of others go with them, by the attributes that all of them are PER and that the results carry on. Batches
+have no state to leave alone, and divide further (shares.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions, of_program
+from foretell.spark.chains import Reading, chains, keys_of
 
 #: Shards go to Spark's partitions in turn, for any number of these that divides it.
 _TURN = 840
@@ -32,9 +34,9 @@ class Share:
     keys: tuple[str, ...]
     statements: tuple[str, ...]
     streams: tuple[str, ...]
-    tables: tuple[str, ...]
     shards: tuple[int, ...]
-    text: str
+    tables: tuple[str, ...] = ()
+    text: str = ""
 
     @property
     def name(self) -> str:
@@ -44,8 +46,8 @@ class Share:
 def shares_of(program: Subscriptions, shards: int) -> tuple[Share, ...]:
     """In the order of their first statements."""
     declared = list(program.declared.values())
-    together: dict[tuple[str, ...], list[tree.Subscription | tree.Correlator]] = {}
-    for chain in chains_of(program):
+    together: dict[tuple[str, ...], list[Reading]] = {}
+    for chain in chains(_reading(program)):
         together.setdefault(keys_of(chain), []).extend(chain)
     order = {str(s.name): number for number, s in enumerate(program.program.statements)}
     return tuple(
@@ -54,9 +56,13 @@ def shares_of(program: Subscriptions, shards: int) -> tuple[Share, ...]:
     )
 
 
+def _reading(program: Subscriptions) -> list[Reading]:
+    return [s for s in program.program.statements if isinstance(s, tree.Subscription | tree.Correlator)]
+
+
 def _share(
     keys: tuple[str, ...],
-    statements: Sequence[tree.Subscription | tree.Correlator],
+    statements: Sequence[Reading],
     declared: Sequence[tree.Stream],
     shards: int,
 ) -> Share:
@@ -65,79 +71,11 @@ def _share(
     tables = dict.fromkeys(str(s.table) for s in statements if isinstance(s, tree.Subscription) and s.table)
     text = str(of_program(tree.Program((*declared, *statements))))
     codes = codes_of(_name(keys), shards if keys else 1)
-    return Share(keys, tuple(str(s.name) for s in statements), tuple(streams), tuple(tables), codes, text)
+    return Share(keys, tuple(str(s.name) for s in statements), tuple(streams), codes, tuple(tables), text)
 
 
 def _name(keys: Iterable[str]) -> str:
     return f"PER {', '.join(keys)}" if keys else "without PER"
-
-
-def chains_of(program: Subscriptions) -> list[list[tree.Subscription | tree.Correlator]]:
-    """Statements that read one another's results, directly or through others."""
-    reading = [s for s in program.program.statements if isinstance(s, tree.Subscription | tree.Correlator)]
-    chain = {str(one.name): [one] for one in reading}
-    for one in reading:
-        for read in map(str, one.streams):
-            if read in chain and chain[read] is not chain[str(one.name)]:
-                joined = chain[read] + chain[str(one.name)]
-                chain.update((str(other.name), joined) for other in joined)
-    return list({id(some): some for some in chain.values()}.values())
-
-
-def keys_of(chain: Sequence[tree.Subscription | tree.Correlator]) -> tuple[str, ...]:
-    """What the events of some statements can be dealt out by: then each lane of theirs is in one shard.
-
-    >>> from foretell.language.subscriptions import parse
-    >>> keys_of(chains_of(parse("SUBSCRIBE x FROM s PER b, a MATCH m"))[0])
-    ('a', 'b')
-
-    Results stay in their shard if they carry the key on:
-
-    >>> reads = "SUBSCRIBE y FROM x PER a MATCH n"
-    >>> keys_of(chains_of(parse("SUBSCRIBE x FROM s PER a MATCH m RETURN m.a AS a; " + reads))[0])
-    ('a',)
-    >>> keys_of(chains_of(parse("SUBSCRIBE x FROM s PER a MATCH m RETURN m.b AS a; " + reads))[0])
-    ()
-    """
-    common = set.intersection(*({str(name) for name in s.per} for s in chain)) - {"stream"}
-    made = {str(s.name): s for s in chain}
-    for one in chain:
-        for read in map(str, one.streams):
-            if read in made:
-                common &= _carried(made[read])
-    return tuple(sorted(common))
-
-
-def _carried(statement: tree.Subscription | tree.Correlator) -> set[str]:
-    """The attributes that its results have under the same name from an event that every match has."""
-    if isinstance(statement, tree.Correlator):
-        return set()
-    always = _always(statement.pattern)
-    return {str(one.name) for one in statement.returns if _is_of(one.expression, one.name, always)}
-
-
-def _is_of(value: tree.Expression, name: str, steps: set[str]) -> bool:
-    if not isinstance(value, tree.Attribute) or not isinstance(value.event, tree.Bound | tree.First | tree.Last):
-        return False
-    return str(value.name) == str(name) and str(value.event.step) in steps
-
-
-def _always(pattern: tree.Pattern) -> set[str]:
-    """Steps that are bound in every match."""
-    match pattern:
-        case tree.Step():
-            return {str(pattern.name)}
-        case tree.Numbered() | tree.Chosen():
-            return {str(pattern.step.name)}
-        case tree.Conditioned():
-            return _always(pattern.pattern)
-        case tree.Repeat():
-            return _always(pattern.body) if pattern.low else set()
-        case tree.Sequence():
-            return set().union(*(_always(part.pattern) for part in pattern.parts))
-        case tree.Conjunction():
-            return set().union(*map(_always, pattern.sides))
-    return set()
 
 
 # ── the numbers of shards ──

@@ -17,12 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from foretell.events.arrow import arrow_of, numpy_of, table_bytes
+from foretell.events.arrow import numpy_of, table_bytes
 from foretell.events.read import BadEvent, Declaration, Loaded, read, read_file
-from foretell.events.types import Type
 from foretell.events.waiting import Time, times_of
+from foretell.spark.dealing import dealt, split
 from foretell.spark.layout import Share
-from foretell.spark.packing import shards_of
 
 #: The number of a shard; a stream, or nothing where it is changes; the task, by which blocks are put in order; its
 #: latest time as text, for it is an INT or a FLOAT and neither holds all of the other; the events; and as JSON the
@@ -40,7 +39,6 @@ _PACKED = pa.schema(_FIELDS)
 
 #: Columns of a frame by which its source tells of rows that it could not read: why, or the text; and what came.
 MALFORMED = ("malformed", "payload")
-_PRIME = 2_147_483_629
 
 #: Of Spark's format binaryFile.
 FILE = ("path", "content")
@@ -100,9 +98,9 @@ class Packer:
     def _blocks(self, share: Share, loaded: Loaded) -> Iterator[tuple[int, bytes | None]]:
         if loaded.stream not in share.streams:
             return ((code, None) for code in share.shards)
-        if not share.keys:
-            return iter([(share.shards[0], table_bytes(loaded.table))])
-        return zip(share.shards, _split(loaded, share), strict=True)
+        shards = len(share.shards)
+        rows = dict(split(loaded.table, dealt(loaded, share.keys, shards), shards))
+        return ((code, table_bytes(rows[n]) if n in rows else None) for n, code in enumerate(share.shards))
 
 
 def _joined(parts: Sequence[Loaded]) -> Loaded:
@@ -132,21 +130,3 @@ def latest_of(text: str) -> Time:
 def _latest(loaded: Loaded) -> str | None:
     """None where no event has a time."""
     return repr(times_of(loaded).max().item()) if loaded.table.num_rows else None
-
-
-def _split(loaded: Loaded, share: Share) -> list[bytes | None]:
-    """The rows of each shard as they came; None for none.
-
-    All numbers are dealt out as FLOATs, so that an INT is where the FLOAT is that equals it; large ones that are the
-    same FLOAT only share a shard. The last bits of a FLOAT that is a small whole number are zero, and so may be those
-    of its hash: the rest by a prime is not.
-    """
-    table, count = loaded.table, len(share.shards)
-    kinds = {key: loaded.schema.attributes[key] for key in share.keys}
-    shard = shards_of(loaded, {key: Type.FLOAT if k.numeric else k for key, k in kinds.items()}, _PRIME) % count
-    ends = np.cumsum(np.bincount(shard, minlength=count)).tolist()
-    if count > 1:
-        table = table.take(arrow_of(np.argsort(shard, kind="stable"))).combine_chunks()
-    return [
-        table_bytes(table.slice(start, end - start)) if end > start else None for start, end in zip([0, *ends], ends)
-    ]

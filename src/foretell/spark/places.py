@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -74,6 +75,25 @@ class Places:
             return cast(bytes, self.of(told, *some)[0].as_py())
         key = json.dumps(told.keys[told.lane[match]], sort_keys=True, default=str) if told.checked.tree.per else "null"
         return bytes(8) + _scalar(told.id_of(row)) + _text(key) + cast(bytes, numbered(np.array([number]))[0].as_py())
+
+
+class Together:
+    """Where several tasks have the same events, and each some rows of a FOR EACH table: events have the same positions
+    in all of them, so those of a match, their steps, and then the id of the row tell where a notification stands."""
+
+    def of(self, told: Told, match: Ints, row: Ints, number: Ints) -> Any:
+        bound = told.all_bound
+        events = _runs(bound.starts, bound.position), _runs(bound.starts, bound.step)
+        ids = {one: _scalar(told.id_of(one)) for one in set(row.tolist())}
+        rows = zip(match.tolist(), row.tolist(), numbered(number).to_pylist())
+        return pa.array([events[0][i] + events[1][i] + ids[k] + last for i, k, last in rows], pa.binary())
+
+
+def _runs(starts: Ints, words: Ints) -> list[bytes]:
+    """Some numbers of each match. None is negative, so that zero can tell that no more come."""
+    data = (words + 1).astype(">u8").tobytes()
+    ends = (8 * starts).tolist()
+    return [data[begin:end] + bytes(8) for begin, end in pairwise(ends)]
 
 
 class _Column:

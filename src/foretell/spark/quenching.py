@@ -18,6 +18,7 @@ from foretell.events.types import Type
 from foretell.filter.columns import Column, Strings, from_arrow, no_nulls, truth
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.language.printer import expression_text
 from foretell.plan.conditions import is_static
 
 Flags = NDArray[np.bool_]
@@ -28,19 +29,35 @@ Together = tuple[tree.Expression, ...]
 def acceptable(statement: CheckedSubscription, named: Collection[str]) -> tuple[Together, ...] | None:
     """What an event must satisfy one of to matter; None where any event may. Events of the streams `named` have an ID
     each."""
+    found = _conditions(statement)
+    return None if why_all_matter(statement, named) is not None else tuple(dict.fromkeys(found.values()))
+
+
+def why_all_matter(statement: CheckedSubscription, named: Collection[str]) -> str | None:
+    """Why any event may matter to a statement; None where not."""
     nodes = list(statement.pattern.walk())
-    counting = (tree.Next, tree.Numbered, tree.Silence)
-    if statement.tree.forecast is not None or any(isinstance(node, counting) for node in nodes):
-        return None
-    if any(isinstance(node, tree.Repeat) and node.under is None for node in nodes):
-        return None
-    if any(str(stream) not in named for stream in statement.tree.streams):
-        return None
+    if statement.tree.forecast is not None:
+        return "FORECAST counts every event"
+    if any(isinstance(node, tree.Next) or (isinstance(node, tree.Repeat) and node.under is None) for node in nodes):
+        return "the very next event is asked for"
+    if any(isinstance(node, tree.Numbered) for node in nodes):
+        return "events are counted"
+    if any(isinstance(node, tree.Silence) for node in nodes):
+        return "a negation alone waits for any event"
+    unnamed = [str(stream) for stream in statement.tree.streams if str(stream) not in named]
+    if unnamed:
+        return f"the events of {unnamed[0]} are named by their number, for want of an ID that is never NULL"
+    return next((f"{what} takes any event" for what, one in _conditions(statement).items() if not one), None)
+
+
+def _conditions(statement: CheckedSubscription) -> dict[str, Together]:
+    """The static conditions of each step and each θ."""
+    nodes = list(statement.pattern.walk())
     # What leads to a step by `;{θ}` is tried by θ first, so the step itself need not say more.
     led = {name for node in nodes if isinstance(node, tree.Part) for name in _led(node.pattern, node.operator)}
-    found = [_static(step.conditions) for step in statement.steps.values() if step.name not in led]
-    found += [_static([node.condition]) for node in nodes if isinstance(node, tree.FirstWhere)]
-    return tuple(dict.fromkeys(found)) if all(found) else None
+    steps = {f"step {s.name}": _static(s.conditions) for s in statement.steps.values() if s.name not in led}
+    thetas = [node.condition for node in nodes if isinstance(node, tree.FirstWhere)]
+    return steps | {f"the condition {expression_text(one)}": _static([one]) for one in thetas}
 
 
 def _led(pattern: tree.Pattern, operator: tree.Operator | None) -> Iterable[str]:

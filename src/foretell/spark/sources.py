@@ -28,7 +28,9 @@ from foretell.events.source import files_of
 from foretell.events.types import Schema, Type
 from foretell.events.witness import Witness, gathered_of, witness_of
 from foretell.given.sources import known_schema
-from foretell.spark.packing import ROWS, Piece, json_chunks, pack_files, pack_tables
+from foretell.spark.packing import pack_files, pack_tables
+from foretell.spark.parts import ROWS, Piece, json_chunks
+from foretell.spark.scans import never_null, nulls
 from foretell.spark.shares import Sent
 
 #: Text files that are not larger together are read here: a first pass in Spark would take longer.
@@ -84,7 +86,7 @@ def source_of(given: object, declaration: Declaration, strict: bool, survey: Sur
 def _frame(frame: DataFrame, declaration: Declaration) -> Source:
     arrow = frame.limit(0).toArrow().schema
     schema = schema_of(gather_sheets([_sheet(declaration.stream, arrow)]), declaration)
-    named = declaration.id is not None and not frame.schema[declaration.id].nullable and _exact(schema, declaration.id)
+    named = declaration.id is not None and _exact(schema, declaration.id) and never_null(frame, declaration.id)
     return Source(schema, schema, frame=frame, named=named)
 
 
@@ -105,7 +107,7 @@ def _parquet(files: list[str], declaration: Declaration) -> Source:
                 for group in range(file.num_row_groups):
                     pieces.append(Piece("Parquet", path, arrival, group, row))
                     row += file.metadata.row_group(group).num_rows
-                    unnamed += _nulls(file, group, declaration.id)
+                    unnamed += nulls(file, group, declaration.id)
                 sheets.append(_sheet(path, file.schema_arrow))
                 arrival += row
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -116,15 +118,6 @@ def _parquet(files: list[str], declaration: Declaration) -> Source:
     schema = schema_of(gather_sheets(sheets), declaration)
     named = declaration.id is not None and unnamed == 0 and _exact(schema, declaration.id)
     return Source(schema, schema, files=tuple(pieces), named=named)
-
-
-def _nulls(file: pq.ParquetFile, group: int, name: str | None) -> int:
-    """How many NULLs a column has in a row group; one at least, where the file does not say."""
-    names = file.schema_arrow.names
-    if name not in names or file.metadata.num_columns != len(names):
-        return 1
-    said = file.metadata.row_group(group).column(names.index(name)).statistics
-    return 1 if said is None or said.null_count is None else int(said.null_count)
 
 
 def _sheet(name: str, schema: pa.Schema) -> Sheet:

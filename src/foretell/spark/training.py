@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.events.arrow import table_of
+from foretell.events.aside import set_aside
 from foretell.forecast.order import MOST_ROWS
 from foretell.forecast.recording import Record, Recorders
 from foretell.forecast.training import Chosen, Counts, chosen_of, counted, learned_from
@@ -32,38 +33,45 @@ from foretell.machine.running import Running
 from foretell.machine.watching import Sides
 from foretell.plan.automaton import build
 from foretell.plan.parts import Parts, parts_of
-from foretell.spark.batch import Batch
-from foretell.spark.packing import buffer_of, bytes_of
+from foretell.spark.batch import Batch, Told, by_kind
+from foretell.spark.packing import buffer_of
 from foretell.spark.shares import Sent
-from foretell.spark.working import Inbox, inboxes, run
+from foretell.spark.working import REPORTED, Inbox, inboxes, read_and_set_aside, reported, run
 
-#: Of a statement, what a task has found: counts (JSON) or a trace (an Arrow stream).
-FOUND = "statement string, data binary"
+#: What a task has found of a statement: counts (JSON), or a trace (an Arrow stream).
+FOUND = "found"
 _COLUMNS = ("process", "ordinal", "time", "state", "matched", "number")
 
 
-def train(batch: Batch, statements: Mapping[str, CheckedSubscription], settings: Learning) -> dict[str, Learned]:
-    """What is learned of each statement that asks for forecasts."""
+def train(
+    batch: Batch, statements: Mapping[str, CheckedSubscription], settings: Learning
+) -> tuple[dict[str, Learned], tuple[str, ...]]:
+    """What is learned of each statement that asks for forecasts, and what is to be said of malformed events."""
     sent = batch.plan.sent()
     parts = {name: parts_of(one, build(one)) for name, one in statements.items()}
     chosen = {name: Chosen() for name in statements}
     if settings.order != 0 or any(some is not None for some in parts.values()):
         most = max(1, MOST_ROWS // batch.plan.tasks)
-        for name, found in _grouped(batch, partial(_sample, sent, settings, most)).items():
+        for name, found in _grouped(_told(batch, sent, partial(_sample, sent, settings, most))).items():
             record = _joined([_record(one, parts[name]) for one in found])
             chosen[name] = chosen_of(statements[name], [record], settings)
-    counts = _grouped(batch, partial(_count, sent, settings, chosen))
-    return {
+    told = _told(batch, sent, partial(_count, sent, settings, chosen))
+    counts = _grouped(told)
+    learned = {
         name: learned_from(one, map(_counts, counts[name]), chosen[name], settings)
         for name, one in statements.items()
         if name in counts
     }
+    return learned, tuple(set_aside(*batch.set_aside(told)))
 
 
-def _grouped(batch: Batch, work: Any) -> dict[str, list[bytes]]:
+def _told(batch: Batch, sent: Sent, work: Any) -> Told:
+    return by_kind(batch.packed(sent).mapInArrow(work, REPORTED).toArrow())
+
+
+def _grouped(told: Told) -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = {}
-    rows = batch.packed(batch.plan.sent()).mapInArrow(work, FOUND).toArrow()
-    for name, data in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+    for name, data in told.get(FOUND, ()):
         found.setdefault(name, []).append(data)
     return found
 
@@ -74,16 +82,19 @@ def _grouped(batch: Batch, work: Any) -> dict[str, list[bytes]]:
 def _count(
     sent: Sent, settings: Learning, chosen: Mapping[str, Chosen], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    for name, record in _records(sent, settings, batches):
-        found = counted(record, chosen[name], settings)
-        whole = document_of(found.whole, chosen[name].contexts, AS_IT_IS)
-        parts = [document_of(part, NO_CONTEXTS, AS_IT_IS) for part in found.parts]
-        yield _row(name, pa.py_buffer(json.dumps({"whole": whole, "parts": parts}).encode()))
+    for task, inbox in inboxes(sent.plan, batches):
+        yield from read_and_set_aside(task, inbox)
+        for name, record in _records(sent, settings, task, inbox):
+            found = counted(record, chosen[name], settings)
+            whole = document_of(found.whole, chosen[name].contexts, AS_IT_IS)
+            parts = [document_of(part, NO_CONTEXTS, AS_IT_IS) for part in found.parts]
+            yield reported(FOUND, name, pa.py_buffer(json.dumps({"whole": whole, "parts": parts}).encode()))
 
 
 def _sample(sent: Sent, settings: Learning, most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The first events of a task's lanes."""
-    for name, record in _records(sent, settings, batches):
+    every = (found for one in inboxes(sent.plan, batches) for found in _records(sent, settings, *one))
+    for name, record in every:
         trace = record.trace
         columns: dict[str, Any] = {name: getattr(trace, name)[:most] for name in _COLUMNS}
         columns["code"] = record.code[:most]
@@ -93,20 +104,19 @@ def _sample(sent: Sent, settings: Learning, most: int, batches: Iterable[pa.Reco
                 columns[f"ended{part}"] = record.sides.ended[:most, part]
         table = pa.table(columns)
         told = {b"keys": json.dumps(trace.keys).encode(), b"starts": json.dumps(trace.starts).encode()}
-        yield _row(name, buffer_of(table.replace_schema_metadata(told)))
+        yield reported(FOUND, name, buffer_of(table.replace_schema_metadata(told)))
 
 
-def _records(sent: Sent, settings: Learning, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Record]]:
+def _records(sent: Sent, settings: Learning, task: int, inbox: Inbox) -> Iterator[tuple[str, Record]]:
     plan = sent.plan
-    for task, inbox in inboxes(plan, batches):
-        share, recorders = plan.share_of(task), Recorders(settings)
-        now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
-        for _ in run(Running(plan.checked(share), plan.tables, watching=recorders), share, inbox):
-            pass
-        for name, some in recorders.made.items():
-            for recorder in some:
-                record = recorder.record(now)
-                yield name, replace(record, trace=_aged(record.trace, inbox))
+    share, recorders = plan.share_of(task), Recorders(settings)
+    now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
+    for _ in run(Running(plan.checked(share), plan.tables_of(share), watching=recorders), share, inbox):
+        pass
+    for name, some in recorders.made.items():
+        for recorder in some:
+            record = recorder.record(now)
+            yield name, replace(record, trace=_aged(record.trace, inbox))
 
 
 def _aged(trace: Trace, inbox: Inbox) -> Trace:
@@ -114,11 +124,6 @@ def _aged(trace: Trace, inbox: Inbox) -> Trace:
     every = sum(seen.total for seen in inbox.seen.values())
     own = int(trace.number[-1]) + 1 if len(trace) else 1
     return replace(trace, number=(trace.number * max(1.0, every / own)).astype(np.int64))
-
-
-def _row(name: str, data: pa.Buffer) -> pa.RecordBatch:
-    columns: list[Any] = [pa.array([name]), bytes_of(data)]
-    return pa.RecordBatch.from_arrays(columns, ["statement", "data"])
 
 
 # ── on the driver ──

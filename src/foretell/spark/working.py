@@ -23,8 +23,10 @@ from foretell.events.read import BadEvent, Loaded
 from foretell.machine.running import Running
 from foretell.machine.told import Told, order_of
 from foretell.notify.columns import columns_of, encoded
-from foretell.spark.packing import BAD, EVENTS, READ, Seen, buffer_of, bytes_of
-from foretell.spark.places import Places, numbered
+from foretell.spark.dealing import split
+from foretell.spark.packing import BAD, EVENTS, READ, buffer_of, bytes_of
+from foretell.spark.parts import Seen
+from foretell.spark.places import Places, Together, numbered
 from foretell.spark.shares import Plan, Sent, Share
 from foretell.spark.spilling import Runs
 
@@ -105,15 +107,21 @@ def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
     """All that a run gives back, for the driver to put together."""
     plan = sent.plan
     for task, inbox in inboxes(plan, batches):
-        if task == 0:
-            yield _reported(BAD, "", pa.py_buffer(msgspec.json.encode(inbox.malformed)))
-            for stream, seen in inbox.seen.items():
-                yield _reported(READ, stream, pa.py_buffer(str(seen.total).encode()))
-        running = Running(plan.checked(plan.share_of(task)), plan.tables, watching=plan.watching)
-        for one in _told(running, plan.share_of(task), inbox):
-            yield _reported(MATCH, "", buffer_of(one.table(exact=True)))
+        yield from read_and_set_aside(task, inbox)
+        share = plan.share_of(task)
+        running = Running(plan.checked(share), plan.tables_of(share), watching=plan.watching)
+        for one in _told(running, share, inbox):
+            yield reported(MATCH, "", buffer_of(one.table(exact=True)))
         for note in running.ledger.tell():
-            yield _reported(NOTE, "", pa.py_buffer(note.encode()))
+            yield reported(NOTE, "", pa.py_buffer(note.encode()))
+
+
+def read_and_set_aside(task: int, inbox: Inbox) -> Iterator[pa.RecordBatch]:
+    """What the first task says for all: how many events of each stream there were, and which were malformed."""
+    if task == 0:
+        yield reported(BAD, "", pa.py_buffer(msgspec.json.encode(inbox.malformed)))
+        for stream, seen in inbox.seen.items():
+            yield reported(READ, stream, pa.py_buffer(str(seen.total).encode()))
 
 
 def tell(sent: Sent, schema: pa.Schema, ranges: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,8 +131,9 @@ def tell(sent: Sent, schema: pa.Schema, ranges: int, batches: Iterable[pa.Record
         first, latest = inbox.times()
         if inbox.bad:
             yield _packed(ranges, _set_aside(inbox.malformed, schema))
-        running = Running(plan.checked(plan.share_of(task)), plan.tables, watching=plan.watching)
-        for one in _told(running, plan.share_of(task), inbox):
+        share = plan.share_of(task)
+        running = Running(plan.checked(share), plan.tables_of(share), watching=plan.watching)
+        for one in _told(running, share, inbox):
             for number, part in _ranged(one.table(exact=False), first, latest, ranges):
                 yield _packed(number, part)
 
@@ -146,7 +155,7 @@ def sorted_of(notifications: pa.Table) -> pa.Table:
     return notifications.take(pc.sort_indices(notifications, sort_keys=_ORDER))
 
 
-def _reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
+def reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
     columns: list[Any] = [pa.array([kind]), pa.array([stream]), bytes_of(data)]
     return pa.RecordBatch.from_arrays(columns, ["kind", "stream", "data"])
 
@@ -173,14 +182,16 @@ def _told(running: Running, share: Share, inbox: Inbox) -> Iterator[_Placed]:
     """The notifications of a share, in their places."""
     ranks = inbox.plan.checked(share).ranks
     # A share that is one task has all there is to be put in order, and its own order is enough, if it has it at once.
-    places = None
-    if inbox.runs is not None:
+    places: Places | Together | None = None
+    if share.rows[1] > 1:
+        places = Together()
+    elif inbox.runs is not None:
         places = Places(ranks, Path(inbox.runs.folder.name))
-    elif share.per:
+    elif share.keys:
         places = Places(ranks)
     count = 0
     for piece, loaded, told in run(running, share, inbox):
-        if places is not None:
+        if isinstance(places, Places):
             places.extend(loaded, {name: _arrivals(piece.get(name)) for name in loaded})
         for one in _placed(told, places, count):
             count += len(one.match)
@@ -246,7 +257,7 @@ class _Placed:
         return columns_of(self.told, self.match, self.row, exact=exact).append_column("place", self.place)
 
 
-def _placed(told: list[Told], places: Places | None, before: int) -> Iterator[_Placed]:
+def _placed(told: list[Told], places: Places | Together | None, before: int) -> Iterator[_Placed]:
     """`before` counts the notifications before these."""
     result, match, row = order_of(told)
     number = np.lexsort((row, match, result))  # as they stand in the results, so that columns can be taken as they are
@@ -263,12 +274,7 @@ def _ranged(table: pa.Table, first: int | float, latest: int | float, ranges: in
     end: Any = table["end"]
     times = numpy_of(end.cast(pa.int64()) if pa.types.is_timestamp(end.type) else end)
     number = np.clip((times - first) * (ranges / max(latest - first, 1e-9)), 0, ranges - 1).astype(np.int64)
-    by = np.argsort(number, kind="stable")
-    table = table.take(arrow_of(by))
-    ends = np.cumsum(np.bincount(number, minlength=ranges)).tolist()
-    for one, (begin, to) in enumerate(zip([0, *ends], ends)):
-        if begin < to:
-            yield one, table.slice(begin, to - begin)
+    yield from split(table, number, ranges)
 
 
 def _set_aside(bad: Sequence[BadEvent], schema: pa.Schema) -> pa.Table:

@@ -1,0 +1,56 @@
+"""What `explain` says of a run on Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from foretell.app.commands import app
+
+TEXT = """
+STREAM ticks (ts INT, name STRING, price FLOAT, volume INT, id INT) TIME ts ID id;
+STREAM other (ts INT, name STRING, v INT) TIME ts;
+SUBSCRIBE x FROM ticks PER name MATCH a ; b DEFINE a AS price > 149.5 AND name LIKE 'a%', b AS price > 149.0 WITHIN 9
+RETURN a.name AS name;
+SUBSCRIBE again FROM x PER name MATCH a ; b WITHIN 9;
+SUBSCRIBE high FROM ticks MATCH a ; b DEFINE a AS price > 149.5, b AS price < 1.0 WITHIN 9;
+SUBSCRIBE z FOR EACH limits FROM other MATCH a , b DEFINE a AS v > :x, b AS v > :y;
+"""
+
+
+def test_what_is_said(tmp_path: Path) -> None:
+    (tmp_path / "some.ftl").write_text(TEXT)
+    told = CliRunner().invoke(app, ["explain", str(tmp_path / "some.ftl")])
+    assert told.exit_code == 0
+    assert told.stdout.partition("on Spark\n")[2] == (
+        "  x: 4 shards a core, by name, together with again\n"
+        "  again: 4 shards a core, by name, together with x\n"
+        "  high: one task, which has all events; statements without PER are spread over the cores\n"
+        "  z: one task for every 16 rows of limits, up to one a core; each has all events\n"
+        "  of ticks through the shuffle: ts, name, price, id; cut: volume\n"
+        "    only events that some step can take, if no ID is NULL\n"
+        "    Spark's plan and Parquet's statistics are asked for: price > 149.5 OR price > 149.0 OR price < 1.0\n"
+        "  of other through the shuffle: ts, v; cut: name\n"
+        "    all events: the very next event is asked for (z)\n"
+    )
+
+
+def test_of_a_template_the_table_tells_more(tmp_path: Path) -> None:
+    (tmp_path / "some.ftl").write_text(TEXT)
+    (tmp_path / "limits.csv").write_text("id,x,y\n1,2,3\n")
+    file, table = str(tmp_path / "some.ftl"), f"limits={tmp_path / 'limits.csv'}"
+    *_, z, on_spark = lines("explain", file, "--json")
+    assert (z["name"], z["states"]) == ("z", [])
+    assert "which its table tells" in z["why"]
+    assert [one["dropped"] for one in on_spark["on Spark"]["streams"]] == [True, False]
+    *_, z, _ = lines("explain", file, "--json", "--table", table)
+    assert len(z["states"]) == 2
+
+
+def lines(*given: str) -> list[dict[str, Any]]:
+    told = CliRunner().invoke(app, given)
+    assert told.exit_code == 0
+    return [one for one in map(json.loads, told.stdout.splitlines()) if "together" not in one]

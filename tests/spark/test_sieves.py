@@ -1,0 +1,117 @@
+"""What others drop for us: never an event that our own rules would keep, and where they have words for all, no more."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as f
+
+from foretell.spark.catalyst import Catalyst
+from foretell.spark.rowgroups import Group
+from foretell.spark.sieves import Constant, Named, Text, sieve
+from tests.spark.predicates import checked, loaded, ours, predicate, schema_of, table
+
+
+@dataclass(frozen=True)
+class Noting(Catalyst):
+    """Notes what it has no words for."""
+
+    left_out: list[Named] = field(default_factory=list)
+
+    def compare(self, sign: str, left: Named, right: Named | Constant) -> Column | None:
+        return self._noted(left, super().compare(sign, left, right))
+
+    def _noted(self, left: Named, found: Column | None) -> Column | None:
+        if found is None:
+            self.left_out.append(left)
+        return found
+
+
+def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_path: Path) -> None:
+    dice = random.Random(5)
+    rows = table(dice, 400)
+    events, attributes = loaded(rows), schema_of().attributes
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=100)
+    frame = spark.read.parquet(str(tmp_path))
+    columns: list[Column] = []
+    expected, exact, conditions = [], 0, []
+    while len(columns) < 40:
+        condition = predicate(dice)
+        statement, words = checked(condition), Noting({c.name: c.dataType for c in frame.schema})
+        said = sieve("s", attributes, [statement], {"s"}, words)
+        if said is not None:
+            whole = "+ 1" not in condition and not words.left_out
+            columns.append(f.coalesce(said, f.lit(False)).alias(str(len(columns))))
+            expected.append((ours(events, statement), whole))
+            conditions.append(condition)
+            exact += whole
+    assert exact > 12
+    told = frame.select("id", *columns).toArrow().sort_by("id")
+    for number, (mine, whole) in enumerate(expected):
+        theirs = told[str(number)].to_numpy()
+        assert not (mine & ~theirs).any(), conditions[number]
+        assert not whole or (mine == theirs).all(), conditions[number]
+    # What reads a file may take -0.0 for another number than 0.0.
+    for condition in ("f = 0", "h >= 0.0", "0 > f"):
+        assert sieve("s", attributes, [checked(condition)], {"s"}, Catalyst.of(frame.schema)) is None
+    # As a filter it also reaches what reads the file.
+    for number in range(3):
+        kept = frame.filter(columns[number]).select("id").toArrow()["id"].to_numpy()
+        assert set(np.flatnonzero(expected[number][0])) <= set(kept.tolist()), conditions[number]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) -> None:
+    dice, excluded = random.Random(seed), 0
+    few: dict[str, list[Any]] = {
+        "i": [5, 7, 2**53],
+        "f": [1.5, 7.0, float("nan")],
+        "n": [7],
+        "s": ["ab", "é"],
+        "g": [2**53 + 1, 3],
+    }
+    for _ in range(3):
+        rows = table(dice, 12, few if dice.random() < 0.7 else None)
+        events, schema = loaded(rows), schema_of()
+        pq.write_table(rows, tmp_path / "rows.parquet")
+        with pq.ParquetFile(tmp_path / "rows.parquet") as file:
+            for _ in range(40):
+                condition = predicate(dice)
+                statement = checked(condition)
+                if sieve("s", schema.attributes, [statement], {"s"}, Group(file, 0, schema)) is False:
+                    assert not ours(events, statement).any(), condition
+                    excluded += 1
+    assert excluded > 5
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("i > 5 AND f + 1 > 2", "i > 5"),
+        ("i > 5 OR f + 1 > 2", None),
+        ("NOT (i > 5 OR s = 'a')", "i <= 5 AND s <> 'a'"),
+        ("i BETWEEN 1 AND 5", "i >= 1 AND i <= 5"),
+        ("i IN (1, 2) AND b", "(i = 1 OR i = 2) AND b"),
+        ("s LIKE 'a%'", None),
+        ("5 < i AND s IS NULL", "i > 5 AND s IS NULL"),
+        ("w > TIMESTAMP '2026-01-01T00:00:00Z'", "w > TIMESTAMP '2026-01-01T00:00:00Z'"),
+        ("stream = 'u'", "FALSE"),
+    ],
+)
+def test_what_a_sieve_says(condition: str, said: str | None) -> None:
+    assert sieve("s", schema_of().attributes, [checked(condition)], {"s"}, Text()) == said
+
+
+def test_a_sieve_that_would_take_longer_than_it_saves_says_nothing() -> None:
+    many = [checked(f"i > {n}") for n in range(300)]
+    attributes = schema_of().attributes
+    assert sieve("s", attributes, many[:100], {"s"}, Text()) is not None
+    assert sieve("s", attributes, many, {"s"}, Text()) is None
+    assert sieve("s", attributes, many[:1] * 1000, {"s"}, Text()) == "i > 0"
