@@ -82,11 +82,9 @@ def is_spent(position: Any, row: Any, excluding: Any) -> bool:
 
 @inlined
 def is_excluded(row: Any, lane: Any, instance: Any, excluding: Any, kept: Any, registers: Any) -> bool:
-    """Whether a partial match is excluded; `kept` are its slots that hold positions."""
+    """Whether a partial match is excluded, where something is; `kept` are its slots that hold positions."""
     (_, slot_i, slot_null, parent, node_position, node_step) = registers
     by = excluding[0]
-    if by == NOTHING:
-        return False
     first = slot_i[instance, FIRST]
     if by == BEGINNING:
         return bool(first <= excluding[2][lane])

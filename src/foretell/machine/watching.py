@@ -35,7 +35,7 @@ from foretell.machine.binding import (
     U,
     emit,
 )
-from foretell.machine.excluded import BEGINNING, is_excluded
+from foretell.machine.excluded import BEGINNING, NOTHING, is_excluded
 from foretell.plan.bits import BITS, bits_by_distance
 from foretell.plan.parts import Parts, parts_of
 from foretell.plan.program import Machine, Program
@@ -210,10 +210,12 @@ def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, fina
     """Where a lane's instances stand in one list."""
     (trace, bits, _, _, _, partial, noted, words, part_bits, excluding, kept) = watch
     cells = pool[0]
-    _go_past(row, lane, excluding)
+    excludes = excluding[0] != NOTHING
+    if excludes:
+        _go_past(row, lane, excluding)
     occupied, best, furthest = U(0), U(0), NONE
     while instance != NONE:
-        if is_excluded(row, lane, instance, excluding, kept, registers):
+        if excludes and is_excluded(row, lane, instance, excluding, kept, registers):
             instance = U(cells[instance, FOLLOWING])
             continue
         here = U(cells[instance, STATE])
@@ -236,7 +238,9 @@ def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, state
     (trace, bits, _, limits, amounts, partial, noted, words, part_bits, excluding, kept) = watch
     (cells, times, _) = pool
     slot_null = registers[2]
-    _go_past(row, lane, excluding)
+    excludes = excluding[0] != NOTHING
+    if excludes:
+        _go_past(row, lane, excluding)
     occupied, best, furthest = U(0), U(0), NONE
     for here in range(U(heads.shape[1])):
         bit = bits[here]
@@ -246,7 +250,7 @@ def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, state
         within = state_within[here]
         while instance != NONE:
             alive = cells[instance, OVER] == 0 and (within < 0 or time <= times[instance, BEGAN] + within)
-            if alive and is_excluded(row, lane, instance, excluding, kept, registers):
+            if alive and excludes and is_excluded(row, lane, instance, excluding, kept, registers):
                 alive = False
             if alive:
                 for limit in range(limits.shape[0]):
