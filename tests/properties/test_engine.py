@@ -21,7 +21,7 @@ from tests.both import Both, told
 from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, cases
 
 quick = settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-long = settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+long = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def _both(one: Case) -> Both | None:
