@@ -48,7 +48,7 @@ broker: $(ready)  ## an MQTT broker for the tests (mosquitto), where there is no
 # pytest comes last, also with -j, so that the output ends with its summary. The tests that share a Spark session stay
 # together (tests/conftest.py).
 test: lint types broker  ## everything that must pass: lint, types, all quick tests
-	$(bin)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(bin)/python -m pytest --numprocesses 2
 
 lint: $(ready)  ## ruff and the directions of imports
 	$(bin)/ruff check
