@@ -70,15 +70,15 @@ NO_STACKS = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.uint8)
 
 @kernel
 def foresee(starts: Array, edges: Array, predicates: Array, event_lane: Array, ways: Array, leads: Array,
-            fates: Array, nexts: Array, following: Array, ends: Array, same: Array) -> None:
-    """Goes through the events from the last to the first.
+            fates: Array, nexts: Array, following: Array, ends: Array, same: Array) -> int:
+    """Goes through the events from the last to the first; how many matches there are that begin here.
 
     `fates` has for each lane and waiting state the event at which what stands there is over: the number of events where
     it outlives them, one more where it dies. `leads` are the places of the edges' targets there. Behind those of the
     states come one for what dies, and one for what is complete. `ends` has the first of those that begin in this batch
     by where they are over, `same` the next. `following` is the next event of the lane, `nexts` its first.
     """
-    count, states = U(ways.shape[1]), U(ways.shape[0])
+    count, states, complete = U(ways.shape[1]), U(ways.shape[0]), 0
     for back in range(count):
         row = count - U(1) - back
         lane = event_lane[row]
@@ -92,12 +92,14 @@ def foresee(starts: Array, edges: Array, predicates: Array, event_lane: Array, w
             over = fates[lane, leads[edge]]
             same[begun] = ends[over]
             ends[over] = begun
+            complete += S(over < count)
         following[row] = nexts[lane]
         nexts[lane] = row
         # No edge leads back, so the states are taken in order: what a later one has is still that after the event.
         for i in range(states):
             state = states - U(1) - i
             fates[lane, state] = fates[lane, leads[ways[state, row]]]
+    return complete
 
 
 @kernel
@@ -412,10 +414,11 @@ class Fates:
         fates[:, len(waiting)] = count + 1
         nexts, following = np.full(lanes, NOTHING), np.empty(count, np.uint32)
         ends, same = np.full(count + 2, NOTHING), np.empty(begun + len(carried), np.uint32)
-        foresee(tables.starts, tables.edges, events[3], events[0], ways, known[1], fates, nexts, following, ends, same)
+        foreseen = ways, known[1], fates, nexts, following, ends, same
+        matches = foresee(tables.starts, tables.edges, events[3], events[0], *foreseen)
         pool, *_, counters = stage.arrays()
         attach(carried, known[0], stage.cells, fates, ends, same, pool[2], counters)
-        stage.grow_pool(left(int(ends[count]), same) + 1 - int(counters[FREE]))
+        stage.make_room_for(left(int(ends[count]), same) + 1, matches + len(carried), count)
         foreseen = ways, nexts, following, ends, same, carried
         together = (
             np.empty(TOGETHER, np.uint32),

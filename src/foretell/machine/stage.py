@@ -189,6 +189,15 @@ class Stage:
         self._free = np.concatenate([new, self._free])
         self.counters[binding.FREE] += by
 
+    def make_room_for(self, more: int, matches: int, nodes: int) -> None:
+        """Room for so many instances more, for so many matches, and for so many nodes of what has been bound."""
+        self.grow_pool(more - int(self.counters[binding.FREE]))
+        if matches > len(self._output[0]):
+            self._output = self._new_output(matches)
+        lacking = nodes - (len(self.nodes[0]) - int(self.counters[binding.NODES]))
+        if self.machine.chains and lacking > 0:
+            self.nodes = _joined(self.nodes, _new_nodes(lacking))
+
     def _room_for_lanes(self, count: int) -> None:
         known = len(self.lanes[0])
         if count > known:
