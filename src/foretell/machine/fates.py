@@ -414,8 +414,8 @@ class Fates:
         fates[:, len(waiting)] = count + 1
         nexts, following = np.full(lanes, NOTHING), np.empty(count, np.uint32)
         ends, same = np.full(count + 2, NOTHING), np.empty(begun + len(carried), np.uint32)
-        foreseen = ways, known[1], fates, nexts, following, ends, same
-        matches = foresee(tables.starts, tables.edges, events[3], events[0], *foreseen)
+        begins = tables.starts, tables.edges, events[3], events[0]
+        matches = foresee(*begins, ways, known[1], fates, nexts, following, ends, same)
         pool, *_, counters = stage.arrays()
         attach(carried, known[0], stage.cells, fates, ends, same, pool[2], counters)
         stage.make_room_for(left(int(ends[count]), same) + 1, matches + len(carried), count)
