@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +62,9 @@ TOGETHER = 1024
 
 #: No event, no instance.
 NOTHING: Any = np.uint32(2**32 - 1)
+
+#: The kind of a slot that is counted along with another.
+DONE = -2
 
 #: What computes would need some; no machine that is worked on so computes.
 NO_STACKS = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.uint8)
@@ -183,20 +187,22 @@ def _counted_known(number: Any, keeps: Array, nulls: Array, offsets: Array, path
 
 @kernel
 def _summed(number: Any, keeps: Array, values: Array, nulls: Array, offsets: Array, path: Any, out: Array,
-            out_null: Array) -> None:
+            out_null: Array, counts: bool, out_count: Array, out_count_null: Array) -> None:
+    """SUM_FLOAT, and where it `counts` COUNT_KNOWN of the same: an average needs both."""
     (rows, taken) = path
     for match in range(number):
-        null = out_null[match]
-        if null == 2:
-            continue
-        total = out[match]
+        null, total, more = out_null[match], out[match], 0
         for i in range(U(offsets[match]), U(offsets[match + U(1)])):
             if keeps[taken[i]] and not nulls[rows[i]]:
-                total = values[rows[i]] if null else total + values[rows[i]]
-                null = np.uint8(0)
-        if not null:
+                total = values[rows[i]] if null == 1 else total + values[rows[i]]
+                null = np.uint8(0) if null == 1 else null
+                more += 1
+        if null != 1:
             out[match] = total
-            out_null[match] = 0 if np.isfinite(total) else 2
+            out_null[match] = 0 if null == 0 and np.isfinite(total) else 2
+        if counts and more:
+            out_count[match] = more if out_count_null[match] else out_count[match] + more
+            out_count_null[match] = 0
 
 
 @kernel
@@ -225,7 +231,7 @@ def fulfil(first: int, base: int, tables: Any, code: Any, events: Any, batch: An
     (column_f, _, column_null, _, _, _) = batch
     (_, slot_i, slot_null, node_parent, _, _) = registers
     (out_first, out_rows, out_state, out_lane, out_row, out_chain, out_slot, out_slot_f, out_null) = output
-    (places, leads, chained, kinds, columns, keeps, changes, chains) = known
+    (places, leads, chained, kinds, columns, counted, keeps, changes, chains) = known
     (ways, nexts, following, ends, same, carried) = foreseen
     (ones, offsets, rows, taken) = together
     path = (rows, taken)
@@ -294,9 +300,10 @@ def fulfil(first: int, base: int, tables: Any, code: Any, events: Any, batch: An
             elif kinds[i] == COUNT_KNOWN:
                 _counted_known(number, keeps[i], column_null[columns[i]], offsets, path, out_i, nulls)
             elif kinds[i] == SUM_FLOAT:
+                other = U(counted[i])
                 _summed(number, keeps[i], column_f[columns[i]], column_null[columns[i]], offsets, path,
-                        out_slot_f[i, found:], nulls)
-            else:
+                        out_slot_f[i, found:], nulls, other != i, out_slot[other, found:], out_null[other, found:])
+            elif kinds[i] != DONE:
                 _kept(number, finals[i], changes[i], base, updates, offsets, path, out_i, nulls, scratch, code, batch,
                       registers, counters, stacks)
         counters[FOUND] += S(number)
@@ -323,7 +330,7 @@ def leave(base: int, tables: Any, code: Any, events: Any, batch: Any, pool: Any,
     (_, _, _, _, edges, updates, _, _, starts, _) = tables
     (event_lane, _, event_start, _, event_rows) = events
     cells = pool[0]
-    (places, leads, _, _, _, _, _, _) = known
+    (places, leads, _, _, _, _, _, _, _) = known
     (ways, nexts, following, ends, same, carried) = foreseen
     (_, _, rows, taken) = together
     count, fresh = U(ways.shape[1]), U(same.size - carried.size)
@@ -369,7 +376,8 @@ class Fates:
     @cached_property
     def _known(self) -> tuple[Any, ...]:
         """What the kernels are told of it: the places of states and where edges lead, as foresee has them; the steps
-        that edges chain; of each final slot its kind, its column, and the updates that change it, by edges."""
+        that edges chain; of each final slot its kind, its column, the slot that is counted along with it (its own where
+        there is none), and the updates that change it, by edges."""
         tables, waiting = self.machine.tables, self.machine.waiting
         edges, updates, finals = (table.astype(np.int64) for table in (tables.edges, tables.updates, tables.finals))
         places = np.zeros(self.machine.states, np.uint8)
@@ -388,7 +396,12 @@ class Fates:
                     other = kinds[at] not in (-1, kind) or (kinds[at] == kind and columns[at] != argument)
                     kinds[at], columns[at] = (SET if other else kind), argument
                     changes[at, edge] = update
-        return places, leads, chained, kinds, columns, (changes >= 0).astype(np.uint8), changes, self.machine.chains
+        keeps = (changes >= 0).astype(np.uint8)
+        counted = np.arange(len(finals))
+        for i, j in product(np.flatnonzero(kinds == SUM_FLOAT), np.flatnonzero(kinds == COUNT_KNOWN)):
+            if columns[i] == columns[j] and (keeps[i] == keeps[j]).all() and kinds[j] != DONE:
+                counted[i], kinds[j] = j, DONE
+        return places, leads, chained, kinds, columns, counted, keeps, changes, self.machine.chains
 
     def apply(self, stage: Stage, ways: NDArray[np.uint8]) -> bool:
         """Whether a batch is worked on so."""
