@@ -22,8 +22,6 @@ from tests.spark.test_stream import Event, expected, finish, frame, put, read, r
 from tests.suite import Case, cases
 
 ALL = [c for c in cases() if c.error is None and "CORRELATE" not in c.text and "LOSING" not in c.text and c.expect]
-#: One of each file, every fourth file.
-SAMPLE = list({case.file: case for case in ALL}.values())[::4]
 PARTS = 3
 TYPES = {
     Type.BOOL: "BOOLEAN",
@@ -42,6 +40,18 @@ def schema(case: Case, name: str, declared: tree.Stream | None) -> dict[str, Typ
     rows = case.streams[name]
     found = {column: said.get(column) or _guess([row.get(column) for row in rows]) for row in rows for column in row}
     return said | {n: found[n] for n in found if not said or n in _parts(declared)}
+
+
+def fits(case: Case) -> bool:
+    """Whether a frame can hold the events as they are: of a text for a number Spark makes NULL before we see it."""
+    program = ft.parse(case.text)
+    return not any(
+        isinstance(row.get(column), str)
+        for name in program.sources
+        for column, kind in schema(case, name, program.declared.get(name)).items()
+        for row in case.streams[name]
+        if kind in (Type.INT, Type.FLOAT)
+    )
 
 
 def _parts(declared: tree.Stream | None) -> set[str]:
@@ -137,6 +147,11 @@ def as_types(events: list[Event], types: Mapping[str, Type]) -> list[Event]:
     return [{n: float(v) if types.get(n) is Type.FLOAT and v is not None else v for n, v in e.items()} for e in events]
 
 
+HELD = [case for case in ALL if fits(case)]
+#: One of each file, every fourth file.
+SAMPLE = list({case.file: case for case in HELD}.values())[::4]
+
+
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda c: f"{c.file}: {c.name}")
 def test_case(spark: SparkSession, tmp_path: Path, case: Case) -> None:
     told_in_stream(spark, tmp_path, case)
@@ -149,12 +164,12 @@ def test_all_cases(spark: SparkSession, tmp_path: Path) -> None:
 
     def run(number: int) -> str | None:
         try:
-            told_in_stream(spark, tmp_path / str(number), ALL[number])
+            told_in_stream(spark, tmp_path / str(number), HELD[number])
         except Exception as error:  # one that fails does not keep the others from being tried
-            return f"{ALL[number].file}: {ALL[number].name}: {error}"[:2000]
+            return f"{HELD[number].file}: {HELD[number].name}: {error}"[:2000]
         return None
 
     with ThreadPoolExecutor(4) as several:
-        wrong = [said for said in several.map(run, range(len(ALL))) if said is not None]
-    LOG.info("%d cases, %d wrong", len(ALL), len(wrong))
+        wrong = [said for said in several.map(run, range(len(HELD))) if said is not None]
+    LOG.info("%d cases, %d wrong", len(HELD), len(wrong))
     assert not wrong, "\n\n".join(wrong)
