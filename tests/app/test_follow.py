@@ -88,7 +88,7 @@ path = "told"
         (tmp_path / "in" / ".1").write_text("\n".join(lines[30:]))
         (tmp_path / "in" / ".1").rename(tmp_path / "in" / "1.jsonl")
         while not (tmp_path / "checkpoint" / "commits" / "1").exists() and running.poll() is None:
-            time.sleep(0.1)
+            time.sleep(0.1)  # Spark tells another process of a finished micro-batch by this file alone
         running.send_signal(signal.SIGTERM)
         assert running.wait() == 0, (tmp_path / "said").read_text()[-2000:]
     finally:

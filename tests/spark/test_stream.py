@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
@@ -332,14 +331,17 @@ def test_what_keys_are_dealt_out_by(text: str, shares: list[str]) -> None:
 def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:
     """As the page has it for Kafka, whose connector is not here: a column `value`, taken apart by Spark."""
     page = (Path(__file__).parents[2] / "docs" / "streaming.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(from pyspark.sql.functions .*?)```", page, re.DOTALL)
+    columns = "id STRING, ip STRING, ok BOOLEAN, at TIMESTAMP, malformed STRING"
+    options = {"columnNameOfCorruptRecord": "malformed"}
+    assert f'columns = "{columns}"' in page
+    assert f"options = {json.dumps(options)}" in page
     (tmp_path / "in").mkdir()
     rows = ['{"id": "x", "ip": "a", "ok": false, "at": "2026-11-15 10:00:00"}', '{"id": "y", "ip": 1, "ok": "no"}', "{"]
     (tmp_path / "in" / "0.txt").write_text("\n".join(rows))
-    given: dict[str, Any] = {"messages": spark.readStream.text(str(tmp_path / "in"))}
-    exec(code[code.index("columns =") :], {"col": col, "from_json": from_json}, given)
+    event = from_json(col("value").cast("string"), columns, options)
+    logins = spark.readStream.text(str(tmp_path / "in")).select(event.alias("event")).select("event.*")
     text = "STREAM logins TIME at ID id; SUBSCRIBE m FROM logins MATCH a DEFINE a AS NOT ok RETURN a.ip AS ip;"
-    finish(follow(text, {"logins": given["logins"]}, shards=1), tmp_path)
+    finish(follow(text, {"logins": logins}, shards=1), tmp_path)
     told = read(spark, tmp_path).select("kind", "bindings").collect()
     assert sorted(row["kind"] for row in told) == ["bad", "bad", "match"]
     assert [json.loads(row["bindings"]) for row in told if row["kind"] == "match"] == [{"ip": "a"}]

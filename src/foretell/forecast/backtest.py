@@ -45,10 +45,10 @@ class Judge:
         return np.zeros(0, np.int64), np.zeros(0)
 
     def state(self) -> Mapping[str, Any]:
-        raise NotImplementedError  # a backtest is not interrupted
+        raise NotImplementedError  # nobody writes the state of an engine down that only looks back
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # as `state`
 
 
 @dataclass

@@ -70,7 +70,7 @@ class Shard(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._state = Paged(handle)
 
-    # (The parameter's name is Spark's.)
+    # (Names are Spark's, which passes them by keyword; its own type asks for pandas frames, and we take rows.)
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
         (code,) = key
         share = next(share for share in self.shares if code in share.shards)
