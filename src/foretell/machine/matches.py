@@ -22,9 +22,8 @@ from foretell.machine.binding import overflows
 from foretell.machine.bound import Bound
 from foretell.machine.history import History, unknown
 from foretell.machine.stage import Found
-from foretell.plan.lowering import registers_of
 from foretell.plan.program import Program
-from foretell.plan.registers import Register
+from foretell.plan.registers import Register, registers_of
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

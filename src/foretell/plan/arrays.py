@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.bytecode import Linked, link
-from foretell.plan.lowering import CHAINED, GAP, NEXT, NO_CODE, NO_MARK, RUN, WHERE, Judged, Update, Waiting
+from foretell.plan.lowered import CHAINED, GAP, NEXT, NO_CODE, NO_MARK, RUN, WHERE, Judged, Update, Waiting
 from foretell.plan.program import NONE, Machine, Table, Tables
 from foretell.plan.registers import AnyOf
 

@@ -322,3 +322,15 @@ def mapped(node: AnyNode, change) -> AnyNode:  # type: ignore[no-untyped-def]
         elif isinstance(value, tuple) and value and isinstance(value[0], tree.Expression):
             changes[one.name] = tuple(change(v) for v in value)
     return replace(node, **changes) if changes else node
+
+
+def registers_of(aggregate: tree.Aggregate) -> tuple[Register, ...]:
+    """The registers in which an aggregate is kept: an average as a sum and a count."""
+    step = str(aggregate.step)
+    attribute = None if aggregate.attribute is None else tree.Attribute(tree.This(), aggregate.attribute)
+    match aggregate.function:
+        case "count":
+            return (Register("count" if attribute is None else "known", step, attribute),)
+        case "avg":
+            return Register("sum", step, attribute), Register("known", step, attribute)
+    return (Register(aggregate.function, step, attribute),)

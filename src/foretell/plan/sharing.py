@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.arrays import SharedEdge, SharedState, machine_of
-from foretell.plan.lowering import CHAINED, Lowered, LoweredEdge, Numbers, lower
+from foretell.plan.lowered import CHAINED, Lowered, LoweredEdge, Numbers
+from foretell.plan.lowering import lower
 from foretell.plan.program import Machine, Program
 
 #: A machine takes subscriptions until it has so many states: the kernel looks at all of them on each event.
