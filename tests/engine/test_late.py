@@ -92,10 +92,10 @@ def in_order(text: str, some: Iterable[Arrival], until: int | None = None) -> li
 
 def restored(engine: Engine) -> None:
     """Writes down what waits and reads it back."""
-    if engine._work is not None:
-        waiting = engine._work.waiting
+    if engine._here.work is not None:
+        waiting = engine._here.work.waiting
         _, state = unpack(pack("waiting", {}, waiting.state()), "waiting")
-        engine._work = replace(engine._work, waiting=Waiting.restore(waiting.lateness, state))
+        engine._here.work = replace(engine._here.work, waiting=Waiting.restore(waiting.lateness, state))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -235,10 +235,10 @@ def test_a_lateness_that_does_not_fit_the_time() -> None:
 def test_a_refused_batch_changes_nothing(stream: str, batch: object) -> None:
     engine = Engine(PROGRAMS["two streams"])
     engine.push("s", [event(20, "b"), event(17, "a")])
-    assert engine._work is not None
-    before = engine._work.waiting.state()
+    assert engine._here.work is not None
+    before = engine._here.work.waiting.state()
     refused(lambda: engine.push(stream, batch, strict=True))
-    assert engine._work.waiting.state() == before
+    assert engine._here.work.waiting.state() == before
     assert [(n.start, n.end) for n in engine.push("r", [event(18, "b")])] == []
     assert [(n.start, n.end) for n in engine.end()] == [(17, 18)]
 

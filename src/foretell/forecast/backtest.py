@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +42,6 @@ class Judge:
         for forecaster in self.forecasters.values():
             forecaster.see(seen)
         return np.zeros(0, np.int64), np.zeros(0)
-
-    def state(self) -> Mapping[str, Any]:
-        raise NotImplementedError  # nobody writes the state of an engine down that only looks back
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        raise NotImplementedError  # as `state`
 
 
 @dataclass

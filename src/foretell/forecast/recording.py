@@ -113,12 +113,6 @@ class Recorder:
         """Of each process the number of its lane's last event."""
         return self._last[self._lane]
 
-    def state(self) -> Mapping[str, Any]:
-        raise NotImplementedError  # nobody writes the state of an engine down that only looks back
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        raise NotImplementedError  # as `state`
-
 
 _NOTHING_SEEN = tuple(np.zeros(0, kind) for kind in ("i8", "i8", "f8", "u8", "?", "i8", "i8"))
 

@@ -22,7 +22,7 @@ from foretell.machine.subscription import Subscription
 from foretell.machine.template import Rows, parameters_of
 from foretell.machine.told import Told
 from foretell.machine.watched import Watched, Whose
-from foretell.machine.watching import NOBODY, Watching
+from foretell.machine.watching import NOBODY, Watching, go_on, kept
 from foretell.plan.strategy import Kind, kind_of
 
 #: What runs a subscription or one row of a template: its silence, or its group and its number there.
@@ -211,7 +211,7 @@ class Fed:
             "now": self.now,
             "feed": self.feed.state(),
             "groups": [group.state() for group in self.groups],
-            "silent": [[one.checked.name, one.id, one.silences.state(), one.watched()] for one in self.silent],
+            "silent": [[one.checked.name, one.id, one.silences.state(), kept(one.watcher)] for one in self.silent],
         }
 
     def restore(
@@ -237,8 +237,7 @@ class Fed:
             part = self._one(placed, None if row_id is None else rows.of(placed.checked, row_id))
             assert isinstance(part, Silent)
             part.silences.restore(silences)
-            if part.watcher is not None and watched and watched[0] is not None:
-                part.watcher.restore(watched[0])
+            go_on(part.watcher, watched[0] if watched else None)
             placed.parts[row_id] = part
 
     def _restore_group(

@@ -28,7 +28,7 @@ from foretell.machine.subscription import Subscription
 from foretell.machine.template import Move, Rows
 from foretell.machine.told import Told
 from foretell.machine.watched import Watched, Whose
-from foretell.machine.watching import Sight, Watcher, looks_up, process_key
+from foretell.machine.watching import Sight, Watcher, go_on, kept, looks_up, process_key
 from foretell.plan.arrivals import lower
 from foretell.plan.program import NONE
 from foretell.plan.registers import Hashed, Lagged
@@ -236,7 +236,7 @@ class Group:
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.stage is None else self.stage.state(),
             "rows": None if self.rows is None else self.rows.since,
-            "watcher": None if self.watcher is None else dict(self.watcher.state()),
+            "watcher": kept(self.watcher),
             "standing": None if self.standing is None else self.standing.state(),
             "past": None if self.excluded is None else self.excluded.past,
         }
@@ -257,8 +257,7 @@ class Group:
             self.feed.ledger.held[id(self.stage)] = self.stage.alive
         for number, member in self.members.items():
             member.restore(state["members"][str(number)])
-        if self.watcher is not None and state.get("watcher") is not None:
-            self.watcher.restore(state["watcher"])
+        go_on(self.watcher, state.get("watcher"))
         if self.standing is not None and state.get("standing") is not None:
             self.standing.restore(state["standing"])
         if self.excluded is not None:

@@ -35,10 +35,6 @@ class Silent:
     silences: Silences = field(default_factory=Silences)
     watcher: Watcher | None = None
 
-    def watched(self) -> dict[str, Any] | None:
-        """The state of who watches it."""
-        return None if self.watcher is None else dict(self.watcher.state())
-
     def tell(self, piece: Piece, now: int | float, order: Order) -> Told:
         """The silences that a batch completes, and time until `now`."""
         within = self.checked.within

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,9 +81,24 @@ class Watcher(Protocol):
     def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
         """The events, by their rows, at which something is to be told, and how likely a match is."""
 
+
+@runtime_checkable
+class Lasting(Watcher, Protocol):
+    """One that goes on where it was when its engine is restored. Those that only look back need not."""
+
     def state(self) -> Mapping[str, Any]: ...
 
     def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+def kept(watcher: Watcher | None) -> dict[str, Any] | None:
+    """What is written down of a watcher."""
+    return dict(watcher.state()) if isinstance(watcher, Lasting) else None
+
+
+def go_on(watcher: Watcher | None, state: Mapping[str, Any] | None) -> None:
+    if isinstance(watcher, Lasting) and state is not None:
+        watcher.restore(state)
 
 
 class Watching(Protocol):

@@ -1,0 +1,72 @@
+"""What an engine is given besides statements and events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foretell.forecast.watchers import Forecasts
+from foretell.given.arguments import by_name, columns_by_name, wrong
+from foretell.given.model import model_of
+from foretell.given.sources import read_tables
+from foretell.given.tables import Table
+from foretell.learn.model import Model
+from foretell.learn.settings import Learning
+from foretell.machine.limits import Limits
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How many partial matches there may be, and how forecasts are made."""
+
+    limits: Limits
+    model: Model
+    learning: Learning | None
+
+    @classmethod
+    def of(cls, limits: object, model: object, learning: object) -> Settings:
+        return cls(limits_of(limits), model_of(model), learning_of(learning))
+
+    @property
+    def forecasts(self) -> Forecasts:
+        return Forecasts(self.model.learned, self.learning)
+
+    def state(self) -> dict[str, Any]:
+        """Without the limits, which are those of the machine that an engine runs on."""
+        learning = None if self.learning is None else json.dumps(self.learning.as_json())
+        return {"model": json.dumps(self.model.document()), "learning": learning}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any], limits: Limits) -> Settings:
+        learning = state.get("learning")
+        return cls(
+            limits,
+            Model.of(json.loads(state.get("model") or '{"subscriptions": {}}')),
+            None if learning is None else Learning.of_json(json.loads(learning)),
+        )
+
+
+def limits_of(given: object) -> Limits:
+    if given is None or isinstance(given, Limits):
+        return given or Limits()
+    raise wrong("limits", "a foretell.Limits", given)
+
+
+def learning_of(given: object) -> Learning | None:
+    if given is None or isinstance(given, Learning):
+        return given
+    raise wrong("learning", "ft.Learning(...)", given)
+
+
+def time_columns(time: Mapping[str, str] | None) -> dict[str, str]:
+    return columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
+
+
+def given_tables(tables: Mapping[str, object] | None) -> dict[str, object]:
+    return by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}")
+
+
+def tables_of(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, Table]:
+    return {name: Table.of(name, loaded) for name, loaded in read_tables(wanted, given).items()}

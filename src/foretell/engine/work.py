@@ -1,0 +1,40 @@
+"""Statements at work, and the events that wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from foretell.events.notification import Notification
+from foretell.events.read import Loaded
+from foretell.events.waiting import Waiting
+from foretell.given.tables import Table
+from foretell.language.checked import CheckedStatement
+from foretell.machine.running import Running
+from foretell.machine.told import Told, rows
+
+
+@dataclass(frozen=True)
+class Work:
+    """The statements at work, and the events that wait for them."""
+
+    running: Running
+    waiting: Waiting
+
+    def add(self, statement: CheckedStatement, table: Table | None) -> None:
+        self.running.add(statement, None if table is None else table.loaded())
+
+    def remove(self, name: str) -> None:
+        if name in self.running:
+            self.running.remove(name)
+
+    def go_on(self) -> tuple[Notification, ...]:
+        """What has come to be known by the events that have come. Some wait and are not told yet, but time has gone on,
+        for each statement by the streams that it reads (decision 0002, item 3)."""
+        return tuple(rows(self.told()))
+
+    def told(self) -> list[Told]:
+        return self.running.tell(self.waiting.ready(), clocks=self.waiting.clocks())
+
+    def tell(self, ready: Mapping[str, Loaded], until: int | float | None = None) -> tuple[Notification, ...]:
+        return tuple(rows(self.running.tell(ready, until)))
