@@ -59,10 +59,13 @@ def test_the_full_model_knows_more_of_heat_waves() -> None:
     }
 
 
-def test_without_a_backtest_nothing_is_invented() -> None:
-    for part in (synthetic, heat_waves):
-        (point,) = part(True, None)
-        assert (point.y, point.note) == (None, "left out: there is no backtest yet")
+@pytest.mark.parametrize(
+    ("y", "unit", "shown"),
+    [(0.4567, "", "0.457"), (1.0, "", "1.000"), (3200, "", "3,200"), (6.912, "%", "6.912 %"), (2e-6, "s", "2.000 µs")],
+)
+def test_shares_are_not_rounded_to_none_or_all(y: float, unit: str, shown: str) -> None:
+    point = Point("forecast", "a case", 0, 0.0, 0.0, figure="fig", curve="one", x=1.0, y=y, unit=unit)
+    assert point.line().split("a case")[1].strip() == shown
 
 
 @pytest.mark.soak

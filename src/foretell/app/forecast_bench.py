@@ -31,7 +31,7 @@ WORKLOADS = {"uniform_cs": False, "gaussian_cs": True}
 STREAMS = {"uniform_pub": False, "gaussian_pub": True}
 
 
-def measure(quick: bool, backtest: Backtest | None = trained) -> Iterator[Point]:
+def measure(quick: bool, backtest: Backtest = trained) -> Iterator[Point]:
     """All figures; quick ones are small and say little, they show that the program works."""
     for part in (_subscriptions, _waits, _lengths, _pool, _transitions):
         yield from part(quick)

@@ -79,11 +79,8 @@ def _asking(statements: str) -> str:
     return program_text(replace(program, statements=tuple(every)))
 
 
-def synthetic(quick: bool, backtest: Backtest | None) -> Iterator[Point]:
+def synthetic(quick: bool, backtest: Backtest) -> Iterator[Point]:
     """Fig. 10: (a) more partial matches than in training, (b) the same law, (c) trained on gaussian_pub instead."""
-    if backtest is None:
-        yield _missing("fig10")
-        return
     some = composites(5 if quick else 50, seed=10)
     ahead = AHEAD[1:3] if quick else AHEAD
     each = 5 if quick else 20
@@ -99,11 +96,8 @@ def synthetic(quick: bool, backtest: Backtest | None) -> Iterator[Point]:
     yield from _curves("fig10c", backtest(some.text(), shorter, later, ahead, THRESHOLDS), "precision")
 
 
-def heat_waves(quick: bool, backtest: Backtest | None) -> Iterator[Point]:
+def heat_waves(quick: bool, backtest: Backtest) -> Iterator[Point]:
     """Fig. 11: the model of the subscription alone, and the full one that knows the last five days in four classes."""
-    if backtest is None:
-        yield _missing("fig11")
-        return
     cities, years = (20, 4) if quick else (324, 10)
     split = int((years - 2) * 365.25)
     days = int(years * 365.25)
@@ -147,7 +141,3 @@ def _curves(
 
 def _at(figure: str, curve: str, x: float, y: float) -> Point:
     return Point("forecast", f"{figure}: {curve}, {x:g}", 0, 0.0, 0.0, figure=figure, curve=curve, x=x, y=y, unit="")
-
-
-def _missing(figure: str) -> Point:
-    return Point("forecast", figure, 0, 0.0, 0.0, note="left out: there is no backtest yet", figure=figure, curve="")
