@@ -11,6 +11,7 @@ from foretell.events.read import Loaded, LoadedTable, events_of
 from foretell.given.sources import known_schema, tables_of
 from foretell.language.checked import Checked
 from foretell.machine.running import Running
+from foretell.machine.told import rows
 from foretell.reference.run import run as run_reference
 from foretell.run import _values, loaded_inputs
 
@@ -38,19 +39,19 @@ class Both:
         )
 
     def reference(self) -> list[Notification]:
-        rows = {name: _values(table) for name, table in self.given.items()}
+        given = {name: _values(table) for name, table in self.given.items()}
         events = {name: events_of(one, self.checked.ranks[name]) for name, one in self.loaded.items()}
-        return run_reference(self.checked, events, rows, until=self.until)
+        return run_reference(self.checked, events, given, until=self.until)
 
     def embedded(self) -> list[Notification]:
-        return Running(self.checked, self.given).feed(self.loaded, self.until)
+        return rows(Running(self.checked, self.given).tell(self.loaded, self.until))
 
     def embedded_in_batches(self, batches: Sequence[Mapping[str, Loaded]]) -> list[Notification]:
         """Fed one after the other; time goes on to `until` with the last."""
         running = Running(self.checked, self.given)
         found: list[Notification] = []
         for number, batch in enumerate(batches, 1):
-            found += running.feed(batch, self.until if number == len(batches) else None)
+            found += rows(running.tell(batch, self.until if number == len(batches) else None))
         return found
 
 

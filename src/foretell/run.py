@@ -119,7 +119,7 @@ def run(
         found = run_reference(checked, events, rows, until=end, timing=timing)
     bad = tuple(b for one in loaded.values() for b in one.bad)
     totals = tuple((name, one.total) for name, one in loaded.items())
-    return Notifications(tuple(found), bad, totals, notes)
+    return Notifications(found, bad, totals, notes)
 
 
 def is_for_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
@@ -165,16 +165,17 @@ def _run_embedded(
     until: int | float | None,
     model: Model,
     learning: Learning | None,
-) -> tuple[list[Notification], tuple[str, ...]]:
+) -> tuple[Sequence[Notification], tuple[str, ...]]:
     # Numba takes a while to load, and only those who ask for this engine need it.
     from foretell.forecast.watchers import Forecasts, untrained
     from foretell.machine.running import Running
+    from foretell.notify.columns import rows_of
     from foretell.plan.program import UnsupportedError
 
     notes = untrained(model, program)
     try:
         running = Running(checked, tables, watching=Forecasts(model.learned, learning))
-        return running.feed(loaded, until), notes + running.ledger.tell()
+        return rows_of(running.tell(loaded, until)), notes + running.ledger.tell()
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"

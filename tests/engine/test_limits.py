@@ -12,6 +12,7 @@ import foretell as ft
 from foretell.machine.arrivals import Arrivals
 from foretell.machine.limits import Limits
 from foretell.machine.running import Running
+from foretell.machine.told import rows as made
 from tests.both import Both, told
 
 OPEN = "SUBSCRIBE m FROM s PER k MATCH a ; b+ DEFINE a AS v = 1, b AS v = 2;"
@@ -21,10 +22,10 @@ def events(*rows: tuple[int, str, int]) -> list[dict[str, object]]:
     return [{"time": time, "k": k, "v": v} for time, k, v in rows]
 
 
-def run(text: str, rows: list[dict[str, object]], limits: Limits) -> tuple[list[Any], Running]:
-    both = Both(text, {"s": rows}, time={"s": "time"})
+def run(text: str, given: list[dict[str, object]], limits: Limits) -> tuple[list[Any], Running]:
+    both = Both(text, {"s": given}, time={"s": "time"})
     running = Running(both.checked, limits=limits)
-    return told(running.feed(both.loaded)), running
+    return told(made(running.tell(both.loaded))), running
 
 
 def test_a_lane_with_too_many_is_refused_and_others_go_on() -> None:
@@ -157,7 +158,7 @@ def test_a_quiet_lane_does_not_keep_what_another_has_dropped() -> None:
     arrivals = [(0, "y", 1), *((time, "x", 1 + time % 2) for time in range(1, 40_000))]
     both = Both(LISTS.format("").removeprefix(STREAM), {"s": events(*arrivals)}, time={"s": "time"})
     running = Running(both.checked, limits=Limits(lane=100, then="drop"))
-    running.feed(both.loaded)
+    running.tell(both.loaded)
     (group,) = next(iter(running._fed.values())).groups
     assert isinstance(group.stage, Arrivals)
     assert group.stage.ring.size <= 2048

@@ -27,7 +27,8 @@ from foretell.language.statements import Statements
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.settings import Learning
 from foretell.machine.limits import Limits
-from foretell.machine.told import Told, rows
+from foretell.machine.told import Told
+from foretell.notify.columns import rows_of
 from foretell.notify.notifications import Notifications
 
 
@@ -141,7 +142,7 @@ class Engine:
         """
         told = self.tell_together(batches, latest)
         set_aside = tuple(event for one in told.late for event in one.events())
-        return Notifications(tuple(rows(told.told)), told.bad, told.totals, told.notes, set_aside)
+        return Notifications(rows_of(told.told), told.bad, told.totals, told.notes, set_aside)
 
     def tell_together(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None

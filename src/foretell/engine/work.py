@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from foretell.events.notification import Notification
@@ -11,7 +11,8 @@ from foretell.events.waiting import Waiting
 from foretell.given.tables import Table
 from foretell.language.checked import CheckedStatement
 from foretell.machine.running import Running
-from foretell.machine.told import Told, rows
+from foretell.machine.told import Told
+from foretell.notify.columns import rows_of
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,13 @@ class Work:
         if name in self.running:
             self.running.remove(name)
 
-    def go_on(self) -> tuple[Notification, ...]:
+    def go_on(self) -> Sequence[Notification]:
         """What has come to be known by the events that have come. Some wait and are not told yet, but time has gone on,
         for each statement by the streams that it reads (decision 0002, item 3)."""
-        return tuple(rows(self.told()))
+        return rows_of(self.told())
 
     def told(self) -> list[Told]:
         return self.running.tell(self.waiting.ready(), clocks=self.waiting.clocks())
 
-    def tell(self, ready: Mapping[str, Loaded], until: int | float | None = None) -> tuple[Notification, ...]:
-        return tuple(rows(self.running.tell(ready, until)))
+    def tell(self, ready: Mapping[str, Loaded], until: int | float | None = None) -> Sequence[Notification]:
+        return rows_of(self.running.tell(ready, until))

@@ -31,7 +31,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from foretell.errors import InputError
-from foretell.events.arrow import arrow_of, numpy_of, table_bytes, table_of
+from foretell.events.arrow import arrow_of, numpy_of, table_bytes, table_of, taken
 from foretell.events.read import Loaded
 from foretell.events.types import Schema, Type, format_timestamp
 
@@ -274,7 +274,7 @@ class _Held:
 def _ordered(table: pa.Table, times: Times) -> _Run:
     """A copy in the order of time; the sort is stable, so that arrival decides within an instant."""
     by = np.arange(len(times)) if (times[1:] >= times[:-1]).all() else np.argsort(times, kind="stable")
-    return _Run(table.take(arrow_of(by)), times[by])
+    return _Run(taken(table, arrow_of(by)), times[by])
 
 
 def _merged(runs: Sequence[_Run]) -> _Run:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from foretell.events.notification import Notification
 from foretell.events.read import Loaded, LoadedTable
 from foretell.events.types import Scalar
 from foretell.filter.columns import Strings
@@ -18,7 +17,7 @@ from foretell.machine.fed import Fed
 from foretell.machine.feed import Feed, needed
 from foretell.machine.limits import Ledger, Limits
 from foretell.machine.ordering import Input, Order
-from foretell.machine.told import Told, derived, rows
+from foretell.machine.told import Told, derived
 from foretell.machine.watched import Whose
 from foretell.machine.watching import NOBODY, Watching
 from foretell.plan.program import UnsupportedError
@@ -124,17 +123,14 @@ class Running:
 
     # ── events ──
 
-    def feed(self, loaded: Mapping[str, Loaded], until: int | float | None = None) -> list[Notification]:
-        """The notifications that a batch of each stream brings, in their order."""
-        return rows(self.tell(loaded, until))
-
     def tell(
         self,
         loaded: Mapping[str, Loaded],
         until: int | float | None = None,
         clocks: Mapping[str, int | float] | None = None,
     ) -> list[Told]:
-        """The same as columns. Batches come in the order of time; within one, the order is the engine's to find.
+        """What a batch of each stream brings, as columns. Batches come in the order of time; within one, the order is
+        the engine's to find.
 
         Time goes on to `until` for all statements, and to a stream's clock for those that read the stream.
         """

@@ -293,6 +293,18 @@ def order_of(told: Sequence[Told]) -> tuple[Ints, Ints, Ints]:
     return every.result[by], every.match[by], every.row[by]
 
 
+def by_result(told: Sequence[Told]) -> Iterator[tuple[Told, Ints, Ints, Ints]]:
+    """Of each result that has any notifications: their matches, their rows of a template, and their numbers in the
+    order of all. They come as they stand in the result, so that columns can be taken as they are."""
+    result, match, row = order_of(told)
+    number = np.lexsort((row, match, result))
+    ends = np.cumsum(np.bincount(result, minlength=len(told))).tolist()
+    for one, begin, end in zip(told, [0, *ends], ends):
+        if begin < end:
+            mine = number[begin:end]
+            yield one, match[mine], row[mine], mine
+
+
 def _attribute(parts: list[Column], by: Ints, kind: Type) -> Column:
     """A RETURN column as an attribute: a duration in seconds, and FLOAT where it is declared so."""
     values = np.concatenate([p.values for p in parts])[by]

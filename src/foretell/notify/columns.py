@@ -2,12 +2,14 @@
 
 The texts are those of `rows.to_table`, character by character. With `exact` they are such that Python's `json` reads
 back what the notification holds: infinite numbers too, and an id that is text in quotes; and times are plain numbers.
+All else is the same.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,22 +18,42 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from foretell.events.arrow import arrow_of
+from foretell.events.arrow import arrow_of, taken
 from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Column
 from foretell.machine.shown import shown
-from foretell.machine.told import Told
-from foretell.notify.rows import TIME_TYPES
+from foretell.machine.told import Told, by_result, rows
+from foretell.notify.columnar import Columnar
+from foretell.notify.rows import TIME_TYPES, encoded
 
 Ints = NDArray[np.int64]
 ArrowArray = Any
 _ENCODER = msgspec.json.Encoder()
 
+#: So many notifications of a result, on average, are worth columns; fewer are made one by one.
+FEW = 32
+
 
 def columns_of(told: Told, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
     """The notifications of matches, each to a row of a template (-1: to none)."""
     return _Columns(told, exact).table(match, row)
+
+
+def rows_of(told: Sequence[Told]) -> Sequence[Notification]:
+    """The notifications of results, in their order: as objects where they are few, else as columns."""
+    some = [one for one in told if len(one)]
+    kinds = {one.checked.time is Type.FLOAT for one in some}
+    if len(kinds) != 1 or sum(one.count for one in some) < FEW * len(some):
+        return tuple(rows(some))  # where some times are INT and others FLOAT, no column holds both exactly
+    tables, places = [], []
+    for one, match, row, number in by_result(some):
+        tables.append(columns_of(one, match, row, exact=True))
+        places.append(number)
+    exact = pa.concat_tables(tables)
+    if len(tables) > 1 or (np.diff(places[0]) < 0).any():
+        exact = taken(exact, arrow_of(np.argsort(np.concatenate(places))))
+    return Columnar(exact, {one.checked.name: one.checked.time for one in some})
 
 
 class _Columns:
@@ -145,11 +167,13 @@ class _Columns:
         return pc.binary_join_element_wise(*parts, "}", "", null_handling="replace", null_replacement="null")
 
     def _json(self, value: object) -> str:
-        return json.dumps(value) if self._exact else encoded(value)
+        return json.dumps(value) if self._exact and _is_infinite(value) else encoded(value)
 
 
-def encoded(value: object) -> str:
-    return _ENCODER.encode(value).decode()
+def _is_infinite(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_is_infinite, value.values()))
+    return isinstance(value, float) and math.isinf(value)
 
 
 def _by_value(values: NDArray[Any], text: Callable[[Any], str | None]) -> ArrowArray:
@@ -172,20 +196,3 @@ def _of_step(match: Ints, names: ArrowArray, count: int, repeated: bool) -> Arro
     lists = pa.LargeListArray.from_arrays(arrow_of(ends), names)
     joined: Any = pc.binary_join(lists, ",").cast(pa.string())
     return _without(pc.binary_join_element_wise("[", joined, "]", "") if repeated else joined, unbound)
-
-
-# ── back again ──
-
-
-def notifications_of(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
-    """The notifications that exact columns tell; `times` has the type of each subscription's time."""
-    key, row, bindings, events = (_values(table[name]) for name in ("key", "id", "bindings", "events"))
-    plain = (table[name].to_pylist() for name in ("subscription", "kind", "start", "end", "probability", "horizon"))
-    for i, (name, kind, start, end, chance, horizon) in enumerate(zip(*plain)):
-        yield Notification(name, kind, key[i], start, end, chance, horizon, row[i], bindings[i], events[i], times[name])
-
-
-def _values(column: ArrowArray) -> Sequence[Any]:
-    """What JSON texts hold: all of them as one array."""
-    texts: Iterable[str] = ("null" if text is None else text for text in column.to_pylist())
-    return json.loads(f"[{','.join(texts)}]")  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from foretell.errors import InputError
 from foretell.events.files import replacing
 from foretell.events.notification import Notification
+from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_json, to_table
 
 
@@ -39,7 +40,8 @@ def _write_json_lines(notifications: Iterable[Notification], file: BinaryIO) -> 
 
 
 def _write_parquet(notifications: Iterable[Notification], file: BinaryIO) -> None:
-    pq.write_table(to_table(notifications), file)
+    table = notifications.table() if isinstance(notifications, Notifications) else to_table(notifications)
+    pq.write_table(table, file)
 
 
 _WRITERS: Mapping[str, Callable[[Iterable[Notification], BinaryIO], None]] = {

@@ -11,6 +11,7 @@ import pyarrow as pa
 from foretell.events.notification import Notification
 from foretell.events.read import BadEvent
 from foretell.events.waiting import LateEvent
+from foretell.notify.columnar import Columnar
 from foretell.notify.rows import to_table
 
 
@@ -22,7 +23,7 @@ class Notifications(Sequence[Notification]):
     `late` the events that came later than LATE BY allows.
     """
 
-    rows: tuple[Notification, ...]
+    rows: Sequence[Notification]
     bad: tuple[BadEvent, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
@@ -33,7 +34,8 @@ class Notifications(Sequence[Notification]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Notification, ...]: ...
     def __getitem__(self, index: int | slice) -> Notification | tuple[Notification, ...]:
-        return self.rows[index]
+        found = self.rows[index]
+        return tuple(found) if isinstance(found, Sequence) else found
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -43,4 +45,4 @@ class Notifications(Sequence[Notification]):
 
     def table(self) -> pa.Table:
         """As an Arrow table, with key, bindings and events as JSON text."""
-        return to_table(self.rows)
+        return self.rows.table() if isinstance(self.rows, Columnar) else to_table(self.rows)

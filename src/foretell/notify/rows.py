@@ -41,26 +41,34 @@ def to_table(notifications: Iterable[Notification]) -> pa.Table:
     are JSON text, and so are horizon and id unless they are text anyway. Only times are of the kind they are.
     """
     rows = list(notifications)
-    kinds = {**dict.fromkeys(_TIMES, TIME_TYPES[_common_time_type(rows)]), "probability": pa.float64()}
+    time = common_time_type({row.time_type for row in rows})
+    kinds = {**dict.fromkeys(_TIMES, TIME_TYPES[time]), "probability": pa.float64()}
     return pa.table({name: _column(rows, name, kinds.get(name)) for name in COLUMNS})
 
 
 def _column(rows: Sequence[Notification], name: str, kind: Any) -> Any:
     """Of its kind, or where it has none as text."""
     values = [getattr(row, name) for row in rows]
-    return pa.array(map(_text, values), pa.string()) if kind is None else pa.array(values, kind)
+    if kind is None:
+        return pa.array(map(_text, values), pa.string())
+    return pa.array(map(float, values) if kind == pa.float64() else values, kind)  # the nearest, of a long INT too
 
 
 def _printed(moment: int | float, time_type: Type) -> int | float | str:
     return format_timestamp(cast(int, moment)) if time_type is Type.TIMESTAMP else moment
 
 
+def encoded(value: object) -> str:
+    """A value as JSON."""
+    return _ENCODER.encode(value).decode()
+
+
 def _text(value: object) -> str | None:
-    return value if value is None or isinstance(value, str) else _ENCODER.encode(value).decode()
+    return value if value is None or isinstance(value, str) else encoded(value)
 
 
-def _common_time_type(rows: Sequence[Notification]) -> Type:
-    found = {row.time_type for row in rows}
+def common_time_type(found: set[Type]) -> Type:
+    """The type of a column that holds times of these types."""
     if found == {Type.INT, Type.FLOAT}:
         return Type.FLOAT
     if len(found) > 1:
@@ -69,4 +77,4 @@ def _common_time_type(rows: Sequence[Notification]) -> Type:
             "some subscriptions have timestamps and others plain numbers as time: one table cannot hold both",
             hint="write JSON lines, or run them apart",
         )
-    return found.pop() if found else Type.TIMESTAMP
+    return next(iter(found), Type.TIMESTAMP)

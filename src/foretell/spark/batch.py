@@ -32,7 +32,7 @@ from foretell.given.until import end_of_time
 from foretell.language.checked import Checked, CheckedCorrelator
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.watching import NOBODY, Watching
-from foretell.notify.columns import notifications_of
+from foretell.notify.columnar import Columnar, notifications_of
 from foretell.notify.notifications import Notifications
 from foretell.notify.rows import to_table
 from foretell.spark import frames
@@ -140,10 +140,10 @@ class Batch:
         files = [(partial(count_files, sent, name, one.files), one) for name, one in self._sources.items()]
         return reduce(DataFrame.union, [self._over(work, numbered(len(one.files)), COUNTED) for work, one in files])
 
-    def _in_order(self, tables: list[pa.Table]) -> tuple[Notification, ...]:
+    def _in_order(self, tables: list[pa.Table]) -> Sequence[Notification]:
         times = {one.name: one.time for one in self.checked.statements}
         if len({table.schema for table in tables}) < 2:
-            return tuple(notifications_of(sorted_of(pa.concat_tables(tables)), times)) if tables else ()
+            return Columnar(sorted_of(pa.concat_tables(tables)), times) if tables else ()
         # Some times are INT and others FLOAT: no one column holds both exactly.
         rows = [(n, p) for t in tables for n, p in zip(notifications_of(t, times), t["place"].to_pylist())]
         rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))

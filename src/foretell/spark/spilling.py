@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from foretell.events.arrow import arrow_of, numpy_of
+from foretell.events.arrow import arrow_of, numpy_of, taken
 
 #: So many events of each run are in memory at once.
 TAKEN = 65_536
@@ -33,7 +33,7 @@ class Runs:
     def put_down(self, stream: str, table: pa.Table) -> None:
         last = table.num_columns - 1
         by = np.lexsort((numpy_of(table.column(last)), _numbers(table[self.times[stream]])))
-        table = _plain(table).take(arrow_of(by))
+        table = taken(_plain(table), arrow_of(by))
         path = Path(self.folder.name) / str(len(self.files))
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
             writer.write_table(table, max_chunksize=TAKEN)
@@ -77,8 +77,8 @@ class _Run:
     def before(self, time: Any) -> pa.Table:
         """Takes the events before a time."""
         cut = int(np.searchsorted(_numbers(self.held[self._time]), time, side="left"))
-        taken, self.held = self.held.slice(0, cut), self.held.slice(cut)
-        return taken
+        due, self.held = self.held.slice(0, cut), self.held.slice(cut)
+        return due
 
 
 def _together(piece: list[tuple[str, pa.Table]]) -> dict[str, pa.Table]:
@@ -88,7 +88,7 @@ def _together(piece: list[tuple[str, pa.Table]]) -> dict[str, pa.Table]:
     for stream in streams:
         table = pa.concat_tables(table for one, table in piece if one == stream)
         arrival = table.column(table.num_columns - 1).combine_chunks()
-        found[stream] = table.take(pc.array_sort_indices(arrival))
+        found[stream] = taken(table, pc.array_sort_indices(arrival))
     return found
 
 

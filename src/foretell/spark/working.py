@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from foretell.events.arrow import arrow_of, numpy_of
+from foretell.events.arrow import arrow_of, numpy_of, taken
 from foretell.events.gathered import ARROW_TYPES
 from foretell.events.read import BadEvent, Loaded
 from foretell.machine.running import Running
-from foretell.machine.told import Told, order_of
-from foretell.notify.columns import columns_of, encoded
+from foretell.machine.told import Told, by_result
+from foretell.notify.columns import columns_of
+from foretell.notify.rows import encoded
 from foretell.spark.dealing import split
 from foretell.spark.packing import BAD, EVENTS, READ, buffer_of, bytes_of
 from foretell.spark.parts import Seen
@@ -152,7 +153,7 @@ def in_order(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def sorted_of(notifications: pa.Table) -> pa.Table:
-    return notifications.take(pc.sort_indices(notifications, sort_keys=_ORDER))
+    return taken(notifications, pc.sort_indices(notifications, sort_keys=_ORDER))
 
 
 def reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
@@ -259,14 +260,9 @@ class _Placed:
 
 def _placed(told: list[Told], places: Places | Together | None, before: int) -> Iterator[_Placed]:
     """`before` counts the notifications before these."""
-    result, match, row = order_of(told)
-    number = np.lexsort((row, match, result))  # as they stand in the results, so that columns can be taken as they are
-    ends = np.cumsum(np.bincount(result, minlength=len(told))).tolist()
-    for one, begin, end in zip(told, [0, *ends], ends):
-        if begin < end:
-            mine = number[begin:end]
-            of = one, match[mine], row[mine]
-            yield _Placed(*of, numbered(before + mine) if places is None else places.of(*of, before + mine))
+    for one, match, row, number in by_result(told):
+        of = one, match, row
+        yield _Placed(*of, numbered(before + number) if places is None else places.of(*of, before + number))
 
 
 def _ranged(table: pa.Table, first: int | float, latest: int | float, ranges: int) -> Iterator[tuple[int, pa.Table]]:

@@ -1,0 +1,114 @@
+"""Many notifications as columns: each is an object only while somebody looks at it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from foretell.events.notification import COLUMNS, Notification
+from foretell.events.types import Type
+from foretell.notify.rows import TIME_TYPES, common_time_type, encoded
+
+ArrowArray = Any
+
+#: So many are read back together.
+TOGETHER = 4096
+
+
+@dataclass(eq=False)
+class Columnar(Sequence[Notification]):
+    """Notifications in their order: exact columns (see `notify.columns`), and the type of each subscription's time."""
+
+    exact: pa.Table
+    times: Mapping[str, Type]
+    _last: tuple[int, tuple[Notification, ...]] = field(default=(-1, ()), init=False, repr=False)
+
+    def __len__(self) -> int:
+        return self.exact.num_rows
+
+    @overload
+    def __getitem__(self, index: int) -> Notification: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Notification, ...]: ...
+    def __getitem__(self, index: int | slice) -> Notification | tuple[Notification, ...]:
+        if isinstance(index, slice):
+            first, stop, step = index.indices(len(self))
+            if step == 1:
+                return tuple(notifications_of(self.exact.slice(first, max(0, stop - first)), self.times))
+            return tuple(self[i] for i in range(first, stop, step))
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(index)
+        return self._chunk(number // TOGETHER)[number % TOGETHER]
+
+    def __iter__(self) -> Iterator[Notification]:
+        for number in range(-(-len(self) // TOGETHER)):
+            yield from self._chunk(number)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Columnar | tuple | list):
+            return NotImplemented
+        return len(self) == len(other) and all(one == another for one, another in zip(self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def table(self) -> pa.Table:
+        """As `to_table` of all of them."""
+        names: list[Any] = pc.unique(self.exact["subscription"]).to_pylist()
+        return plain_of(self.exact, common_time_type({self.times[name] for name in names}))
+
+    def _chunk(self, number: int) -> tuple[Notification, ...]:
+        if self._last[0] != number:
+            self._last = number, tuple(notifications_of(self.exact.slice(number * TOGETHER, TOGETHER), self.times))
+        return self._last[1]
+
+
+def notifications_of(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
+    """The notifications that exact columns tell; `times` has the type of each subscription's time."""
+    key, row, bindings, events = (_values(table[name]) for name in ("key", "id", "bindings", "events"))
+    plain = (table[name].to_pylist() for name in ("subscription", "kind", "start", "end", "probability", "horizon"))
+    for i, (name, kind, start, end, chance, horizon) in enumerate(zip(*plain)):
+        yield Notification(name, kind, key[i], start, end, chance, horizon, row[i], bindings[i], events[i], times[name])
+
+
+def plain_of(exact: pa.Table, time: Type) -> pa.Table:
+    """Exact columns as `rows.to_table` has them; `time` is the type that all times have in common."""
+    columns: dict[str, ArrowArray] = {name: exact[name] for name in COLUMNS}
+    columns |= {name: columns[name].cast(TIME_TYPES[time]) for name in ("start", "end")}
+    columns |= {name: _without_infinities(columns[name]) for name in ("key", "bindings", "events")}
+    columns["id"] = _by_text(columns["id"], _unquoted)
+    return pa.table(columns)
+
+
+def _without_infinities(texts: ArrowArray) -> ArrowArray:
+    """JSON has none: they are null there."""
+    found = pc.match_substring(texts, "Infinity")
+    if not pc.any(found).as_py():
+        return texts
+    return pc.if_else(found, _by_text(texts, lambda text: encoded(json.loads(text))), texts)
+
+
+def _unquoted(text: str) -> str:
+    value = json.loads(text)
+    return value if isinstance(value, str) else encoded(value)
+
+
+def _by_text(texts: ArrowArray, change: Callable[[str], str]) -> ArrowArray:
+    """Each text changed, once for every text that there is."""
+    chunks = []
+    for chunk in texts.chunks:
+        coded = chunk.dictionary_encode()
+        known = [None if text is None else change(text) for text in coded.dictionary.to_pylist()]
+        chunks.append(pa.array(known, pa.string()).take(coded.indices))
+    return pa.chunked_array(chunks, pa.string())
+
+
+def _values(column: ArrowArray) -> Sequence[Any]:
+    """What JSON texts hold: all of them as one array."""
+    texts: Iterable[str] = ("null" if text is None else text for text in column.to_pylist())
+    return json.loads(f"[{','.join(texts)}]")  # type: ignore[no-any-return]

@@ -1,0 +1,139 @@
+"""Notifications as columns are those that are made one by one, whoever looks at them and however."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import foretell as ft
+from foretell.events import arrow
+from foretell.events.arrow import arrow_of, taken
+from foretell.events.types import Type
+from foretell.machine.running import Running
+from foretell.machine.told import rows
+from foretell.notify import columnar, columns
+from foretell.notify.columnar import Columnar
+from foretell.notify.columns import rows_of
+from foretell.notify.notifications import Notifications
+from foretell.notify.rows import to_table
+from tests.both import Both, told
+from tests.suite import Case, cases
+from tests.test_cases import beyond
+
+CASES = [case for case in cases() if case.error is None and not beyond("embedded", case) and case.model is None]
+MANY = """STREAM s (k STRING, v FLOAT, time INT) TIME time;
+SUBSCRIBE p FROM s PER k MATCH a , b DEFINE b AS b.v > a.v RETURN a.v AS low, b.v / a.v AS ratio;
+SUBSCRIBE q FROM s MATCH a DEFINE a AS v > 5 RETURN a.v AS v;"""
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "FEW", 0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.file}: {c.name}")
+def test_a_case_as_columns(case: Case, always: None) -> None:
+    both = Both(case.text, case.streams, time=case.time, tables=case.tables)
+    found = Running(both.checked, both.given).tell(both.loaded)
+    plain = rows(found)
+    mine = rows_of(found)
+    assert told(mine) == told(plain)
+    if isinstance(mine, Columnar):
+        assert mine.table().equals(to_table(plain)), (mine.table().to_pylist(), to_table(plain).to_pylist())
+    else:
+        times = {one.checked.time for one in found if len(one)}
+        assert not plain or len(times) > 1
+
+
+def events(count: int) -> pa.Table:
+    chance = np.random.default_rng(4)
+    return pa.table(
+        {
+            "k": chance.choice(["a", "é", '"'], count).tolist(),
+            "v": chance.choice([0.0, 2.5, 7.25, 1e300], count).tolist(),
+            "time": list(range(count)),
+        }
+    )
+
+
+def test_many_are_columns_and_few_are_not() -> None:
+    assert isinstance(ft.run(MANY, {"s": events(400)}).rows, Columnar)
+    assert isinstance(ft.run(MANY, {"s": events(9)}).rows, tuple)
+
+
+def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columnar, "TOGETHER", 7)
+    found = ft.run(MANY, {"s": events(400)})
+    monkeypatch.setattr(columns, "FEW", 10**9)
+    plain = ft.run(MANY, {"s": events(400)})
+    assert isinstance(found.rows, Columnar)
+    assert isinstance(plain.rows, tuple)
+    assert len(found) == len(plain) > 100
+    assert told(found) == told(plain)
+    assert found == plain == found
+    assert [found[i] for i in (0, 6, 7, -1, -len(plain))] == [plain[i] for i in (0, 6, 7, -1, -len(plain))]
+    for some in (slice(None), slice(3, 20), slice(-5, None), slice(9, 2), slice(None, None, -3), slice(10**9)):
+        assert found[some] == plain[some]
+    for wrong in (len(plain), -len(plain) - 1):
+        with pytest.raises(IndexError):
+            found[wrong]
+    assert found.table().equals(plain.table())
+    assert found.rows != plain.rows[:-1]
+    assert found.rows != "text"
+
+
+def test_what_a_live_engine_tells_stays_as_it_was() -> None:
+    """Also when the engine has forgotten the events."""
+    engine = ft.Engine(MANY)
+    found = engine.push("s", events(400))
+    assert isinstance(found.rows, Columnar)
+    later = [{"k": "a", "v": 9.0, "time": 1000 + i} for i in range(400)]
+    engine.push("s", later)
+    assert told(found) == told(ft.run(MANY, {"s": events(400)}))
+
+
+def test_infinite_numbers_are_kept_and_null_in_a_table() -> None:
+    infinite = [float("inf"), float("-inf"), 1.5] * 40
+    some = [{"k": "Infinity", "v": v, "time": n} for n, v in enumerate(infinite)]
+    text = "SUBSCRIBE p FROM s PER k MATCH a RETURN a.v AS v;"
+    found = ft.run(text, {"s": some}, time={"s": "time"})
+    assert isinstance(found.rows, Columnar)
+    assert [n.bindings["v"] for n in found] == infinite
+    assert found.table().equals(to_table(tuple(found)))
+    assert set(found.table()["bindings"].to_pylist()) == {'{"v":null}', '{"v":1.5}'}
+    assert set(found.table()["key"].to_pylist()) == {'{"k":"Infinity"}'}
+
+
+def test_times_of_two_kinds_have_no_column(always: None) -> None:
+    text = """STREAM i (time INT) TIME time; STREAM f (time FLOAT) TIME time;
+    SUBSCRIBE p FROM i MATCH a; SUBSCRIBE q FROM f MATCH a;"""
+    found = ft.run(text, {"i": [{"time": 2**60 + 1}], "f": [{"time": 0.5}]})
+    assert [n.end for n in found] == [0.5, 2**60 + 1]
+    assert found.table()["end"].to_pylist() == [0.5, float(2**60 + 1)]
+
+
+def test_timestamps_and_numbers_do_not_make_a_table(always: None) -> None:
+    text = """STREAM i (time INT) TIME time; STREAM t (time TIMESTAMP) TIME time;
+    SUBSCRIBE p FROM i MATCH a; SUBSCRIBE q FROM t MATCH a;"""
+    found = ft.run(text, {"i": [{"time": 1}], "t": [{"time": "2026-01-01T00:00:00Z"}]})
+    assert {n.time_type for n in found} == {Type.INT, Type.TIMESTAMP}
+    with pytest.raises(ft.ForetellError) as caught:
+        found.table()
+    assert caught.value.code == "mixed-times"
+
+
+def test_none_at_all() -> None:
+    assert rows_of([]) == ()
+    assert Notifications(()).table().num_rows == 0
+
+
+def test_texts_of_more_than_one_column_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.concat_tables([pa.table({"n": [0, 1], "t": ["a", None]}), pa.table({"n": [2, 3], "t": ["c", "d"]})])
+    order = arrow_of(np.array([3, 0, 2, 1, 0]))
+    plain = taken(table, order)
+    monkeypatch.setattr(arrow, "_MOST_BYTES", 0)
+    monkeypatch.setattr(arrow, "_TAKEN", 2)
+    found = taken(table, order)
+    assert found.to_pylist() == plain.to_pylist()
+    assert found.schema == plain.schema
