@@ -16,7 +16,7 @@ from foretell.notify import columnar, columns
 from foretell.notify.columnar import Columnar
 from foretell.notify.columns import rows_of
 from foretell.notify.notifications import Notifications
-from foretell.notify.rows import to_table
+from foretell.notify.rows import to_json, to_table
 from tests.both import Both, told
 from tests.suite import Case, cases
 from tests.test_cases import beyond
@@ -41,6 +41,7 @@ def test_a_case_as_columns(case: Case, always: None) -> None:
     assert told(mine) == told(plain)
     if isinstance(mine, Columnar):
         assert mine.table().equals(to_table(plain)), (mine.table().to_pylist(), to_table(plain).to_pylist())
+        assert b"".join(mine.lines()) == b"".join(map(to_json, plain))
     else:
         times = {one.checked.time for one in found if len(one)}
         assert not plain or len(times) > 1
@@ -79,6 +80,8 @@ def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(IndexError):
             found[wrong]
     assert found.table().equals(plain.table())
+    monkeypatch.setattr(columnar, "_LINES", 50)
+    assert b"".join(found.lines()) == b"".join(plain.lines())
     assert found.rows != plain.rows[:-1]
     assert found.rows != "text"
 
@@ -101,6 +104,7 @@ def test_infinite_numbers_are_kept_and_null_in_a_table() -> None:
     assert isinstance(found.rows, Columnar)
     assert [n.bindings["v"] for n in found] == infinite
     assert found.table().equals(to_table(tuple(found)))
+    assert b"".join(found.lines()) == b"".join(map(to_json, found))
     assert set(found.table()["bindings"].to_pylist()) == {'{"v":null}', '{"v":1.5}'}
     assert set(found.table()["key"].to_pylist()) == {'{"k":"Infinity"}'}
 
@@ -118,6 +122,7 @@ def test_timestamps_and_numbers_do_not_make_a_table(always: None) -> None:
     SUBSCRIBE p FROM i MATCH a; SUBSCRIBE q FROM t MATCH a;"""
     found = ft.run(text, {"i": [{"time": 1}], "t": [{"time": "2026-01-01T00:00:00Z"}]})
     assert {n.time_type for n in found} == {Type.INT, Type.TIMESTAMP}
+    assert b"".join(found.lines()) == b"".join(map(to_json, found))
     with pytest.raises(ft.ForetellError) as caught:
         found.table()
     assert caught.value.code == "mixed-times"

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.events.notification import COLUMNS, Notification
-from foretell.events.types import Type
+from foretell.events.types import Type, format_timestamp
 from foretell.notify.rows import TIME_TYPES, common_time_type, encoded
 
 ArrowArray = Any
 
-#: So many are read back together.
+#: So many are read back together, and so many are written.
 TOGETHER = 4096
+_LINES = 16_384
 
 
 @dataclass(eq=False)
@@ -62,6 +63,11 @@ class Columnar(Sequence[Notification]):
         names: list[Any] = pc.unique(self.exact["subscription"]).to_pylist()
         return plain_of(self.exact, common_time_type({self.times[name] for name in names}))
 
+    def lines(self) -> Iterator[bytes]:
+        """As `to_json` of all of them, many lines together."""
+        for first in range(0, len(self), _LINES):
+            yield _lines(self.exact.slice(first, _LINES).combine_chunks(), self.times)
+
     def _chunk(self, number: int) -> tuple[Notification, ...]:
         if self._last[0] != number:
             self._last = number, tuple(notifications_of(self.exact.slice(number * TOGETHER, TOGETHER), self.times))
@@ -81,8 +87,33 @@ def plain_of(exact: pa.Table, time: Type) -> pa.Table:
     columns: dict[str, ArrowArray] = {name: exact[name] for name in COLUMNS}
     columns |= {name: columns[name].cast(TIME_TYPES[time]) for name in ("start", "end")}
     columns |= {name: _without_infinities(columns[name]) for name in ("key", "bindings", "events")}
-    columns["id"] = _by_text(columns["id"], _unquoted)
+    columns["id"] = _by_value(columns["id"], _unquoted)
     return pa.table(columns)
+
+
+def _lines(exact: pa.Table, times: Mapping[str, Type]) -> bytes:
+    columns: dict[str, ArrowArray] = {name: exact[name] for name in COLUMNS}
+    moments = [name for name, kind in times.items() if kind is Type.TIMESTAMP]
+    is_moment = pc.is_in(columns["subscription"], pa.array(moments, pa.string()))
+    texts = {name: _by_value(columns[name], encoded) for name in ("subscription", "kind", "horizon")}
+    texts |= {name: _without_infinities(columns[name]) for name in ("key", "id", "bindings", "events")}
+    for name in ("start", "end"):
+        number = _by_value(columns[name], encoded)
+        moment = _by_value(columns[name], lambda time: f'"{format_timestamp(time)}"') if moments else number
+        texts[name] = pc.if_else(is_moment, moment, number)
+    texts["probability"] = _by_value(columns["probability"], encoded)
+    parts: list[Any] = []
+    for place, name in enumerate(COLUMNS):
+        parts += [f"{',' if place else '{'}{encoded(name)}:", texts[name]]
+    joined: Any = pc.binary_join_element_wise(*parts, "}\n", "", null_handling="replace", null_replacement="null")
+    return b"".join(map(_bytes_of, joined.chunks))
+
+
+def _bytes_of(texts: ArrowArray) -> bytes:
+    """All texts, one after the other, as they lie in memory."""
+    _, offsets, data = texts.buffers()
+    first, *_, last = memoryview(offsets).cast("i")[texts.offset : texts.offset + len(texts) + 1]
+    return bytes(memoryview(data)[first:last])
 
 
 def _without_infinities(texts: ArrowArray) -> ArrowArray:
@@ -90,7 +121,7 @@ def _without_infinities(texts: ArrowArray) -> ArrowArray:
     found = pc.match_substring(texts, "Infinity")
     if not pc.any(found).as_py():
         return texts
-    return pc.if_else(found, _by_text(texts, lambda text: encoded(json.loads(text))), texts)
+    return pc.if_else(found, _by_value(texts, lambda text: encoded(json.loads(text))), texts)
 
 
 def _unquoted(text: str) -> str:
@@ -98,12 +129,12 @@ def _unquoted(text: str) -> str:
     return value if isinstance(value, str) else encoded(value)
 
 
-def _by_text(texts: ArrowArray, change: Callable[[str], str]) -> ArrowArray:
-    """Each text changed, once for every text that there is."""
+def _by_value(values: ArrowArray, text: Callable[[Any], str]) -> ArrowArray:
+    """The text of each, made once for every value that there is; NULL stays NULL."""
     chunks = []
-    for chunk in texts.chunks:
+    for chunk in values.chunks:
         coded = chunk.dictionary_encode()
-        known = [None if text is None else change(text) for text in coded.dictionary.to_pylist()]
+        known = [None if value is None else text(value) for value in coded.dictionary.to_pylist()]
         chunks.append(pa.array(known, pa.string()).take(coded.indices))
     return pa.chunked_array(chunks, pa.string())
 

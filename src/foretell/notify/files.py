@@ -31,12 +31,16 @@ def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -
 def write_lines(notifications: Iterable[Notification], stream: BinaryIO) -> None:
     """Line by line, as they come."""
     with onto(stream):
-        for notification in notifications:
-            stream.write(to_json(notification))
+        for line in _lines(notifications):
+            stream.write(line)
+
+
+def _lines(notifications: Iterable[Notification]) -> Iterable[bytes]:
+    return notifications.lines() if isinstance(notifications, Notifications) else map(to_json, notifications)
 
 
 def _write_json_lines(notifications: Iterable[Notification], file: BinaryIO) -> None:
-    file.writelines(map(to_json, notifications))
+    file.writelines(_lines(notifications))
 
 
 def _write_parquet(notifications: Iterable[Notification], file: BinaryIO) -> None:

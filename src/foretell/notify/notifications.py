@@ -12,7 +12,7 @@ from foretell.events.notification import Notification
 from foretell.events.read import BadEvent
 from foretell.events.waiting import LateEvent
 from foretell.notify.columnar import Columnar
-from foretell.notify.rows import to_table
+from foretell.notify.rows import to_json, to_table
 
 
 @dataclass(frozen=True)
@@ -46,3 +46,7 @@ class Notifications(Sequence[Notification]):
     def table(self) -> pa.Table:
         """As an Arrow table, with key, bindings and events as JSON text."""
         return self.rows.table() if isinstance(self.rows, Columnar) else to_table(self.rows)
+
+    def lines(self) -> Iterator[bytes]:
+        """As lines of JSON, one or more in each piece."""
+        return self.rows.lines() if isinstance(self.rows, Columnar) else map(to_json, self.rows)
