@@ -116,7 +116,7 @@ def run(
         notes = _notes(program, "the reference evaluator")
         rows = {name: _values(table) for name, table in given.items()}
         events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
-        found = run_reference(checked, events, rows, until=end, timing=timing)
+        found = tuple(run_reference(checked, events, rows, until=end, timing=timing))
     bad = tuple(b for one in loaded.values() for b in one.bad)
     totals = tuple((name, one.total) for name, one in loaded.items())
     return Notifications(found, bad, totals, notes)

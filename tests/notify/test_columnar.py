@@ -32,8 +32,10 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "FEW", 0)
 
 
+@pytest.mark.parametrize("most", [columns.MOST, 2])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.file}: {c.name}")
-def test_a_case_as_columns(case: Case, always: None) -> None:
+def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MOST", most)
     both = Both(case.text, case.streams, time=case.time, tables=case.tables)
     found = Running(both.checked, both.given).tell(both.loaded)
     plain = rows(found)
@@ -74,6 +76,9 @@ def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(found) == told(plain)
     assert found == plain == found
     assert [found[i] for i in (0, 6, 7, -1, -len(plain))] == [plain[i] for i in (0, 6, 7, -1, -len(plain))]
+    backwards = [found[i] for i in reversed(range(len(plain)))]
+    assert backwards == list(reversed(plain))
+    assert [found[i] for i in range(len(plain))] == list(plain)
     for some in (slice(None), slice(3, 20), slice(-5, None), slice(9, 2), slice(None, None, -3), slice(10**9)):
         assert found[some] == plain[some]
     for wrong in (len(plain), -len(plain) - 1):
@@ -128,6 +133,53 @@ def test_timestamps_and_numbers_do_not_make_a_table(always: None) -> None:
     assert caught.value.code == "mixed-times"
 
 
+def test_a_long_number_beside_timestamps(always: None) -> None:
+    text = """STREAM i (time INT) TIME time; STREAM t (time TIMESTAMP) TIME time;
+    SUBSCRIBE p FROM i MATCH a; SUBSCRIBE q FROM t MATCH a;"""
+    found = ft.run(text, {"i": [{"time": 2**62}], "t": [{"time": "1969-01-01T00:00:00Z"}]})
+    assert b"".join(found.lines()) == b"".join(map(to_json, found))
+
+
+def test_half_a_character(always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SUBSCRIBE p FROM s MATCH a RETURN '\ud800\u00e9' AS v;"
+    found = ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"})
+    assert isinstance(found.rows, Columnar)
+    assert found[0].bindings == {"v": "\ud800\u00e9"}
+    assert b"".join(found.lines()) == b"".join(map(to_json, found))
+    monkeypatch.setattr(columns, "FEW", 10**9)
+    assert ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"}) == found
+
+
+def test_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MOST", 5)
+    text = MANY.replace("RETURN a.v AS low, b.v / a.v AS ratio", "FORECAST WITHIN 3 EVENTS ABOVE 0.1")
+    found = ft.run(text, {"s": events(400)})
+    assert isinstance(found.rows, Columnar)
+    assert {n.kind for n in found} == {"match", "forecast"}
+    monkeypatch.setattr(columns, "FEW", 10**9)
+    plain = ft.run(text, {"s": events(400)})
+    assert told(found) == told(plain)
+    assert found.table().equals(plain.table())
+    assert b"".join(found.lines()) == b"".join(plain.lines())
+
+
+def test_texts_too_long_for_a_column_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = ft.run(MANY, {"s": events(400)})
+
+    def full(*_: object, **__: object) -> pa.Table:
+        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
+
+    monkeypatch.setattr(columns, "columns_of", full)
+    found = ft.run(MANY, {"s": events(400)})
+    assert isinstance(found.rows, tuple)
+    assert found == plain
+
+
+def test_the_reference_gives_the_same_kind_of_thing() -> None:
+    for count in (6, 400):
+        assert ft.run(MANY, {"s": events(count)}, engine="reference") == ft.run(MANY, {"s": events(count)})
+
+
 def test_none_at_all() -> None:
     assert rows_of([]) == ()
     assert Notifications(()).table().num_rows == 0
@@ -137,8 +189,7 @@ def test_texts_of_more_than_one_column_can_hold(monkeypatch: pytest.MonkeyPatch)
     table = pa.concat_tables([pa.table({"n": [0, 1], "t": ["a", None]}), pa.table({"n": [2, 3], "t": ["c", "d"]})])
     order = arrow_of(np.array([3, 0, 2, 1, 0]))
     plain = taken(table, order)
-    monkeypatch.setattr(arrow, "_MOST_BYTES", 0)
-    monkeypatch.setattr(arrow, "_TAKEN", 2)
+    monkeypatch.setattr(arrow, "_MOST_BYTES", table.nbytes - 1)
     found = taken(table, order)
     assert found.to_pylist() == plain.to_pylist()
     assert found.schema == plain.schema

@@ -31,7 +31,8 @@ class Point(Measured):
         if self.y is None:
             return super().line()
         y, unit = (self.y * 1e6, "µs") if self.unit == "s" else (self.y, self.unit)
-        value = f"{y:>16,.{0 if isinstance(y, int) else 3}f} {unit:2}"
+        digits = 0 if isinstance(y, int) or self.unit == "B" else 3
+        value = f"{y:>16,.{digits}f} {unit:2}"
         grows = "" if self.exponent is None else f"   grows as x^{self.exponent:.2f}"
         last = "" if self.exponent_last is None else f", in the last decade {self.exponent_last:.2f}"
         return f"{self.bench:10} {self.case:56} {value}{grows}{last}"

@@ -39,13 +39,16 @@ class Settings:
         return {"model": json.dumps(self.model.document()), "learning": learning}
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any], limits: Limits) -> Settings:
-        learning = state.get("learning")
-        return cls(
-            limits,
-            Model.of(json.loads(state.get("model") or '{"subscriptions": {}}')),
-            None if learning is None else Learning.of_json(json.loads(learning)),
-        )
+    def restore(
+        cls, state: Mapping[str, Any], limits: Limits, model: Model | None, learning: Learning | None
+    ) -> Settings:
+        """What is not given is as it was."""
+        if model is None:
+            model = Model.of(json.loads(state.get("model") or '{"subscriptions": {}}'))
+        before = state.get("learning")
+        if learning is None and before is not None:
+            learning = Learning.of_json(json.loads(before))
+        return cls(limits, model, learning)
 
 
 def limits_of(given: object) -> Limits:

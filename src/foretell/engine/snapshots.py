@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from foretell.engine.settings import Settings, tables_of
@@ -76,11 +76,7 @@ def unpacked(snapshot: bytes, wanted: Wanted) -> tuple[Subscribed, Changes]:
 def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: Wanted) -> Subscribed:
     """What was there when the snapshot was made; where a model is given forecasts begin anew with it."""
     try:
-        settings = Settings.restore(state, wanted.limits)
-        if wanted.model is not None:
-            settings = replace(settings, model=wanted.model)
-        if wanted.learning is not None:
-            settings = replace(settings, learning=wanted.learning)
+        settings = Settings.restore(state, wanted.limits, wanted.model, wanted.learning)
         text = state["statements"]
         statements = Statements(same or Subscriptions(parse_text(text), text))
         tables = {name: Table.restore(name, one) for name, one in state["tables"].items()}

@@ -23,9 +23,6 @@ Flags = NDArray[np.bool_]
 #: Arrow counts the bytes of all strings of an array in 32 bits.
 _MOST_BYTES = 2**31 - 1
 
-#: So many rows are taken at once where the texts of a table have more.
-_TAKEN = 2**20
-
 
 def numpy_of(array: ArrowArray) -> NDArray[Any]:
     """Numbers or booleans, read-only, without a copy where they lie in one piece. At a NULL stands any value."""
@@ -45,7 +42,7 @@ def numpy_of(array: ArrowArray) -> NDArray[Any]:
 
 
 def taken(table: pa.Table, order: ArrowArray) -> pa.Table:
-    """The rows of a table in another order, however long its texts are together.
+    """The rows of a table in another order, however many they are.
 
     Arrow's `take` puts the chunks of a column into one, which cannot have more than 2 GB of texts.
     """
@@ -53,7 +50,8 @@ def taken(table: pa.Table, order: ArrowArray) -> pa.Table:
         return table.take(order)
     wide = [f.with_type(pa.large_string()) if f.type == pa.string() else f for f in table.schema]
     whole = table.cast(pa.schema(wide)).combine_chunks()
-    pieces = [whole.take(order.slice(first, _TAKEN)).cast(table.schema) for first in range(0, len(order), _TAKEN)]
+    rows = max(1, table.num_rows * _MOST_BYTES // (4 * table.nbytes))  # some texts are longer than others
+    pieces = [whole.take(order.slice(first, rows)).cast(table.schema) for first in range(0, len(order), rows)]
     return pa.concat_tables(pieces)
 
 

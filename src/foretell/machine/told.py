@@ -64,7 +64,9 @@ class Told:
     @property
     def count(self) -> int:
         """How many notifications these are: of a template, one for each row that a match is of."""
-        if self.selected is None or self.row_since is not None:
+        if self.selected is None:
+            return len(self)
+        if self.row_since is not None:
             return len(self.members[0])
         return int((self.selected & ((1 << SHIFT) - 1)).sum())
 
@@ -95,6 +97,7 @@ class Told:
             order=self.order[keep],
             returned={n: Column(c.kind, c.values[keep], c.nulls[keep]) for n, c in self.returned.items()},
             selected=None if self.selected is None else self.selected[keep],
+            chances=None if self.chances is None else replace(self.chances, probability=self.chances.probability[keep]),
         )
 
     # ── rows ──

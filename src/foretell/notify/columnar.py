@@ -28,6 +28,7 @@ class Columnar(Sequence[Notification]):
     exact: pa.Table
     times: Mapping[str, Type]
     _last: tuple[int, tuple[Notification, ...]] = field(default=(-1, ()), init=False, repr=False)
+    _looked: int = field(default=-2, init=False, repr=False)
 
     def __len__(self) -> int:
         return self.exact.num_rows
@@ -45,7 +46,12 @@ class Columnar(Sequence[Notification]):
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(index)
-        return self._chunk(number // TOGETHER)[number % TOGETHER]
+        chunk, place = divmod(number, TOGETHER)
+        after, self._looked = self._looked + 1, number
+        if number == after or self._last[0] == chunk:  # who goes from one to the next will want more
+            return self._chunk(chunk)[place]
+        (found,) = self[number : number + 1]
+        return found
 
     def __iter__(self) -> Iterator[Notification]:
         for number in range(-(-len(self) // TOGETHER)):
@@ -69,9 +75,11 @@ class Columnar(Sequence[Notification]):
             yield _lines(self.exact.slice(first, _LINES).combine_chunks(), self.times)
 
     def _chunk(self, number: int) -> tuple[Notification, ...]:
-        if self._last[0] != number:
-            self._last = number, tuple(notifications_of(self.exact.slice(number * TOGETHER, TOGETHER), self.times))
-        return self._last[1]
+        known, found = self._last
+        if known != number:
+            found = tuple(notifications_of(self.exact.slice(number * TOGETHER, TOGETHER), self.times))
+            self._last = number, found
+        return found
 
 
 def notifications_of(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
@@ -98,9 +106,10 @@ def _lines(exact: pa.Table, times: Mapping[str, Type]) -> bytes:
     texts = {name: _by_value(columns[name], encoded) for name in ("subscription", "kind", "horizon")}
     texts |= {name: _without_infinities(columns[name]) for name in ("key", "id", "bindings", "events")}
     for name in ("start", "end"):
-        number = _by_value(columns[name], encoded)
-        moment = _by_value(columns[name], lambda time: f'"{format_timestamp(time)}"') if moments else number
-        texts[name] = pc.if_else(is_moment, moment, number)
+        texts[name] = _by_value(columns[name], encoded)
+        if moments:
+            moment = pc.if_else(is_moment, columns[name], pa.scalar(None, columns[name].type))
+            texts[name] = pc.coalesce(_by_value(moment, lambda time: f'"{format_timestamp(time)}"'), texts[name])
     texts["probability"] = _by_value(columns["probability"], encoded)
     parts: list[Any] = []
     for place, name in enumerate(COLUMNS):
@@ -112,8 +121,8 @@ def _lines(exact: pa.Table, times: Mapping[str, Type]) -> bytes:
 def _bytes_of(texts: ArrowArray) -> bytes:
     """All texts, one after the other, as they lie in memory."""
     _, offsets, data = texts.buffers()
-    first, *_, last = memoryview(offsets).cast("i")[texts.offset : texts.offset + len(texts) + 1]
-    return bytes(memoryview(data)[first:last])
+    bounds = memoryview(offsets).cast("i")
+    return bytes(memoryview(data)[bounds[texts.offset] : bounds[texts.offset + len(texts)]])
 
 
 def _without_infinities(texts: ArrowArray) -> ArrowArray:
@@ -121,7 +130,8 @@ def _without_infinities(texts: ArrowArray) -> ArrowArray:
     found = pc.match_substring(texts, "Infinity")
     if not pc.any(found).as_py():
         return texts
-    return pc.if_else(found, _by_value(texts, lambda text: encoded(json.loads(text))), texts)
+    some = pc.if_else(found, texts, pa.scalar(None, pa.string()))
+    return pc.coalesce(_by_value(some, lambda text: encoded(json.loads(text))), texts)
 
 
 def _unquoted(text: str) -> str:

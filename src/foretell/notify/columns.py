@@ -35,9 +35,23 @@ _ENCODER = msgspec.json.Encoder()
 FEW = 32
 
 
+#: So many are made columns at once: the texts of a column have 2 GB at most.
+MOST = 2**19
+
+
 def columns_of(told: Told, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
     """The notifications of matches, each to a row of a template (-1: to none)."""
-    return _Columns(told, exact).table(match, row)
+    if len(match) <= MOST:
+        return _Columns(told, exact).table(match, row)
+    parts = [slice(first, first + MOST) for first in range(0, len(match), MOST)]
+    return pa.concat_tables(_piece(told, match[part], row[part], exact) for part in parts)
+
+
+def _piece(told: Told, match: Ints, row: Ints, exact: bool) -> pa.Table:
+    """Some of many: without the matches that are not among them."""
+    keep = np.zeros(len(told), np.bool_)
+    keep[match] = True
+    return _Columns(told.kept(keep), exact).table((np.cumsum(keep) - 1)[match], row)
 
 
 def rows_of(told: Sequence[Told]) -> Sequence[Notification]:
@@ -46,14 +60,22 @@ def rows_of(told: Sequence[Told]) -> Sequence[Notification]:
     kinds = {one.checked.time is Type.FLOAT for one in some}
     if len(kinds) != 1 or sum(one.count for one in some) < FEW * len(some):
         return tuple(rows(some))  # where some times are INT and others FLOAT, no column holds both exactly
+    try:
+        exact = _in_order(some)
+    except pa.ArrowException:  # texts so long that even some of them are more than a column holds
+        return tuple(rows(some))
+    return Columnar(exact, {one.checked.name: one.checked.time for one in some})
+
+
+def _in_order(told: Sequence[Told]) -> pa.Table:
     tables, places = [], []
-    for one, match, row, number in by_result(some):
+    for one, match, row, number in by_result(told):
         tables.append(columns_of(one, match, row, exact=True))
         places.append(number)
     exact = pa.concat_tables(tables)
     if len(tables) > 1 or (np.diff(places[0]) < 0).any():
         exact = taken(exact, arrow_of(np.argsort(np.concatenate(places))))
-    return Columnar(exact, {one.checked.name: one.checked.time for one in some})
+    return exact
 
 
 class _Columns:

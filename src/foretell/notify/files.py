@@ -29,7 +29,7 @@ def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -
 
 
 def write_lines(notifications: Iterable[Notification], stream: BinaryIO) -> None:
-    """Line by line, as they come."""
+    """As lines of JSON, as they come."""
     with onto(stream):
         for line in _lines(notifications):
             stream.write(line)

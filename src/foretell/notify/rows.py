@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -23,7 +24,7 @@ TIME_TYPES: Mapping[Type, Any] = {
 
 def to_json(notification: Notification) -> bytes:
     """One line, with its end; key, bindings and events are nested objects."""
-    return _ENCODER.encode(to_row(notification)) + b"\n"
+    return encoded(to_row(notification)).encode() + b"\n"
 
 
 def to_row(notification: Notification) -> dict[str, object]:
@@ -60,7 +61,10 @@ def _printed(moment: int | float, time_type: Type) -> int | float | str:
 
 def encoded(value: object) -> str:
     """A value as JSON."""
-    return _ENCODER.encode(value).decode()
+    try:
+        return _ENCODER.encode(value).decode()
+    except UnicodeEncodeError:  # half of a character, as a text of a statement may have
+        return json.dumps(value, separators=(",", ":"))
 
 
 def _text(value: object) -> str | None:

@@ -24,9 +24,9 @@ class Judging:
         for condition in conditions:
             answered = isinstance(condition, Every) or is_static(condition)
             (static if answered else compared).append(condition)
-        return Judged(self.numbers.predicate(static), self.code(compared, view))
+        return Judged(self.numbers.predicate(static), self._code(compared, view))
 
-    def code(self, conditions: list[tree.Expression], view: Viewpoint) -> int:
+    def _code(self, conditions: list[tree.Expression], view: Viewpoint) -> int:
         if not conditions:
             return NO_CODE
         together = conditions[0]

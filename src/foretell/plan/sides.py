@@ -20,7 +20,7 @@ class Side:
     depth: int
 
 
-def sides_of(pattern: tree.Pattern, step: str) -> list[Side]:
+def _sides_of(pattern: tree.Pattern, step: str) -> list[Side]:
     """The sides of `&` in which a step stands, the outer ones first."""
     found: list[Side] = []
     for node in pattern.walk():
@@ -44,7 +44,7 @@ class SideRegisters:
     variables: dict[Register, Side] = field(default_factory=dict)
 
     def of(self, step: str) -> list[Side]:
-        return sides_of(self.subscription.pattern, step)
+        return _sides_of(self.subscription.pattern, step)
 
     def began(self, side: Side, own: int) -> Register:
         """When the first event of a side began."""

@@ -143,7 +143,7 @@ class Batch:
     def _in_order(self, tables: list[pa.Table]) -> Sequence[Notification]:
         times = {one.name: one.time for one in self.checked.statements}
         if len({table.schema for table in tables}) < 2:
-            return Columnar(sorted_of(pa.concat_tables(tables)), times) if tables else ()
+            return Columnar(sorted_of(pa.concat_tables(tables)).drop_columns(["place"]), times) if tables else ()
         # Some times are INT and others FLOAT: no one column holds both exactly.
         rows = [(n, p) for t in tables for n, p in zip(notifications_of(t, times), t["place"].to_pylist())]
         rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))
