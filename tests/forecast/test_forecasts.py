@@ -23,6 +23,7 @@ from foretell.forecast.watchers import Forecasts
 from foretell.forecasting import _watched
 from foretell.learn.lanes import Lanes
 from foretell.learn.outcomes import came_within
+from foretell.machine.packed import pack, unpack
 from tests.forecast.plain import backtest as plain_backtest
 
 STREAM = "STREAM s (k STRING, l STRING, v INT, time INT) TIME time;"
@@ -323,6 +324,19 @@ def test_a_snapshot_goes_on_with_other_statements_or_another_model() -> None:
         restored.push("s", pa.table(ends))
         chances += [one.probability for one in restored.outlook("p") if one.key == {"l": "x"}]
     assert chances == [pytest.approx(0.2, abs=0.05), pytest.approx(0.4, abs=0.05)]
+
+
+def test_a_model_takes_the_place_of_one_that_cannot_be_read() -> None:
+    text = subscription(f"PER l MATCH a , b , c {STEPS}")
+    engine = ft.Engine(text)
+    engine.push("s", events(100, 1))
+    header, state = unpack(engine.snapshot(), "engine")
+    broken = pack("engine", header, {**state, "model": "{"})
+    with pytest.raises(ft.ForetellError) as caught:
+        ft.Engine.restore(text, broken)
+    assert caught.value.code == "unusable-snapshot"
+    model = ft.train(text, {"s": events(3_000, 1)})
+    assert ft.Engine.restore(text, broken, model=model).carried == ("p",)
 
 
 # ── learning ──
