@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from paho.mqtt.client import MQTTMessage
 
 from foretell.errors import InputError
-from foretell.events.mqtt import Broker
+from foretell.events.mqtt import ON_THE_WAY, Broker
 from foretell.events.spool import Spool
 from foretell.events.subscriber import Subscriber, Subscription
 from tests.broker import Mosquitto, free_port, wait_until
@@ -124,7 +125,7 @@ def test_what_is_done_with_goes_but_for_the_last_few(
     mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Spool.__init__, "__kwdefaults__", {"segment_bytes": 500})
-    monkeypatch.setattr("foretell.events.subscriber.ON_THE_WAY", 30)
+    monkeypatch.setattr("foretell.events.subscriber.KNOWN", 30)
     subscriber = subscribe()
     for start in range(0, 200, 20):
         mosquitto.publish("plant/1", texts(start, start + 20))
@@ -153,6 +154,24 @@ def test_another_topic_takes_the_place_of_the_first(mosquitto: Mosquitto, subscr
     wait_until(lambda: subscriber.spool.next)
     subscriber.settle(0.3)
     assert payloads(subscriber.spool) == [b"two"]
+
+
+def test_more_is_sent_again_than_may_be_on_the_way(mosquitto: Mosquitto, subscribe: Open) -> None:
+    """As mosquitto does when a session is taken up again and again (see `KNOWN`)."""
+    count = ON_THE_WAY + 52
+    sent = []
+    for number, text in enumerate(texts(0, count)):
+        message = MQTTMessage(number + 1, b"plant/1")
+        message.payload = text
+        sent.append(message)
+    subscriber = subscribe()
+    subscriber._keep(sent)
+    subscriber.close()
+    again = subscribe()
+    for message in sent:
+        message.dup = True
+    again._keep(sent)
+    assert payloads(again.spool) == texts(0, count)
 
 
 CHILD = """

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from foretell.errors import ForetellError, InputError
-from foretell.events.mqtt import ON_THE_WAY, PATIENCE, Broker, close, passing
+from foretell.events.mqtt import KNOWN, ON_THE_WAY, PATIENCE, Broker, close, passing
 from foretell.events.spool import Received, Spool
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Subscriber:
         self._broker, self._wanted = broker, subscription
         self._name = subscription.client or f"foretell-{self.spool.id[:12]}"
         self._arrived: queue.SimpleQueue[tuple[int, MQTTMessage] | None] = queue.SimpleQueue()
-        self._recent = _Recent(self.spool.last(ON_THE_WAY))
+        self._recent = _Recent(self.spool.last(KNOWN))
         self._failure: ForetellError | None = None
         self._connection = 0  # how many there have been: an acknowledgement belongs to one of them
         self._since, self._short = 0.0, 0  # when this connection began, how many before it were short
@@ -86,7 +86,7 @@ class Subscriber:
 
     def discard(self, before: int) -> None:
         """The messages before this number are done with; the last few stay, to know a repeat after a crash."""
-        self.spool.discard(min(before, self.spool.next - ON_THE_WAY))
+        self.spool.discard(min(before, self.spool.next - KNOWN))
 
     def close(self) -> None:
         """Leaves the session with the broker, which keeps what comes meanwhile."""
@@ -203,7 +203,7 @@ class Subscriber:
 
 
 class _Recent:
-    """The last messages by packet number. More than these the broker cannot have on the way to us."""
+    """The last messages by packet number."""
 
     def __init__(self, messages: Iterable[Received]) -> None:
         self._seen: OrderedDict[int, bytes] = OrderedDict()
@@ -213,7 +213,7 @@ class _Recent:
     def add(self, message: Received) -> None:
         self._seen.pop(message.packet, None)
         self._seen[message.packet] = _digest(message)
-        if len(self._seen) > ON_THE_WAY:
+        if len(self._seen) > KNOWN:
             self._seen.popitem(last=False)
 
     def __contains__(self, message: Received) -> bool:
