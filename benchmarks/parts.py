@@ -94,8 +94,8 @@ def chosen(case: Case) -> Choice:
     """What training finds."""
     found: list[Choice] = []
 
-    def noted(*given: object, **settings: object) -> Choice:
-        found.append(choice_of(*given, **settings))  # type: ignore[arg-type]
+    def noted(*given: Any, **settings: Any) -> Choice:
+        found.append(choice_of(*given, **settings))
         return found[-1]
 
     with patch.object(training, "choice_of", noted):

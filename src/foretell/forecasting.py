@@ -16,8 +16,8 @@ from foretell.forecast.recording import Recorders
 from foretell.forecast.report import Report
 from foretell.forecast.training import learned
 from foretell.forecast.watchers import Forecasts, untrained
-from foretell.given.arguments import by_name, columns_by_name, described, wrong
-from foretell.given.model import model_of
+from foretell.given.arguments import by_name, described, given_tables, time_columns, wrong
+from foretell.given.model import learning_of, model_of
 from foretell.given.sources import declaration_of, known_schema, tables_of
 from foretell.given.statements import statements_of
 from foretell.language import tree
@@ -82,9 +82,9 @@ def _trained_on_spark(
     from foretell.spark import training  # Spark takes a while to load
     from foretell.spark.batch import Batch
 
-    times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
+    times = time_columns(time)
     check_names(program, sources, times)
-    given = tables_of(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
+    given = tables_of(program, given_tables(tables))
     declarations = {name: declaration_of(program, name, times) for name in program.sources}
     batch = Batch(program, sources, declarations, given, None, strict, Recorders(settings))
     asking = {
@@ -168,10 +168,8 @@ def _watched(
 ) -> tuple[Checked, tuple[str, ...]]:
     """Runs statements in process, for those who watch; with what is to be said of malformed events."""
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
-    given: dict[str, LoadedTable] = tables_of(
-        program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}")
-    )
+    times = time_columns(time)
+    given: dict[str, LoadedTable] = tables_of(program, given_tables(tables))
     loaded: dict[str, Loaded] = loaded_inputs(program, sources, times, strict)
     schemas = {name: known_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})
@@ -202,8 +200,4 @@ def _thresholds(given: Any) -> Sequence[float] | None:
 
 
 def _settings(learning: object) -> Learning:
-    if learning is None:
-        return Learning()
-    if not isinstance(learning, Learning):
-        raise wrong("learning", "ft.Learning(...)", learning)
-    return learning
+    return learning_of(learning) or Learning()

@@ -13,8 +13,8 @@ from foretell.errors import InputError, suggestion
 from foretell.events.notification import Notification
 from foretell.events.read import Declaration, Loaded, LoadedTable, events_of, read
 from foretell.events.types import Type
-from foretell.given.arguments import by_name, columns_by_name, described, wrong
-from foretell.given.model import model_of, timing_of
+from foretell.given.arguments import by_name, described, given_tables, time_columns, wrong
+from foretell.given.model import learning_of, model_of, timing_of
 from foretell.given.sources import declaration_of, known_schema, tables_of
 from foretell.given.statements import statements_of
 from foretell.given.until import end_of_time
@@ -87,12 +87,11 @@ def run(
         raise wrong("strict", "True or False", strict)
     program = statements_of(subscriptions)
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
-    given = tables_of(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
+    times = time_columns(time)
+    given = tables_of(program, given_tables(tables))
     known = model_of(model)
     timing = timing_of(known, [str(s.name) for s in _subscribed(program)])
-    if learning is not None and not isinstance(learning, Learning):
-        raise wrong("learning", "ft.Learning(...)", learning)
+    learning = learning_of(learning)
     if any(getattr(source, "isStreaming", False) for source in sources.values()):
         from foretell.spark.stream import follow
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from foretell.engine.settings import Settings, given_tables, learning_of, limits_of, tables_of, time_columns
+from foretell.engine.settings import Settings, limits_of, tables_of
 from foretell.engine.snapshots import Wanted, packed, unpacked
 from foretell.engine.subscribed import Subscribed
 from foretell.errors import ForetellError, InputError
@@ -17,8 +17,9 @@ from foretell.events.waiting import Late, shown_time
 from foretell.forecast.expectation import Asked
 from foretell.forecast.outlook import Outlook, outlooks
 from foretell.forecast.watchers import untrained
+from foretell.given.arguments import given_tables, time_columns
 from foretell.given.inputs import Inputs
-from foretell.given.model import model_of
+from foretell.given.model import learning_of, model_of
 from foretell.given.statements import statements_of
 from foretell.given.until import end_of_time
 from foretell.language import tree

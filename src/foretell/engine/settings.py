@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foretell.forecast.watchers import Forecasts
-from foretell.given.arguments import by_name, columns_by_name, wrong
-from foretell.given.model import model_of
+from foretell.given.arguments import wrong
+from foretell.given.model import learning_of, model_of
 from foretell.given.sources import read_tables
 from foretell.given.tables import Table
 from foretell.learn.model import Model
@@ -55,20 +55,6 @@ def limits_of(given: object) -> Limits:
     if given is None or isinstance(given, Limits):
         return given or Limits()
     raise wrong("limits", "a foretell.Limits", given)
-
-
-def learning_of(given: object) -> Learning | None:
-    if given is None or isinstance(given, Learning):
-        return given
-    raise wrong("learning", "ft.Learning(...)", given)
-
-
-def time_columns(time: Mapping[str, str] | None) -> dict[str, str]:
-    return columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
-
-
-def given_tables(tables: Mapping[str, object] | None) -> dict[str, object]:
-    return by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}")
 
 
 def tables_of(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, Table]:

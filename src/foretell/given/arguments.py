@@ -39,3 +39,13 @@ def columns_by_name(given: object, what: str, hint: str) -> dict[str, str]:
             raise wrong(f"{what} of '{name}'", "the name of a column", column, hint)
         columns[name] = column
     return columns
+
+
+def time_columns(given: object) -> dict[str, str]:
+    """The time columns of streams that have no STREAM statement."""
+    return columns_by_name({} if given is None else given, "time", "time={'logins': 'time'}")
+
+
+def given_tables(given: object) -> dict[str, object]:
+    """The tables of FOR EACH."""
+    return by_name({} if given is None else given, "tables", "tables={'limits': 'limits.csv'}")

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from foretell.errors import InputError, suggestion
 from foretell.events.delays import Timing
-from foretell.given.arguments import described
+from foretell.given.arguments import described, wrong
 from foretell.learn.model import SHAPE, Model
+from foretell.learn.settings import Learning
 
 
 def model_of(given: object) -> Model:
@@ -41,3 +42,9 @@ def _timing(delays: object, where: str) -> Timing:
         return Timing.of(delays)
     except InputError as error:
         raise InputError(error.code, f"{where}: {error.message}", hint=error.hint) from None
+
+
+def learning_of(given: object) -> Learning | None:
+    if given is None or isinstance(given, Learning):
+        return given
+    raise wrong("learning", "ft.Learning(...)", given)

@@ -62,8 +62,6 @@ class Columnar(Sequence[Notification]):
             return NotImplemented
         return len(self) == len(other) and all(one == another for one, another in zip(self, other))
 
-    __hash__ = None  # type: ignore[assignment]
-
     def table(self) -> pa.Table:
         """As `to_table` of all of them."""
         names: list[Any] = pc.unique(self.exact["subscription"]).to_pylist()
@@ -139,17 +137,19 @@ def _unquoted(text: str) -> str:
     return value if isinstance(value, str) else encoded(value)
 
 
-def _by_value(values: ArrowArray, text: Callable[[Any], str]) -> ArrowArray:
+def by_value(values: ArrowArray, text: Callable[[Any], str | None]) -> ArrowArray:
     """The text of each, made once for every value that there is; NULL stays NULL."""
-    chunks = []
-    for chunk in values.chunks:
-        coded = chunk.dictionary_encode()
-        known = [None if value is None else text(value) for value in coded.dictionary.to_pylist()]
-        chunks.append(pa.array(known, pa.string()).take(coded.indices))
-    return pa.chunked_array(chunks, pa.string())
+    coded = values.dictionary_encode()
+    known = [None if value is None else text(value) for value in coded.dictionary.to_pylist()]
+    return pa.array(known, pa.string()).take(coded.indices)
+
+
+def _by_value(values: ArrowArray, text: Callable[[Any], str | None]) -> ArrowArray:
+    return pa.chunked_array([by_value(chunk, text) for chunk in values.chunks], pa.string())
 
 
 def _values(column: ArrowArray) -> Sequence[Any]:
     """What JSON texts hold: all of them as one array."""
     texts: Iterable[str] = ("null" if text is None else text for text in column.to_pylist())
-    return json.loads(f"[{','.join(texts)}]")  # type: ignore[no-any-return]
+    found: list[Any] = json.loads(f"[{','.join(texts)}]")
+    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,7 +24,7 @@ from foretell.events.types import Scalar, Type
 from foretell.filter.columns import Column
 from foretell.machine.shown import shown
 from foretell.machine.told import Told, by_result, rows
-from foretell.notify.columnar import Columnar
+from foretell.notify.columnar import Columnar, by_value
 from foretell.notify.rows import TIME_TYPES, encoded
 
 Ints = NDArray[np.int64]
@@ -33,7 +33,6 @@ _ENCODER = msgspec.json.Encoder()
 
 #: So many notifications of a result, on average, are worth columns; fewer are made one by one.
 FEW = 32
-
 
 #: So many are made columns at once: the texts of a column have 2 GB at most.
 MOST = 2**19
@@ -62,7 +61,10 @@ def rows_of(told: Sequence[Told]) -> Sequence[Notification]:
         return tuple(rows(some))  # where some times are INT and others FLOAT, no column holds both exactly
     try:
         exact = _in_order(some)
-    except pa.ArrowException:  # texts so long that even some of them are more than a column holds
+    except (
+        pa.ArrowCapacityError,
+        pa.ArrowInvalid,
+    ):  # texts so long that even some of them are more than a column holds
         return tuple(rows(some))
     return Columnar(exact, {one.checked.name: one.checked.time for one in some})
 
@@ -110,10 +112,10 @@ class _Columns:
         return arrow_of(plain, None if self._exact else TIME_TYPES[kind])
 
     def _keys(self) -> ArrowArray:
-        return _by_value(self._told.lane, lambda lane: self._json(self._told.keys[lane]))
+        return by_value(arrow_of(self._told.lane), lambda lane: self._json(self._told.keys[lane]))
 
     def _ids(self, row: Ints) -> ArrowArray:
-        return _by_value(row, lambda number: self._id(self._told.id_of(number)))
+        return by_value(arrow_of(row), lambda number: self._id(self._told.id_of(number)))
 
     def _id(self, value: Scalar) -> str | None:
         if value is None or (isinstance(value, str) and not self._exact):
@@ -140,7 +142,7 @@ class _Columns:
             found = arrow_of(values).cast(pa.string())
         else:  # what stands where NULL is need not be the code of any text
             known = np.where(nulls, values[np.argmin(nulls)], values)
-            found = _by_value(known, lambda value: self._json(shown(value, column.kind, self._told.strings)))
+            found = by_value(arrow_of(known), lambda value: self._json(shown(value, column.kind, self._told.strings)))
         return _without(found, nulls)
 
     def _floats(self, values: NDArray[np.float64]) -> ArrowArray:
@@ -196,12 +198,6 @@ def _is_infinite(value: object) -> bool:
     if isinstance(value, Mapping):
         return any(map(_is_infinite, value.values()))
     return isinstance(value, float) and math.isinf(value)
-
-
-def _by_value(values: NDArray[Any], text: Callable[[Any], str | None]) -> ArrowArray:
-    """The text of each, made once for every value that there is."""
-    distinct, which = np.unique(values, return_inverse=True)
-    return pa.array([text(value) for value in distinct.tolist()], pa.string()).take(arrow_of(which.astype(np.int64)))
 
 
 def _without(texts: ArrowArray, nulls: NDArray[np.bool_]) -> ArrowArray:

@@ -29,7 +29,7 @@ from foretell.events.columns import Sheet, gather_sheets
 from foretell.events.gathered import ARROW_TYPES
 from foretell.events.read import Declaration, Loaded, LoadedTable, read, schema_of
 from foretell.events.types import Schema, Type
-from foretell.given.arguments import by_name, columns_by_name, described, wrong
+from foretell.given.arguments import by_name, described, given_tables, time_columns, wrong
 from foretell.given.sources import declaration_of, tables_of
 from foretell.given.statements import statements_of
 from foretell.given.until import end_of_time
@@ -64,7 +64,7 @@ def register(
     """
     program = statements_of(subscriptions)
     schemas = _schemas(spark, program, inputs, time)
-    given = tables_of(program, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
+    given = tables_of(program, given_tables(tables))
     if not isinstance(strict, bool):
         raise wrong("strict", "True or False", strict)
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})
@@ -232,7 +232,7 @@ def _told_plainly() -> Iterator[None]:
 
 def _schemas(spark: SparkSession, program: Subscriptions, inputs: object, time: object) -> dict[str, Schema]:
     given = by_name({} if inputs is None else inputs, "inputs", "inputs={'logins': frame}")
-    times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
+    times = time_columns(time)
     sources = program.sources
     if not any(isinstance(s, tree.Subscription | tree.Correlator) for s in program.program.statements):
         raise InputError("no-statements", "there is no statement that could be a function")

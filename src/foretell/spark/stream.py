@@ -25,7 +25,7 @@ from foretell.events.notification import COLUMNS
 from foretell.events.read import Declaration, LoadedTable, schema_of
 from foretell.events.types import Type
 from foretell.forecast.watchers import Forecasts, untrained
-from foretell.given.arguments import by_name, columns_by_name
+from foretell.given.arguments import by_name, given_tables, time_columns
 from foretell.given.model import model_of
 from foretell.given.sources import declaration_of, tables_of
 from foretell.given.statements import statements_of
@@ -67,7 +67,7 @@ def follow(
     and malformed events and refused changes are rows too, of the kinds "late", "bad" and "refused": see `matches`,
     `late`, `bad` and `refused`.
     """
-    times = columns_by_name({} if time is None else time, "time", "time={'logins': 'time'}")
+    times = time_columns(time)
     said = statements_of(subscriptions)
     frames = _frames(inputs)
     declared = _declared(said, frames, times)
@@ -105,7 +105,7 @@ def way_of(
     """`declared` has the streams with the types of all their attributes."""
     program = _with_streams(said, declared)
     shares = shares_of(program, _whole(shards))
-    given = tables_of(said, by_name({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}"))
+    given = tables_of(said, given_tables(tables))
     rows = {name: _table(table) for name, table in given.items()}
     schema = told_schema(declared)
     shard = Shard(
