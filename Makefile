@@ -31,7 +31,7 @@ $(ready): pyproject.toml
 	fi; \
 	$$python -m venv .venv
 	$(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@$(bin)/python -c 'from foretell.spark.java import java_home; java_home()' 2>/dev/null \
+	@$(bin)/python -c 'from foretell.spark.session.java import java_home; java_home()' 2>/dev/null \
 	  || $(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
 	@touch $@
 

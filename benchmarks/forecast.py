@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from foretell.app.bench import bench
+from foretell.bench.registry import bench
 
 folders = [Path(a) for a in sys.argv[1:] if not a.startswith("--")]
 output = folders[0] if folders else None

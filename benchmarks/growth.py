@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from foretell.app.bench import bench
+from foretell.bench.registry import bench
 
 # Some points are measured in processes of their own, which load this file too.
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 import foretell as ft
-from foretell.forecast import training
-from foretell.forecast.choice import Choice, choice_of
+from foretell.forecast.training import train
+from foretell.forecast.training.part_choice import Choice, choice_of
 
 BRANCHES, LENGTH = 10, 8
 
@@ -84,7 +84,7 @@ def cases() -> Iterator[Case]:
 
 def judged(case: Case, taken: Choice) -> tuple[float, float]:
     """AUC and calibration error, trained as if training had chosen so."""
-    with patch.object(training, "choice_of", lambda *_, **__: taken):
+    with patch.object(train, "choice_of", lambda *_, **__: taken):
         model = ft.train(case.text, {"s": case.train})
     (found,) = ft.backtest(case.text, {"s": case.test}, model=model, horizons=[case.horizon]).judged
     return found.overall.auc, found.overall.reliability.error
@@ -98,7 +98,7 @@ def chosen(case: Case) -> Choice:
         found.append(choice_of(*given, **settings))
         return found[-1]
 
-    with patch.object(training, "choice_of", noted):
+    with patch.object(train, "choice_of", noted):
         ft.train(case.text, {"s": case.train})
     return found[0]
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from foretell.app.bench import bench
+from foretell.bench.registry import bench
 
 bench("spark", as_json="--json" in sys.argv[1:])

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import foretell as ft
-from foretell.app.engine_bench import WORKLOADS
-from foretell.events.workloads import ticks
-from foretell.spark.session import session
-from foretell.spark.sql import register
+from foretell.bench.engine import WORKLOADS
+from foretell.bench.workloads.ticks import ticks
+from foretell.spark.session.spark_session import session
+from foretell.spark.sql.table_function import register
 
 TEXT = next(workload.text for workload in WORKLOADS if workload.name == "w1")
 SHARDS = 8

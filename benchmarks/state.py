@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foretell.machine.limits import Limits
-from foretell.spark.session import session
-from foretell.spark.stream import follow
+from foretell.machine.exec.limits import Limits
+from foretell.spark.session.spark_session import session
+from foretell.spark.streaming.query import follow
 
 TEXT = """STREAM s (k INT, v INT, t INT) TIME t;
 SUBSCRIBE p FROM s PER k MATCH a ; b DEFINE a AS v > 0, b AS v < 0;"""

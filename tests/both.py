@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foretell import parse
+from foretell.api.run import _values, loaded_inputs
+from foretell.arguments.streams import known_schema, tables_of
+from foretell.events.ingest.reader import Loaded, LoadedTable, events_of
 from foretell.events.notification import Notification
-from foretell.events.read import Loaded, LoadedTable, events_of
-from foretell.given.sources import known_schema, tables_of
 from foretell.language.checked import Checked
-from foretell.machine.running import Running
-from foretell.machine.told import rows
+from foretell.machine.matches.results import rows
+from foretell.machine.runtime import Running
 from foretell.reference.run import run as run_reference
-from foretell.run import _values, loaded_inputs
 
 
 class Both:
-    """A program with its input, read and checked once. A text that is wrong raises as `foretell.run` does."""
+    """A program with its input, read and checked once. A text that is wrong raises as `foretell.api.run` does."""
 
     def __init__(
         self,

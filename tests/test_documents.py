@@ -46,7 +46,7 @@ def _written(notification: ft.Notification) -> str:
 
 
 def _foretell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "foretell.app", *shlex.split(arguments)]
+    command = [sys.executable, "-m", "foretell.cli", *shlex.split(arguments)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
 
 

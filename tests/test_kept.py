@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from foretell import kept
-from foretell.compiled import _made_of, compiled, kernel
+from foretell.jit import _made_of, compiled, kernel
+from foretell.storage import disk_cache
 
 CALLEE = """
-from foretell.compiled import inlined, kernel
+from foretell.jit import inlined, kernel
 from constants import STEP
 
 @inlined
@@ -28,7 +28,7 @@ def twice(x):
 """
 CALLER = """
 import json, sys
-from foretell.compiled import kernel
+from foretell.jit import kernel
 from callee import twice
 
 @kernel
@@ -116,52 +116,52 @@ _list = [1, 2]
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     places = [tmp_path / "first", tmp_path / "second"]
-    monkeypatch.setattr(kept, "_folders", lambda: iter(places))
-    kept._writable.cache_clear()
+    monkeypatch.setattr(disk_cache, "_folders", lambda: iter(places))
+    disk_cache._writable.cache_clear()
     yield places
-    kept._writable.cache_clear()
+    disk_cache._writable.cache_clear()
 
 
 def test_what_is_kept_is_found(folders: list[Path]) -> None:
-    assert kept.kept("a", "old-1") is None
+    assert disk_cache.kept("a", "old-1") is None
     for key in ("old-1", "old-2"):
-        kept.keep("a", key, key.encode(), instead="old")
-    kept.keep("b", "old-1", b"another", instead="old")
-    assert kept.kept("a", "old-1") == b"old-1"
-    kept.keep("a", "new-1", b"new", instead="new")
+        disk_cache.keep("a", key, key.encode(), instead="old")
+    disk_cache.keep("b", "old-1", b"another", instead="old")
+    assert disk_cache.kept("a", "old-1") == b"old-1"
+    disk_cache.keep("a", "new-1", b"new", instead="new")
     assert {file.name for file in folders[0].iterdir()} == {"a.new-1", "b.old-1"}
 
 
 @pytest.mark.parametrize("size", [0, 10, 40])
 def test_half_a_file_is_none(folders: list[Path], size: int) -> None:
-    kept.keep("a", "1", b"something of some length", instead="1")
+    disk_cache.keep("a", "1", b"something of some length", instead="1")
     file = folders[0] / "a.1"
     file.write_bytes(file.read_bytes()[:size])
-    assert kept.kept("a", "1") is None
+    assert disk_cache.kept("a", "1") is None
 
 
 def test_where_one_folder_cannot_be_written_to_the_next_can(folders: list[Path]) -> None:
     folders[0].write_text("a file, no folder")
-    kept.keep("a", "1", b"kept", instead="1")
+    disk_cache.keep("a", "1", b"kept", instead="1")
     assert (folders[1] / "a.1").exists()
-    assert kept.kept("a", "1") == b"kept"
+    assert disk_cache.kept("a", "1") == b"kept"
 
 
 def test_where_none_can_be_written_to_nothing_is_kept(folders: list[Path]) -> None:
     for folder in folders:
         folder.write_text("a file, no folder")
-    kept.keep("a", "1", b"kept", instead="1")
-    assert kept.kept("a", "1") is None
+    disk_cache.keep("a", "1", b"kept", instead="1")
+    assert disk_cache.kept("a", "1") is None
 
 
 def test_what_lies_beside_the_code_goes_along_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a job brings the package to a cluster."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(kept, "_PACKAGE", tmp_path / "here")
-    kept._writable.cache_clear()
-    kept.keep("a", "1", b"kept", instead="1")
+    monkeypatch.setattr(disk_cache, "_PACKAGE", tmp_path / "here")
+    disk_cache._writable.cache_clear()
+    disk_cache.keep("a", "1", b"kept", instead="1")
     (tmp_path / "here").rename(tmp_path / "there")
-    assert kept.kept("a", "1") is None
-    monkeypatch.setattr(kept, "_PACKAGE", tmp_path / "there")
-    assert kept.kept("a", "1") == b"kept"
-    kept._writable.cache_clear()
+    assert disk_cache.kept("a", "1") is None
+    monkeypatch.setattr(disk_cache, "_PACKAGE", tmp_path / "there")
+    assert disk_cache.kept("a", "1") == b"kept"
+    disk_cache._writable.cache_clear()

@@ -47,5 +47,5 @@ def test_an_engine_at_work(code: str) -> None:
 
 
 def test_the_command_for_help() -> None:
-    code = "from foretell.app.commands import app\napp(['--help'], standalone_mode=False)"
+    code = "from foretell.cli.commands import app\napp(['--help'], standalone_mode=False)"
     assert not _loaded(code) & {*_NEVER - {"typer", "rich"}, "scipy", "numba"}

@@ -3,20 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 from foretell import build
+from foretell.api.run import run
+from foretell.arguments.statements import load, parse
 from foretell.errors import ForetellError, InputError, LanguageError
 from foretell.events.notification import Notification
-from foretell.given.statements import load, parse
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications
-from foretell.run import run
 
 if TYPE_CHECKING:
+    from foretell.api.forecasting import backtest, recalibrate, train
     from foretell.engine import Engine
-    from foretell.forecast.outlook import Outlook
-    from foretell.forecasting import backtest, recalibrate, train
-    from foretell.machine.limits import Limits
+    from foretell.forecast.online.outlook import Outlook
+    from foretell.machine.exec.limits import Limits
 
 __all__ = [
     "Engine",
@@ -47,15 +47,15 @@ def __getattr__(name: str) -> Any:
 
         return Engine
     if name == "Outlook":
-        from foretell.forecast.outlook import Outlook
+        from foretell.forecast.online.outlook import Outlook
 
         return Outlook
     if name == "Limits":
-        from foretell.machine.limits import Limits
+        from foretell.machine.exec.limits import Limits
 
         return Limits
     if name in ("train", "backtest", "recalibrate"):
-        from foretell import forecasting
+        from foretell.api import forecasting
 
         return getattr(forecasting, name)
     raise AttributeError(f"module 'foretell' has no attribute '{name}'")

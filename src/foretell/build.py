@@ -50,10 +50,10 @@ from foretell.language.builder.correlations import (
     select,
     sequential,
 )
+from foretell.language.builder.durations import Length, days, hours, microseconds, milliseconds, minutes, seconds, weeks
+from foretell.language.builder.errors import BuilderError
 from foretell.language.builder.events import Event, event, prev
 from foretell.language.builder.expressions import Expression, duration, literal, parameter, variable
-from foretell.language.builder.lengths import Length, days, hours, microseconds, milliseconds, minutes, seconds, weeks
-from foretell.language.builder.mistakes import BuilderError
 from foretell.language.builder.patterns import Pattern
 from foretell.language.builder.statements import (
     Correlator,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-DEMONSTRATION = Path(str(files("foretell.app"))) / "demonstration"
+DEMONSTRATION = Path(str(files("foretell.cli"))) / "demonstration"
 STATEMENT = "SUBSCRIBE m FROM s MATCH a , b DEFINE a AS k = 'a', b AS k = 'b';\n"
 EVENTS = '{"time": 1, "k": "a"}\n{"time": 2, "k": "b"}\n'
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def foretell(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "foretell.app", *arguments]
+    command = [sys.executable, "-m", "foretell.cli", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
     assert "Traceback" not in done.stderr
     return done
@@ -199,7 +199,7 @@ def test_a_quarantine_is_there_whole_or_not_at_all(folder: Path) -> None:
 
 
 def shell(folder: Path, arguments: str, rest: str) -> tuple[int, str, str]:
-    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m foretell.app {arguments} {rest}"
+    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m foretell.cli {arguments} {rest}"
     done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stdout, done.stderr
 
@@ -241,11 +241,11 @@ class Interrupt:
 
 sys.meta_path.insert(0, Interrupt())
 sys.argv[0] = "-m"
-runpy.run_module("foretell.app", run_name="__main__")
+runpy.run_module("foretell.cli", run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "foretell.app.bench"])
+@pytest.mark.parametrize("module", ["typer", "foretell.bench.registry"])
 def test_an_interrupt_while_it_loads(module: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, module]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -254,7 +254,7 @@ def test_an_interrupt_while_it_loads(module: str) -> None:
 
 def test_an_interrupt_at_work(folder: Path) -> None:
     os.mkfifo(folder / "pipe.jsonl")
-    command = [sys.executable, "-m", "foretell.app", "run", "m.ftl", "--input", "s=pipe.jsonl", "--time", "s=time"]
+    command = [sys.executable, "-m", "foretell.cli", "run", "m.ftl", "--input", "s=pipe.jsonl", "--time", "s=time"]
     command += ["--engine", "embedded"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with (folder / "pipe.jsonl").open("wb"):  # which waits until the command has opened it to read

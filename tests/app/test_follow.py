@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import foretell as ft
-from foretell.app.pipeline import read_pipeline
+from foretell.cli.pipeline_file import read_pipeline
 from foretell.errors import InputError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pipeline"
@@ -22,7 +22,7 @@ SUBSCRIBE rise FROM s PER k MATCH a , b DEFINE b AS v > a.v;"""
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "foretell.app", "run", *map(str, arguments)]
+    return [sys.executable, "-m", "foretell.cli", "run", *map(str, arguments)]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from foretell.app import forecast_bench
-from foretell.app.forecast_experiments import heat_waves, synthetic
-from foretell.app.forecast_pictures import pictures
-from foretell.app.growth_curves import Point
+from foretell.bench.growth.curves import Point
+from foretell.bench.ptopss import measure
+from foretell.bench.ptopss.experiments import heat_waves, synthetic
+from foretell.bench.ptopss.figures import pictures
 from tests.forecast.plain import backtest
 
 
@@ -21,13 +21,13 @@ def curve(points: list[Point], figure: str, name: str) -> dict[float, float]:
 
 
 def test_states_and_transitions() -> None:
-    points = [*forecast_bench._lengths(True), *forecast_bench._pool(True), *forecast_bench._transitions(True)]
-    for workload in forecast_bench.WORKLOADS:
+    points = [*measure._lengths(True), *measure._pool(True), *measure._transitions(True)]
+    for workload in measure.WORKLOADS:
         common = curve(points, "fig9d", f"{workload}, shared states")
         assert common[3] > common[5] > 0
         states = curve(points, "fig9e", workload)
         assert states[10] < states[20] < 10_000
-        for stream in forecast_bench.STREAMS:
+        for stream in measure.STREAMS:
             taken = curve(points, "fig9f", f"{workload}, {stream}")
             assert taken[10] > taken[20] > 0
     assert curve(points, "fig9e", "gaussian_cs")[20] < curve(points, "fig9e", "uniform_cs")[20]
@@ -35,7 +35,7 @@ def test_states_and_transitions() -> None:
 
 
 def test_time_is_measured_and_matches_are_found() -> None:
-    points = list(forecast_bench._waits(True))
+    points = list(measure._waits(True))
     assert all(p.y is not None and p.y > 0 and p.matches for p in points)
 
 
@@ -73,7 +73,7 @@ def test_a_quick_run_gives_every_figure(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "foretell.app",
+        "foretell.cli",
         "bench",
         "forecast",
         "--quick",

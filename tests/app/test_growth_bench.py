@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from foretell.app import growth_bench, growth_curves
-from foretell.app.growth_curves import Point, Sample, Samples, curves, exponent
-from foretell.app.growth_pictures import pictures
+from foretell.bench.growth import curves as growth_curves
+from foretell.bench.growth import measure
+from foretell.bench.growth.curves import Point, Sample, Samples, curves, exponent
+from foretell.bench.growth.figures import pictures
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 1.0, 2.0])
@@ -56,7 +57,7 @@ def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert note.note.startswith("left out from 10 on")
 
 
-@pytest.mark.parametrize("part", [growth_bench._windows, growth_bench._partial_matches, growth_bench._batches])
+@pytest.mark.parametrize("part", [measure._windows, measure._partial_matches, measure._batches])
 def test_curves_have_exponents(part: Callable[[bool], Iterator[Point]]) -> None:
     points = [point for point in part(True) if point.note is None]
     assert len({point.curve for point in points}) > 1 or len({point.figure for point in points}) > 1
@@ -65,7 +66,7 @@ def test_curves_have_exponents(part: Callable[[bool], Iterator[Point]]) -> None:
 
 @pytest.mark.soak
 def test_a_quick_run_gives_every_curve(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "foretell.app", "bench", "growth", "--quick", "--json", "--output", str(tmp_path)]
+    command = [sys.executable, "-m", "foretell.cli", "bench", "growth", "--quick", "--json", "--output", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert {"bench", "case", "events", "seconds", "rate", "curve", "figure"} <= set.intersection(*map(set, lines))
@@ -75,7 +76,7 @@ def test_a_quick_run_gives_every_curve(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--quick", "--output=x"])
 def test_only_what_draws_takes_their_options(option: str) -> None:
-    command = [sys.executable, "-m", "foretell.app", "bench", "language", option]
+    command = [sys.executable, "-m", "foretell.cli", "bench", "language", option]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert "only the benchmarks 'growth' and 'forecast' take --quick and --output" in done.stderr

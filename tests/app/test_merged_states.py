@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from foretell import parse
-from foretell.app.merged_states import merged, transitions
-from foretell.events.planted import Composites, composites, planted
+from foretell.bench.ptopss.merged_graph import merged, transitions
+from foretell.bench.workloads.planted import Composites, composites, planted
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Codes
-from foretell.plan.sharing import Shared
+from foretell.plan.prefix_sharing import Shared
 
 
 @pytest.mark.parametrize("gaussian", [False, True])

@@ -10,16 +10,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from foretell.connectors.mqtt.client import Broker
+from foretell.connectors.mqtt.publisher import Topic
+from foretell.connectors.webhook import Receiver
 from foretell.errors import InputError
-from foretell.events.mqtt import Broker
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.notify.messages import messages_of
-from foretell.notify.mqtt import Topic
 from foretell.notify.outbox import Outbox
 from foretell.notify.sender import Pauses, drain
 from foretell.notify.sinks import FileSink, OutboxSink, Sink
-from foretell.notify.webhook import Receiver
 from tests.broker import Listener, Mosquitto, wait_until
 from tests.receiver import Answer, WebServer
 

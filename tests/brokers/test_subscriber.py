@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from paho.mqtt.client import MQTTMessage
 
+from foretell.connectors.mqtt.client import ON_THE_WAY, Broker
+from foretell.connectors.mqtt.spool import Spool
+from foretell.connectors.mqtt.subscriber import Subscriber, Subscription
 from foretell.errors import InputError
-from foretell.events.mqtt import ON_THE_WAY, Broker
-from foretell.events.spool import Spool
-from foretell.events.subscriber import Subscriber, Subscription
 from tests.broker import Mosquitto, free_port, wait_until
 
 Open = Callable[..., Subscriber]
@@ -24,7 +24,7 @@ Open = Callable[..., Subscriber]
 
 @pytest.fixture
 def subscribe(mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    monkeypatch.setattr("foretell.events.mqtt._PAUSES", (1, 1))
+    monkeypatch.setattr("foretell.connectors.mqtt.client._PAUSES", (1, 1))
     opened: list[Subscriber] = []
 
     def open_(topic: str = "plant/#", protocol: str = "5") -> Subscriber:
@@ -125,7 +125,7 @@ def test_what_is_done_with_goes_but_for_the_last_few(
     mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Spool.__init__, "__kwdefaults__", {"segment_bytes": 500})
-    monkeypatch.setattr("foretell.events.subscriber.KNOWN", 30)
+    monkeypatch.setattr("foretell.connectors.mqtt.subscriber.KNOWN", 30)
     subscriber = subscribe()
     for start in range(0, 200, 20):
         mosquitto.publish("plant/1", texts(start, start + 20))
@@ -176,8 +176,8 @@ def test_more_is_sent_again_than_may_be_on_the_way(mosquitto: Mosquitto, subscri
 
 CHILD = """
 import sys, time
-from foretell.events.mqtt import Broker
-from foretell.events.subscriber import Subscriber, Subscription
+from foretell.connectors.mqtt.client import Broker
+from foretell.connectors.mqtt.subscriber import Subscriber, Subscription
 subscriber = Subscriber(Broker("127.0.0.1", int(sys.argv[1])), Subscription("plant/#"), sys.argv[2])
 print("ready", flush=True)
 time.sleep(600)
@@ -259,8 +259,8 @@ def test_tls(mosquitto: Mosquitto, tmp_path: Path) -> None:
 
 
 def test_another_client_of_the_same_name(mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.events.subscriber._TOO_OFTEN", 2)
-    monkeypatch.setattr("foretell.events.mqtt._PAUSES", (1, 1))
+    monkeypatch.setattr("foretell.connectors.mqtt.subscriber._TOO_OFTEN", 2)
+    monkeypatch.setattr("foretell.connectors.mqtt.client._PAUSES", (1, 1))
     broker = Broker("127.0.0.1", mosquitto.port)
     first = Subscriber(broker, Subscription("a", client="same"), tmp_path / "first")
     second = Subscriber(broker, Subscription("a", client="same"), tmp_path / "second")

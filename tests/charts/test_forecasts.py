@@ -11,7 +11,7 @@ import pytest
 from foretell.charts import forecasts
 from foretell.charts.forecasts import forecast_page, pictures
 from foretell.charts.page import svg
-from foretell.forecast.report import Report
+from foretell.forecast.evaluation.report import Report
 from tests.forecast.simulated import heat
 
 

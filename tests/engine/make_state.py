@@ -15,7 +15,7 @@ from typing import Any
 
 from foretell.engine import Engine
 from foretell.notify.notifications import Notifications
-from foretell.notify.rows import to_json
+from foretell.notify.row_encoder import to_json
 
 FOLDER = Path(__file__).parent / "state"
 

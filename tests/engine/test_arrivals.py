@@ -12,17 +12,17 @@ import pytest
 import foretell as ft
 from foretell import parse
 from foretell.events.types import Type
-from foretell.filter.columns import Column, Strings
+from foretell.filter.column import Column, Strings
 from foretell.filter.predicates import Events
 from foretell.language.checked import CheckedSubscription
-from foretell.machine import fed, group
-from foretell.machine.arrivals import Arrivals
-from foretell.machine.history import Piece
-from foretell.machine.stage import Found
+from foretell.machine import input_group, nfa_group
+from foretell.machine.exec.arrival_executor import Arrivals
+from foretell.machine.exec.nfa_executor import Found
+from foretell.machine.input.event_buffer import Piece
 from foretell.plan import strategy
-from foretell.plan.arrivals import ask, lower
 from foretell.plan.explain import as_text, explain
-from foretell.plan.program import UnsupportedError
+from foretell.plan.lower.arrivals import ask, lower
+from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.strategy import Kind, choose, hindrance
 from tests.both import Both, told
 from tests.properties import patterns
@@ -66,8 +66,8 @@ def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[Arrivals] = Ar
     def kind_of(subscription: CheckedSubscription, *, shared: bool = True) -> Kind:
         return strategy.kind_of(subscription, shared=shared) if hindrance(subscription) else Kind.ARRIVALS
 
-    monkeypatch.setattr(fed, "kind_of", kind_of)
-    monkeypatch.setattr(group, "Arrivals", kind)
+    monkeypatch.setattr(input_group, "kind_of", kind_of)
+    monkeypatch.setattr(nfa_group, "Arrivals", kind)
 
 
 def drawn(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Case, Both] | None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from foretell.language.tree import Policy
-from foretell.machine import choose
-from foretell.machine.bound import Bound
-from foretell.machine.choose import Chooser, Positions, Taker
+from foretell.machine.matches import after_match
+from foretell.machine.matches.after_match import Chooser, Positions, Taker
+from foretell.machine.matches.bound_events import Bound
 
 STEPS = 4
 SEEDS = range(150)
@@ -86,7 +86,7 @@ class PlainTaker:
 
 @pytest.fixture(autouse=True)
 def forgets_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "_SLACK", 0)
+    monkeypatch.setattr(after_match, "_SLACK", 0)
 
 
 def batches(chance: random.Random, *, repeated: bool) -> list[tuple[int, list[Match]]]:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import foretell as ft
-from foretell.machine.fates import Fates
-from foretell.machine.stage import Stage
+from foretell.machine.exec.nfa_executor import Stage
+from foretell.machine.kernels.reverse_scan import Fates
 from tests.both import Both, told
 
 SCHEMA = "STREAM s (k INT, v FLOAT, n INT, word STRING, time INT) TIME time;\n"

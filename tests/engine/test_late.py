@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import foretell as ft
 from foretell.engine import Engine
-from foretell.events.read import Declaration, Loaded, read
-from foretell.events.waiting import Waiting
-from foretell.machine.packed import pack, unpack
+from foretell.events.ingest.reader import Declaration, Loaded, read
+from foretell.events.reorder_buffer import Waiting
+from foretell.storage.blob import pack, unpack
 from tests.both import told
 
 Row = dict[str, Any]

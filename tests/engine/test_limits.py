@@ -9,10 +9,10 @@ from typing import Any, Literal
 import pytest
 
 import foretell as ft
-from foretell.machine.arrivals import Arrivals
-from foretell.machine.limits import Limits
-from foretell.machine.running import Running
-from foretell.machine.told import rows as made
+from foretell.machine.exec.arrival_executor import Arrivals
+from foretell.machine.exec.limits import Limits
+from foretell.machine.matches.results import rows as made
+from foretell.machine.runtime import Running
 from tests.both import Both, told
 
 OPEN = "SUBSCRIBE m FROM s PER k MATCH a ; b+ DEFINE a AS v = 1, b AS v = 2;"

@@ -11,7 +11,7 @@ import pytest
 import foretell as ft
 from foretell.build import event, steps, subscribe
 from foretell.engine import LAYOUT, Engine
-from foretell.machine.packed import pack, unpack
+from foretell.storage.blob import pack, unpack
 
 STREAM = "STREAM s (k STRING, v INT, time INT) TIME time;\n"
 PAIR = "SUBSCRIBE pair FROM s MATCH a ; b DEFINE a AS k = 'a', b AS k = 'b';\n"

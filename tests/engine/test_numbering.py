@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from foretell.machine.numbering import Numbering
-from foretell.machine.ordinals import Ordinals
+from foretell.machine.input.key_index import Numbering
+from foretell.machine.input.occurrence_counters import Ordinals
 
 
 def _number(numbering: Numbering, keys: list[tuple[int, ...]]) -> list[int]:

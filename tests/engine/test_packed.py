@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import foretell as ft
-from foretell.machine.packed import _PREFIX, ALIGNMENT, MAGIC, VERSION, pack, unpack
+from foretell.storage.blob import _PREFIX, ALIGNMENT, MAGIC, VERSION, pack, unpack
 
 quick = settings(max_examples=150, deadline=None, derandomize=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.machine.silence import Silences
+from foretell.machine.kernels.absence import Silences
 
 
 class Plain:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from foretell.events.notification import Notification
-from foretell.filter.selection import SHIFT
-from foretell.machine.choose import AT_ONCE, LATER, NEVER, known
-from foretell.machine.running import Running
-from foretell.machine.told import Told, rows
+from foretell.filter.template_index import SHIFT
+from foretell.machine.matches.after_match import AT_ONCE, LATER, NEVER, known
+from foretell.machine.matches.results import Told, rows
+from foretell.machine.runtime import Running
 from tests.both import Both, told
 from tests.properties.patterns import Chance, case
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from foretell.errors import InputError
-from foretell.events.delays import Delay, Timing
+from foretell.events.delay_distributions import Delay, Timing
 
 TIMES = np.array([0.0, 0.1, 1.0, 2.5, 7.0, 40.0])
 

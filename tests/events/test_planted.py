@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import foretell as ft
-from foretell.events.planted import Planted, composites, planted
+from foretell.bench.workloads.planted import Planted, composites, planted
 
 
 def kinds(stream: Planted) -> list[int]:

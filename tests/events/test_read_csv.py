@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.read import BadEvent, Declaration, Loaded, read
+from foretell.events.ingest.reader import BadEvent, Declaration, Loaded, read
 from foretell.events.types import Type
 
 OPEN = Declaration("ticks", {}, "time", open=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.read import BadEvent, Declaration, Loaded, events_of, read
+from foretell.events.ingest.reader import BadEvent, Declaration, Loaded, events_of, read
 from foretell.events.types import Type, parse_timestamp
 
 OPEN = Declaration("ticks", {}, "time", open=True)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.read import read_table
+from foretell.events.ingest.reader import read_table
 from foretell.events.types import Type
 
 

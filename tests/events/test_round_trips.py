@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from foretell.events.read import Declaration, Loaded, read, scalar_rows
+from foretell.events.ingest.reader import Declaration, Loaded, read, scalar_rows
 from foretell.events.types import Type, format_timestamp, parse_timestamp
 
 DECLARED = Declaration(

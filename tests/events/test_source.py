@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.read import Declaration, read
+from foretell.events.ingest.reader import Declaration, read
 from foretell.events.types import Type
 
 OPEN = Declaration("ticks", {}, "time", open=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import foretell as ft
-from foretell.events.temperatures import CLASSES, HEAT, temperatures
+from foretell.bench.workloads.temperatures import CLASSES, HEAT, temperatures
 
 CITIES, DAYS = 60, 4 * 365
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from foretell.events.notification import Notification
-from foretell.machine.running import Running
-from foretell.machine.told import Told
+from foretell.machine.matches.results import Told
+from foretell.machine.runtime import Running
 from tests.both import Both, told
 from tests.exhaustive.meaning import BITS, Codes, Streams, meaning
 from tests.exhaustive.small import LONGEST, Small, as_lanes, patterns, statement, streams

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foretell.events.event import Event
-from foretell.events.scalars import LAST_MICROS, LEAST_MICROS
+from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS
 from foretell.events.types import EPOCH, Scalar, Type
-from foretell.filter.columns import Column, Strings, evaluate, from_arrow
+from foretell.filter.column import Column, Strings, evaluate, from_arrow
 from foretell.language import tree
 from foretell.language.tree import Binary, Call, Expression, Literal, Span
-from foretell.language.typing import Scope, type_of
+from foretell.language.type_check import Scope, type_of
 from foretell.reference.expressions import Frame, value
 
 TYPES = {

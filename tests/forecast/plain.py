@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from foretell.forecast.judged import Forecasts, judged
-from foretell.forecast.outcomes import Horizon, waits
-from foretell.forecast.report import Report
+from foretell.forecast.evaluation.outcomes import Horizon, waits
+from foretell.forecast.evaluation.report import Report
+from foretell.forecast.evaluation.scorecard import Forecasts, judged
 
 
 def backtest(

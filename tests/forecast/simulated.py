@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from foretell.forecast.judged import Forecasts, Judged, judged
-from foretell.forecast.outcomes import Horizon, waits
+from foretell.forecast.evaluation.outcomes import Horizon, waits
+from foretell.forecast.evaluation.scorecard import Forecasts, Judged, judged
 
 
 def heat(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.forecast.calibration import MOST_POINTS, recalibrated
+from foretell.forecast.training.isotonic import MOST_POINTS, recalibrated
 from foretell.learn.calibration import AS_IT_IS, Calibration
 from tests.learn.traces import quick
 

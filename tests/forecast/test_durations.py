@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg, stats
 
-from foretell.forecast.durations import Durations, Law
-from foretell.forecast.passage import interval
+from foretell.forecast.chain.first_passage import interval
+from foretell.forecast.chain.semi_markov import Durations, Law
 from foretell.learn.histogram import BINS, EDGES, bin_of
 from foretell.learn.sojourns import MATCH, STILL, Sojourns
 from foretell.learn.statistics import Statistics

@@ -13,17 +13,17 @@ import pyarrow as pa
 import pytest
 
 import foretell as ft
-from foretell.app.forecast_experiments import heat_waves, synthetic, trained
-from foretell.forecast import passage
-from foretell.forecast.backtest import Judges
-from foretell.forecast.judging import reliability
-from foretell.forecast.outcomes import Horizon
+from foretell.api.forecasting import _watched
+from foretell.bench.ptopss.experiments import heat_waves, synthetic, trained
+from foretell.forecast.chain import first_passage
+from foretell.forecast.evaluation.backtest import Judges
+from foretell.forecast.evaluation.metrics import reliability
+from foretell.forecast.evaluation.outcomes import Horizon
+from foretell.forecast.online.factory import Forecasts
 from foretell.forecast.tables import tables
-from foretell.forecast.watchers import Forecasts
-from foretell.forecasting import _watched
-from foretell.learn.lanes import Lanes
+from foretell.learn.lane_statistics import Lanes
 from foretell.learn.outcomes import came_within
-from foretell.machine.packed import pack, unpack
+from foretell.storage.blob import pack, unpack
 from tests.forecast.plain import backtest as plain_backtest
 
 STREAM = "STREAM s (k STRING, l STRING, v INT, time INT) TIME time;"
@@ -74,7 +74,7 @@ def test_a_word_of_independent_events(word: str, within: int) -> None:
     text = subscription(f"MATCH {' , '.join(names)} DEFINE {defined}", f"{within} EVENTS ABOVE 0.5")
     learned = ft.train(text, {"s": events(60_000, 1)}, learning=ft.Learning(half_life=math.inf)).learned["p"]
     known = expected(word, dict(zip("abcd", SHARES, strict=True)), within)
-    found = passage.within(passage.Chain.of(learned.statistics.counts, learned.statistics.matched), within)
+    found = first_passage.within(first_passage.Chain.of(learned.statistics.counts, learned.statistics.matched), within)
     for mask, chance in zip(learned.statistics.states.tolist(), found.tolist(), strict=True):
         assert chance == pytest.approx(known[mask.bit_length()], abs=0.02), mask
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.errors import InputError
-from foretell.forecast.alarms import alarms
-from foretell.forecast.judging import auc, brier, intervals, predictions, reliability
-from foretell.forecast.outcomes import Horizon, waits
+from foretell.forecast.evaluation.metrics import auc, brier, intervals, predictions, reliability
+from foretell.forecast.evaluation.notification_metrics import alarms
+from foretell.forecast.evaluation.outcomes import Horizon, waits
 
 THRESHOLDS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 # Few distinct values, so that there are ties, some of them on a threshold.

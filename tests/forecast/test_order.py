@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foretell.forecast.expectation import Asked, Expectation
-from foretell.forecast.order import order_of
-from foretell.forecast.outcomes import Horizon
-from foretell.forecast.passage import Chain, within
-from foretell.forecast.table import Table
+from foretell.forecast.chain.first_passage import Chain, within
+from foretell.forecast.chain.match_interval import Asked, Expectation
+from foretell.forecast.chain.probability_table import Table
+from foretell.forecast.evaluation.outcomes import Horizon
+from foretell.forecast.training.context_order import order_of
 from foretell.learn.calibration import Calibration
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
 from foretell.learn.outcomes import came_within

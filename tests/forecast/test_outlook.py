@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import foretell as ft
-from foretell.forecast.backtest import Judges
-from foretell.forecast.passage import interval
-from foretell.forecast.watchers import Forecasts
-from foretell.forecasting import _watched
+from foretell.api.forecasting import _watched
+from foretell.forecast.chain.first_passage import interval
+from foretell.forecast.evaluation.backtest import Judges
+from foretell.forecast.online.factory import Forecasts
 from tests.forecast.test_forecasts import FORMS, SHARES, STEPS, STREAM, events, expected, subscription
 
 WORD = f"PER l MATCH a , b , c {STEPS}"

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pytest
 
 import foretell as ft
-from foretell.forecast.parts import followed, whole
-from foretell.forecast.passage import Chain, waiting
+from foretell.forecast.chain.first_passage import Chain, waiting
+from foretell.forecast.chain.part_configurations import followed, whole
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.model import Model
 from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Trace
-from foretell.machine.watching import Sides
-from foretell.plan.automaton import build
+from foretell.machine.observe.observer import Sides
 from foretell.plan.explain import as_text, explain
-from foretell.plan.parts import DONE, Parts, Segment, parts_of
+from foretell.plan.nfa.automaton import build
+from foretell.plan.nfa.decomposition import DONE, Parts, Segment, parts_of
 from tests.forecast.test_forecasts import events, expected, subscription
 
 EVENTS = 6

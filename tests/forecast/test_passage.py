@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from foretell.forecast.passage import Chain, interval, waiting, within
+from foretell.forecast.chain.first_passage import Chain, interval, waiting, within
 from foretell.learn.statistics import Statistics
 from tests.learn.traces import quick, walk
 

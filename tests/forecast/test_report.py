@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from foretell.forecast.doubts import Seen, doubts_of_age, doubts_of_drift, drift
-from foretell.forecast.judged import Forecasts, judged
-from foretell.forecast.judging import auc
-from foretell.forecast.outcomes import Horizon, waits
-from foretell.forecast.report import Report
+from foretell.forecast.evaluation.metrics import auc
+from foretell.forecast.evaluation.model_warnings import Seen, doubts_of_age, doubts_of_drift, drift
+from foretell.forecast.evaluation.outcomes import Horizon, waits
+from foretell.forecast.evaluation.report import Report
+from foretell.forecast.evaluation.scorecard import Forecasts, judged
 from tests.forecast.simulated import heat, within
 
 

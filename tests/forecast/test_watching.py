@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.read import Loaded
-from foretell.filter.columns import Strings
-from foretell.forecast.recording import Recorder
-from foretell.forecast.symbols import Symbols
+from foretell.events.ingest.reader import Loaded
+from foretell.filter.column import Strings
+from foretell.forecast.online.event_symbols import Symbols
+from foretell.forecast.training.trace_recorder import Recorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
-from foretell.machine.running import Running
-from foretell.machine.watching import Watcher, _steps_left, bits_of
-from foretell.plan.program import UnsupportedError
-from foretell.plan.sharing import Shared
+from foretell.machine.observe.observer import Watcher, _steps_left, bits_of
+from foretell.machine.runtime import Running
+from foretell.plan.lower.program import UnsupportedError
+from foretell.plan.prefix_sharing import Shared
 from tests.both import Both
 from tests.properties.patterns import Case, cases
 from tests.properties.test_engine import _batches

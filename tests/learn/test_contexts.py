@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
 from foretell.learn.outcomes import came_within, next_match
 from foretell.learn.statistics import Statistics
-from foretell.learn.suffixes import Suffixes
+from foretell.learn.suffix_tree import Suffixes
 from foretell.learn.trace import Trace
 from tests.learn.sources import as_three_before, matching, no_memory, parity, symbols, variable
 from tests.learn.traces import quick, traces

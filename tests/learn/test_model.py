@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foretell.arguments.model import model_of, timing_of
 from foretell.errors import InputError
-from foretell.forecast.durations import Durations
-from foretell.forecast.table import Table
-from foretell.given.model import model_of, timing_of
+from foretell.forecast.chain.probability_table import Table
+from foretell.forecast.chain.semi_markov import Durations
 from foretell.learn.calibration import Calibration
 from foretell.learn.contexts import Contexts
 from foretell.learn.model import Learned, Model, fingerprint

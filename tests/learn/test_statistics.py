@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from foretell.learn import sojourns as lasting
 from foretell.learn.histogram import BINS, EDGES, bin_of
-from foretell.learn.lanes import shrunk, strength_of
+from foretell.learn.lane_statistics import shrunk, strength_of
 from foretell.learn.sojourns import MATCH, STILL
 from foretell.learn.statistics import Statistics, merge
 from foretell.learn.trace import Trace, furthest

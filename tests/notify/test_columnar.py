@@ -7,16 +7,16 @@ import pyarrow as pa
 import pytest
 
 import foretell as ft
-from foretell.events import arrow
-from foretell.events.arrow import arrow_of, taken
+from foretell.events import arrow_interop
+from foretell.events.arrow_interop import arrow_of, taken
 from foretell.events.types import Type
-from foretell.machine.running import Running
-from foretell.machine.told import rows
-from foretell.notify import columnar, columns
-from foretell.notify.columnar import Columnar
-from foretell.notify.columns import rows_of
+from foretell.machine.matches.results import rows
+from foretell.machine.runtime import Running
+from foretell.notify import arrow_encoder, lazy_notifications
+from foretell.notify.arrow_encoder import rows_of
+from foretell.notify.lazy_notifications import Columnar
 from foretell.notify.notifications import Notifications
-from foretell.notify.rows import to_json, to_table
+from foretell.notify.row_encoder import to_json, to_table
 from tests.both import Both, told
 from tests.suite import Case, cases
 from tests.test_cases import beyond
@@ -29,13 +29,13 @@ SUBSCRIBE q FROM s MATCH a DEFINE a AS v > 5 RETURN a.v AS v;"""
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "FEW", 0)
+    monkeypatch.setattr(arrow_encoder, "FEW", 0)
 
 
-@pytest.mark.parametrize("most", [columns.MOST, 2])
+@pytest.mark.parametrize("most", [arrow_encoder.MOST, 2])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.file}: {c.name}")
 def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "MOST", most)
+    monkeypatch.setattr(arrow_encoder, "MOST", most)
     both = Both(case.text, case.streams, time=case.time, tables=case.tables)
     found = Running(both.checked, both.given).tell(both.loaded)
     plain = rows(found)
@@ -66,9 +66,9 @@ def test_many_are_columns_and_few_are_not() -> None:
 
 
 def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columnar, "TOGETHER", 7)
+    monkeypatch.setattr(lazy_notifications, "TOGETHER", 7)
     found = ft.run(MANY, {"s": events(400)})
-    monkeypatch.setattr(columns, "FEW", 10**9)
+    monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
     plain = ft.run(MANY, {"s": events(400)})
     assert isinstance(found.rows, Columnar)
     assert isinstance(plain.rows, tuple)
@@ -85,7 +85,7 @@ def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(IndexError):
             found[wrong]
     assert found.table().equals(plain.table())
-    monkeypatch.setattr(columnar, "_LINES", 50)
+    monkeypatch.setattr(lazy_notifications, "_LINES", 50)
     assert b"".join(found.lines()) == b"".join(plain.lines())
     assert found.rows != plain.rows[:-1]
     assert found.rows != "text"
@@ -146,17 +146,17 @@ def test_half_a_character(always: None, monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(found.rows, Columnar)
     assert found[0].bindings == {"v": "\ud800\u00e9"}
     assert b"".join(found.lines()) == b"".join(map(to_json, found))
-    monkeypatch.setattr(columns, "FEW", 10**9)
+    monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
     assert ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"}) == found
 
 
 def test_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "MOST", 5)
+    monkeypatch.setattr(arrow_encoder, "MOST", 5)
     text = MANY.replace("RETURN a.v AS low, b.v / a.v AS ratio", "FORECAST WITHIN 3 EVENTS ABOVE 0.1")
     found = ft.run(text, {"s": events(400)})
     assert isinstance(found.rows, Columnar)
     assert {n.kind for n in found} == {"match", "forecast"}
-    monkeypatch.setattr(columns, "FEW", 10**9)
+    monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
     plain = ft.run(text, {"s": events(400)})
     assert told(found) == told(plain)
     assert found.table().equals(plain.table())
@@ -169,7 +169,7 @@ def test_texts_too_long_for_a_column_are_rows(monkeypatch: pytest.MonkeyPatch) -
     def full(*_: object, **__: object) -> pa.Table:
         raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
 
-    monkeypatch.setattr(columns, "columns_of", full)
+    monkeypatch.setattr(arrow_encoder, "columns_of", full)
     found = ft.run(MANY, {"s": events(400)})
     assert isinstance(found.rows, tuple)
     assert found == plain
@@ -189,7 +189,7 @@ def test_texts_of_more_than_one_column_can_hold(monkeypatch: pytest.MonkeyPatch)
     table = pa.concat_tables([pa.table({"n": [0, 1], "t": ["a", None]}), pa.table({"n": [2, 3], "t": ["c", "d"]})])
     order = arrow_of(np.array([3, 0, 2, 1, 0]))
     plain = taken(table, order)
-    monkeypatch.setattr(arrow, "_MOST_BYTES", table.nbytes - 1)
+    monkeypatch.setattr(arrow_interop, "_MOST_BYTES", table.nbytes - 1)
     found = taken(table, order)
     assert found.to_pylist() == plain.to_pylist()
     assert found.schema == plain.schema

@@ -10,7 +10,7 @@ from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.notify.identity import identity
 from foretell.notify.messages import messages_of, messages_of_batch
-from foretell.notify.rows import to_row, to_table
+from foretell.notify.row_encoder import to_row, to_table
 
 MATCH = Notification(
     subscription="intrusion",

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from foretell.connectors.webhook import Receiver
 from foretell.errors import InputError
 from foretell.notify.messages import Message
 from foretell.notify.outbox import Counts, Outbox
 from foretell.notify.sender import Pauses, Sender, drain
-from foretell.notify.webhook import Receiver
 from tests.broker import free_port, wait_until
 from tests.receiver import Answer, WebServer
 
@@ -130,7 +130,7 @@ def test_a_server_that_is_killed_and_comes_back(outbox: Outbox, server: WebServe
 SENDER = """
 import sys, time
 from foretell.notify.sender import Sender
-from foretell.notify.webhook import Receiver
+from foretell.connectors.webhook import Receiver
 with Sender(sys.argv[1], Receiver(sys.argv[2]).connect):
     time.sleep(600)
 """

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foretell.events.types import Scalar, Type
-from foretell.filter.columns import Strings
+from foretell.filter.column import Strings
 from foretell.language import tree
 from foretell.language.tree import Attribute, Binary, Call, Expression
-from foretell.language.typing import Scope
-from foretell.machine import evaluate
-from foretell.plan.bytecode import Code, Op, Operand, compile_expression, link, listing
+from foretell.language.type_check import Scope
+from foretell.machine.kernels import interpreter
+from foretell.plan.lower.bytecode import Code, Op, Operand, compile_expression, link, listing
 from foretell.reference.expressions import Frame, moment
 from tests.filter.test_columns import (
     BEYOND_THE_REFERENCE,
@@ -172,8 +172,8 @@ def run_all(
             *(*matrices["parameter"].as_they_are(), (i + 2) % count),
             *(*strings.heap(cases=True), *stack),
         )
-        holds = evaluate.holds(*arguments)
-        evaluate.run_code(*arguments)
+        holds = interpreter.holds(*arguments)
+        interpreter.run_code(*arguments)
         found.append((stack[0][0].item(), stack[1][0].item(), bool(stack[2][0]), holds))
     return found
 
@@ -247,7 +247,7 @@ def test_operands_are_asked_from_the_outside_in() -> None:
 
 
 def test_the_kernel_and_the_compiler_have_the_same_numbers() -> None:
-    assert {op.name: getattr(evaluate, op.name, None) for op in Op} == {op.name: op.value for op in Op}
+    assert {op.name: getattr(interpreter, op.name, None) for op in Op} == {op.name: op.value for op in Op}
 
 
 def test_an_empty_code_holds() -> None:
@@ -274,18 +274,18 @@ def test_what_the_decisions_say_beyond_the_reference(expression: Expression, wan
 @given(INTS, INTS)
 def test_quotients_are_rounded_once(left: int, right: int) -> None:
     if right:
-        assert evaluate.quotient(left, right) == left / right
+        assert interpreter.quotient(left, right) == left / right
 
 
 @settings(max_examples=2000, deadline=None)
 @given(LENGTHS, FLOATS | st.integers(-1000, 1000).map(lambda n: n + 0.5) | st.floats(1e-6, 1e6), INTS)
 def test_lengths_are_scaled_exactly(micros: int, factor: float, whole: int) -> None:
-    _check_length(evaluate.scaled(micros, factor), Binary("*", tree.Span(micros, "us"), tree.Literal(factor)))
+    _check_length(interpreter.scaled(micros, factor), Binary("*", tree.Span(micros, "us"), tree.Literal(factor)))
     if factor:
-        _check_length(evaluate.shrunk(micros, factor), Binary("/", tree.Span(micros, "us"), tree.Literal(factor)))
+        _check_length(interpreter.shrunk(micros, factor), Binary("/", tree.Span(micros, "us"), tree.Literal(factor)))
     if whole:
         _check_length(
-            evaluate.shrunk_by_whole(micros, whole), Binary("/", tree.Span(micros, "us"), tree.Literal(whole))
+            interpreter.shrunk_by_whole(micros, whole), Binary("/", tree.Span(micros, "us"), tree.Literal(whole))
         )
 
 

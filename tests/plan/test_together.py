@@ -5,7 +5,7 @@ from __future__ import annotations
 from foretell import parse
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Codes
-from foretell.plan.together import Together, together
+from foretell.plan.sharing_report import Together, together
 
 STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\n"
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.read import Loaded, events_of
-from foretell.machine.feed import Feed
-from foretell.plan.program import UnsupportedError
+from foretell.events.ingest.reader import Loaded, events_of
+from foretell.machine.input.merged_stream import Feed
+from foretell.plan.lower.program import UnsupportedError
 from tests.both import Both, told
 from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, cases
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretell.events.delays import Delay
+from foretell.events.delay_distributions import Delay
 from foretell.reference.gaps import Gap, Hidden, Link
 
 

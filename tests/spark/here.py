@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 import foretell as ft
-from foretell.given.sources import declaration_of, tables_of
-from foretell.spark.batch import Batch
-from foretell.spark.shares import Sent
-from foretell.spark.sources import Work
-from foretell.spark.working import in_order, report, tell
+from foretell.arguments.streams import declaration_of, tables_of
+from foretell.spark.batch.job import Batch
+from foretell.spark.batch.plan import Sent
+from foretell.spark.batch.reduce_side import in_order, report, tell
+from foretell.spark.batch.sources import Work
 
 
 class Here(Batch):

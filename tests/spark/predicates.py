@@ -11,10 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import foretell as ft
-from foretell.events.read import Declaration, Loaded, read
+from foretell.events.ingest.reader import Declaration, Loaded, read
 from foretell.events.types import Schema
 from foretell.language.checked import CheckedSubscription
-from foretell.spark.quenching import may_matter
+from foretell.spark.pushdown.quenching import may_matter
 
 INTS = [0, 1, -1, 7, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), None]
 FLOATS = [0.0, -0.0, 1.0, 1.5, -1.5, 7.0, 2.0**53, 2.0**63, 1e300, math.inf, -math.inf, math.nan, None]

@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
 
 import foretell as ft
-from foretell.app.commands import app
-from foretell.events.workloads import ticks
-from foretell.given.sources import declaration_of
-from foretell.spark import scans
-from foretell.spark.batch import Batch
-from foretell.spark.places import _number, _scalar, numbered
-from foretell.spark.stream import bad, matches
+from foretell.arguments.streams import declaration_of
+from foretell.bench.workloads.ticks import ticks
+from foretell.cli.commands import app
+from foretell.spark.batch.job import Batch
+from foretell.spark.batch.sort_keys import _number, _scalar, numbered
+from foretell.spark.pushdown import plan_inspection
+from foretell.spark.streaming.query import bad, matches
 from tests.both import told
 from tests.suite import Case, cases
 
@@ -84,7 +84,7 @@ def test_every_case(spark: SparkSession, case: Case) -> None:
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv"])
 def test_text_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    monkeypatch.setattr("foretell.spark.sources.SMALL", 0)
+    monkeypatch.setattr("foretell.spark.batch.sources.SMALL", 0)
     for number in range(2):
         rows = [{"time": i + 40 * number, "k": "xy"[i % 2], "v": i if number else i / 2} for i in range(40)]
         lines = [json.dumps(row) if ending == ".jsonl" else ",".join(map(str, row.values())) for row in rows]
@@ -215,7 +215,7 @@ def test_spark_does_not_start(some_ticks: Path, monkeypatch: pytest.MonkeyPatch,
     def failing() -> SparkSession:
         raise error
 
-    monkeypatch.setattr("foretell.spark.batch.session", failing)
+    monkeypatch.setattr("foretell.spark.batch.job.session", failing)
     with pytest.raises(ft.ForetellError) as caught:
         ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
     assert caught.value.message == said
@@ -291,7 +291,7 @@ def test_whether_a_column_has_no_null(
     spark: SparkSession, tmp_path: Path, changed: Callable[[DataFrame], DataFrame], never_null: bool
 ) -> None:
     pq.write_table(pa.table({"id": [1, 2, 3], "other": [1, None, 2]}), tmp_path / "some.parquet")
-    assert scans.never_null(changed(spark.read.parquet(str(tmp_path))), "id") == never_null
+    assert plan_inspection.never_null(changed(spark.read.parquet(str(tmp_path))), "id") == never_null
 
 
 def test_what_is_cheap_to_read_twice(spark: SparkSession, tmp_path: Path) -> None:
@@ -299,11 +299,11 @@ def test_what_is_cheap_to_read_twice(spark: SparkSession, tmp_path: Path) -> Non
         (tmp_path / folder).mkdir(parents=True)
         pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / folder / "some.parquet")
     plain = spark.read.parquet(str(tmp_path / "plain"))
-    assert scans.is_cheap(plain.filter("id > 1").selectExpr("id + 1 AS id"))
-    assert not scans.is_cheap(spark.read.parquet(str(tmp_path / "folders")))
-    assert not scans.is_cheap(spark.read.schema("id long").json(str(tmp_path / "plain")))
+    assert plan_inspection.is_cheap(plain.filter("id > 1").selectExpr("id + 1 AS id"))
+    assert not plan_inspection.is_cheap(spark.read.parquet(str(tmp_path / "folders")))
+    assert not plan_inspection.is_cheap(spark.read.schema("id long").json(str(tmp_path / "plain")))
     for costly in (plain.orderBy("id"), plain.distinct(), plain.filter("rand() > 0.5"), plain.limit(2)):
-        assert not scans.is_cheap(costly)
+        assert not plan_inspection.is_cheap(costly)
 
 
 def test_places_sort_as_values_do() -> None:

@@ -23,8 +23,8 @@ import pyspark
 import pytest
 
 import foretell as ft
-from foretell.events.workloads import ticks
-from foretell.spark.java import java_home
+from foretell.bench.workloads.ticks import ticks
+from foretell.spark.session.java import java_home
 from tests.broker import free_port, wait_until
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
@@ -44,8 +44,8 @@ JOB = """
 import json, sys
 import pyarrow.parquet as pq
 import foretell as ft
-from foretell.spark.session import session
-from foretell.spark.stream import follow
+from foretell.spark.session.spark_session import session
+from foretell.spark.streaming.query import follow
 
 spark = session(**{"spark.driver.host": "127.0.0.1", **json.loads(sys.argv[1])})
 folder, statements, columns = sys.argv[2:]
@@ -69,7 +69,7 @@ pq.write_table(spark.read.parquet(folder + "/told").toArrow(), folder + "/stream
 )
 WHERE = """
 import json, sys
-from foretell.spark.session import session
+from foretell.spark.session.spark_session import session
 
 def where(batches):
     import os, pyarrow as pa, foretell
@@ -222,7 +222,7 @@ def test_the_command(cluster: Cluster, data: Path, expected: list[dict[str, Any]
     )
     (tmp_path / "watch.ftl").write_text(STATEMENTS)
     out = tmp_path / "told.parquet"
-    command = [sys.executable, "-m", "foretell.app", "run", str(tmp_path / "watch.ftl"), "--engine", "spark"]
+    command = [sys.executable, "-m", "foretell.cli", "run", str(tmp_path / "watch.ftl"), "--engine", "spark"]
     command += ["--input", f"ticks={data / 'ticks'}", "--output", str(out)]
     _answer(command, {**os.environ, "SPARK_CONF_DIR": str(tmp_path)})
     assert _rows(out) == expected

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from foretell.events.read import Declaration, Loaded, read
-from foretell.spark.dealing import dealt, split
+from foretell.events.ingest.reader import Declaration, Loaded, read
+from foretell.spark.partitioning.hash_partitioner import dealt, split
 
 
 def events(**columns: list[object]) -> Loaded:

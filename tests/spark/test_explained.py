@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from foretell.app.commands import app
+from foretell.cli.commands import app
 
 TEXT = """
 STREAM ticks (ts INT, name STRING, price FLOAT, volume INT, id INT) TIME ts ID id;

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.arrow import arrow_of_values, table_of
-from foretell.events.texts import Texts, deciding_texts
+from foretell.events.arrow_interop import arrow_of_values, table_of
+from foretell.events.ingest.python_columns import Values, deciding_values
+from foretell.events.ingest.text_columns import Texts, deciding_texts
 from foretell.events.types import Type
-from foretell.events.values import Values, deciding_values
 from tests.both import told
 from tests.spark.here import Here, batch_here
 from tests.suite import Case, cases, sampled
@@ -43,9 +43,9 @@ def test_case(case: Case) -> None:
 
 @pytest.mark.parametrize("case", sampled(filter(runs, cases()), 9))
 def test_case_with_more_than_memory_holds(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.spark.shares.MEMORY", 0)
-    monkeypatch.setattr("foretell.spark.spilling.TAKEN", 2)
-    monkeypatch.setattr("foretell.spark.sources.ROWS", 3)
+    monkeypatch.setattr("foretell.spark.batch.plan.MEMORY", 0)
+    monkeypatch.setattr("foretell.spark.batch.external_sort.TAKEN", 2)
+    monkeypatch.setattr("foretell.spark.batch.sources.ROWS", 3)
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
     found, expected = batch_here(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
     assert told(found.notifications()) == told(expected)
@@ -200,10 +200,10 @@ SUBSCRIBE plain FROM s MATCH a , b DEFINE b AS v > a.v;
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("memory", [0, 1 << 30])
 def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.spark.shares.ROWS_APART", 3)
-    monkeypatch.setattr("foretell.spark.shares.MEMORY", memory)
-    monkeypatch.setattr("foretell.spark.spilling.TAKEN", 7)
-    monkeypatch.setattr("foretell.spark.sources.ROWS", 20)
+    monkeypatch.setattr("foretell.spark.batch.plan.ROWS_APART", 3)
+    monkeypatch.setattr("foretell.spark.batch.plan.MEMORY", memory)
+    monkeypatch.setattr("foretell.spark.batch.external_sort.TAKEN", 7)
+    monkeypatch.setattr("foretell.spark.batch.sources.ROWS", 20)
     dice = random.Random(seed)
     events = [{"time": i // 3, "id": dice.randrange(1000), "k": "x", "v": dice.randrange(10)} for i in range(90)]
     ids = [*dice.sample(range(-20, 20), 6), 2.5, *dice.sample(["a", "", "10", "é", "b"], 4)]
@@ -270,8 +270,8 @@ def test_a_chain_runs_in_shards_by_the_keys_that_go_with_its_results(changed: st
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files as if they were large: read in tasks, some lines at a time."""
-    monkeypatch.setattr("foretell.spark.sources.SMALL", 0)
-    monkeypatch.setattr("foretell.spark.parts.CHUNK", 40)
+    monkeypatch.setattr("foretell.spark.batch.sources.SMALL", 0)
+    monkeypatch.setattr("foretell.spark.batch.input_splits.CHUNK", 40)
 
 
 LINES = [

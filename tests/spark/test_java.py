@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from foretell.errors import InputError
-from foretell.spark.java import Java, examine, java_home
+from foretell.spark.session.java import Java, examine, java_home
 
 
 def fake_java(home: Path, version: str) -> Path:

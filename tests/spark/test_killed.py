@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import foretell as ft
-from foretell.spark.pages import SMALL
-from foretell.spark.stream import follow, matches
+from foretell.spark.streaming.chunked_state import SMALL
+from foretell.spark.streaming.query import follow, matches
 from tests.spark.test_stream import TYPES, WATCH, crowd, expected, finish, frame, in_files, logins, put, read, rows_of
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ LASTING = WATCH + "SUBSCRIBE return FROM logins PER ip MATCH a ; b DEFINE a AS N
 
 def child(folder: Path) -> None:
     """What is killed: a query from a folder to a folder, one small file at a time."""
-    from foretell.spark.session import session
+    from foretell.spark.session.spark_session import session
 
     spark = session("foretell-killed", **{"spark.master": "local[2,4]"})
     finish(follow(LASTING, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=2), folder)

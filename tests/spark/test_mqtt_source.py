@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from foretell.events.mqtt import Broker
-from foretell.events.subscriber import Subscriber, Subscription
-from foretell.spark.brokers import register
+from foretell.connectors.mqtt.client import Broker
+from foretell.connectors.mqtt.subscriber import Subscriber, Subscription
+from foretell.spark.connectors.registry import register
 from tests.broker import Mosquitto, wait_until
 
 TOPIC = "plant/+/temperature"
@@ -163,8 +163,8 @@ def test_a_spool_that_was_replaced(source: Any, tmp_path: Path) -> None:
 
 CHILD = """
 import sys
-from foretell.spark.brokers import register
-from foretell.spark.session import session
+from foretell.spark.connectors.registry import register
+from foretell.spark.session.spark_session import session
 port, folder = sys.argv[1:]
 spark = session(**{"spark.master": "local[2]"})
 register(spark)

@@ -14,9 +14,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import foretell as ft
-from foretell.spark import pages
-from foretell.spark.pages import Paged, cuts
-from foretell.spark.stream import follow
+from foretell.spark.streaming import chunked_state
+from foretell.spark.streaming.chunked_state import Paged, cuts
+from foretell.spark.streaming.query import follow
 from tests.spark.test_stream import TYPES, WATCH, crowd, expected, frame, logins, put, rows_of
 
 OLD = Path(__file__).parent / "state" / "one_value.tar.gz"
@@ -50,20 +50,20 @@ class Kept:
         self.tester = TwsTester(Keeper())
         self.last: tuple[str, bytes] | None = None
 
-    def put(self, about: str, block: bytes) -> pages.Cost:
+    def put(self, about: str, block: bytes) -> chunked_state.Cost:
         ((old, cost),) = self.tester.test("key", [Row(about=about, block=block)])
         assert old == self.last
         self.last = about, block
-        assert len(self.tester.peekMapState("pages", "key")) == (cost.pages if len(block) > pages.SMALL else 0)
-        assert isinstance(cost, pages.Cost)
+        assert len(self.tester.peekMapState("pages", "key")) == (cost.pages if len(block) > chunked_state.SMALL else 0)
+        assert isinstance(cost, chunked_state.Cost)
         return cost
 
 
 def test_small_states_are_one_value() -> None:
     kept = Kept()
-    assert kept.put("first", b"few bytes") == pages.Cost(9, 1, 1, 9)
-    assert kept.put("second", b"") == pages.Cost(0, 1, 1, 0)
-    assert kept.put("third", block(pages.SMALL)).pages == 1
+    assert kept.put("first", b"few bytes") == chunked_state.Cost(9, 1, 1, 9)
+    assert kept.put("second", b"") == chunked_state.Cost(0, 1, 1, 0)
+    assert kept.put("third", block(chunked_state.SMALL)).pages == 1
 
 
 def test_only_what_has_changed_is_written() -> None:

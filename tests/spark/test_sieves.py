@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from foretell.spark.catalyst import Catalyst
-from foretell.spark.rowgroups import Group
-from foretell.spark.sieves import Constant, Named, Text, sieve
+from foretell.spark.pushdown.catalyst import Catalyst
+from foretell.spark.pushdown.predicate import Constant, Named, Text, sieve
+from foretell.spark.pushdown.row_groups import Group
 from tests.spark.predicates import checked, loaded, ours, predicate, schema_of, table
 
 

@@ -12,14 +12,14 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from foretell.connectors.webhook import Receiver
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.notify import to_table, write
 from foretell.notify.messages import messages_of
 from foretell.notify.outbox import Outbox
-from foretell.notify.webhook import Receiver
-from foretell.spark.brokers import register
-from foretell.spark.staged import StagedWriter
+from foretell.spark.connectors.outbox_writer import StagedWriter
+from foretell.spark.connectors.registry import register
 from tests.broker import Listener, Mosquitto, wait_until
 from tests.receiver import Answer, WebServer
 

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 import foretell as ft
-from foretell.events.workloads import ticks
-from foretell.spark.sql import Partition, _schemas, _Work, handler, register
+from foretell.bench.workloads.ticks import ticks
+from foretell.spark.sql.table_function import Partition, _schemas, _Work, handler, register
 
 STATEMENTS = """
 STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;

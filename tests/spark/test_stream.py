@@ -17,8 +17,8 @@ from pyspark.sql.functions import col, from_json
 
 import foretell as ft
 from foretell.errors import InputError
-from foretell.spark.layout import codes_of, shares_of, spark_hash
-from foretell.spark.stream import bad, follow, late, matches, refused
+from foretell.spark.partitioning.statement_groups import codes_of, shares_of, spark_hash
+from foretell.spark.streaming.query import bad, follow, late, matches, refused
 
 LOGINS = "STREAM logins (id STRING, ip STRING, ok BOOL, at TIMESTAMP) TIME at ID id LATE BY 20 s;"
 WATCH = (

@@ -17,7 +17,7 @@ import foretell as ft
 from foretell.events.types import Type, format_timestamp, parse_timestamp
 from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions, of_program
-from foretell.spark.stream import follow
+from foretell.spark.streaming.query import follow
 from tests.spark.test_stream import Event, expected, finish, frame, put, read, rows_of
 from tests.suite import Case, cases
 

@@ -16,16 +16,16 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import foretell as ft
-from foretell.events.arrow import table_of
-from foretell.events.read import Declaration, read
+from foretell.arguments.streams import declaration_of
+from foretell.events.arrow_interop import table_of
+from foretell.events.ingest.reader import Declaration, read
 from foretell.events.types import Type
-from foretell.forecast.watchers import Forecasts
-from foretell.given.sources import declaration_of
+from foretell.forecast.online.factory import Forecasts
 from foretell.language.subscriptions import Subscriptions
-from foretell.spark import pages, shard
-from foretell.spark.layout import codes_of, shares_of
-from foretell.spark.parcels import Packer
-from foretell.spark.stream import Way, way_of
+from foretell.spark.partitioning.statement_groups import codes_of, shares_of
+from foretell.spark.streaming import chunked_state, shard_processor
+from foretell.spark.streaming.query import Way, way_of
+from foretell.spark.streaming.shuffle_rows import Packer
 from tests.spark.test_stream_cases import ALL, as_types, batches, lateness_of, live
 from tests.suite import Case, sampled
 
@@ -86,8 +86,8 @@ def test_case(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every third case all state goes through pages, however small it is."""
     random, lateness = Random(case.name), lateness_of(case)
     if random.randrange(3) == 0:
-        monkeypatch.setattr(pages, "SMALL", 0)
-        monkeypatch.setattr(shard, "_engines", Forgetful())
+        monkeypatch.setattr(chunked_state, "SMALL", 0)
+        monkeypatch.setattr(shard_processor, "_engines", Forgetful())
     program, types, times = live(case, lateness)
     engine = ft.Engine(program, tables=case.tables)
     spark = Spark(program, types, case.tables, random.choice((1, 2, 5)))

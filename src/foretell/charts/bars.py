@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from foretell.charts.look import COLOURS, TEXT, WIDTH, Specification, dressed, records
+from foretell.charts.theme import COLOURS, TEXT, WIDTH, Specification, dressed, records
 
 
 @dataclass(frozen=True)

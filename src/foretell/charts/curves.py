@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from foretell.charts.look import COLOURS, GREY, HEIGHT, WIDTH, Specification, dressed, records
+from foretell.charts.theme import COLOURS, GREY, HEIGHT, WIDTH, Specification, dressed, records
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from foretell.charts.curves import Axis, Curve, Curves
 from foretell.charts.page import Picture, page
-from foretell.forecast.judged import Judged
-from foretell.forecast.report import Report
+from foretell.forecast.evaluation.report import Report
+from foretell.forecast.evaluation.scorecard import Judged
 
 _PART = (0.0, 1.0)
 _THRESHOLD = Axis("threshold", log=False, span=_PART)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import vl_convert
 
-from foretell.charts.look import Specification
+from foretell.charts.theme import Specification
 
 
 class Picture(Protocol):

@@ -7,29 +7,29 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from foretell.arguments.model import learning_of, model_of
+from foretell.arguments.statements import statements_of
+from foretell.arguments.until import end_of_time
+from foretell.arguments.validation import given_tables, time_columns
+from foretell.engine.checkpoint import Wanted, packed, unpacked
+from foretell.engine.deployment import Subscribed
+from foretell.engine.input_registry import Inputs
 from foretell.engine.settings import Settings, limits_of, tables_of
-from foretell.engine.snapshots import Wanted, packed, unpacked
-from foretell.engine.subscribed import Subscribed
 from foretell.errors import ForetellError, InputError
-from foretell.events.read import BadEvent, read
+from foretell.events.ingest.reader import BadEvent, read
+from foretell.events.reorder_buffer import Late, shown_time
 from foretell.events.types import Scalar, Type
-from foretell.events.waiting import Late, shown_time
-from foretell.forecast.expectation import Asked
-from foretell.forecast.outlook import Outlook, outlooks
-from foretell.forecast.watchers import untrained
-from foretell.given.arguments import given_tables, time_columns
-from foretell.given.inputs import Inputs
-from foretell.given.model import learning_of, model_of
-from foretell.given.statements import statements_of
-from foretell.given.until import end_of_time
+from foretell.forecast.chain.match_interval import Asked
+from foretell.forecast.online.factory import untrained
+from foretell.forecast.online.outlook import Outlook, outlooks
 from foretell.language import tree
 from foretell.language.printer import horizon_text
-from foretell.language.statements import Statements
+from foretell.language.statement_registry import Statements
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.settings import Learning
-from foretell.machine.limits import Limits
-from foretell.machine.told import Told
-from foretell.notify.columns import rows_of
+from foretell.machine.exec.limits import Limits
+from foretell.machine.matches.results import Told
+from foretell.notify.arrow_encoder import rows_of
 from foretell.notify.notifications import Notifications
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.forecast.watchers import Forecasts
-from foretell.given.arguments import wrong
-from foretell.given.model import learning_of, model_of
-from foretell.given.sources import read_tables
-from foretell.given.tables import Table
+from foretell.arguments.model import learning_of, model_of
+from foretell.arguments.streams import read_tables
+from foretell.arguments.validation import wrong
+from foretell.engine.template_tables import Table
+from foretell.forecast.online.factory import Forecasts
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
-from foretell.machine.limits import Limits
+from foretell.machine.exec.limits import Limits
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from foretell.engine.template_tables import Table
+from foretell.events.ingest.reader import Loaded
 from foretell.events.notification import Notification
-from foretell.events.read import Loaded
-from foretell.events.waiting import Waiting
-from foretell.given.tables import Table
+from foretell.events.reorder_buffer import Waiting
 from foretell.language.checked import CheckedStatement
-from foretell.machine.running import Running
-from foretell.machine.told import Told
-from foretell.notify.columns import rows_of
+from foretell.machine.matches.results import Told
+from foretell.machine.runtime import Running
+from foretell.notify.arrow_encoder import rows_of
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Type
-from foretell.filter.columns import Column, Flags, Strings, evaluate, truth
+from foretell.filter.column import Column, Flags, Strings, evaluate, truth
 from foretell.language.tree import Attribute, Expression, This
-from foretell.plan.registers import AnyOf, Lagged, mapped
+from foretell.plan.lower.registers import AnyOf, Lagged, mapped
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.forecast.outcomes import Horizon
-from foretell.forecast.table import Table, by_lane
-from foretell.learn.lanes import Lanes
+from foretell.forecast.chain.probability_table import Table, by_lane
+from foretell.forecast.evaluation.outcomes import Horizon
+from foretell.learn.lane_statistics import Lanes
 from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics
 
@@ -22,7 +22,7 @@ def tables(horizon: Horizon, statistics: Statistics, lanes: Lanes, settings: Lea
     The first table is that of all lanes together, those after it of single lanes. Only a horizon in time asks for ages.
     """
     if horizon.events is None:
-        from foretell.forecast.durations import Durations
+        from foretell.forecast.chain.semi_markov import Durations
 
         found = Durations.of(statistics.sojourns, horizon.amount, enough=settings.enough)
         # What is learned on line numbers configurations as they come; in `found` they are sorted.

@@ -12,10 +12,10 @@ from foretell.events.types import Schema, Type
 from foretell.language import tree
 from foretell.language.checked import Checked, CheckedCorrelator, CheckedStatement, CheckedSubscription
 from foretell.language.definitions import definitions_of
-from foretell.language.streams import declared_schema, merged, scope_of
-from foretell.language.subscription import Columns, check_subscription
+from foretell.language.stream_schemas import declared_schema, merged, scope_of
+from foretell.language.subscription_check import Columns, check_subscription
 from foretell.language.tree import defined_twice, place_of
-from foretell.language.typing import check_condition
+from foretell.language.type_check import check_condition
 
 
 def check(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from foretell.events.types import Schema, Type
-from foretell.language.shape import StepShape
+from foretell.language.pattern_shape import StepShape
 from foretell.language.tree import Correlator, Expression, Pattern, Subscription
 
 

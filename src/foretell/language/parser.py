@@ -32,10 +32,10 @@ from foretell.errors import (
     suggestion,
 )
 from foretell.events.types import ATTRIBUTE_TYPES, parse_timestamp
-from foretell.kept import digest, keep, kept
 from foretell.language import tree
-from foretell.language.expected import unexpected
+from foretell.language.syntax_hints import unexpected
 from foretell.language.tree import Name, Operator, Pattern
+from foretell.storage.disk_cache import digest, keep, kept
 
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 FUNCTIONS = {"contains": 2, "abs": 1, "lower": 1, "upper": 1, "length": 1, "coalesce": None}

@@ -12,7 +12,7 @@ from foretell.language.check import check
 from foretell.language.checked import Checked
 from foretell.language.parser import parse as parse_text
 from foretell.language.printer import program_text
-from foretell.language.subscription import Columns
+from foretell.language.subscription_check import Columns
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a probability becomes once it is known what came of such (forecast/calibration.py finds the curve).
+"""What a probability becomes once it is known what came of such (forecast/training/isotonic.py finds the curve).
 
 >>> Calibration(((0.2, 0.5), (0.6, 1.0)))([0.2, 0.4, 0.9]).tolist()
 [0.5, 0.75, 1.0]

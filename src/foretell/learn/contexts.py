@@ -78,7 +78,7 @@ class Contexts:
 
     def after(self, symbol: Ints, process: Ints) -> Ints:
         """The context after each event: its process begins with the empty one."""
-        from foretell.learn.following import follow  # which loads Numba: who only reads a model can do without
+        from foretell.learn.context_kernel import follow  # which loads Numba: who only reads a model can do without
 
         found = np.zeros(len(symbol), np.int64)
         nodes = np.zeros(int(process.max(initial=-1)) + 1, np.int64)

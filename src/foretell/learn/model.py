@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foretell.errors import InputError, suggestion
-from foretell.events.files import path_of, read_text, replacing
-from foretell.kept import digest
+from foretell.events.atomic_files import path_of, read_text, replacing
 from foretell.learn.calibration import AS_IT_IS, Calibration
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
+from foretell.learn.model_codec import document_of, learned_of
 from foretell.learn.statistics import Statistics
-from foretell.learn.written import document_of, learned_of
+from foretell.storage.disk_cache import digest
 
 VERSION = 1
 SHAPE = 'a model is {"subscriptions": {"name": {"after": {"step": {"distribution": …}}}}}'

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foretell.learn import lanes as by_lane
+from foretell.learn import lane_statistics as by_lane
 from foretell.learn import sojourns as lasting
-from foretell.learn.lanes import Lanes, busiest, moved, room
+from foretell.learn.lane_statistics import Lanes, busiest, moved, room
 from foretell.learn.sojourns import Sojourns
 from foretell.learn.trace import Flags, Floats, Ints, Steps, Trace, Words, distinct, furthest, summed
 

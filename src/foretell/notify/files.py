@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,10 +12,10 @@ from typing import BinaryIO
 import pyarrow.parquet as pq
 
 from foretell.errors import InputError
-from foretell.events.files import replacing
+from foretell.events.atomic_files import replacing
 from foretell.events.notification import Notification
 from foretell.notify.notifications import Notifications
-from foretell.notify.rows import to_json, to_table
+from foretell.notify.row_encoder import to_json, to_table
 
 
 def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -> None:
@@ -72,3 +73,10 @@ def discard_rest(stream: BinaryIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+def standard_output() -> BinaryIO:
+    """Standard output for bytes; where the shell has closed it (`>&-`), Python has none."""
+    if sys.stdout is None:
+        raise InputError("cannot-write", "cannot write the output: standard output is closed")
+    return sys.stdout.buffer

@@ -12,7 +12,7 @@ import pyarrow as pa
 from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import format_timestamp
 from foretell.notify.identity import identity
-from foretell.notify.rows import to_row
+from foretell.notify.row_encoder import to_row
 
 #: The field of a message that holds the notification's name (`identity`); the others are the columns.
 NAME = "notification"

@@ -8,11 +8,11 @@ from typing import overload
 
 import pyarrow as pa
 
+from foretell.events.ingest.reader import BadEvent
 from foretell.events.notification import Notification
-from foretell.events.read import BadEvent
-from foretell.events.waiting import LateEvent
-from foretell.notify.columnar import Columnar
-from foretell.notify.rows import to_json, to_table
+from foretell.events.reorder_buffer import LateEvent
+from foretell.notify.lazy_notifications import Columnar
+from foretell.notify.row_encoder import to_json, to_table
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
-from foretell.plan.automaton import Automaton, Edge
-from foretell.plan.bits import BITS
-from foretell.plan.parts import parts_of
-from foretell.plan.program import Machine, Program
-from foretell.plan.registers import Hashed
-from foretell.plan.selection import selection_of
-from foretell.plan.sharing import Shared
+from foretell.plan.lower.program import Machine, Program
+from foretell.plan.lower.registers import Hashed
+from foretell.plan.nfa.automaton import Automaton, Edge
+from foretell.plan.nfa.decomposition import parts_of
+from foretell.plan.nfa.derivatives import Done, Link, threads
+from foretell.plan.nfa.state_bits import BITS
+from foretell.plan.prefix_sharing import Shared
 from foretell.plan.strategy import choose
-from foretell.plan.terms import Done, Link, threads
+from foretell.plan.template_selection import selection_of
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from enum import Enum
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.arrivals import Asked, ask
+from foretell.plan.lower.arrivals import Asked, ask
 
 ARRIVALS, INSTANCES = "arrival lists", "instances with registers"
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretell.events.delays import Delay, Floats
+from foretell.events.delay_distributions import Delay, Floats
 
 #: The integrals are sums over this many cells, each mass at the middle of its cell: the error falls with the square.
 CELLS = 4096

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from foretell.errors import InputError
-from foretell.events.delays import Delay, Timing
+from foretell.events.delay_distributions import Delay, Timing
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from foretell.language import tree
-from foretell.language.shape import can_be_empty
+from foretell.language.pattern_shape import can_be_empty
 from foretell.reference.lane import Lane, Placed
 
 

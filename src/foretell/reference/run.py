@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from foretell.events.delays import Timing
+from foretell.events.delay_distributions import Timing
 from foretell.events.event import Event, OrderKey, deadline_key, derived_key
 from foretell.events.notification import Notification
 from foretell.events.types import EPOCH, Scalar, Type, format_timestamp

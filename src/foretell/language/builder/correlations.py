@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from foretell.language import tree
+from foretell.language.builder.errors import NotIterable, mistake
 from foretell.language.builder.literals import whole
-from foretell.language.builder.mistakes import NotIterable, mistake
 from foretell.language.builder.steps import Step, step_name
 from foretell.language.printer import correlation_text
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from foretell.language import tree
+from foretell.language.builder.errors import NotAValue, NotIterable
 from foretell.language.builder.expressions import Value
 from foretell.language.builder.literals import name as checked_name
-from foretell.language.builder.mistakes import NotAValue, NotIterable
 
 
 class Event(NotAValue, NotIterable):

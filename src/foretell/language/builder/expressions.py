@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from foretell.errors import suggestion
 from foretell.language import tree
+from foretell.language.builder.errors import NotAValue, NotIterable, mistake, value_hint
 from foretell.language.builder.literals import Plain, literal_tree
-from foretell.language.builder.mistakes import NotAValue, NotIterable, mistake, value_hint
 from foretell.language.printer import expression_text
 
 #: What a step can do itself; any other word behind its dot is an attribute of its event.

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from foretell.events.types import EPOCH
 from foretell.language import tree
-from foretell.language.builder.mistakes import mistake
+from foretell.language.builder.errors import mistake
 
 Plain: TypeAlias = bool | int | float | str | datetime | timedelta | None
 

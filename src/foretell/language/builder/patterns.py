@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from foretell.language import tree
+from foretell.language.builder.errors import NotIterable, mistake
 from foretell.language.builder.expressions import Expression, condition_tree
 from foretell.language.builder.literals import whole
-from foretell.language.builder.mistakes import NotIterable, mistake
 from foretell.language.printer import pattern_text
 
 #: What a repetition repeats under: `a+<,>`, `a+<;>`, `a+<;{θ}>`.

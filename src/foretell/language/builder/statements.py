@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 from foretell.events.types import ATTRIBUTE_TYPES, Type
 from foretell.language import tree
 from foretell.language.builder.correlations import Part, correlation_tree
+from foretell.language.builder.durations import LengthOfTime, length_tree
+from foretell.language.builder.errors import mistake
 from foretell.language.builder.expressions import (
     Expression,
     Operand,
     condition_tree,
     value_tree,
 )
-from foretell.language.builder.lengths import LengthOfTime, length_tree
 from foretell.language.builder.literals import name as checked_name
 from foretell.language.builder.literals import probability, whole
-from foretell.language.builder.mistakes import mistake
 from foretell.language.builder.patterns import Pattern, pattern_tree
 from foretell.language.builder.steps import Step, step_name
 from foretell.language.printer import statement_text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from foretell.language import tree
+from foretell.language.builder.errors import NotAValue, mistake
 from foretell.language.builder.events import Event
 from foretell.language.builder.expressions import StepAttribute, Value
 from foretell.language.builder.literals import name as checked_name
 from foretell.language.builder.literals import whole
-from foretell.language.builder.mistakes import NotAValue, mistake
 from foretell.language.builder.patterns import Pattern
 
 

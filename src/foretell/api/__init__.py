@@ -1,0 +1,1 @@
+"""The public calls: run, train, backtest, recalibrate."""

@@ -1,0 +1,229 @@
+"""One call for every engine: subscriptions and inputs in, notifications out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from foretell.arguments.model import learning_of, model_of, timing_of
+from foretell.arguments.statements import statements_of
+from foretell.arguments.streams import declaration_of, known_schema, tables_of
+from foretell.arguments.until import end_of_time
+from foretell.arguments.validation import by_name, described, given_tables, time_columns, wrong
+from foretell.errors import InputError, suggestion
+from foretell.events.ingest.reader import Declaration, Loaded, LoadedTable, events_of, read
+from foretell.events.notification import Notification
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.builder.statements import Statement
+from foretell.language.checked import Checked, CheckedSubscription
+from foretell.language.subscriptions import Subscriptions
+from foretell.learn.model import Model
+from foretell.learn.settings import Learning
+from foretell.notify.notifications import Notifications
+from foretell.reference.expressions import Value, moment
+from foretell.reference.run import run as run_reference
+
+if TYPE_CHECKING:
+    from foretell.spark.batch.job import Frame
+
+ENGINES = ("embedded", "reference", "spark")
+
+
+@overload
+def run(  # type: ignore[overload-overlap]  # a mapping of frames is one of objects, too
+    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
+    inputs: Mapping[str, Frame],
+    *,
+    time: Mapping[str, str] | None = None,
+    tables: Mapping[str, object] | None = None,
+    engine: str | None = None,
+    model: str | Path | Mapping[str, object] | Model | None = None,
+    learning: Learning | None = None,
+    until: str | int | float | date | datetime | None = None,
+    strict: bool = False,
+) -> Frame: ...
+@overload
+def run(
+    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
+    inputs: Mapping[str, object],
+    *,
+    time: Mapping[str, str] | None = None,
+    tables: Mapping[str, object] | None = None,
+    engine: str | None = None,
+    model: str | Path | Mapping[str, object] | Model | None = None,
+    learning: Learning | None = None,
+    until: str | int | float | date | datetime | None = None,
+    strict: bool = False,
+) -> Notifications: ...
+def run(
+    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
+    inputs: Mapping[str, object],
+    *,
+    time: Mapping[str, str] | None = None,
+    tables: Mapping[str, object] | None = None,
+    engine: str | None = None,
+    model: str | Path | Mapping[str, object] | Model | None = None,
+    learning: Learning | None = None,
+    until: str | int | float | date | datetime | None = None,
+    strict: bool = False,
+) -> Notifications | Frame:
+    """The notifications of finite inputs.
+
+    `inputs` gives each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or
+    polars data, dicts, or a Spark DataFrame; with one of these what comes back is a Spark DataFrame of notifications,
+    which nothing has computed yet (see foretell.spark.batch.job), and with streaming ones a streaming one (see
+    foretell.spark.streaming.query). `time` names the time column of streams without a STREAM statement. `until` lets
+    time go on after the last event, for what only time completes. Without an `engine` it is Spark, unless all events
+    are in this process's memory already: then it is the same engine in process. Programs that only the reference runs
+    yet go there.
+    """
+    if engine is not None and engine not in ENGINES:
+        raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))
+    if not isinstance(strict, bool):
+        raise wrong("strict", "True or False", strict)
+    program = statements_of(subscriptions)
+    sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
+    times = time_columns(time)
+    given = tables_of(program, given_tables(tables))
+    known = model_of(model)
+    timing = timing_of(known, [str(s.name) for s in _subscribed(program)])
+    learning = learning_of(learning)
+    if any(getattr(source, "isStreaming", False) for source in sources.values()):
+        from foretell.spark.streaming.query import follow
+
+        if engine not in (None, "spark") or until is not None or strict:
+            raise InputError("not-on-streams", "a stream takes none of the arguments engine, until and strict")
+        frames: Any = sources
+        return follow(program, frames, time=times, tables=tables, model=known, learning=learning)
+    if engine == "spark" or (engine is None and is_for_spark(program, sources)):
+        check_names(program, sources, times)
+        declarations = {name: declaration_of(program, name, times) for name in program.sources}
+        return _run_spark(program, sources, declarations, given, until, strict, known, learning)
+    loaded = loaded_inputs(program, sources, times, strict)
+    columns = {name: table.types for name, table in given.items()}
+    schemas = {name: known_schema(one) for name, one in loaded.items()}
+    checked = program.checked(schemas, columns)
+    end = end_of_time(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
+    notes: tuple[str, ...] = ()
+    if engine == "embedded" or (engine is None and _is_compiled(checked)):
+        found, notes = _run_embedded(program, checked, loaded, given, end, known, learning)
+    else:
+        notes = _notes(program, "the reference evaluator")
+        rows = {name: _values(table) for name, table in given.items()}
+        events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
+        found = tuple(run_reference(checked, events, rows, until=end, timing=timing))
+    bad = tuple(b for one in loaded.values() for b in one.bad)
+    totals = tuple((name, one.total) for name, one in loaded.items())
+    return Notifications(found, bad, totals, notes)
+
+
+def is_for_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
+    """A JVM is worth its start where events lie in files or in Spark; a few dicts are done before it is there."""
+    if any(map(_is_spark, sources.values())):
+        return True
+    statements = program.program.statements
+    compiled = not any(isinstance(s, tree.Correlator) or getattr(s, "losing", None) for s in statements)
+    return compiled and any(isinstance(source, str | os.PathLike) for source in sources.values())
+
+
+def _is_spark(source: object) -> bool:
+    """A Spark DataFrame, told without importing Spark for those who have none."""
+    return type(source).__module__.startswith("pyspark.sql.")
+
+
+def _run_spark(
+    program: Subscriptions,
+    sources: Mapping[str, object],
+    declarations: Mapping[str, Declaration],
+    tables: Mapping[str, LoadedTable],
+    until: object,
+    strict: bool,
+    model: Model,
+    learning: Learning | None,
+) -> Notifications | Frame:
+    from foretell.forecast.online.factory import Forecasts, untrained
+    from foretell.spark.batch.job import Batch  # Spark takes a while to load, too
+
+    notes = untrained(model, program)
+    batch = Batch(program, sources, declarations, tables, until, strict, Forecasts(model.learned, learning))
+    if any(map(_is_spark, sources.values())):
+        return batch.frame()
+    found = batch.notifications()
+    return replace(found, notes=notes + found.notes)
+
+
+def _run_embedded(
+    program: Subscriptions,
+    checked: Checked,
+    loaded: Mapping[str, Loaded],
+    tables: Mapping[str, LoadedTable],
+    until: int | float | None,
+    model: Model,
+    learning: Learning | None,
+) -> tuple[Sequence[Notification], tuple[str, ...]]:
+    # Numba takes a while to load, and only those who ask for this engine need it.
+    from foretell.forecast.online.factory import Forecasts, untrained
+    from foretell.machine.runtime import Running
+    from foretell.notify.arrow_encoder import rows_of
+    from foretell.plan.lower.program import UnsupportedError
+
+    notes = untrained(model, program)
+    try:
+        running = Running(checked, tables, watching=Forecasts(model.learned, learning))
+        return rows_of(running.tell(loaded, until)), notes + running.ledger.tell()
+    except UnsupportedError as error:
+        raise InputError(
+            "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"
+        ) from None
+
+
+def _is_compiled(checked: Checked) -> bool:
+    """Whether the compiled engine runs all statements."""
+    return all(isinstance(s, CheckedSubscription) and s.tree.losing is None for s in checked.statements)
+
+
+def loaded_inputs(
+    program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
+) -> dict[str, Loaded]:
+    check_names(program, inputs, time)
+    return {n: read(inputs[n], declaration_of(program, n, time), strict=strict) for n in program.sources}
+
+
+def check_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
+    """Every stream that is read must be given, and no other."""
+    sources = program.sources
+    for name in (*inputs, *time):
+        if name not in sources:
+            hint = suggestion(name, sources)
+            raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
+    missing = [name for name in sources if name not in inputs]
+    if missing:
+        raise InputError(
+            "missing-input",
+            f"no events are given for stream '{missing[0]}'",
+            hint=f"--input {missing[0]}=PATH, or inputs={{'{missing[0]}': ...}}",
+        )
+
+
+def _values(table: LoadedTable) -> list[dict[str, Value]]:
+    """The rows as the reference takes them: points in time as datetimes."""
+    times = {name for name, kind in table.types.items() if kind is Type.TIMESTAMP}
+    return [
+        {name: moment(int(v)) if v is not None and name in times else v for name, v in row.items()}
+        for row in table.rows
+    ]
+
+
+def _subscribed(program: Subscriptions) -> list[tree.Subscription]:
+    return [s for s in program.program.statements if isinstance(s, tree.Subscription)]
+
+
+def _notes(program: Subscriptions, who: str) -> tuple[str, ...]:
+    """What is asked for and not given."""
+    asking = [s.name for s in _subscribed(program) if s.forecast is not None]
+    return tuple(f"'{name}' asks for forecasts, which {who} does not make" for name in asking)

@@ -1,0 +1,1 @@
+"""Array types that several packages share."""

@@ -1,0 +1,1 @@
+"""Benchmarks (`foretell bench`) and the synthetic workloads they run on."""

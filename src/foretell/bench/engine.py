@@ -1,0 +1,174 @@
+"""`foretell bench engine`: the tick workloads in process, one core, events in Arrow, notifications as columns.
+
+What other engines find and how fast they are stands in docs/results.md. `limit` is the speed of a bare compiled loop
+that only reads the same columns: the ratio to it holds on any machine.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from foretell.bench.result import Measured
+from foretell.bench.workloads.ticks import ticks
+from foretell.events.ingest.reader import Declaration, Loaded, read, read_table
+from foretell.forecast.online.factory import Forecasts
+from foretell.jit import compiled
+from foretell.language.subscriptions import parse
+from foretell.machine.observe.observer import NOBODY
+from foretell.machine.runtime import Running
+
+EVENTS = 1_000_000
+RUNS = 5
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`matches` is what other engines found in the first million; `columns` are those its conditions read."""
+
+    name: str
+    text: str
+    matches: int | None
+    columns: tuple[str, ...]
+    rows: int = 0
+    forecasts: bool = False
+
+    def with_forecasts(self) -> Workload:
+        text = self.text.rstrip(";") + " FORECAST WITHIN 5 EVENTS ABOVE 0.5;"
+        return replace(self, name=f"{self.name} with forecasts", text=text, forecasts=True)
+
+
+_RISE = "DEFINE a AS price < 60, b AS price > a.price, c AS price > b.price;"
+_RUN = """MATCH a , b+ , c DEFINE b AS price > prev.price, c AS price <= prev.price {}
+RETURN count(b) AS n, avg(b.price) AS mean;"""
+_TEMPLATE = """SUBSCRIBE w6 FOR EACH row FROM ticks PER name MATCH a , b , c
+DEFINE a AS name = :name AND volume > :volume, b AS price > a.price, c AS price > b.price;"""
+
+WORKLOADS = (
+    Workload("w1", f"SUBSCRIBE w1 FROM ticks PER name MATCH a , b , c {_RISE}", 23_627, ("price",)),
+    Workload(
+        "w2",
+        "SUBSCRIBE w2 FROM ticks PER name MATCH a ;{volume > 900 AND price > a.price} b ;{volume < 100} c "
+        "DEFINE a AS volume > 900 WITHIN 59999;",
+        72_019,
+        ("price", "volume"),
+    ),
+    Workload("w3", "SUBSCRIBE w3 FROM ticks PER name " + _RUN.format(""), 498_682, ("price",)),
+    Workload(
+        "w3 skip",
+        "SUBSCRIBE w3 FROM ticks PER name " + _RUN.format("AFTER MATCH SKIP PAST LAST"),
+        200_625,
+        ("price",),
+    ),
+    Workload("w4", f"SUBSCRIBE w4 FROM ticks MATCH a , b , c {_RISE}", 40_462, ("price",)),
+    Workload(
+        "w5",
+        "SUBSCRIBE w5 FROM ticks MATCH a ; b ; c DEFINE a AS volume BETWEEN 1 AND 20, "
+        "b AS volume BETWEEN 101 AND 120, c AS volume BETWEEN 201 AND 220 WITHIN 1999;",
+        156_930,
+        ("volume",),
+    ),
+    *(
+        Workload(f"w6 N={rows:,}", _TEMPLATE, matches, ("price", "volume"), rows)
+        for rows, matches in ((1, 260), (10, 2_439), (100, 24_731), (1_000, 258_692), (100_000, None))
+    ),
+)
+
+
+#: Those that are run with forecasts too, which learn as they go.
+FORETOLD = ("w1", "w2")
+
+
+def measure() -> Iterator[Measured]:
+    """A start, and each workload; the best of some runs, every one on an engine of its own."""
+    yield _start()
+    table = ticks(EVENTS)
+    loaded = read(table, Declaration("ticks", {}, "ts", open=True))
+    # Strings come dictionary-encoded, as Parquet delivers them.
+    named = loaded.table["name"].dictionary_encode()
+    position = loaded.table.column_names.index("name")
+    loaded = replace(loaded, table=loaded.table.set_column(position, "name", named))
+    for workload in WORKLOADS:
+        both = [workload, workload.with_forecasts()] if workload.name in FORETOLD else [workload]
+        runs = [_Runs(one, loaded) for one in both]
+        for _ in range(RUNS):  # one after the other, so that both meet the machine as it is
+            for one in runs:
+                one.run(loaded)
+        for one in runs:
+            limit = EVENTS / bare(table, workload.columns)
+            part = runs[0].busy / one.busy if one is not runs[0] else None
+            name, best = one.workload.name, one.seconds
+            yield Measured("engine", name, EVENTS, best, EVENTS / best, one.found, limit, of_plain=part)
+
+
+class _Runs:
+    """The runs of one workload: the fewest seconds, the least processor time, and what was found."""
+
+    def __init__(self, workload: Workload, loaded: Loaded) -> None:
+        self.workload = workload
+        self.seconds = self.busy = math.inf
+        self.found = 0
+        self._tables = {"row": read_table(_rows(workload.rows), "row")} if workload.rows else {}
+        types = {name: table.types for name, table in self._tables.items()}
+        self._checked = parse(workload.text).checked({"ticks": loaded.schema}, types)
+
+    def run(self, loaded: Loaded) -> None:
+        workload = self.workload
+        engine = Running(self._checked, self._tables, watching=Forecasts() if workload.forecasts else NOBODY)
+        started, busy = time.perf_counter(), time.process_time()
+        told = engine.tell({"ticks": loaded})
+        self.busy = min(self.busy, time.process_time() - busy)
+        self.seconds = min(self.seconds, time.perf_counter() - started)
+        self.found = sum(one.count for one in told if one.chances is None)
+        if workload.matches is not None and self.found != workload.matches:
+            raise AssertionError(f"{workload.name}: {self.found:,} matches, {workload.matches:,} are right")
+
+
+_START = f"""
+import foretell as ft
+engine = ft.Engine("STREAM s (k STRING, price FLOAT, time INT) TIME time;"
+                   "SUBSCRIBE m FROM s PER k MATCH a , b , c {_RISE}")
+engine.push("s", [{{"time": 1, "k": "a", "price": 1.0}}])
+"""
+
+
+def _start() -> Measured:
+    """A new process from its beginning to its end, with an engine that takes one event; its kernels are kept."""
+    command = [sys.executable, "-c", _START]
+    subprocess.run(command, check=True)  # now they are
+    best = min(_timed(lambda: subprocess.run(command, check=True)) for _ in range(RUNS))
+    return Measured("engine", "second start", 1, best, 1 / best)
+
+
+def _rows(count: int) -> pa.Table:
+    """The subscribers of w6: a name each in turn, and a volume that falls by one for every hundred."""
+    names = [f"S{i % 100:02d}" for i in range(count)]
+    volumes = [900 - i // 100 for i in range(count)]
+    return pa.table({"id": list(range(count)), "name": names, "volume": volumes})
+
+
+def bare(table: pa.Table, names: tuple[str, ...]) -> float:
+    """The seconds in which a compiled loop reads the columns."""
+    columns = [table[name].to_numpy() for name in names]
+    return min(_timed(lambda: [_read(column) for column in columns]) for _ in range(RUNS))
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+@compiled
+def _read(column: Any) -> float:
+    total = 0.0
+    for i in range(column.size):
+        total += column[i]
+    return total

@@ -1,0 +1,100 @@
+"""`foretell bench`: programs that measure. One result a line, for people or as JSON (DESIGN section 4)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from foretell.bench.result import Measured
+from foretell.errors import InputError, suggestion
+from foretell.language.check import check
+from foretell.language.parser import parse
+from foretell.notify.files import onto, standard_output
+
+
+def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path | None = None) -> None:
+    """`quick` and `output`, a folder for pictures, are for the benchmarks that draw curves."""
+    if name is not None and name not in BENCHES:
+        raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
+    if (quick or output is not None) and name not in _DRAWING:
+        raise InputError("unknown-option", "only the benchmarks 'growth' and 'forecast' take --quick and --output")
+    drawing = {one: partial(function, quick, output) for one, function in _DRAWING.items()}
+    benches: dict[str, Callable[[], Iterator[Measured]]] = {**BENCHES, **drawing}
+    stream = standard_output()
+    with onto(stream):
+        for one in benches if name is None else (name,):
+            for measured in benches[one]():
+                stream.write(f"{_json(measured) if as_json else measured.line()}\n".encode())
+                stream.flush()  # the next one may take a while
+
+
+def _json(measured: Measured) -> str:
+    return json.dumps({k: v for k, v in asdict(measured).items() if v is not None})
+
+
+_STATEMENT = """
+SUBSCRIBE intrusion_{0} FROM logins
+MATCH  s1 ; s2 ; s3 @(t(s3) - t(s1) < 5 min) ; s4
+DEFINE s1, s2, s3 AS ip = $x AND status = 'denied',
+       s4         AS ip = $x AND status = 'success';
+"""
+
+
+def _language() -> Iterator[Measured]:
+    """Parsing, and checking names and types, a thousand statements of the size of the papers' examples."""
+    count = 1_000
+    text = "".join(_STATEMENT.format(i) for i in range(count))
+    parse(text[:100_000].rsplit("SUBSCRIBE", 1)[0])  # the grammar is built at the first use
+    started = time.perf_counter()
+    program = parse(text)
+    parsed = time.perf_counter()
+    check(program)
+    checked = time.perf_counter()
+    yield Measured("language", "parse", count, parsed - started, count / (parsed - started))
+    yield Measured("language", "check", count, checked - parsed, count / (checked - parsed))
+
+
+def _engine() -> Iterator[Measured]:
+    from foretell.bench.engine import measure  # with Numba, which the other commands do without
+
+    return measure()
+
+
+def _growth(quick: bool = False, output: Path | None = None) -> Iterator[Measured]:
+    from foretell.bench.growth import measure
+
+    if output is None:
+        return measure.measure(quick)
+    from foretell.bench.growth.figures import drawn  # with what draws, which is needed only here
+
+    return drawn(measure.measure(quick), output)
+
+
+def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Measured]:
+    from foretell.bench.ptopss import measure
+
+    if output is None:
+        return measure.measure(quick)
+    from foretell.bench.ptopss.figures import drawn
+
+    return drawn(measure.measure(quick), output)
+
+
+def _spark() -> Iterator[Measured]:
+    from foretell.bench.spark import batch, streaming
+
+    yield from batch.measure()
+    yield from streaming.measure()
+
+
+_DRAWING = {"growth": _growth, "forecast": _forecast}
+BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {
+    "language": _language,
+    "engine": _engine,
+    "spark": _spark,
+    **_DRAWING,
+}

@@ -1,0 +1,1 @@
+"""Benchmarks of the Spark pipeline and the baselines it is compared with."""

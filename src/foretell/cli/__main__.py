@@ -1,0 +1,5 @@
+"""`python -m foretell.cli` is the command `foretell`."""
+
+from foretell.cli.main import main
+
+main()

@@ -1,0 +1,104 @@
+"""`foretell demo`: the main job on small data, with a word on each result."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.text import Text
+
+from foretell.api.run import run
+from foretell.arguments.statements import load
+from foretell.events.notification import Notification
+from foretell.language.subscriptions import Subscriptions
+from foretell.notify.files import onto, standard_output
+
+_MEANING = {
+    "match": "has happened",
+    "estimate": "may have happened",
+    "forecast": "is about to happen",
+    "token": "was emitted",
+}
+
+
+def show() -> None:
+    stream = standard_output()
+    with as_file(files("foretell.cli").joinpath("demonstration")) as folder:
+        subscriptions = load(folder / "watch.ftl")
+        found = run(
+            subscriptions,
+            {"logins": folder / "logins.jsonl", "reads": folder / "reads.csv"},
+            model=folder / "model.json",
+        )
+        console = Console(highlight=False)
+        # Taken before it is written: rich has its own way to end where nobody reads.
+        with console.capture() as shown:
+            console.print(_statements(subscriptions))
+            for notification in found:
+                _tell(console, notification)
+            _forecast(console, folder / "tills.ftl")
+    with onto(stream):
+        stream.write(shown.get().encode())
+
+
+def _forecast(console: Console, file: Path) -> None:
+    """A day's events to learn from, another day's on which forecasts are made and judged."""
+    from foretell.api.forecasting import backtest, train  # with the engine
+
+    subscriptions = load(file)
+    first, second = ({"tills": list(_baskets(day))} for day in (1, 2))
+    model = train(subscriptions, first)
+    found = run(subscriptions, second, model=model)
+    told = next(n for n in found if n.kind == "forecast")
+    console.print()
+    console.print(_statements(subscriptions))
+    _tell(console, told)
+    _tell(console, next(n for n in found if n.kind == "match" and n.key == told.key and n.end > told.end))
+    (judged,) = backtest(subscriptions, second, model=model).judged
+    alarms, at = judged.overall.alarms, judged.shown
+    console.print(
+        f"\nJudged on {len(second['tills']):,} later events: {alarms.precision[at]:.0%} of {alarms.made[at]} forecasts"
+        f" came true;\nthe probabilities are off by {judged.overall.reliability.error:.3f} on average."
+    )
+
+
+def _baskets(day: int) -> Iterator[dict[str, Any]]:
+    """What six tills see in a day."""
+    chance, now = random.Random(day), datetime(2026, 3, day, 8)
+    steps = dict.fromkeys(range(6), "paid")
+    while now.hour < 20:
+        now += timedelta(seconds=5 + chance.randrange(10))
+        till = chance.randrange(6)
+        ways = {"open": "paid paid declined", "declined": "declined paid left left"}
+        steps[till] = chance.choice(ways.get(steps[till], "open").split())
+        yield {"time": now, "till": till, "step": steps[till]}
+
+
+def _statements(subscriptions: Subscriptions) -> Syntax:
+    return Syntax(subscriptions.text, "sql", background_color="default", word_wrap=True)
+
+
+def _tell(console: Console, notification: Notification) -> None:
+    console.print(_headline(notification))
+    console.print(f"             {'   '.join(_details(notification))}")
+
+
+def _headline(notification: Notification) -> Text:
+    likely = "" if notification.kind == "match" else f"   probability {notification.probability:.2f}"
+    return Text.assemble(
+        (f"{notification.subscription:11}  ", "bold"),
+        f"{_MEANING[notification.kind]:18}  {notification.ended:%Y-%m-%d %H:%M:%S}{likely}",
+    )
+
+
+def _details(notification: Notification) -> list[str]:
+    known = {**(notification.key or {}), **notification.bindings}
+    missing = "to come" if notification.kind == "forecast" else "lost"
+    events = [f"{step}: {missing if e is None else e}" for step, e in notification.events.items()]
+    return [f"{name} = {value}" for name, value in known.items()] + events

@@ -1,0 +1,28 @@
+"""What a run has to say besides its notifications, and what it set aside, written out where the user wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import msgspec
+
+from foretell.cli.output import say
+from foretell.events.atomic_files import replacing
+from foretell.events.ingest.quarantine import set_aside
+from foretell.events.ingest.reader import BadEvent
+from foretell.notify.notifications import Notifications
+
+
+def report(found: Notifications) -> None:
+    """On standard error, its notes; then a line for each stream with malformed events: how many, why, the first."""
+    for note in found.notes:
+        say(f"note: {note}")
+    for line in set_aside(found.bad, found.totals):
+        say(line)
+
+
+def write_bad(bad: Iterable[BadEvent], path: Path) -> None:
+    with replacing(path) as file:
+        file.writelines(msgspec.json.encode(asdict(b)) + b"\n" for b in bad)

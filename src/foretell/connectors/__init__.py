@@ -1,0 +1,1 @@
+"""Systems outside Spark that send events or receive notifications."""

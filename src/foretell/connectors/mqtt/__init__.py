@@ -1,0 +1,1 @@
+"""MQTT: subscribe to event topics, publish notifications."""

@@ -1,0 +1,118 @@
+"""Arrow to NumPy and Python values to Arrow, without pandas.
+
+`pa.array`, `pa.scalar`, `np.asarray(arrow)` and what takes a Python value for Arrow (`fill_null(0)`) all load pandas
+where it is installed, a fifth of the time of a start, to ask whether they were given some of it. Here we know what we
+have, and Arrow's columns are buffers that NumPy can read and fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
+from foretell.events.types import Scalar, Type
+
+Flags = NDArray[np.bool_]
+
+#: Arrow counts the bytes of all strings of an array in 32 bits.
+_MOST_BYTES = 2**31 - 1
+
+
+def numpy_of(array: ArrowArray) -> NDArray[Any]:
+    """Numbers or booleans, read-only, without a copy where they lie in one piece. At a NULL stands any value."""
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    if isinstance(array, pa.ChunkedArray):
+        chunks = [numpy_of(chunk) for chunk in array.chunks]
+        return chunks[0] if len(chunks) == 1 else np.concatenate([np.empty(0, dtype), *chunks])
+    count, first, data = len(array), array.offset, array.buffers()[1]
+    if not count:
+        return np.empty(0, dtype)
+    if dtype == np.bool_:
+        bits = np.frombuffer(data, np.uint8, (first % 8 + count + 7) // 8, first // 8)
+        return np.unpackbits(bits, bitorder="little")[first % 8 : first % 8 + count].view(np.bool_)
+    values = np.frombuffer(data, dtype, count, first * dtype.itemsize)
+    values.flags.writeable = False  # whatever Arrow says of its memory: kernels are compiled for one of the two
+    return values
+
+
+def taken(table: pa.Table, order: ArrowArray) -> pa.Table:
+    """The rows of a table in another order, however many they are.
+
+    Arrow's `take` puts the chunks of a column into one, which cannot have more than 2 GB of texts.
+    """
+    if table.nbytes <= _MOST_BYTES:
+        return table.take(order)
+    wide = [f.with_type(pa.large_string()) if f.type == pa.string() else f for f in table.schema]
+    whole = table.cast(pa.schema(wide)).combine_chunks()
+    rows = max(1, table.num_rows * _MOST_BYTES // (4 * table.nbytes))  # some texts are longer than others
+    pieces = [whole.take(order.slice(first, rows)).cast(table.schema) for first in range(0, len(order), rows)]
+    return pa.concat_tables(pieces)
+
+
+def nulls_of(array: ArrowArray) -> Flags:
+    return numpy_of(pc.is_null(array))
+
+
+def arrow_of(values: NDArray[Any], kind: ArrowType | None = None, nulls: Flags | None = None) -> ArrowArray:
+    """Numbers or booleans as an Arrow array, of a type that lies in memory as they do."""
+    data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    kind = pa.from_numpy_dtype(values.dtype) if kind is None else kind
+    return pa.Array.from_buffers(kind, len(values), [_validity(nulls), _buffer(data)])
+
+
+def arrow_of_values(values: Sequence[Scalar], kind: Type) -> ArrowArray:
+    """Python values of an attribute's type; None and NaN are NULL, a timestamp is its microseconds."""
+    nulls = np.fromiter((v is None for v in values), np.bool_, len(values)) if None in values else None
+    present = values if nulls is None else [("" if kind is Type.STRING else 0) if v is None else v for v in values]
+    if kind is Type.STRING:
+        return _texts(present, nulls)
+    dtype = np.bool_ if kind is Type.BOOL else np.float64 if kind is Type.FLOAT else np.int64
+    numbers = np.array(present, dtype)
+    if kind is Type.FLOAT and np.isnan(numbers).any():
+        nulls = np.isnan(numbers) if nulls is None else nulls | np.isnan(numbers)
+    return arrow_of(numbers, ARROW_TYPES[kind], nulls)
+
+
+def nan_to_null(array: ArrowArray) -> ArrowArray:
+    """FLOATs, where NaN is NULL."""
+    return pc.if_else(pc.is_nan(array), pa.nulls(1, array.type)[0], array)
+
+
+def _texts(texts: Sequence[Any], nulls: Flags | None) -> ArrowArray:
+    joined = "".join(texts)
+    data = joined.encode()
+    sizes: Iterable[int] = map(len, texts if len(data) == len(joined) else map(str.encode, texts))
+    ends = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(sizes, np.int64, len(texts)), out=ends[1:])
+    if ends[-1] > _MOST_BYTES:
+        return pa.array(texts, pa.string(), mask=nulls)  # in several pieces
+    buffers = [_validity(nulls), _buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
+
+
+def _validity(nulls: Flags | None) -> pa.Buffer | None:
+    return None if nulls is None else _buffer(np.packbits(~nulls, bitorder="little"))
+
+
+def _buffer(array: Any) -> pa.Buffer:
+    return pa.py_buffer(array)
+
+
+# ── tables as bytes ──
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def table_of(data: bytes) -> pa.Table:
+    return pa.ipc.open_stream(data).read_all()

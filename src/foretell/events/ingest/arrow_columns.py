@@ -1,0 +1,245 @@
+"""Arrow columns, from tables, frames and Parquet files. Nothing here goes row by row unless some value is bad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from foretell.errors import InputError
+from foretell.events.arrow_interop import arrow_of, nan_to_null, nulls_of, numpy_of
+from foretell.events.ingest.json_lines import row_text
+from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType, Fitted, Gathered, Part
+from foretell.events.ingest.scalar_parsing import (
+    BEYOND_RANGE,
+    LAST_MICROS,
+    LEAST_MICROS,
+    MisfitError,
+    convert,
+    fit_each,
+)
+from foretell.events.ingest.text_columns import timestamps
+from foretell.events.types import Type
+
+#: pandas gives an index without a name this one; it is nobody's attribute.
+_UNNAMED_INDEX = "__index_level_"
+_FITS: Mapping[Type, frozenset[Type]] = {
+    Type.BOOL: frozenset({Type.BOOL}),
+    Type.INT: frozenset({Type.INT, Type.FLOAT}),
+    Type.FLOAT: frozenset({Type.INT, Type.FLOAT}),
+    Type.STRING: frozenset({Type.STRING}),
+    Type.TIMESTAMP: frozenset({Type.TIMESTAMP, Type.STRING}),
+}
+_MICROS_PER_UNIT = {
+    "s": Fraction(1_000_000),
+    "ms": Fraction(1_000),
+    "us": Fraction(1),
+    "ns": Fraction(1, 1_000),
+    "day": Fraction(86_400_000_000),
+}
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """A column in pieces, which may differ in type where they come from different files."""
+
+    name: str
+    chunks: Sequence[ArrowArray]
+
+    def guess(self) -> Type | None:
+        """The type of all pieces; INT and FLOAT together are FLOAT."""
+        found = {family(chunk.type) for chunk in self.chunks} - {Type.NULL}
+        if found == {Type.INT, Type.FLOAT}:
+            return Type.FLOAT
+        if len(found) > 1:
+            kinds = ", ".join(sorted({str(chunk.type) for chunk in self.chunks}))
+            raise InputError("wrong-type", f"{self.name}: the column's type differs between files: {kinds}")
+        return found.pop() if found else Type.NULL
+
+    def guess_time(self) -> Type | None:
+        found = self.guess()
+        if found is Type.STRING:
+            return Type.TIMESTAMP
+        return found if found in (Type.INT, Type.FLOAT, Type.TIMESTAMP, Type.NULL) else None
+
+    def fit(self, wanted: Type) -> Fitted:
+        values: list[ArrowArray] = []
+        misfits: dict[int, str] = {}
+        start = 0
+        for chunk in self.chunks:
+            fitted = _fit_chunk(chunk, self.name, wanted)
+            values.append(fitted.values)
+            misfits.update((start + position, reason) for position, reason in fitted.misfits.items())
+            start += len(chunk)
+        return Fitted(pa.chunked_array(values, ARROW_TYPES[wanted]), misfits)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table, what to call it, and the names of all its columns, whether they were read or not."""
+
+    source: str
+    table: pa.Table
+    names: Sequence[str]
+
+
+def gather_sheets(sheets: Sequence[Sheet]) -> Gathered:
+    """The rows of all sheets. A column that one of several lacks is NULL there."""
+    names = [name for name in _distinct(sheet.names for sheet in sheets) if not name.startswith(_UNNAMED_INDEX)]
+    read = frozenset(name for sheet in sheets for name in sheet.table.column_names)
+    columns = {
+        name: Chunks(name, [chunk for sheet in sheets for chunk in _chunks(sheet, name)])
+        for name in names
+        if name in read
+    }
+    return Gathered(columns, names, [_part(sheet) for sheet in sheets], (), absent_is_null=False)
+
+
+def read_parquet(path: str, wanted: frozenset[str] | None, content: bytes | None = None) -> Sheet:
+    """The columns of a Parquet file, or those `wanted`; a file that is none is an InputError."""
+    try:
+        with pq.ParquetFile(path if content is None else pa.BufferReader(content)) as file:
+            names = file.schema_arrow.names
+            taken = [name for name in names if wanted is None or name in wanted]
+            return Sheet(path, file.read(columns=taken), names)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        detail = str(error).splitlines()[0]
+        raise InputError("wrong-format", f"{path} is not a Parquet file", hint=detail) from None
+
+
+def family(kind: ArrowType) -> Type | None:
+    """The attribute type that holds an Arrow type; None where there is none."""
+    types = pa.types
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return family(kind.value_type)
+    for found, tests in (
+        (Type.BOOL, (types.is_boolean,)),
+        (Type.INT, (types.is_integer,)),
+        (Type.FLOAT, (types.is_floating, types.is_decimal)),
+        (Type.STRING, (types.is_string, types.is_large_string, types.is_string_view)),
+        (Type.TIMESTAMP, (types.is_timestamp, types.is_date)),
+        (Type.NULL, (types.is_null,)),
+    ):
+        if any(test(kind) for test in tests):
+            return found
+    return None
+
+
+def _distinct(lists: Iterable[Sequence[str]]) -> list[str]:
+    return list(dict.fromkeys(name for names in lists for name in names))
+
+
+def _chunks(sheet: Sheet, name: str) -> Iterator[ArrowArray]:
+    table = sheet.table
+    if table.column_names.count(name) > 1:
+        raise InputError("wrong-format", f"{sheet.source} has two columns '{name}'")
+    if name in table.column_names:
+        yield from table.column(name).chunks
+    else:
+        yield pa.nulls(table.num_rows)
+
+
+def _part(sheet: Sheet) -> Part:
+    table = sheet.table
+    numbers = range(1, table.num_rows + 1)
+    return Part(sheet.source, numbers, lambda i: row_text(_row(table, i)))
+
+
+def _row(table: pa.Table, position: int) -> dict[str, object]:
+    return {name: _value(table.column(name)[position]) for name in table.column_names}
+
+
+def _value(scalar: Any) -> object:
+    """The scalar as Python has it; of one that is bad for Python too, what it is stored as."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return scalar.cast(pa.binary()).as_py().decode("utf-8", "replace")
+    except (OverflowError, ValueError):
+        return scalar.value
+
+
+def _fit_chunk(chunk: ArrowArray, name: str, wanted: Type) -> Fitted:
+    found = family(chunk.type)
+    if found is Type.NULL:
+        return Fitted(pa.nulls(len(chunk), ARROW_TYPES[wanted]), {})
+    if found not in _FITS[wanted]:
+        raise InputError("wrong-type", f"{name}: expected {wanted.value}, but the column is {chunk.type}")
+    plain = _decoded(chunk)
+    if found is Type.STRING:
+        return _fit_strings(plain, name, wanted)
+    if wanted is Type.TIMESTAMP:
+        return _fit_timestamps(plain, name)
+    return _fit_numbers(plain, name, wanted)
+
+
+def _decoded(chunk: ArrowArray) -> ArrowArray:
+    """The values themselves, where the column holds codes for them."""
+    if pa.types.is_dictionary(chunk.type):
+        words = _decoded(chunk.dictionary)
+        # polars' dictionaries are of views, which Arrow cannot take from.
+        return (words.cast(pa.string()) if pa.types.is_string_view(words.type) else words).take(chunk.indices)
+    if pa.types.is_run_end_encoded(chunk.type):
+        return _decoded(pc.call_function("run_end_decode", [chunk]))
+    return chunk
+
+
+def _fit_numbers(chunk: ArrowArray, name: str, wanted: Type) -> Fitted:
+    if pa.types.is_floating(chunk.type):
+        chunk = chunk.cast(pa.float64())
+        chunk = nan_to_null(chunk)
+    try:
+        # A FLOAT is only ever near a long integer; an INT is exact or bad.
+        return Fitted(chunk.cast(ARROW_TYPES[wanted], safe=wanted is not Type.FLOAT), {})
+    except pa.ArrowInvalid:
+        return fit_each(chunk.to_pylist(), name, wanted, lambda value: convert(value, wanted))
+
+
+def _fit_strings(chunk: ArrowArray, name: str, wanted: Type) -> Fitted:
+    texts = chunk.cast(pa.string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:  # a writer put other bytes into a column of strings
+        return fit_each(texts.cast(pa.binary()).to_pylist(), name, wanted, lambda value: _utf8(value, wanted))
+    return Fitted(texts, {}) if wanted is Type.STRING else timestamps(texts, name)
+
+
+def _utf8(value: bytes, wanted: Type) -> bool | int | float | str | None:
+    try:
+        return convert(value.decode(), wanted)
+    except UnicodeDecodeError:
+        raise MisfitError("not UTF-8") from None
+
+
+def _fit_timestamps(chunk: ArrowArray, name: str) -> Fitted:
+    """Whatever the unit and the zone, microseconds of UTC. Finer units are rounded down, as in texts."""
+    per_unit = _MICROS_PER_UNIT[_unit(chunk.type)]
+    ticks = _ticks(chunk)
+    missing = nulls_of(chunk)
+    beyond = ~missing & ((ticks < _ceil(LEAST_MICROS / per_unit)) | (ticks >= _ceil((LAST_MICROS + 1) / per_unit)))
+    micros = np.where(beyond, 0, ticks) * per_unit.numerator // per_unit.denominator
+    values = arrow_of(micros, ARROW_TYPES[Type.TIMESTAMP], missing | beyond)
+    reason = MisfitError(BEYOND_RANGE).reason(name)
+    return Fitted(values, {int(position): reason for position in np.flatnonzero(beyond)})
+
+
+def _unit(kind: ArrowType) -> str:
+    if pa.types.is_timestamp(kind):
+        return str(kind.unit)
+    return "day" if pa.types.is_date32(kind) else "ms"
+
+
+def _ticks(chunk: ArrowArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    narrow = pa.int32() if pa.types.is_date32(chunk.type) else pa.int64()
+    return np.where(nulls_of(chunk), 0, numpy_of(chunk.view(narrow).cast(pa.int64())))
+
+
+def _ceil(value: Fraction) -> int:
+    """The first tick at or after `value`; kept within 64 bits, as finer units cannot reach our limits at all."""
+    return max(-(2**63), min(-((-value) // 1), 2**63 - 1))

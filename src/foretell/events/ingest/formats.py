@@ -1,0 +1,140 @@
+"""Which source is read how: files and folders by their ending, frames through Arrow, anything else row by row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from foretell.errors import InputError
+from foretell.events.atomic_files import no_file, path_of, unreadable
+from foretell.events.ingest.arrow_columns import Sheet, gather_sheets, read_parquet
+from foretell.events.ingest.csv_reader import gather_delimited
+from foretell.events.ingest.json_lines import gather_json_lines, gather_rows
+from foretell.events.ingest.raw_columns import Gathered
+
+#: Endings of file names, each with its format.
+FORMATS: Mapping[str, str] = {
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".json": "JSON lines",
+    ".csv": "CSV",
+    ".parquet": "Parquet",
+}
+
+
+def gather(source: object, label: str, wanted: frozenset[str] | None = None) -> Gathered:
+    """All rows of `source`; only the columns `wanted` where they are known. `label` is what to call one without a path.
+
+    Frames of pandas and polars (and of whoever else speaks Arrow's PyCapsule interface) are taken without a copy.
+    """
+    if isinstance(source, str | os.PathLike):
+        return _gather_files(path_of(source), wanted)
+    if isinstance(source, pa.RecordBatchReader):
+        source = source.read_all()
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+        return _gather_frame(source, label, wanted)
+    if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes | bytearray):
+        return gather_rows(source, label, wanted)
+    raise _unknown(source, label)
+
+
+def _unknown(source: object, label: str) -> InputError:
+    return InputError(
+        "unknown-source",
+        f"{label}: cannot read events from a value of type {type(source).__name__}",
+        hint="give a path, an Arrow table, a pandas or polars frame, or an iterable of dicts",
+    )
+
+
+def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> Gathered:
+    try:
+        table = pa.table(frame)
+    except (TypeError, ValueError):
+        # A pandas column of objects of several types is no Arrow column, but its rows are still dicts.
+        names = list(getattr(frame, "columns", ()))
+        if not names or not hasattr(frame, "to_dict"):
+            raise _unknown(frame, label) from None  # one column of Arrow's, without a name
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError("wrong-format", f"{label} has two columns '{twice}'") from None
+        return gather_rows(frame.to_dict("records"), label, wanted)
+    taken = [index for index, name in enumerate(table.column_names) if wanted is None or name in wanted]
+    return gather_sheets([Sheet(label, table.select(taken), table.column_names)])
+
+
+def files_of(source: object) -> tuple[str, list[Path]]:
+    """The files that a source is and their format; none where it is something else."""
+    if not isinstance(source, str | os.PathLike):
+        return "", []
+    files = _files(path_of(source))
+    return FORMATS[files[0].suffix.lower()], files
+
+
+def gather_content(name: str, content: bytes, wanted: frozenset[str] | None) -> Gathered:
+    """The rows of a file whose content somebody has read."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError("unknown-format", f"{name}: cannot tell the format by the ending", hint=_known_endings())
+    if FORMATS[suffix] == "Parquet":
+        return gather_sheets([read_parquet(name, wanted, content)])
+    if FORMATS[suffix] == "CSV":
+        return gather_delimited([(name, content)])
+    return gather_json_lines([(name, content)], wanted)
+
+
+def _gather_files(path: Path, wanted: frozenset[str] | None) -> Gathered:
+    files = _files(path)
+    kind = FORMATS[files[0].suffix.lower()]
+    if kind == "Parquet":
+        return gather_sheets([_sheet(file, wanted) for file in files])
+    if kind == "CSV":
+        return gather_delimited(_contents(files))
+    return gather_json_lines(_contents(files), wanted)
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if path.is_dir():
+            return _files_within(path)
+        if not path.exists():
+            raise no_file(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    if path.suffix.lower() not in FORMATS:
+        raise InputError("unknown-format", f"{path}: cannot tell the format by the ending", hint=_known_endings())
+    return [path]
+
+
+def _files_within(folder: Path) -> list[Path]:
+    """The folder's files by name; those whose name begins with '.' or '_' are other programs' bookkeeping."""
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.name[0] not in "._")
+    files = [folder / name for name in names if Path(name).suffix.lower() in FORMATS]
+    if not files:
+        raise InputError("empty-folder", f"{folder}: no events in this folder", hint=_known_endings())
+    kinds = sorted({FORMATS[file.suffix.lower()] for file in files})
+    if len(kinds) > 1:
+        raise InputError("mixed-folder", f"{folder}: files of several formats: {', '.join(kinds)}")
+    return files
+
+
+def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    for file in files:
+        try:
+            yield str(file), file.read_bytes()
+        except OSError as error:
+            raise unreadable(file, error) from None
+
+
+def _sheet(file: Path, wanted: frozenset[str] | None) -> Sheet:
+    try:
+        return read_parquet(str(file), wanted)
+    except OSError as error:
+        raise unreadable(file, error) from None
+
+
+def _known_endings() -> str:
+    return f"known endings: {', '.join(FORMATS)}"

@@ -1,0 +1,217 @@
+"""One value into one type, or the reason why not. The columns' quick ways must agree with this slow one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TypeVar, cast
+
+import numpy as np
+
+from foretell.events.arrow_interop import arrow_of_values
+from foretell.events.ingest.raw_columns import Fitted, encodable
+from foretell.events.types import EPOCH, Scalar, Type, parse_timestamp
+
+LEAST_MICROS = parse_timestamp("0001-01-01T00:00:00")
+LAST_MICROS = parse_timestamp("9999-12-31T23:59:59.999999")
+LEAST_INT, LAST_INT = -(2**63), 2**63 - 1
+SHOWN_LENGTH = 60
+
+# A number as people write it; Python's own int() and float() also take underscores and other scripts' digits.
+INT_TEXT = r"[+-]?[0-9]+"
+FLOAT_TEXT = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|[+-]?inf(?:inity)?)"
+BOOL_TEXT = r"(?i:true|false)"
+
+Value = TypeVar("Value")
+
+_INT = re.compile(INT_TEXT)
+_FLOAT = re.compile(FLOAT_TEXT)
+
+
+class MisfitError(Exception):
+    """A value that cannot be of the type that is wanted."""
+
+    def reason(self, name: str) -> str:
+        """Of the attribute `name`: 'price: expected FLOAT, found …', 'time beyond range'."""
+        text = str(self)
+        return f"{name} {text}" if text == BEYOND_RANGE else f"{name}: {text}"
+
+
+BEYOND_RANGE = "beyond range"
+
+
+def convert(value: object, wanted: Type) -> Scalar:
+    """A Python or JSON value as `wanted`; NaN is NULL. A timestamp becomes microseconds."""
+    plain = unboxed(value)
+    return None if plain is None else _CONVERTERS[wanted](plain)
+
+
+def convert_text(text: str, wanted: Type) -> Scalar:
+    """What stands in a field of a CSV file as `wanted`."""
+    return _TEXT_CONVERTERS[wanted](text)
+
+
+def fit_each(values: Iterable[Value | None], name: str, wanted: Type, converter: Callable[[Value], Scalar]) -> Fitted:
+    """One value after the other, with the reason for each that does not fit."""
+    fitted: list[Scalar] = []
+    misfits: dict[int, str] = {}
+    for position, value in enumerate(values):
+        try:
+            fitted.append(None if value is None else converter(value))
+        except MisfitError as misfit:
+            misfits[position] = misfit.reason(name)
+            fitted.append(None)
+    return Fitted(arrow_of_values(fitted, wanted), misfits)
+
+
+def is_timestamp(text: str) -> bool:
+    try:
+        parse_timestamp(text.strip())
+    except ValueError:
+        return False
+    return True
+
+
+def unboxed(value: object) -> object:
+    """The plain Python value: NumPy scalars and pandas' several ways to say NULL are taken out of their boxes."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float | Decimal) and math.isnan(value):
+        return None
+    # pandas may not be imported here, so its two singletons are known by name.
+    return None if type(value).__name__ in ("NAType", "NaTType") else value
+
+
+def shown(value: object) -> str:
+    """A value as a reason shows it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = value if isinstance(value, str) else _written(value)
+    cut = text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 1] + "…"
+    return repr(cut) if isinstance(value, str) else cut
+
+
+def _written(value: object) -> str:
+    try:
+        return str(value) if isinstance(value, date | Decimal) else repr(value)
+    except ValueError:  # Python will not write out integers of many thousand digits
+        return "a very long number"
+
+
+def _expected(wanted: Type, value: object) -> MisfitError:
+    return MisfitError(f"expected {wanted.value}, found {shown(value)}")
+
+
+def _bool(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _expected(Type.BOOL, value)
+
+
+def _int(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise _expected(Type.INT, value)
+    if not isinstance(value, int) and (not math.isfinite(value) or value != int(value)):
+        raise _expected(Type.INT, value)
+    if not LEAST_INT <= value <= LAST_INT:
+        raise MisfitError(f"{shown(value)} does not fit INT")
+    return int(value)
+
+
+def _float(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise _expected(Type.FLOAT, value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise MisfitError(f"{shown(value)} does not fit FLOAT") from None
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise _expected(Type.STRING, value)
+    if not encodable(value):
+        raise MisfitError("not valid Unicode")
+    return value
+
+
+def _timestamp(value: object) -> int:
+    return _within_range(_micros(value))
+
+
+def _micros(value: object) -> int:
+    if isinstance(value, str):
+        try:
+            return parse_timestamp(value.strip())
+        except ValueError:
+            raise _expected(Type.TIMESTAMP, value) from None
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return (moment - EPOCH) // timedelta(microseconds=1)
+    if isinstance(value, date):
+        return (value - EPOCH.date()) // timedelta(microseconds=1)
+    raise _expected(Type.TIMESTAMP, value)
+
+
+def _within_range(micros: int) -> int:
+    if not LEAST_MICROS <= micros <= LAST_MICROS:
+        raise MisfitError(BEYOND_RANGE)
+    return micros
+
+
+def _bool_text(text: str) -> bool:
+    folded = text.strip().lower()
+    if folded in ("true", "false"):
+        return folded == "true"
+    raise _expected(Type.BOOL, text)
+
+
+def _int_text(text: str) -> int:
+    stripped = text.strip()
+    if not _INT.fullmatch(stripped):
+        # '1.0' is the whole number 1, as in JSON.
+        return _int(_number(stripped, Type.INT, text))
+    number = Decimal(stripped)  # unlike int(), at home with any number of digits
+    if not LEAST_INT <= number <= LAST_INT:
+        raise MisfitError(f"{shown(number)} does not fit INT")
+    return int(number)
+
+
+def _float_text(text: str) -> float | None:
+    number = _number(text.strip(), Type.FLOAT, text)
+    return None if math.isnan(number) else number
+
+
+def _number(stripped: str, wanted: Type, text: str) -> float:
+    if not _FLOAT.fullmatch(stripped):
+        raise _expected(wanted, text)
+    number = float(stripped)
+    if wanted is Type.INT and (not math.isfinite(number) or not number.is_integer()):
+        raise _expected(wanted, text)
+    return number
+
+
+_CONVERTERS: Mapping[Type, Callable[[object], Scalar]] = {
+    Type.BOOL: _bool,
+    Type.INT: _int,
+    Type.FLOAT: _float,
+    Type.STRING: _string,
+    Type.TIMESTAMP: _timestamp,
+}
+
+_TEXT_CONVERTERS: Mapping[Type, Callable[[str], Scalar]] = {
+    Type.BOOL: _bool_text,
+    Type.INT: _int_text,
+    Type.FLOAT: _float_text,
+    Type.STRING: _string,
+    Type.TIMESTAMP: cast(Callable[[str], Scalar], _timestamp),
+}

@@ -1,0 +1,1 @@
+"""The Markov chain over configurations: transition counts, first passage, waiting times."""

@@ -1,0 +1,1 @@
+"""How good forecasts were: metrics, scorecards, backtests, model warnings."""

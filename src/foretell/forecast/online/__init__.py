@@ -1,0 +1,1 @@
+"""Forecasters that run beside the engine."""

@@ -1,0 +1,1 @@
+"""Training: traces, context order, calibration."""

@@ -1,0 +1,161 @@
+"""How the kernels are compiled, and kept for the next start."""
+
+from __future__ import annotations
+
+import dis
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import CodeType, ModuleType
+from typing import Any, Protocol, TypeVar, cast
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import compiler, runtime, serialize
+from numba.core.caching import _Cache
+from numba.core.dispatcher import Dispatcher
+from numpy.typing import NDArray
+
+from foretell.storage.disk_cache import digest, keep, kept
+
+# What Numba's types do not tell.
+_compiler: Any = compiler
+_runtime: Any = runtime
+_serialize: Any = serialize
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Decorator(Protocol):
+    """What compiles a function and leaves its type as it is."""
+
+    def __call__(self, function: Function, /) -> Function: ...
+
+
+def _compiling(**options: Any) -> _Decorator:
+    def decorate(function: Function) -> Function:
+        made: Any = numba.njit(error_model="numpy", boundscheck=False, **options)(function)
+        if hasattr(made, "_cache"):  # where NUMBA_DISABLE_JIT is set it is the function itself
+            made._cache = _Kept(made)
+        return cast(Function, made)
+
+    return decorate
+
+
+class _Kept(_Cache):
+    """The compiled versions of one kernel, in place of Numba's own cache.
+
+    Numba's looks only at the file that the kernel stands in: it goes on using what was compiled when a callee or a
+    constant in another file has changed. Here a version is known by all it was made of.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        self._dispatcher = dispatcher
+        self._enabled = True
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        content = kept(self._name, self._key(sig, target_context.codegen())) if self._enabled else None
+        if content is None:
+            return None
+        # Numba would load all it can compile from, a third of a second. To run what is compiled its memory is enough.
+        _runtime.rtsys.initialize(target_context)
+        # Numba writes kernels down in no other way; `kept` says who may write to these folders.
+        return _compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if self._enabled:
+            keep(self._name, self._key(sig, data.codegen), _serialize.dumps(data._reduce()), instead=self._stamp)
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        """There is no index to empty."""
+
+    @property
+    def cache_path(self) -> None:
+        return None
+
+    @property
+    def _name(self) -> str:
+        function = self._dispatcher.py_func
+        return f"{function.__module__}.{function.__qualname__}"
+
+    @cached_property
+    def _stamp(self) -> str:
+        versions = numba.__version__, llvmlite.__version__, np.__version__
+        return digest([*versions, *_made_of(self._dispatcher, set())])
+
+    def _key(self, sig: Any, codegen: Any) -> str:
+        return f"{self._stamp}-{digest([str(sig), str(codegen.magic_tuple())])}.nbc"
+
+
+def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
+    """What decides how a kernel is compiled: its code, its options, the constants it names, its callees likewise."""
+    if dispatcher in seen:
+        return
+    seen.add(dispatcher)
+    function = dispatcher.py_func
+    if function.__closure__:
+        raise TypeError(f"the kernel {function.__qualname__} stands within a function whose variables it uses")
+    yield function.__qualname__
+    yield repr(function.__defaults__)
+    yield str(sorted(dispatcher.targetoptions.items()))
+    for code in _codes(function.__code__):
+        yield code.co_code.hex()
+        yield repr([c for c in code.co_consts if c is not function.__doc__ and not isinstance(c, CodeType)])
+        for name in code.co_names:
+            yield name
+            value = function.__globals__.get(name)
+            if isinstance(value, Dispatcher):
+                yield from _made_of(value, seen)
+            elif isinstance(value, bool | int | float | np.generic) or _is_number_type(value):
+                yield repr(value)
+            elif name in function.__globals__ and not _is_foreign(value) and _is_global(name, code):
+                raise TypeError(f"the kernel {function.__qualname__} may name kernels and numbers, but not '{name}'")
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code and that of the functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _is_number_type(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, np.generic)
+
+
+def _is_foreign(value: object) -> bool:
+    return isinstance(value, ModuleType) and not value.__name__.startswith("foretell")
+
+
+def _is_global(name: str, code: CodeType) -> bool:
+    """Whether it is not only an attribute of that name."""
+    return any(i.opname == "LOAD_GLOBAL" and i.argval == name for i in dis.get_instructions(code))
+
+
+# Numba would count references to every array at every call, atomically: one comparison took 164 ns with that and 13
+# without. What allocates nothing need not count. The option works but is not documented, hence not in Numba's types.
+_UNCOUNTED: dict[str, Any] = {"_nrt": False}
+
+#: For what allocates nothing.
+kernel: _Decorator = _compiling(**_UNCOUNTED)
+
+#: The same, put into its callers: an array is some seven numbers to a callee, and a call copies them all.
+inlined: _Decorator = _compiling(forceinline=True, **_UNCOUNTED)
+
+#: For what allocates.
+compiled: _Decorator = _compiling()
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view. Kernels are compiled once more for arrays that may not be written to, as Arrow's are: give them such."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

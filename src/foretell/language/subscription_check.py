@@ -1,0 +1,265 @@
+"""The checks of a subscription, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from foretell.errors import refuse, suggestion
+from foretell.events.types import Schema, Type
+from foretell.language import pattern_shape, tree
+from foretell.language.checked import CheckedStep, CheckedSubscription
+from foretell.language.definitions import definitions_of
+from foretell.language.loss_rates import losses_of
+from foretell.language.pattern_shape import StepShape
+from foretell.language.stream_schemas import length_of, merged, scope_of
+from foretell.language.tree import place_of
+from foretell.language.type_check import Scope, check_condition, type_of
+
+Columns = Mapping[str, Type]
+
+
+def check_subscription(
+    subscription: tree.Subscription,
+    streams: Mapping[str, Schema],
+    columns: Columns,
+    losses: Mapping[str, tuple[tree.Loss, ...]],
+) -> CheckedSubscription:
+    """`columns` are those of the FOR EACH table, `losses` what the streams say of theirs."""
+    return _Subscription(subscription, streams, columns, losses).checked()
+
+
+class _Subscription:
+    """The checks of one subscription, in the order of its clauses."""
+
+    def __init__(
+        self,
+        subscription: tree.Subscription,
+        streams: Mapping[str, Schema],
+        columns: Columns,
+        losses: Mapping[str, tuple[tree.Loss, ...]],
+    ) -> None:
+        self.tree = subscription
+        self.schema = merged(streams, subscription)
+        self.losses = losses
+        self.scope = scope_of(self.schema, subscription)
+        if subscription.table is not None:
+            self.scope = replace(self.scope, parameters=columns)
+        self.shapes: dict[str, StepShape] = {}
+        self.positive: list[str] = []
+        self.binding: dict[str, set[str]] = {}
+
+    def checked(self) -> CheckedSubscription:
+        subscription, time = self.tree, self.schema.time_type
+        self._collect_steps()
+        within = _positive(subscription.within, time, "WITHIN")
+        known_late = self._check_pattern()
+        defined = dict(definitions_of(subscription.definitions, self.shapes, "pattern"))
+        variables = self._variables(defined)
+        self.scope = replace(self.scope, variables=variables)
+        steps = {name: self._step(shape_, defined.get(name)) for name, shape_ in self.shapes.items()}
+        self._check_operators(subscription.pattern, ())
+        outside = replace(self.scope, has_event=False, has_previous=False)
+        if subscription.having is not None:
+            check_condition(subscription.having, outside)
+        returns = self._returns(outside, variables)
+        self._check_after()
+        horizon = None
+        if subscription.forecast is not None:
+            horizon = _positive(subscription.forecast.duration, time, "FORECAST WITHIN")
+        return CheckedSubscription(
+            subscription,
+            pattern_shape.settle(subscription.pattern),
+            steps,
+            variables,
+            self.scope.attributes,
+            time,
+            self.schema.simultaneous,
+            within,
+            losses_of(subscription, steps, self.losses),
+            returns,
+            known_late,
+            horizon,
+        )
+
+    def _collect_steps(self) -> None:
+        for step in pattern_shape.step_shapes(self.tree.pattern):
+            if step.name in self.shapes:
+                hint = "give each use its own name and define them together: DEFINE a1, a2 AS ..."
+                refuse("step-twice", f"the step '{step.name}' is used twice", step.place, hint)
+            if step.name.lower() == "prev":
+                message = "'prev' cannot name a step: it is the event bound just before"
+                refuse("reserved", message, step.place, "give the step another name")
+            self.shapes[step.name] = step
+            if not step.negated:
+                self.positive.append(step.name)
+            if (step.chosen or step.numbered) and step.repeated:
+                what = f"{step.chosen} {step.name}" if step.chosen else f"{step.name}[i]"
+                refuse("selected-repeated", f"'{what}' cannot be repeated", step.place)
+        negated = {n: f"'{n}' is negated: it has no event" for n, s in self.shapes.items() if s.negated}
+        self.scope = replace(self.scope, steps=frozenset(self.positive), hidden=negated)
+
+    def _check_pattern(self) -> dict[str, frozenset[str]]:
+        """Edges and windows; the steps whose choice may be known only when the window has passed."""
+        pattern = self.tree.pattern
+        pattern_shape.check_edges(pattern)
+        edges, choices = pattern_shape.edge_negations(pattern), list(pattern_shape.open_choices(pattern))
+        if self.tree.within is None:
+            for negation in edges:
+                length = "10" if self.schema.time_type.numeric else "10 min"
+                hint = f"say how long nothing may come: WITHIN {length}"
+                refuse("needs-within", f"'!{negation.step.name}' here needs WITHIN", negation.place, hint)
+            for choice in choices:
+                hint = "without WITHIN the last one is never known"
+                refuse("needs-within", f"'LAST {choice.step.name}' here needs WITHIN", choice.place, hint)
+        if len(self.positive) == 1 and choices:
+            hint = "without another event it is never known which one is the last"
+            refuse("never-known", f"'LAST {choices[0].step.name}' stands alone", choices[0].place, hint)
+        return {str(choice.step.name): pattern_shape.followers(pattern, str(choice.step.name)) for choice in choices}
+
+    def _variables(self, defined: Mapping[str, tree.Expression]) -> dict[str, Type]:
+        """The variables that positive steps bind, with their types."""
+        variables: dict[str, Type] = {}
+        for name in self.positive:
+            scope = replace(self.scope, own=name, variables={})
+            for condition in self._conditions(name, defined.get(name)):
+                for variable, value in binders(condition, name):
+                    kind = type_of(value, scope)
+                    known = variables.get(variable.name, kind)
+                    if not _alike(known, kind):
+                        message = f"${variable.name} is {known.value} elsewhere and {kind.value} here"
+                        refuse("variable-types", message, variable.place)
+                    variables[variable.name] = Type.FLOAT if Type.FLOAT in (known, kind) else known
+                    self.binding.setdefault(variable.name, set()).add(name)
+        return variables
+
+    def _conditions(self, name: str, defined: tree.Expression | None) -> tuple[tree.Expression, ...]:
+        return (*(() if defined is None else (defined,)), *self.shapes[name].conditions)
+
+    def _bound(self, variable: str, value: tree.Expression, scope: Scope) -> tree.Expression:
+        """What a step binds: where another binds a FLOAT, an INT is taken as one (decision 0002, item 37)."""
+        floats = (self.scope.variables or {}).get(variable) is Type.FLOAT and type_of(value, scope) is Type.INT
+        return tree.Binary("*", value, tree.Literal(1.0)) if floats else value
+
+    def _step(self, step: StepShape, defined: tree.Expression | None) -> CheckedStep:
+        scope = replace(self.scope, own=step.name)
+        for condition in self._conditions(step.name, defined):
+            check_condition(condition, scope)
+        parts = [c for whole in self._conditions(step.name, defined) for c in tree.conjuncts(whole)]
+        if step.numbered and defined is not None:
+            self._check_counted(step, defined)
+        if step.negated:
+            return CheckedStep(step, tuple(parts), ())
+        bound = [(v.name, self._bound(v.name, value, scope)) for c in parts for v, value in binders(c, step.name)]
+        conditions = tuple(c for c in parts if not list(binders(c, step.name)))
+        counted = () if defined is None else tuple(tree.conjuncts(defined))
+        return CheckedStep(step, conditions, tuple(bound), counted if step.numbered else ())
+
+    def _check_counted(self, step: StepShape, defined: tree.Expression) -> None:
+        """a[i] counts as the events come, so it cannot wait for a later step."""
+        earlier = self.positive[: self.positive.index(step.name)]
+        for node in defined.walk():
+            named = _step_named(node)
+            if named is not None and named not in earlier and named != step.name:
+                refuse("later-step", f"'{step.name}[i]' cannot be counted by a later step, '{named}'", node.place)
+
+    def _check_operators(self, pattern: tree.Pattern, before: tuple[str, ...]) -> tuple[str, ...]:
+        """The conditions in ;{θ}: they know what was bound before them, nothing later. Returns what is bound after."""
+        match pattern:
+            case tree.Sequence(parts=parts):
+                for part in parts:
+                    if isinstance(part.operator, tree.FirstWhere):
+                        self._check_where(part.operator, before)
+                    before = self._check_operators(part.pattern, before)
+                return before
+            case tree.Repeat(body=body, under=under):
+                after = self._check_operators(body, before)
+                if isinstance(under, tree.FirstWhere):
+                    self._check_where(under, after)
+                return after
+            case tree.Conditioned(pattern=inner):
+                return self._check_operators(inner, before)
+            case tree.Conjunction(sides=several) | tree.Alternation(branches=several):
+                after = before
+                for one in several:
+                    after += tuple(n for n in self._check_operators(one, before) if n not in after)
+                return after
+            case tree.Step(name=name):
+                return (*before, name)
+            case tree.Numbered(step=step) | tree.Chosen(step=step):
+                return (*before, step.name)
+        return before
+
+    def _check_where(self, where: tree.FirstWhere, before: tuple[str, ...]) -> None:
+        scope = self.scope
+        later = {n: f"'{n}' is bound later than this condition is asked" for n in scope.steps if n not in before}
+        variables = {v: kind for v, kind in (scope.variables or {}).items() if self.binding[v] & set(before)}
+        for node in where.condition.walk():
+            if isinstance(node, tree.Variable) and node.name in (scope.variables or {}) and node.name not in variables:
+                refuse("unbound-variable", f"${node.name} is bound later than this condition is asked", node.place)
+        check_condition(
+            where.condition,
+            replace(scope, steps=frozenset(before), hidden={**scope.hidden, **later}, own=None, variables=variables),
+        )
+
+    def _returns(self, scope: Scope, variables: Mapping[str, Type]) -> dict[str, Type]:
+        if not self.tree.returns:
+            return dict(variables)
+        returns: dict[str, Type] = {}
+        for returned in self.tree.returns:
+            if returned.name in returns:
+                hint = "give each column its own name"
+                refuse("defined-twice", f"RETURN names '{returned.name}' twice", returned.place, hint)
+            kind = type_of(returned.expression, scope)
+            # A duration has no attribute type of its own; it is handed out in seconds.
+            returns[str(returned.name)] = Type.FLOAT if kind is Type.DURATION else kind
+        return returns
+
+    def _check_after(self) -> None:
+        step = self.tree.after.step
+        if step is not None and step not in self.positive:
+            message = f"AFTER MATCH names '{step}', which is no step with an event"
+            refuse("unknown-step", message, place_of(step), suggestion(step, self.positive))
+
+
+def _positive(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:
+    """A length of time, of more than nothing."""
+    found = length_of(length, time, where)
+    if length is not None and found is not None and found <= 0:
+        refuse("not-positive", f"{where} must be longer than nothing", length.place)
+    return found
+
+
+def _alike(one: Type, other: Type) -> bool:
+    return one is other or (one.numeric and other.numeric) or Type.UNKNOWN in (one, other) or Type.NULL in (one, other)
+
+
+def _step_named(node: tree.Node) -> str | None:
+    match node:
+        case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step) | tree.Aggregate(step=step):
+            return step
+    return None
+
+
+def binders(condition: tree.Expression, own: str) -> Iterator[tuple[tree.Variable, tree.Expression]]:
+    """`$v = value` or the other way round, standing as a condition of its own, with a value of the event itself.
+
+    It binds the variable; any other use compares with it.
+    """
+    match condition:
+        case tree.Binary(operator="AND", left=left, right=right):
+            yield from binders(left, own)
+            yield from binders(right, own)
+        case tree.Binary(operator="=", left=tree.Variable() as variable, right=value) if _is_of_event(value, own):
+            yield variable, value
+        case tree.Binary(operator="=", left=value, right=tree.Variable() as variable) if _is_of_event(value, own):
+            yield variable, value
+
+
+def _is_of_event(value: tree.Expression, own: str) -> bool:
+    """Whether a value is one of the event being tried for the step, and of nothing else."""
+    references = [node for node in value.walk() if isinstance(node, tree.EventReference)]
+    others = tree.Variable, tree.Aggregate, tree.Elapsed, tree.Previous, tree.First, tree.Last
+    if not references or any(isinstance(node, others) for node in value.walk()):
+        return False
+    return all(isinstance(r, tree.This) or (isinstance(r, tree.Bound) and r.step == own) for r in references)

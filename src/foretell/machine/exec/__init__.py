@@ -1,0 +1,1 @@
+"""Executors: they own the state of running patterns and call the kernels."""

@@ -1,0 +1,95 @@
+"""A subscription to silence at work: `!b` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Scalar, Type
+from foretell.filter.column import Column, Strings, evaluate
+from foretell.filter.predicates import answers
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.machine.input.event_buffer import Piece
+from foretell.machine.input.event_order import Order
+from foretell.machine.input.merged_stream import Feed
+from foretell.machine.kernels.absence import Silences
+from foretell.machine.matches.results import Told
+from foretell.machine.observe.observer import Watcher
+from foretell.plan.lower.registers import mapped
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Silent:
+    checked: CheckedSubscription
+    strings: Strings
+    feed: Feed
+    id: Scalar = None
+    parameters: Mapping[str, Column] = field(default_factory=dict)
+    silences: Silences = field(default_factory=Silences)
+    watcher: Watcher | None = None
+
+    def tell(self, piece: Piece, now: int | float, order: Order) -> Told:
+        """The silences that a batch completes, and time until `now`."""
+        within = self.checked.within
+        assert within is not None
+        breaks = self._breaks(piece)
+        # On INT time a window may be 2.5 long, and so are the silences.
+        times = piece.events.time.values if within == int(within) else piece.events.time.values.astype(np.float64)
+        lane, start = self.silences.feed(piece.lane, times, breaks, within, now)
+        return self._told(lane, start, start + start.dtype.type(within), order)
+
+    def _breaks(self, piece: Piece) -> NDArray[np.bool_]:
+        """Which events are a b."""
+        pattern = self.checked.pattern
+        assert isinstance(pattern, tree.Silence)
+        given = {f":{name}": column for name, column in self.parameters.items()}
+        steps = [[_with_given(c) for c in self.checked.steps[str(n.step.name)].conditions] for n in pattern.absent]
+        events = replace(
+            piece.events,
+            attributes={**piece.events.attributes, **{n: _repeated(c, len(piece)) for n, c in given.items()}},
+            types={**piece.events.types, **{n: c.kind for n, c in given.items()}},
+            known={},
+        )
+        return np.asarray(answers(steps, events, self.strings).any(axis=0))
+
+    def _told(self, lane: Ints, start: NDArray[Any], end: NDArray[Any], order: Order) -> Told:
+        """Silences as results, where HAVING holds. The duration of one is its length."""
+        checked = self.checked
+        places = order.deadlines(end).reshape(-1, 1)
+        kind = Type.DURATION if checked.time is Type.TIMESTAMP else checked.time
+        columns = {"duration": Column(kind, end - start, np.zeros(len(lane), np.bool_))}
+        columns |= {f":{name}": _repeated(column, len(lane)) for name, column in self.parameters.items()}
+
+        def worth(expression: tree.Expression) -> Column:
+            types = {name: column.kind for name, column in columns.items()}
+            plain = _with_given(expression)
+            return evaluate(plain, columns, columns["duration"], None, self.strings, kind, types)
+
+        returned = {str(r.name): worth(r.expression) for r in checked.tree.returns}
+        told = Told(checked, None, lane, start, end, places, returned, self.feed.keys, self.id, self.strings)
+        if checked.tree.having is None:
+            return told
+        truth = worth(checked.tree.having)
+        return told.kept(np.asarray((truth.values != 0) & ~truth.nulls))
+
+
+def _with_given(expression: tree.Expression) -> tree.Expression:
+    """An expression with `duration` and the parameters of its row as attributes."""
+    match expression:
+        case tree.Elapsed():
+            return tree.Attribute(tree.This(), "duration")
+        case tree.Parameter(name=name):
+            return tree.Attribute(tree.This(), f":{name}")
+    return mapped(expression, _with_given)
+
+
+def _repeated(column: Column, count: int) -> Column:
+    zeros = np.zeros(count, np.int64)
+    return Column(column.kind, column.values[zeros], column.nulls[zeros])

@@ -1,0 +1,1 @@
+"""Input of the executors: merged streams, their order, lanes, and the event buffer."""

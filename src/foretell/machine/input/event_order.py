@@ -1,0 +1,141 @@
+"""The one order of all events (decision 0002, items 1 and 2).
+
+An event's place is a row of numbers: twice its number among the base events; for a derived event the place of what
+completed it, then its statement's rank and its number there. What only time completed stands between two base events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from foretell.events.ingest.reader import Loaded
+from foretell.events.types import Scalar, Type, format_timestamp
+from foretell.filter.column import Column, Strings, from_arrow, no_nulls
+from foretell.filter.predicates import Events
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Input:
+    """Events of one stream, base or derived, on their way to the statements that read them.
+
+    `name` is None where the stream has no ID. `order` has a row for each event, as deep as the stream is derived.
+    """
+
+    events: Events
+    name: NDArray[np.object_] | None
+    order: Ints
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+class Order:
+    """Numbers base events as they come. Only the times of the present batch are remembered: what time completes now
+    was not complete with the batch before."""
+
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self.ranks = ranks
+        self.count = 0
+        self._before = 0
+        self._times: NDArray[Any] = np.zeros(0)
+
+    def inputs(
+        self, loaded: Mapping[str, Loaded], strings: Strings, needed: Mapping[str, set[str]]
+    ) -> dict[str, Input]:
+        """The events of all streams, with their places; of their attributes only those that somebody needs."""
+        inputs = {name: _input(name, one, strings, needed.get(name, set())) for name, one in loaded.items()}
+        self._before = self.count
+        self._times = np.zeros(0)
+        if not inputs:
+            return inputs
+        floats = any(one.schema.time_type is Type.FLOAT for one in loaded.values())
+        ends = [i.events.time.values.astype(np.float64 if floats else np.int64, copy=False) for i in inputs.values()]
+        by = self._in_order(loaded, ends)
+        place = 2 * self.count
+        self.count += sum(len(end) for end in ends)
+        places = np.arange(place, 2 * self.count, 2, dtype=np.int64)
+        if by is None:
+            self._times = ends[0]
+        else:
+            self._times = np.concatenate(ends)[by]
+            places[by] = places.copy()
+        first = 0
+        for name, one in list(inputs.items()):
+            inputs[name] = Input(one.events, one.name, places[first : first + len(one)].reshape(-1, 1))
+            first += len(one)
+        return inputs
+
+    def _in_order(self, loaded: Mapping[str, Loaded], ends: list[NDArray[Any]]) -> Ints | None:
+        """The order of all events; None where they stand in it, which is the common case."""
+        alone = len(ends) == 1 and next(iter(loaded.values())).schema.order is None
+        if alone and (ends[0][1:] >= ends[0][:-1]).all():
+            return None
+        end = np.concatenate(ends)
+        return np.argsort(end, kind="stable") if alone else self._sorted(loaded, end, [len(e) for e in ends])
+
+    def _sorted(self, loaded: Mapping[str, Loaded], end: NDArray[Any], sizes: list[int]) -> Ints:
+        kinds, ties = [], []
+        for one, size in zip(loaded.values(), sizes, strict=True):
+            kind, tie = tie_breaker(one, size)
+            kinds.append(kind)
+            ties += tie
+        rank = np.repeat([self.ranks[name] for name in loaded], sizes)
+        arrival = np.concatenate([np.arange(size) for size in sizes])
+        return np.lexsort((arrival, rank, _ranked(ties), np.concatenate(kinds), end))
+
+    def deadlines(self, times: NDArray[Any]) -> Ints:
+        """The places of what time completes: after every event of that instant, before any later one."""
+        return 2 * (self._before + np.searchsorted(self._times, times, side="right")) - 1
+
+
+def deepened(order: Ints, depth: int) -> Ints:
+    """Places with room for more numbers; -1 stands where there is none."""
+    if order.shape[1] >= depth:
+        return order
+    return np.concatenate([order, np.full((len(order), depth - order.shape[1]), -1, np.int64)], axis=1)
+
+
+def _input(name: str, loaded: Loaded, strings: Strings, needed: set[str]) -> Input:
+    schema, table = loaded.schema, loaded.table
+    assert schema.time is not None
+    wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
+    columns = {n: from_arrow(table[n], kind, strings) for n, kind in wanted.items()}
+    count = table.num_rows
+    stream = Column(Type.STRING, np.broadcast_to(np.int64(strings.code(name)), count), no_nulls(count))
+    events = Events(columns, wanted, columns[schema.time], columns[schema.time], stream)
+    names = None
+    if schema.id is not None:
+        names = np.full(count, None, object)
+        names[:] = _names(table[schema.id], schema.attributes[schema.id])
+    return Input(events, names, np.zeros((count, 1), np.int64))
+
+
+def tie_breaker(loaded: Loaded, count: int) -> tuple[Ints, list[Any]]:
+    """Kind and value of each event's tie-breaker: none and NULL first, then numbers, then texts."""
+    if loaded.schema.order is None:
+        return np.zeros(count, np.int64), [0] * count
+    column = loaded.table[loaded.schema.order]
+    values = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+    kinds = [0 if v is None else 2 if isinstance(v, str) else 1 for v in values]
+    return np.array(kinds, np.int64), [0 if v is None else v for v in values]
+
+
+def _ranked(values: list[Any]) -> Ints:
+    """Numbers in the order of the values; texts and numbers are told apart by their kind before."""
+    numbers = {v: i for i, v in enumerate(sorted({v for v in values if not isinstance(v, str)}))}
+    texts = {v: i for i, v in enumerate(sorted({v for v in values if isinstance(v, str)}))}
+    return np.array([texts[v] if isinstance(v, str) else numbers[v] for v in values], np.int64)
+
+
+def _names(column: Any, kind: Type) -> list[Scalar]:
+    if kind is Type.TIMESTAMP:
+        return [None if v is None else format_timestamp(v) for v in column.cast(pa.int64()).to_pylist()]
+    return list(column.to_pylist())

@@ -1,0 +1,141 @@
+"""Keys numbered as they first come: a hash table that is nothing but arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.jit import compiled, kernel
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def _empty(size: int) -> Ints:
+    return np.full(size, -1, np.int64)
+
+
+@dataclass
+class Numbering:
+    """Keys are runs of words, those of key i at `starts[i]` to `starts[i + 1]`, each as long as it likes.
+
+    `slots` is open-addressed, a power of two in size and at most half full; each has the number of a key, or -1.
+    """
+
+    count: int = 0
+    starts: Ints = field(default_factory=lambda: np.zeros(9, np.int64))
+    words: Ints = field(default_factory=lambda: np.zeros(16, np.int64))
+    slots: Ints = field(default_factory=lambda: _empty(16))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def of(self, starts: Ints, words: Ints) -> Ints:
+        """The numbers of keys; one that is new has the next number."""
+        numbers = np.empty(len(starts) - 1, np.int64)
+        done = 0
+        while True:
+            known = self.starts, self.words, self.slots
+            done, self.count = _number(done, starts, words, numbers, *known, self.count)
+            if done == len(numbers):
+                return numbers
+            self._grow(int(starts[done + 1] - starts[done]))
+
+    def keep(self, keep: Flags) -> None:
+        """Forgets all other keys; those that stay are numbered anew, in the order they had."""
+        self.restore(self._state(np.flatnonzero(keep)))
+
+    def _grow(self, length: int) -> None:
+        used = self.starts[self.count]
+        self.words = with_room(self.words, used + length)
+        if 2 * self.count >= len(self.slots):
+            self.slots = _empty(4 * len(self.slots))
+            self.starts = with_room(self.starts, len(self.slots) // 2 + 1)
+            _index(self.count, self.starts, self.words, self.slots)
+
+    # ── to be written down ──
+
+    def state(self) -> dict[str, Ints]:
+        return self._state(np.arange(self.count))
+
+    def _state(self, which: Ints) -> dict[str, Ints]:
+        lengths = self.starts[which + 1] - self.starts[which]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        at = np.arange(starts[-1]) + np.repeat(self.starts[which] - starts[:-1], lengths)
+        return {"starts": starts, "words": self.words[at]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        starts, words = state["starts"], state["words"]
+        self.count = len(starts) - 1
+        self.slots = _empty(slots_for(self.count))
+        self.starts, self.words = with_room(starts, len(self.slots) // 2 + 1), words.copy()
+        _index(self.count, self.starts, self.words, self.slots)
+
+
+def with_room(array: NDArray[Any], count: int, value: int | float = 0) -> NDArray[Any]:
+    """An array at least so long. It grows by doubling, so that growing little by little costs little."""
+    if count <= len(array):
+        return array
+    return np.concatenate([array, np.full(max(count, 2 * len(array)) - len(array), value, array.dtype)])
+
+
+def slots_for(count: int) -> int:
+    """A power of two that so many fill to a quarter at most, so that there is room for as many again."""
+    return 1 << max(4, (4 * count - 1).bit_length())
+
+
+@kernel
+def mixed(word: int, so_far: Any) -> Any:
+    """One word more in a hash (FNV, with a shift so that high bits come to count)."""
+    more = (so_far ^ np.uint64(word)) * np.uint64(1099511628211)
+    return more ^ (more >> np.uint64(29))
+
+
+@kernel
+def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: Ints, slots: Ints) -> Any:
+    """The slot of a key: where it stands, or where it would."""
+    found = np.uint64(14695981039346656037)
+    for k in range(first, last):
+        found = mixed(words[k], found)
+    at = np.int64(found & np.uint64(slots.size - 1))
+    while slots[at] >= 0:
+        known = known_starts[slots[at]]
+        same = known_starts[slots[at] + 1] - known == last - first
+        k = 0
+        while same and k < last - first:
+            same = known_words[known + k] == words[first + k]
+            k += 1
+        if same:
+            break
+        at = (at + 1) & (slots.size - 1)
+    return at
+
+
+@compiled
+def _number(done: int, starts: Ints, words: Ints, numbers: Ints, known_starts: Ints, known_words: Ints, slots: Ints,
+            count: int) -> tuple[int, int]:  # fmt: skip
+    """Numbers keys from `done` on; returns where room ran out, and how many keys are known."""
+    for i in range(done, numbers.size):
+        first, last = starts[i], starts[i + 1]
+        at = _slot(first, last, words, known_starts, known_words, slots)
+        if slots[at] < 0:
+            used = known_starts[count]
+            if 2 * count >= slots.size or used + last - first > known_words.size:
+                return i, count
+            for k in range(last - first):
+                known_words[used + k] = words[first + k]
+            known_starts[count + 1] = used + last - first
+            slots[at] = count
+            count += 1
+        numbers[i] = slots[at]
+    return numbers.size, count
+
+
+@compiled
+def _index(count: int, starts: Ints, words: Ints, slots: Ints) -> None:
+    for i in range(count):
+        slots[_slot(starts[i], starts[i + 1], words, starts, words, slots)] = i

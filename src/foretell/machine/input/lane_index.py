@@ -1,0 +1,207 @@
+"""Lanes by the values of their PER attributes, numbered as they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Type
+from foretell.filter.column import Column, may_be_null, no_nulls
+from foretell.jit import compiled, read_only
+from foretell.machine.kernels.layout import S
+
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+
+NONE = np.uint64(2**32 - 1)
+
+
+class Lanes:
+    """An open-addressed table of lane numbers; what a lane's key is lies in one row of words.
+
+    A word is a value's 64 bits; with NULLs there is one more word for each value, which tells whether it is NULL.
+    """
+
+    def __init__(self, kinds: Sequence[Type]) -> None:
+        self.kinds = tuple(kinds)
+        self.count = 0 if kinds else 1
+        self.keys: Ints = np.zeros((16, 2 * len(self.kinds)), np.int64)
+        self.lengths: Ints = np.zeros(16, np.int64)
+        self._table: Numbers = np.full(64, -1, np.int32)
+        self._lane_of: NDArray[np.uint32] = np.full(64, NONE, np.uint32)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def of(self, columns: Sequence[Column], count: int) -> Ints:
+        """The lane of each event."""
+        return self.numbered(columns, count)[0]
+
+    def numbered(self, columns: Sequence[Column], count: int) -> tuple[Ints, Ints]:
+        """The lane of each event, and its number there, going on from the batches before."""
+        if not self.kinds:
+            first = int(self.lengths[0])
+            self.lengths[0] += count
+            return np.zeros(count, np.int64), np.arange(first, first + count, dtype=np.int64)
+        if self._is_coded and not may_be_null(columns[0].nulls):
+            return self._by_code(columns[0].values)
+        return self._hashed(columns, count)
+
+    def _hashed(self, columns: Sequence[Column], count: int) -> tuple[Ints, Ints]:
+        values = np.stack([_words(c) for c in columns]) if len(columns) > 1 else _words(columns[0]).reshape(1, -1)
+        known = not any(may_be_null(c.nulls) for c in columns)
+        nulls = no_nulls(count).reshape(1, -1) if known else np.stack([c.nulls for c in columns])
+        lanes, numbers = np.empty(count, np.int64), np.empty(count, np.int64)
+        done = 0
+        while done < count:
+            if 2 * self.count >= len(self._table) - 1:
+                self._grow_table(4 * len(self._table))
+            if self.count >= len(self.lengths):
+                self._grow_lanes()
+            done, self.count = _number(
+                read_only(values), nulls, known, done, lanes, numbers, self.keys, self.lengths, self._table, self.count
+            )
+        return lanes, numbers
+
+    @property
+    def _is_coded(self) -> bool:
+        """Whether keys are strings, whose codes are small numbers: then no hash is needed."""
+        return self.kinds == (Type.STRING,)
+
+    def _by_code(self, codes: Ints) -> tuple[Ints, Ints]:
+        lanes, numbers = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
+        done = 0
+        while done < len(codes):
+            done, missing = _look_up(codes.view(np.uint64), done, lanes, numbers, self._lane_of, self.lengths)
+            if missing >= 0:
+                self._enter_code(missing)
+        return lanes, numbers
+
+    def _enter_code(self, code: int) -> None:
+        """Makes a string's lane known by its code; it may have one already, by its hash."""
+        text = Column(Type.STRING, np.array([code]), np.array([False]))
+        entered, _ = self._hashed([text], 1)
+        self.lengths[entered[0]] -= 1  # this was no event
+        if code >= len(self._lane_of):
+            more = max(code + 1, 2 * len(self._lane_of)) - len(self._lane_of)
+            self._lane_of = np.concatenate([self._lane_of, np.full(more, NONE, np.uint32)])
+        self._lane_of[code] = entered[0]
+
+    def key(self, lane: int) -> list[tuple[Type, Any]]:
+        """The values of a lane's key with their types; None for NULL."""
+        found: list[tuple[Type, Any]] = []
+        for i, kind in enumerate(self.kinds):
+            null, word = self.keys[lane, 2 * i], self.keys[lane, 2 * i + 1 : 2 * i + 2]
+            value = word.view(np.float64) if kind is Type.FLOAT else word
+            found.append((kind, None if null else value[0].item()))
+        return found
+
+    def state(self) -> dict[str, Any]:
+        used = max(1, self.count)
+        return {"count": self.count, "keys": self.keys[:used], "lengths": self.lengths[:used]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.count, self.keys, self.lengths = state["count"], state["keys"], state["lengths"]
+        self._grow_lanes()
+        self._lane_of = np.full(64, NONE, np.uint32)
+        self._grow_table(64)
+
+    def _grow_lanes(self) -> None:
+        more = max(16, len(self.lengths))
+        self.keys = np.concatenate([self.keys, np.zeros((more, self.keys.shape[1]), np.int64)])
+        self.lengths = np.concatenate([self.lengths, np.zeros(more, np.int64)])
+
+    def _grow_table(self, size: int) -> None:
+        """A table of this size or more, at most half full: in a full one a free place would be looked for for ever."""
+        while 2 * self.count >= size - 1:
+            size *= 4
+        self._table = np.full(size, -1, np.int32)
+        _enter(self.keys, self.count, self._table)
+
+
+def _words(column: Column) -> Ints:
+    values = column.values
+    if column.kind is Type.FLOAT:
+        values = values + 0.0  # -0.0 is 0.0
+    if may_be_null(column.nulls):
+        values = np.where(column.nulls, 0, values)
+    return np.ascontiguousarray(values).view(np.int64)
+
+
+@compiled
+def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, lengths: Ints) -> tuple[int, int]:
+    """The lanes of codes, up to one that has none yet: where that is, and the code; -1 where all have."""
+    for i in range(np.uint64(done), np.uint64(codes.size)):
+        code = codes[i]
+        lane = np.uint64(lane_of[code]) if code < np.uint64(lane_of.size) else np.uint64(NONE)
+        if lane == NONE:
+            return S(i), S(code)
+        lanes[i] = np.int64(lane)
+        numbers[i] = lengths[lane]
+        lengths[lane] += 1
+    return codes.size, -1
+
+
+@compiled
+def _mixed(mixed: Any, word: Any) -> Any:
+    mixed = (mixed ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> np.uint64(32))
+
+
+@compiled
+def _enter(keys: Ints, count: int, table: Numbers) -> None:
+    """Puts all lanes into an empty table."""
+    mask = np.uint64(table.size - 1)
+    for lane in range(count):
+        mixed = np.uint64(0)
+        for k in range(keys.shape[1] // 2):
+            mixed = _mixed(mixed, keys[lane, 2 * k + 1] + keys[lane, 2 * k])
+        at = np.int64(mixed & mask)
+        while table[at] >= 0:
+            at = (at + 1) & np.int64(mask)
+        table[at] = lane
+
+
+@compiled
+def _number(
+    values: Any, nulls: Any, known: bool, done: int, lanes: Ints, numbers: Ints, keys: Ints, lengths: Ints,
+    table: Numbers, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Looks keys up and enters new ones, as long as the table is at most half full and there is room for a lane."""
+    mask = np.uint64(table.size - 1)
+    width = values.shape[0]
+    for i in range(done, lanes.size):
+        mixed = np.uint64(0)
+        for k in range(width):
+            mixed = _mixed(mixed, values[k, i] + (0 if known else nulls[k, i]))
+        at = np.int64(mixed & mask)
+        lane = np.int64(-1)
+        while True:
+            lane = table[at]
+            if lane < 0:
+                break
+            same = True
+            for k in range(width):
+                if keys[lane, 2 * k + 1] != values[k, i] or keys[lane, 2 * k] != (0 if known else nulls[k, i]):
+                    same = False
+                    break
+            if same:
+                break
+            at = (at + 1) & np.int64(mask)
+        if lane < 0:
+            if 2 * count >= table.size - 1 or count >= lengths.size:
+                return i, count
+            lane = np.int64(count)
+            for k in range(width):
+                keys[lane, 2 * k + 1] = values[k, i]
+                keys[lane, 2 * k] = 0 if known else nulls[k, i]
+            lengths[lane] = 0
+            table[at] = lane
+            count += 1
+        lanes[i] = lane
+        numbers[i] = lengths[lane]
+        lengths[lane] += 1
+    return lanes.size, count

@@ -1,0 +1,189 @@
+"""What statements with the same FROM and PER read: their streams as one, its lanes, and its latest events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Scalar, Type
+from foretell.filter.column import Column, Strings
+from foretell.filter.predicates import Events
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.machine.exec.limits import Ledger
+from foretell.machine.input.event_buffer import History, Piece, unknown
+from foretell.machine.input.event_order import Input, deepened
+from foretell.machine.input.lag_columns import Lags
+from foretell.machine.input.lane_index import Lanes
+from foretell.machine.matches.codec import piece_of, piece_state
+from foretell.machine.matches.rendering import shown
+from foretell.plan.sharing_report import reads
+
+Ints = NDArray[np.int64]
+
+
+class Keys(Sequence[Mapping[str, Scalar]]):
+    """The key of each lane as notifications carry it, made when one is asked for."""
+
+    def __init__(self, names: Sequence[str], lanes: Lanes, strings: Strings) -> None:
+        self._names, self._lanes, self._strings = tuple(names), lanes, strings
+        self._made: dict[int, Mapping[str, Scalar]] = {}
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    @overload
+    def __getitem__(self, lane: int) -> Mapping[str, Scalar]: ...
+    @overload
+    def __getitem__(self, lane: slice) -> Sequence[Mapping[str, Scalar]]: ...
+    def __getitem__(self, lane: int | slice) -> Mapping[str, Scalar] | Sequence[Mapping[str, Scalar]]:
+        if isinstance(lane, slice):
+            return [self[i] for i in range(*lane.indices(len(self)))]
+        lane = int(lane)
+        if lane not in self._made:
+            values = self._lanes.key(lane)
+            self._made[lane] = {n: shown(v, k, self._strings) for n, (k, v) in zip(self._names, values, strict=True)}
+        return self._made[lane]
+
+
+class Feed:
+    def __init__(self, checked: CheckedSubscription, strings: Strings, ledger: Ledger | None = None) -> None:
+        self.checked, self.strings = checked, strings
+        self.ledger = ledger or Ledger()
+        self.per = tuple(str(name) for name in checked.tree.per)
+        self.lanes = Lanes([self._kind(name) for name in self.per])
+        self.keys = Keys(self.per, self.lanes, strings)
+        self.lags = Lags()
+        self.history = History()
+        self.positions = 0
+        self.needed: set[str] = set(self.per)
+        self._kept = 0
+
+    @staticmethod
+    def place(checked: CheckedSubscription) -> tuple[object, ...]:
+        return reads(checked)
+
+    def _kind(self, name: str) -> Type:
+        return self.checked.attributes.get(name, Type.STRING)
+
+    def take(self, inputs: list[Input]) -> Piece:
+        """The events of a batch, as one piece of the history."""
+        merged = self._merged(inputs)
+        keys = [merged.events.attributes.get(n) or unknown(self._kind(n), len(merged)) for n in self.per]
+        lane, number = self.lanes.numbered(keys, len(merged))
+        earlier = self.lags.columns(merged.events, lane, len(self.lanes), self.strings)
+        events = replace(merged.events, earlier=earlier) if earlier else merged.events
+        piece = Piece(self.positions, events, lane, number, merged.name, merged.order)
+        self.positions += len(merged)
+        self.history = self.history.extended(piece)
+        return piece
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so much has come since the last time that it is worth asking what can be forgotten."""
+        return len(self.history) > 2 * self._kept + 64
+
+    def forget(self, oldest: int) -> None:
+        """Lets go of the events before a position."""
+        self.history = self.history.since(oldest)
+        self._kept = len(self.history)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "lanes": self.lanes.state(),
+            "positions": self.positions,
+            "lags": self.lags.state(),
+            "history": piece_state(self.history.whole) if self.history.pieces else None,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.lanes.restore(state["lanes"])
+        self.positions = state["positions"]
+        if state["history"] is not None:
+            self.history = History((piece_of(state["history"], self.checked.attributes),))
+            self._kept = len(self.history)
+
+    def keep_only(self, referenced: list[Ints]) -> None:
+        """Lets go of the events that nothing has bound, if they are most of those that are left."""
+        positions = np.sort(np.concatenate([np.zeros(0, np.int64), *referenced]))
+        positions = positions[np.diff(positions, prepend=-1) > 0]  # (np.unique hashes, in ten times the time)
+        if 2 * len(positions) < len(self.history):
+            self.history = self.history.only(positions[positions >= self.history.base])
+            self._kept = len(self.history)
+
+    def _merged(self, inputs: list[Input]) -> Input:
+        """The streams of FROM as one, in order."""
+        checked = self.checked
+        attributes = {
+            name: _stacked([_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs], kind)
+            for name, kind in checked.attributes.items()
+            if name in self.needed
+        }
+        if "stream" in self.per and not any("stream" in i.events.attributes for i in inputs):
+            attributes["stream"] = _stacked([i.events.stream for i in inputs], Type.STRING)
+        time = _stacked([_typed(i.events.time, checked.time, len(i)) for i in inputs], checked.time)
+        plain = all(i.events.start is i.events.time for i in inputs)
+        start = _stacked([_typed(i.events.start, checked.time, len(i)) for i in inputs], checked.time)
+        stream = _stacked([i.events.stream for i in inputs], Type.STRING)
+        depth = max((i.order.shape[1] for i in inputs), default=1)
+        order = _one([deepened(i.order, depth) for i in inputs] or [np.zeros((0, depth), np.int64)])
+        names = None
+        if any(i.name is not None for i in inputs):
+            parts = [i.name if i.name is not None else np.full(len(i), None, object) for i in inputs]
+            names = np.concatenate(parts)
+        events = Events(attributes, checked.attributes, time, time if plain else start, stream)
+        if len(inputs) == 1 and depth == 1 and len(order) < 2:
+            return Input(events, names, order)
+        if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
+            return Input(events, names, order)
+        # What time completed between the same two events goes by its end.
+        by = np.lexsort((*order.T[:0:-1], time.values, order[:, 0]))
+
+        def in_order(column: Column) -> Column:
+            return Column(column.kind, column.values[by], column.nulls[by])
+
+        time = in_order(time)
+        events = Events(
+            {n: in_order(c) for n, c in attributes.items()},
+            checked.attributes,
+            time,
+            time if plain else in_order(start),
+            in_order(stream),
+        )
+        return Input(events, None if names is None else names[by], order[by])
+
+
+def needed(checked: CheckedSubscription) -> set[str]:
+    """The attributes that a statement speaks of."""
+    names = {str(name) for name in checked.tree.per}
+    for node in checked.tree.walk():
+        match node:
+            case tree.Attribute(name=name) | tree.Aggregate(attribute=str(name)):
+                names.add(str(name))
+    return names
+
+
+def _typed(column: Column | None, kind: Type, count: int) -> Column:
+    if column is None:
+        return unknown(kind, count)
+    return Column(kind, column.values.astype(np.float64 if kind is Type.FLOAT else np.int64, copy=False), column.nulls)
+
+
+def _stacked(columns: list[Column], kind: Type) -> Column:
+    if len(columns) == 1:
+        return columns[0]
+    dtype = np.float64 if kind is Type.FLOAT else np.int64
+    return Column(
+        kind,
+        np.concatenate([np.zeros(0, dtype), *(c.values for c in columns)]),
+        np.concatenate([np.zeros(0, np.bool_), *(c.nulls for c in columns)]),
+    )
+
+
+def _one(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    several = list(arrays)
+    return several[0] if len(several) == 1 else np.concatenate(several)

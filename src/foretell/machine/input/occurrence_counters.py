@@ -1,0 +1,56 @@
+"""`a[i]` where nothing precedes it: which events are every i-th of their lane that satisfies the step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.jit import compiled
+from foretell.machine.input.key_index import Numbering, with_room
+
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class Ordinals:
+    """How many events there were of each kind: step, lane and the values that the step's variables are bound to.
+
+    Counting goes on for ever, so nothing is forgotten: there is a count for each lane and each binding ever seen.
+    """
+
+    kinds: Numbering = field(default_factory=Numbering)
+    counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def of(self, step: int, lane: Ints, values: Sequence[NDArray[Any]]) -> Ints:
+        """The number of each event among those of its kind, from 1."""
+        columns = [np.full(len(lane), step, np.int64), lane, *(_word(v) for v in values)]
+        words = np.stack(columns, axis=1)
+        kind = self.kinds.of(np.arange(len(lane) + 1) * len(columns), words.ravel())
+        self.counts = with_room(self.counts, len(self.kinds))
+        return _counted(kind, self.counts)
+
+    def state(self) -> dict[str, Any]:
+        return {"kinds": self.kinds.state(), "counts": self.counts[: len(self.kinds)].copy()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.kinds.restore(state["kinds"])
+        self.counts = state["counts"].copy()
+
+
+def _word(values: NDArray[Any]) -> Ints:
+    if values.dtype == np.float64:
+        return (values + 0.0).view(np.int64)  # -0.0 is 0.0
+    return values.astype(np.int64, copy=False)
+
+
+@compiled
+def _counted(kind: Ints, counts: Ints) -> Ints:
+    numbers = np.empty(kind.size, np.int64)
+    for i in range(kind.size):
+        counts[kind[i]] += 1
+        numbers[i] = counts[kind[i]]
+    return numbers

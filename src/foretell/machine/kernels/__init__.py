@@ -1,0 +1,1 @@
+"""Kernels over flat arrays. They import NumPy and Numba, nothing else."""

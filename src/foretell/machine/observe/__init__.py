@@ -1,0 +1,1 @@
+"""Forecasting's view of runs: observers and forecast emission."""

@@ -1,0 +1,216 @@
+"""A subscription that somebody watches: what is seen of a batch, and what is told of forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Scalar
+from foretell.filter.column import Column
+from foretell.language import tree
+from foretell.language.printer import horizon_text
+from foretell.machine.exec.absence_executor import Silent
+from foretell.machine.exec.nfa_executor import NO_NODES, Found, Partial
+from foretell.machine.input.event_buffer import Piece
+from foretell.machine.input.lane_index import Lanes
+from foretell.machine.matches.match_batch import Matches
+from foretell.machine.matches.rendering import shown
+from foretell.machine.matches.results import Chances, Told
+from foretell.machine.observe.observer import Seen, Sides, Watcher
+from foretell.machine.subscription_runtime import Subscription
+from foretell.plan.lower.arrivals import of_step
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Whose:
+    """Whose the processes of one that is watched are. `by_value` tells them apart within a lane, by the values of these
+    expressions; `now` is how far time has come for it."""
+
+    watcher: Watcher
+    member: Subscription | Silent
+    by_value: Lanes | None
+    values: Sequence[tree.Expression]
+    now: int | float
+
+    def lane(self, process: int) -> int:
+        return process if self.by_value is None else int(self.by_value.key(process)[0][1])
+
+    def key(self, process: int) -> Mapping[str, Scalar] | None:
+        """As notifications carry it."""
+        return dict(self.member.feed.keys[self.lane(process)]) if self.member.checked.tree.per else None
+
+    def bindings(self, process: int) -> dict[str, Scalar]:
+        """The variables whose values tell it apart from others of its lane."""
+        if self.by_value is None:
+            return {}
+        _, *values = self.by_value.key(process)
+        binders = [binder for step in self.member.checked.steps.values() for binder in step.binders]
+        return {
+            variable: shown(value, kind, self.member.strings)
+            for expression, (kind, value) in zip(self.values, values, strict=True)
+            for variable, bound in binders
+            if bound == expression
+        }
+
+
+@dataclass
+class Watched:
+    watcher: Watcher
+    member: Subscription | Silent
+
+    def tell(self, piece: Piece, partial: Partial | None, told: list[Told]) -> list[Told]:
+        """The forecasts that a batch brings, after the matches that it has brought. Of silence nothing is partial."""
+        if not len(piece):
+            return []
+        if partial is None:
+            partial = Partial(piece.lane, False, np.zeros(len(piece), np.uint64), _NOTHING)
+        matched, completed = _completions(piece, partial.process, told)
+        seen = Seen(
+            partial.process,
+            piece.lane,
+            piece.number,
+            piece.events.time.values,
+            partial.configuration,
+            matched,
+            completed,
+            partial.by_value,
+            self.member.feed.keys,
+            piece.events,
+            self.member.strings,
+            _sides(piece, partial, told),
+        )
+        rows, probability = self.watcher.see(seen)
+        if not len(rows):
+            return []
+        position = rows + piece.base
+        at = np.searchsorted(partial.furthest.position, position)
+        there = np.zeros(len(rows), np.bool_)
+        inside = at < len(partial.furthest)
+        there[inside] = partial.furthest.position[at[inside]] == position[inside]
+        forecasts = []
+        if there.any():
+            forecasts.append(self._told(partial.furthest.only(at[there]), probability[there]))
+        if not there.all():
+            forecasts.append(self._out_of_nothing(piece, rows[~there], probability[~there]))
+        return forecasts
+
+    def _told(self, found: Found, probability: NDArray[np.float64]) -> Told:
+        member = self.member
+        assert isinstance(member, Subscription)
+        program = replace(member.program, last=None)  # what every match ends with, these have not bound
+        matches = Matches(program, member.feed.history, member.strings, found, member.parameters)
+        returned = {v: _variable(matches, v) for v in member.checked.variables}
+        times = matches.history.times(found.position)
+        places = matches.history.order(found.position)
+        return self._forecast(matches, matches.lane, matches.start, times, places, returned, probability)
+
+    def _out_of_nothing(self, piece: Piece, rows: Ints, probability: NDArray[np.float64]) -> Told:
+        """Of events after which there is no partial match."""
+        member, times = self.member, piece.events.time.values[rows]
+        nothing = {
+            v: Column(k, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
+            for v, k in member.checked.variables.items()
+        }
+        return self._forecast(None, piece.lane[rows], times, times, piece.order[rows], nothing, probability)
+
+    def _forecast(
+        self,
+        matches: Matches | None,
+        lane: Ints,
+        start: NDArray[Any],
+        end: NDArray[Any],
+        places: Ints,
+        returned: dict[str, Column],
+        probability: NDArray[np.float64],
+    ) -> Told:
+        member, forecast = self.member, self.member.checked.tree.forecast
+        assert forecast is not None
+        chances = Chances(probability, horizon_text(forecast))
+        keys, strings = member.feed.keys, member.strings
+        return Told(
+            member.checked, matches, lane, start, end, places, returned, keys, member.id, strings, chances=chances
+        )
+
+
+def _variable(matches: Matches, name: str) -> Column:
+    """The value of a variable: that of the first step that binds it and is bound."""
+    steps = matches.program.subscription.steps
+    values = [
+        matches.worth(of_step(value, step))
+        for step in matches.program.subscription.positive
+        for binding, value in steps[step].binders
+        if binding == name
+    ]
+    found = values[0]
+    for value in values[1:]:
+        words = np.where(found.nulls, value.values, found.values)
+        found = Column(found.kind, words.astype(found.values.dtype), found.nulls & value.nulls)
+    return found
+
+
+_NONE = np.zeros(0, np.int64)
+
+#: No matches at all.
+_NOTHING = Found(
+    _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE.reshape(0, 0), np.zeros((0, 0), np.uint8), NO_NODES
+)  # fmt: skip
+
+
+def _sides(piece: Piece, partial: Partial, told: list[Told]) -> Sides | None:
+    """What is seen of the parts of a pattern."""
+    parts, words = partial.parts, partial.words
+    if parts is None or words is None:
+        return None
+    ended = np.zeros(words.shape, np.bool_)
+    for one in told:
+        if one.matches is not None and len(one):
+            row, state = one.matches.last - piece.base, one.matches.found.state
+            # Of many matches with one last event it is enough to look at one for each state.
+            row, state = np.unique(np.stack([row, state])[:, row >= 0], axis=1)
+            np.logical_or.at(ended, row, parts.shares[state])
+    return Sides(parts, words, ended)
+
+
+def _completions(piece: Piece, process: Ints, told: list[Told]) -> tuple[NDArray[np.bool_], Ints]:
+    """Which events completed a match; and whose matches only time completed, after their last event here.
+
+    A match that time completed between two events of its lane counts with the second.
+    """
+    matched = np.zeros(len(piece), np.bool_)
+    completed = [np.zeros(0, np.int64)]
+    for one in told:
+        if one.matches is None:
+            _count(matched, completed, piece, process, one.lane, one.end)
+            continue
+        by_time = (one.order[:, 0] & 1) == 1
+        last = one.matches.last - piece.base
+        matched[last[~by_time & (last >= 0)]] = True
+        late = np.flatnonzero(by_time & (last >= 0))
+        _count(matched, completed, piece, process, process[last[late]], one.end[late])
+    return matched, np.unique(np.concatenate(completed))
+
+
+def _count(
+    matched: NDArray[np.bool_], completed: list[Ints], piece: Piece, process: Ints, whose: Ints, end: NDArray[Any]
+) -> None:
+    """Counts matches that time completed."""
+    if len(whose):
+        at, found = _first_after(process, piece.events.time.values, whose, end)
+        matched[at[found]] = True
+        completed.append(whose[~found])
+
+
+def _first_after(process: Ints, times: NDArray[Any], whose: Ints, end: NDArray[Any]) -> tuple[Ints, NDArray[np.bool_]]:
+    """The first event of a process after a point in time, and whether there is one."""
+    by = np.argsort(process, kind="stable")
+    first = np.searchsorted(process[by], whose, side="left")
+    stop = np.searchsorted(process[by], whose, side="right")
+    at = np.array([a + np.searchsorted(times[by[a:b]], t, side="right") for a, b, t in zip(first, stop, end)], np.int64)
+    found = at < stop
+    return by[np.minimum(at, len(by) - 1)], found

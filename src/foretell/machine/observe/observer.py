@@ -1,0 +1,290 @@
+"""What is seen of partial matches after each event: which states they have reached, and the furthest of them.
+
+Forecasts go by it (P-ToPSS section 5.2). The states that live partial matches stand at are the *configuration* of what
+is watched, as bits: the nearer a state is to a match, the higher its bit. What is watched, a *process*, is a lane; or a
+lane and a value, where all that partial matches wait for has to have the value that they have bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Scalar, Type
+from foretell.filter.column import Strings
+from foretell.filter.predicates import Events
+from foretell.jit import inlined
+from foretell.language.checked import CheckedSubscription
+from foretell.machine.kernels.layout import (
+    BEGAN,
+    FOLLOWING,
+    KEY,
+    KEY_SLOT,
+    NONE,
+    OVER,
+    SET,
+    STATE,
+    UPDATES,
+    UPDATES_STOP,
+    Array,
+    S,
+    U,
+    emit,
+)
+from foretell.machine.matches.exclusions import BEGINNING, NOTHING, is_excluded
+from foretell.plan.lower.program import Machine, Program
+from foretell.plan.nfa.decomposition import Parts, parts_of
+from foretell.plan.nfa.state_bits import BITS, bits_by_distance
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The same of the parts of a pattern: the word of each after each event (the bits of its partial matches), and
+    whether the event completed a match in which it has a share."""
+
+    parts: Parts
+    words: NDArray[np.uint64]
+    ended: Flags
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A batch as a watcher sees it, event by event: whose it is, its lane and its number there, when it ended, the
+    configuration after it, and whether it completed a match. `completed` are processes that time brought a match to
+    after their last event here. Processes are lanes, with these keys, unless they are told apart by a value too.
+    `sides` are there where the machine is too large to be seen exactly and has parts."""
+
+    process: Ints
+    lane: Ints
+    ordinal: Ints
+    time: NDArray[Any]
+    configuration: NDArray[np.uint64]
+    matched: Flags
+    completed: Ints
+    by_value: bool
+    keys: Sequence[Mapping[str, Scalar]]
+    events: Events
+    strings: Strings
+    sides: Sides | None = None
+
+
+class Watcher(Protocol):
+    """Makes forecasts of what is seen of one subscription, or of one row of a template."""
+
+    def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
+        """The events, by their rows, at which something is to be told, and how likely a match is."""
+
+
+@runtime_checkable
+class Lasting(Watcher, Protocol):
+    """One that goes on where it was when its engine is restored. Those that only look back need not."""
+
+    def state(self) -> Mapping[str, Any]: ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+def kept(watcher: Watcher | None) -> dict[str, Any] | None:
+    """What is written down of a watcher."""
+    return dict(watcher.state()) if isinstance(watcher, Lasting) else None
+
+
+def go_on(watcher: Watcher | None, state: Mapping[str, Any] | None) -> None:
+    if isinstance(watcher, Lasting) and state is not None:
+        watcher.restore(state)
+
+
+class Watching(Protocol):
+    """Who watches whom."""
+
+    def watches(self, checked: CheckedSubscription) -> bool: ...
+
+    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+        """A new watcher of a subscription; None where nobody watches it."""
+
+    def attributes(self, checked: CheckedSubscription) -> set[str]:
+        """What its watcher wants to know of events, besides what the subscription speaks of."""
+
+
+class Nobody:
+    """Nobody watches anything."""
+
+    def watches(self, _: CheckedSubscription) -> bool:
+        return False
+
+    def watcher(self, _: CheckedSubscription) -> Watcher | None:
+        return None
+
+    def attributes(self, _: CheckedSubscription) -> set[str]:
+        return set()
+
+
+NOBODY = Nobody()
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What the kernel looks for: the bit of each state, the column that tells processes apart (NONE for lanes), and the
+    time conditions that a state waits to fulfil: by which state, since when (a slot), and how long. And the parts that
+    are looked at besides."""
+
+    bits: NDArray[np.uint64]
+    key: int
+    limits: NDArray[np.uint64]
+    amounts: NDArray[Any]
+    parts: Parts | None = None
+
+    @property
+    def part_bits(self) -> NDArray[np.uint64]:
+        return np.zeros((0, 0), np.uint64) if self.parts is None else self.parts.bits
+
+    @classmethod
+    def of(cls, machine: Machine, program: Program) -> Sight:
+        """Of a subscription that has its machine to itself."""
+        where = [(state, BEGAN if slot is None else slot) for state, slot, _ in program.deadlines]
+        amounts = np.array([amount for _, _, amount in program.deadlines])
+        return cls(
+            bits_of(machine),
+            process_key(machine),
+            np.array(where, np.uint64).reshape(-1, 2),
+            amounts.astype(np.float64 if machine.time is Type.FLOAT else np.int64),
+            parts_of(program.subscription, program.automaton),
+        )
+
+    @classmethod
+    def none(cls, time: Any) -> Sight:
+        nothing = np.zeros(0, np.uint64)
+        return cls(nothing, int(NONE), nothing.reshape(0, 2), np.zeros(0, time))
+
+
+def bits_of(machine: Machine) -> NDArray[np.uint64]:
+    """The bit of each state; none for one that is not on the way to a match."""
+    left, far = _steps_left(machine), machine.states + 1
+    waiting = {s: left[s] for s in range(machine.states) if 0 < left[s] < far or machine.tables.states[s, 7]}
+    bits = np.zeros(machine.states, np.uint64)
+    for state, bit in bits_by_distance(waiting, BITS).items():
+        bits[state] = bit
+    return bits
+
+
+def _steps_left(machine: Machine) -> list[int]:
+    """The fewest events by which a match at a state is complete."""
+    edges, first = machine.tables.edges, machine.tables.states[:, 2:4]
+    far = machine.states + 1
+    left = [far] * machine.states
+    for state in range(machine.states):
+        if machine.owners[state] >= 0:
+            left[state] = 0
+    targets = [edges[begin:end, 5].tolist() for begin, end in first.tolist()]
+    before: list[int] = []
+    while left != before:
+        before = left
+        left = [min([mine, *(1 + before[t] for t in some)]) for mine, some in zip(before, targets, strict=True)]
+    return left
+
+
+def looks_up(machine: Machine) -> bool:
+    """Whether instances of some state are found by a value."""
+    return bool((machine.tables.states[:, KEY] != NONE).any())
+
+
+def process_key(machine: Machine) -> int:
+    """The column that tells processes apart: that by which the instances of all states are found, and whose value for
+    its first event an instance has kept. NONE where there is no such column; then processes are lanes."""
+    states, edges, updates = machine.tables.states, machine.tables.edges, machine.tables.updates
+    keys = {(int(s[KEY]), int(s[KEY_SLOT])) for s, owner in zip(states, machine.owners, strict=True) if owner < 0}
+    if len(keys) != 1:
+        return int(NONE)
+    column, slot = keys.pop()
+    for edge in machine.tables.starts:
+        kept = updates[int(edges[edge, UPDATES]) : int(edges[edge, UPDATES_STOP])]
+        if not ((kept[:, 0] == SET) & (kept[:, 1] == slot) & (kept[:, 2] == column)).any():
+            return int(NONE)
+    return column
+
+
+# fmt: off
+
+
+@inlined
+def _go_past(row: Any, lane: Any, excluding: Any) -> None:
+    """What the matches of an event exclude by where it began."""
+    if excluding[0] == BEGINNING:
+        excluding[2][lane] = max(excluding[2][lane], excluding[1][row])
+
+
+@inlined
+def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, finals: Array, registers: Any) -> None:
+    """Where a lane's instances stand in one list."""
+    (trace, bits, _, _, _, partial, noted, words, part_bits, excluding, kept) = watch
+    cells = pool[0]
+    excludes = excluding[0] != NOTHING
+    if excludes:
+        _go_past(row, lane, excluding)
+    occupied, best, furthest = U(0), U(0), NONE
+    while instance != NONE:
+        if excludes and is_excluded(row, lane, instance, excluding, kept, registers):
+            instance = U(cells[instance, FOLLOWING])
+            continue
+        here = U(cells[instance, STATE])
+        bit = bits[here]
+        occupied |= bit
+        for part in range(U(words.shape[1])):
+            words[row, part] |= part_bits[here, part]
+        if bit > best:
+            best, furthest = bit, instance
+        instance = U(cells[instance, FOLLOWING])
+    trace[row] = occupied
+    if furthest != NONE:
+        emit(U(cells[furthest, STATE]), lane, S(row), furthest, finals, registers, partial, noted)
+
+
+@inlined
+def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, states: Array, state_within: Array,
+                   pool: Any, heads: Array, finals: Array, registers: Any) -> None:
+    """Where they stand in a list for each state: of those that are over, or too late, nothing is seen."""
+    (trace, bits, _, limits, amounts, partial, noted, words, part_bits, excluding, kept) = watch
+    (cells, times, _) = pool
+    slot_null = registers[2]
+    excludes = excluding[0] != NOTHING
+    if excludes:
+        _go_past(row, lane, excluding)
+    occupied, best, furthest = U(0), U(0), NONE
+    for here in range(U(heads.shape[1])):
+        bit = bits[here]
+        if bit == U(0):
+            continue
+        instance = U(heads[lane if states[here, KEY] == NONE else place, here])
+        within = state_within[here]
+        while instance != NONE:
+            alive = cells[instance, OVER] == 0 and (within < 0 or time <= times[instance, BEGAN] + within)
+            if alive and excludes and is_excluded(row, lane, instance, excluding, kept, registers):
+                alive = False
+            if alive:
+                for limit in range(limits.shape[0]):
+                    if limits[limit, 0] == here:
+                        slot = limits[limit, 1]
+                        if not slot_null[instance, slot] and time > times[instance, slot] + amounts[limit]:
+                            alive = False
+            if alive:
+                break
+            instance = U(cells[instance, FOLLOWING])
+        if instance != NONE:
+            occupied |= bit
+            for part in range(U(words.shape[1])):
+                words[row, part] |= part_bits[here, part]
+            if bit > best:
+                best, furthest = bit, instance
+    trace[row] = occupied
+    if furthest != NONE:
+        emit(U(cells[furthest, STATE]), lane, S(row), furthest, finals, registers, partial, noted)
+
+
+# fmt: on

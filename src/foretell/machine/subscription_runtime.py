@@ -1,0 +1,221 @@
+"""One subscription at work, after the kernel: which of the matches found count, and what is told of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Scalar
+from foretell.filter.column import Column, Strings
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.machine.exec.nfa_executor import NO_NODES, Found
+from foretell.machine.input.event_buffer import History
+from foretell.machine.input.event_order import Order, deepened
+from foretell.machine.input.merged_stream import Feed
+from foretell.machine.matches.after_match import AT_ONCE, LATER, Chooser, Rank, Taker, known
+from foretell.machine.matches.codec import told_of, told_state
+from foretell.machine.matches.match_batch import Matches
+from foretell.machine.matches.post_filter import finished
+from foretell.machine.matches.results import Told
+from foretell.machine.template_rows import Rows
+from foretell.plan.lower.program import Program
+
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class Subscription:
+    """`id` and `parameters` are those of its row where it is a template's; `rows` are all rows that it serves.
+
+    `since` is the position of the first event that it may speak of.
+    """
+
+    program: Program
+    strings: Strings
+    feed: Feed
+    id: Scalar = None
+    parameters: Mapping[str, Column] = field(default_factory=dict)
+    rows: Rows | None = None
+    since: int = 0
+
+    def __post_init__(self) -> None:
+        steps, after = self.checked.positive, self.checked.tree.after
+        shapes = {n: s.shape for n, s in self.checked.steps.items()}
+        self.chooser = Chooser(tuple((steps.index(n), s.chosen) for n, s in shapes.items() if s.chosen is not None))
+        self.taker = Taker(after.policy, None if after.step is None else steps.index(after.step))
+        self.waiting: list[Told] = []
+        self.due: int | float = -math.inf  # nothing of what waits is known before; -inf where nobody has looked
+        self._chooses = bool(
+            self.chooser.choices
+            or self.checked.known_late
+            or after.policy is not tree.Policy.HOLD
+            or self.program.ambiguous
+        )
+
+    @property
+    def checked(self) -> CheckedSubscription:
+        return self.program.subscription
+
+    @property
+    def oldest(self) -> int | None:
+        """The earliest event that a match speaks of which is not told yet."""
+        waiting = [t.matches.oldest for t in self.waiting if t.matches is not None]
+        return min((o for o in waiting if o is not None), default=None)
+
+    def tell(self, found: Found, now: int | float, order: Order) -> Told:
+        """What is told of the matches that a batch brought, and of those that time settles by now."""
+        if self.since:
+            found = found.only(found.first >= self.since)
+        told = self._told(finished(self._matches(found)), order)
+        if self.rows is not None:
+            rows = self.rows
+            return replace(told, selected=found_rows(told), row_ids=rows.row_ids, row_since=rows.row_since)
+        return self._taken(told, now, order) if self._chooses else told
+
+    def forget(self, oldest: int) -> None:
+        self.chooser.forget(oldest)
+        self.taker.forget(oldest)
+
+    def _matches(self, found: Found) -> Matches:
+        return Matches(self.program, self.feed.history, self.strings, found, self.parameters, since=self.since)
+
+    def _told(self, matches: Matches, order: Order) -> Told:
+        places = matches.history.order(matches.last)
+        late = matches.late
+        if late.any():
+            places[late] = -1
+            places[late, 0] = order.deadlines(matches.end[late])
+        return Told(
+            self.checked,
+            matches,
+            matches.lane,
+            matches.start,
+            matches.end,
+            places,
+            self._returned(matches),
+            self.feed.keys,
+            self.id,
+            self.strings,
+        )
+
+    def _returned(self, matches: Matches) -> dict[str, Column]:
+        if self.checked.tree.returns:
+            return {str(r.name): matches.worth(r.expression) for r in self.checked.tree.returns}
+        return {v: matches.worth(tree.Variable(v)) for v in self.checked.variables}
+
+    # ── FIRST, LAST, AFTER MATCH ──
+
+    def _taken(self, told: Told, now: int | float, order: Order) -> Told:
+        """Those that FIRST, LAST and AFTER MATCH leave."""
+        if self.checked.known_late:
+            told = self._known(told, now, order)
+        if self.program.ambiguous:
+            told = told.kept(told.all_bound.distinct())
+        if self.chooser.choices:
+            told = told.kept(self.chooser.chosen(told.all_bound))
+        if self.taker.policy is not tree.Policy.HOLD:
+            told = told.kept(self.taker.taken(told.all_bound, told.in_order_of_taking(), self._rank(told)))
+        return told
+
+    def _known(self, told: Told, now: int | float, order: Order) -> Told:
+        """With a LAST that nothing follows, what is known by now; the rest waits (decision 0002, item 11)."""
+        # What waits is looked at when the first of it is due, not with each batch.
+        looks = self.due < now
+        together = _joined([*(self.waiting if looks else ()), told], self.feed.history)
+        when, at = self._known_at(together)
+        passed = (when == LATER) & (at < now)
+        waits = (when == LATER) & ~passed
+        if looks:
+            self.waiting, self.due = [], math.inf
+        if waits.any():
+            self.waiting = _fewer([*self.waiting, together.kept(waits)], self.feed.history)
+            self.due = min(self.due, at[waits].min().item())
+        keep = passed | (when == AT_ONCE)
+        ready, at, passed = together.kept(keep), at[keep], passed[keep]
+        places = ready.order.copy()
+        places[passed] = -1
+        places[passed, 0] = order.deadlines(at[passed])
+        return replace(ready, end=np.where(passed, at, ready.end), order=places)
+
+    def _known_at(self, told: Told) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        """Whether each match is known with its last event, later or never; and when, if later."""
+        steps, within, bound = self.checked.positive, self.checked.within, told.all_bound
+        assert told.matches is not None
+        assert within is not None
+        last = np.array([steps.index(name) for name in self.checked.known_late], np.int64)
+        settles = np.array([[name in some for name in steps] for some in self.checked.known_late.values()], np.bool_)
+        begins = told.matches.history.starts(bound.position)
+        when, since = known(told.matches.late, bound.starts, bound.step, begins, last, settles)
+        return when, since + within
+
+    def _rank(self, told: Told) -> Rank:
+        """What orders events: their positions, or their instants where ties are simultaneous."""
+        if not self.checked.simultaneous:
+            return lambda positions: positions
+        assert told.matches is not None
+        return told.matches.history.times
+
+    # ── state ──
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "since": self.since,
+            "chooser": self.chooser.state(),
+            "taker": self.taker.state(),
+            "waiting": [told_state(told) for told in self.waiting],
+            "due": self.due,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Its feed must have its events already."""
+        self.since, self.due = state["since"], state["due"]
+        self.chooser.restore(state["chooser"])
+        self.taker.restore(state["taker"])
+        nothing = np.zeros(0, np.int64)
+        for waiting in state["waiting"]:
+            matches = self._matches(Found(*(nothing,) * 6, waiting["slots"][:0], waiting["nulls"][:0], NO_NODES))
+            like = Told(
+                self.checked, matches, nothing, nothing, nothing, nothing, {}, self.feed.keys, self.id, self.strings
+            )
+            self.waiting.append(told_of(waiting, like))
+
+
+def found_rows(told: Told) -> Ints:
+    """The rows of a template that each match is of."""
+    assert told.matches is not None
+    return told.matches.rows
+
+
+def _joined(parts: list[Told], history: History) -> Told:
+    """Results of several batches as one, all speaking of the same history."""
+    matches = [p.matches for p in parts if p.matches is not None]
+    return replace(
+        parts[-1],
+        matches=Matches.joined(matches, history),
+        lane=np.concatenate([p.lane for p in parts]),
+        start=np.concatenate([p.start for p in parts]),
+        end=np.concatenate([p.end for p in parts]),
+        order=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
+        returned={
+            n: Column(
+                c.kind,
+                np.concatenate([p.returned[n].values for p in parts]),
+                np.concatenate([p.returned[n].nulls for p in parts]),
+            )
+            for n, c in parts[-1].returned.items()
+        },
+    )
+
+
+def _fewer(parts: list[Told], history: History) -> list[Told]:
+    """The same in few parts: short ones at the end are joined in twos."""
+    while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
+        parts = [*parts[:-2], _joined(parts[-2:], history)]
+    return parts

@@ -1,0 +1,1 @@
+"""From an NFA to flat arrays: registers, guards, bytecode."""

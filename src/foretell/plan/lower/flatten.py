@@ -1,0 +1,275 @@
+"""A machine's states and edges as flat tables, as the kernels read them. A row is a state, an edge and so on.
+
+| table | its columns |
+| --- | --- |
+| states | threads from, to; edges from, to; the predicate without which an event leaves it alone; the column and the slot by which its instances are found; does it wait for its window to pass; ticks from, to |
+| threads | kind, predicate, code from, to; negations from, to; the slot of its mark |
+| negations | predicate, code from, to |
+| ticks | slot, predicate, code from, to; the slot of its mark |
+| edges | predicate, code from, to; updates from, to; target; is that a match; one more than its thread |
+| updates | kind, slot, argument, end of code, is its result a float |
+| windows | of each state; of the target of each edge; -1 for none |
+| starts | the edges that a match begins with |
+| finals | the slots that finished matches are asked for |
+
+All but the windows are unsigned, since a signed index costs a test for being negative at each use. NONE stands for none.
+"""  # noqa: E501 - a row of a table is one line
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.plan.lower.bytecode import Linked, link
+from foretell.plan.lower.ir import CHAINED, GAP, NEXT, NO_CODE, NO_MARK, RUN, WHERE, Judged, Update, Waiting
+from foretell.plan.lower.program import NONE, Machine, Table, Tables
+from foretell.plan.lower.registers import AnyOf
+
+if TYPE_CHECKING:
+    from foretell.plan.prefix_sharing import Shared
+
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class SharedState:
+    """A state with the subscriptions that go through it; `owner` is the one that it is a match of."""
+
+    waiting: Waiting
+    owner: int
+    members: set[int] = field(default_factory=set)
+    within: int | float = 0
+
+    def reach(self, within: int | float | None) -> None:
+        """An instance is kept as long as the longest window of those that wait here."""
+        self.within = -1 if within is None or self.within < 0 else max(self.within, within)
+
+
+@dataclass
+class SharedEdge:
+    source: int | None
+    target: int
+    thread: int
+    judged: Judged
+    updates: dict[Update, None] = field(default_factory=dict)
+    members: set[int] = field(default_factory=set)
+
+
+def machine_of(shared: Shared) -> Machine:
+    return _Flat(shared).machine()
+
+
+#: Of more states most are empty, and to look at them all would cost more than is gained.
+MOST_PLAIN = 16
+
+#: Registers that hold the position of an event.
+OF_POSITIONS = ("position", "where", "leading")
+
+
+class _Flat:
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self.states = shared.states
+        self.edges = sorted(shared.edges, key=lambda e: -1 if e.source is None else e.source)
+        self.predicates: dict[tuple[tree.Expression, ...], int] = {}
+        self._asked = list(shared.numbers.predicates)
+
+    def machine(self) -> Machine:
+        shared, states, edges = self.shared, self.states, self.edges
+        linked = link(shared.numbers.codes)
+        starting = [i for i, e in enumerate(edges) if e.source is None]
+        leaving = np.bincount(
+            np.array([e.source for e in edges if e.source is not None], np.int64), minlength=len(states)
+        )
+        kept = self._kept()
+        deferred = max((len(p.deferred) for p in shared.members.values()), default=0)
+        first_edge = len(starting) + np.concatenate([np.zeros(1, np.int64), np.cumsum(leaving)])
+        tables = Tables(
+            self._states(first_edge),
+            self._threads(linked),
+            self._negations(linked),
+            self._ticks(linked),
+            self._edges(linked, kept),
+            self._updates(linked, kept),
+            *self._windows(),
+            _table([[i] for i in starting], 1)[:, 0].copy(),
+            _table([[slot] for slot in shared.finals], 1)[:, 0].copy(),
+        )
+        strict = shared.strict and not shared.simultaneous
+        return Machine(
+            tables,
+            self._any_of(edges[i].judged for i in starting),
+            linked,
+            tuple(shared.numbers.store.columns),
+            tuple(self.predicates),
+            max(1, len(shared.numbers.store.slots)),
+            tuple(slot for (register, _), slot in shared.numbers.store.slots.items() if register.kind in OF_POSITIONS),
+            (max([1, *leaving.tolist()]), len(starting), 1 + 2 * deferred if shared.chains else 0),
+            np.array([s.owner for s in states], np.int64),
+            tuple(frozenset(s.members) for s in states),
+            strict,
+            strict and self._plain(tables),
+            shared.simultaneous,
+            any(s.waiting.waits and s.members for s in states),
+            shared.chains,
+            shared.time,
+        )
+
+    def _plain(self, tables: Tables) -> bool:
+        """Whether what stands at one state always goes the same way, and never back to an earlier state."""
+        asks = any(e.judged.code != NO_CODE or self.states[e.target].within >= 0 for e in self.edges)
+        returns = any(e.source is not None and e.target < e.source for e in self.edges)
+        computes = np.isin(tables.updates[:, 0], (RUN, GAP)).any()
+        return len(self.states) <= MOST_PLAIN and not (asks or returns or computes)
+
+    # ── predicates ──
+
+    def _predicate(self, number: int) -> int:
+        """A predicate's number among those in use."""
+        if number < 0:
+            return NONE
+        return self.predicates.setdefault(self._asked[number], len(self.predicates))
+
+    def _any_of(self, judged: Iterable[Judged]) -> int:
+        """The predicate that one of several holds; NONE where one of them is always tried."""
+        numbers = sorted({j.predicate for j in judged})
+        if not numbers or numbers[0] < 0:
+            return NONE
+        if len(numbers) == 1:
+            return self._predicate(numbers[0])
+        options = (AnyOf(tuple(self._asked[n] for n in numbers)),)
+        return self.predicates.setdefault(options, len(self.predicates))
+
+    def _touching(self, number: int) -> int:
+        """The predicate without which an event leaves a state's instances alone; NONE where there is none.
+
+        It is that of the operator where the state waits under one `;{θ}`; elsewhere any of those of its edges,
+        negations and counters. An event always touches what waits for the very next one.
+        """
+        waiting = self.states[number].waiting
+        if any(t.kind == NEXT for t in waiting.threads) or waiting.final:
+            return NONE
+        touching = [t.where for t in waiting.threads if t.kind == WHERE]
+        touching += [absent for t in waiting.threads for absent in t.absent]
+        touching += [tick.counted for tick in waiting.ticks]
+        only = len(waiting.threads) == 1 and waiting.threads[0].kind == WHERE
+        # A side of `&` that has not begun waits under no operator.
+        touching += [e.judged for e in self.edges if e.source == number and (e.thread < 0 or not only)]
+        return self._any_of(touching)
+
+    # ── tables ──
+
+    def _states(self, first_edge: Ints) -> Table:
+        rows, thread, tick = [], 0, 0
+        for i, state in enumerate(self.states):
+            waiting, key = state.waiting, state.waiting.key
+            threads, ticks = thread + len(waiting.threads), tick + len(waiting.ticks)
+            keys = (NONE, NONE) if key is None else (key.column, key.slot)
+            edges = int(first_edge[i]), int(first_edge[i + 1])
+            rows.append([thread, threads, *edges, self._touching(i), *keys, waiting.waits, tick, ticks])
+            thread, tick = threads, ticks
+        return _table(rows, 10)
+
+    def _threads(self, linked: Linked) -> Table:
+        rows, negation = [], 0
+        for thread in (t for s in self.states for t in s.waiting.threads):
+            stop = negation + len(thread.absent)
+            mark = NONE if thread.mark == NO_MARK else thread.mark
+            rows.append([thread.kind, *self._asked_of(thread.where, linked), negation, stop, mark])
+            negation = stop
+        return _table(rows, 7)
+
+    def _negations(self, linked: Linked) -> Table:
+        absent = (n for s in self.states for t in s.waiting.threads for n in t.absent)
+        return _table([self._asked_of(n, linked) for n in absent], 3)
+
+    def _ticks(self, linked: Linked) -> Table:
+        ticks = (t for s in self.states for t in s.waiting.ticks)
+        marked = ((t, NONE if t.mark == NO_MARK else t.mark) for t in ticks)
+        return _table([[t.slot, *self._asked_of(t.counted, linked), mark] for t, mark in marked], 5)
+
+    def _edges(self, linked: Linked, kept: list[list[Update]]) -> Table:
+        rows, update = [], 0
+        for edge, updates in zip(self.edges, kept, strict=True):
+            stop = update + len(updates)
+            final = self.states[edge.target].waiting.final
+            rows.append([*self._asked_of(edge.judged, linked), update, stop, edge.target, final, edge.thread + 1])
+            update = stop
+        return _table(rows, 8)
+
+    def _updates(self, linked: Linked, kept: list[list[Update]]) -> Table:
+        rows = []
+        for update in (u for some in kept for u in some):
+            first, stop = _span(linked, update.code)
+            argument = first if update.kind == RUN else update.argument
+            rows.append([update.kind, max(update.slot, 0), argument, stop, update.is_float])
+        return _table(rows, 5)
+
+    def _windows(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        dtype = np.float64 if self.shared.time is Type.FLOAT else np.int64
+        of_edges = [self.states[e.target].within for e in self.edges]
+        return np.array([s.within for s in self.states], dtype), np.array(of_edges, dtype)
+
+    def _asked_of(self, judged: Judged, linked: Linked) -> list[int]:
+        return [self._predicate(judged.predicate), *_span(linked, judged.code)]
+
+    # ── what is worth keeping ──
+
+    def _kept(self) -> list[list[Update]]:
+        """Of what each edge could keep, what is still read where it leads."""
+        live = self._live()
+        return [
+            sorted((u for u in e.updates if u.slot == CHAINED or u.kind == GAP or u.slot in live[e.target]), key=_turn)
+            for e in self.edges
+        ]
+
+    def _live(self) -> list[set[int]]:
+        """The slots that are read from each state on."""
+        numbers, live = self.shared.numbers, [self._read_at(s) for s in self.states]
+        changed = True
+        while changed:
+            changed = False
+            for edge in self.edges:
+                if edge.source is None:
+                    continue
+                read = set(numbers.reads[edge.judged.code]) | live[edge.target]
+                for update in edge.updates:
+                    read |= numbers.reads[update.code]
+                    if update.kind == GAP:
+                        read.add(update.slot)
+                if not read <= live[edge.source]:
+                    live[edge.source] |= read
+                    changed = True
+        return live
+
+    def _read_at(self, state: SharedState) -> set[int]:
+        reads, waiting = self.shared.numbers.reads, state.waiting
+        judged = [t.where for t in waiting.threads] + [n for t in waiting.threads for n in t.absent]
+        judged += [t.counted for t in waiting.ticks]
+        found = {slot for j in judged for slot in reads[j.code]} | {t.slot for t in waiting.ticks}
+        found |= {t.mark for t in waiting.threads if t.mark != NO_MARK}
+        if waiting.key is not None:
+            found.add(waiting.key.slot)
+        if waiting.final or waiting.waits:
+            found |= set(self.shared.finals)
+        return found
+
+
+def _turn(update: Update) -> int:
+    """What reads other slots comes before what writes them."""
+    return {RUN: 0, GAP: 1}.get(update.kind, 2)
+
+
+def _table(rows: Sequence[Sequence[int]], width: int) -> Table:
+    return np.array(rows, np.uint64).reshape(-1, width)
+
+
+def _span(linked: Linked, code: int) -> tuple[int, int]:
+    """From where to where a code goes; no code is nothing."""
+    return (0, 0) if code == NO_CODE else (int(linked.starts[code]), int(linked.stops[code]))

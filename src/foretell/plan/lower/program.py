@@ -1,0 +1,149 @@
+"""What runs: a machine as flat arrays for the kernel, and for each of its subscriptions what comes after the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.plan.lower.bytecode import Linked
+from foretell.plan.lower.registers import AnyOf, Lagged, Register
+from foretell.plan.nfa.automaton import Automaton
+
+Ints = NDArray[np.int64]
+Table = NDArray[np.uint64]
+
+
+class UnsupportedError(Exception):
+    """A form that the compiled engine does not run."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One subscription: what is asked of its finished matches.
+
+    `finals` says where a match has the registers that are asked for afterwards, in the machine's output; `deferred` are
+    negated steps that name what is bound after their gap, and a[i] that count by it; `leading` are the negated steps
+    before the match's first event. With `remembers`, an a[i] counts in the whole lane by what only a match knows.
+    `first` and `last` are the steps of the events that every match begins and ends with, where there are such: where
+    those are is known without a register. `deadlines` are for states of a machine of its own: so long after the time in
+    a slot (None: after it began) nothing can come of a partial match.
+    """
+
+    subscription: CheckedSubscription
+    automaton: Automaton
+    finals: dict[Register, int]
+    leading: tuple[str, ...]
+    deferred: tuple[str, ...]
+    remembers: bool = False
+    first: str | None = None
+    last: str | None = None
+    deadlines: tuple[tuple[int, int | None, int | float], ...] = ()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return self.subscription.positive
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether the same events may be bound to the same steps in two ways: two edges bind one leaf at one state."""
+        leaving = [(edge.source, edge.leaf.step) for edge in self.automaton.edges]
+        return len(set(leaving)) < len(leaving)
+
+    @property
+    def chains(self) -> bool:
+        """Whether events of repeated steps, or gaps, are kept in chains."""
+        return any(s.shape.repeated for s in self.subscription.steps.values()) or bool(self.deferred)
+
+
+#: Stands for none in tables of unsigned numbers.
+NONE = 2**32 - 1
+
+
+class Tables(NamedTuple):
+    """States, edges and what hangs on them: see foretell.plan.lower.flatten."""
+
+    states: Table
+    threads: Table
+    negations: Table
+    ticks: Table
+    edges: Table
+    updates: Table
+    state_within: NDArray[Any]
+    edge_within: NDArray[Any]
+    starts: Table
+    finals: Table
+
+
+def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
+    if isinstance(condition, AnyOf):
+        for option in condition.predicates:
+            for part in option:
+                yield from _walk(part)
+    else:
+        yield from condition.walk()
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the kernels run, and what each batch must provide.
+
+    `begins` is the predicate without which no match begins, `positions` are the slots that hold positions of events.
+    `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes one
+    of them may need. `owners` has for each state the number of the subscription that it is a match of, or -1; `members`
+    those that go through it, none where it is dead. `plain` machines are those of foretell.machine.kernels.lockstep.
+    """
+
+    tables: Tables
+    begins: int
+    code: Linked
+    columns: tuple[tree.Expression, ...]
+    predicates: tuple[tuple[tree.Expression, ...], ...]
+    slots: int
+    positions: tuple[int, ...]
+    fan: tuple[int, int, int]
+    owners: Ints
+    members: tuple[frozenset[int], ...]
+    strict: bool
+    plain: bool
+    simultaneous: bool
+    waits: bool
+    chains: bool
+    time: Type
+
+    @property
+    def states(self) -> int:
+        return len(self.owners)
+
+    @cached_property
+    def waiting(self) -> Table:
+        """The states at which instances may stand, the last one first."""
+        edges = self.tables.edges
+        return np.unique(edges[edges[:, 6] == 0, 5])[::-1].copy()
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which states a subscription that still runs goes through."""
+        return np.array([bool(some) for some in self.members], np.bool_)
+
+    @property
+    def finals(self) -> int:
+        return len(self.tables.finals)
+
+    @property
+    def lagged(self) -> set[Lagged]:
+        """What is asked of earlier events of the lane."""
+        nodes = (n for p in self.predicates for c in p for n in _walk(c))
+        return {n for n in nodes if isinstance(n, Lagged)}
+
+    def key(self, state: int) -> tree.Expression | None:
+        """The column by which a state's instances are found."""
+        column = int(self.tables.states[state, 5])
+        return None if column == NONE else self.columns[column]

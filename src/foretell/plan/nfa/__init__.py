@@ -1,0 +1,1 @@
+"""From a pattern to an NFA: derivatives, states, expiry, decomposition."""

@@ -1,0 +1,62 @@
+"""Templates whose parameters only select the event that a match begins with (LANGUAGE section 2, FOR EACH)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.plan.condition_scope import has_parameter, is_static
+from foretell.plan.nfa.derivatives import beginnings
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`expression operator :parameter`, of the event that begins a match."""
+
+    expression: tree.Expression
+    operator: str
+    parameter: str
+
+
+def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | None:
+    """The comparisons by which rows of a template begin with an event, if that is all its parameters do.
+
+    Then one machine serves all rows: it carries along which rows began with its first event. They are an interval of
+    the rows sorted by equalities and one inequality; templates that ask for more run row by row.
+    """
+    tree_, pattern = subscription.tree, subscription.pattern
+    elsewhere: list[tree.Expression | None] = [tree_.having, *(r.expression for r in tree_.returns)]
+    if tree_.table is None or any(e is not None and has_parameter(e) for e in elsewhere):
+        return None
+    if tree_.after.policy is not tree.Policy.HOLD or any(s.shape.chosen for s in subscription.steps.values()):
+        return None
+    first = {move.leaf.step for move in beginnings(pattern)}
+    if len(first) != 1 or any(isinstance(node, tree.Numbered) for node in pattern.walk()):
+        return None
+    if any(isinstance(n, tree.FirstWhere) and has_parameter(n.condition) for n in pattern.walk()):
+        return None
+    found: list[Comparison] = []
+    for name, step in subscription.steps.items():
+        for condition in (*step.conditions, *(e for _, e in step.binders)):
+            if not has_parameter(condition):
+                continue
+            comparison = _comparison(condition)
+            if name not in first or comparison is None or step.shape.repeated:
+                return None
+            found.append(comparison)
+    return tuple(found) if sum(c.operator != "=" for c in found) <= 1 and found else None
+
+
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _comparison(condition: tree.Expression) -> Comparison | None:
+    match condition:
+        case tree.Binary(operator=operator, left=value, right=tree.Parameter(name=name)):
+            pass
+        case tree.Binary(operator=mirrored, left=tree.Parameter(name=name), right=value) if mirrored in _MIRRORED:
+            operator = _MIRRORED[mirrored]
+        case _:
+            return None
+    return Comparison(value, operator, name) if operator in _MIRRORED and is_static(value) else None

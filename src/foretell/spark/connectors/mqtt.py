@@ -1,0 +1,231 @@
+"""`foretell_mqtt`: messages of an MQTT broker as a stream, and notifications of a stream to a broker.
+
+Spark asks a source for offsets and may ask for the same messages again; MQTT knows neither. So one subscriber, beside
+the driver, writes all messages down in a spool (connectors.mqtt.spool) and the tasks read that; offsets are numbers in
+the spool. The tasks must see its folder: local mode, or a folder that all machines share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, DataSourceStreamWriter, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from foretell.connectors.mqtt.client import Broker
+from foretell.connectors.mqtt.payloads import ENVELOPE, rows
+from foretell.connectors.mqtt.publisher import Topic
+from foretell.connectors.mqtt.spool import Slice
+from foretell.connectors.mqtt.subscriber import Subscriber, Subscription
+from foretell.errors import InputError
+from foretell.events.types import Type
+from foretell.spark.connectors.options import Options
+from foretell.spark.connectors.outbox_writer import StagedWriter, check_columns
+
+_BROKER = ("host", "port", "username", "password", "tls", "ca", "certificate", "key", "protocol", "topic")
+_READER = (*_BROKER, "qos", "spool", "clientId", "maxMessagesPerBatch", "schema")
+_WRITER = (*_BROKER, "outbox", "wait")
+
+_MESSAGE = "topic STRING, payload BINARY, received TIMESTAMP, number LONG"
+_TYPES: Mapping[type[DataType], Type] = {
+    BooleanType: Type.BOOL,
+    LongType: Type.INT,
+    DoubleType: Type.FLOAT,
+    StringType: Type.STRING,
+    TimestampType: Type.TIMESTAMP,
+}
+_ARROW_BATCH = 10_000  # messages that a task hands over at a time
+_QUIET = 1.0  # seconds without a message, after which `availableNow` takes it that the broker has sent what it had
+
+
+class MqttSource(DataSource):
+    """Source and sink. Options: docs/brokers.md."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "foretell_mqtt"
+
+    def schema(self) -> str:
+        fields = self.options.get("schema")
+        return f"{_MESSAGE}, malformed STRING, {fields}" if fields else _MESSAGE
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        options = Options(self.options, _READER)
+        topic = options.required("topic", "what to subscribe to, such as plant/+/temperature")
+        return MqttReader(
+            _broker(options),
+            Subscription(topic, options.whole("qos", 1), options.text("clientId")),
+            options.required("spool", "a folder in which messages are kept until the query is done with them"),
+            options.whole("maxMessagesPerBatch", 0),
+            schema,
+            _fields(schema),
+        )
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        check_columns(schema)
+        options = Options(self.options, _WRITER)
+        topic = Topic(_broker(options), options.required("topic", "where to publish, such as foretell/{subscription}"))
+        outbox = options.required("outbox", "a folder for what is not sent yet")
+        return StagedWriter(topic, outbox, options.seconds("wait", 30.0))
+
+
+@dataclass
+class Part(InputPartition):
+    """What one task reads."""
+
+    slice: Slice
+
+
+class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The reader. Spark sends copies of it to the tasks, so it connects only when it is asked for offsets."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        subscription: Subscription,
+        spool: str,
+        limit: int,
+        schema: StructType,
+        fields: Mapping[str, Type],
+    ) -> None:
+        self._broker, self._subscription, self._spool = broker, subscription, spool
+        self._limit, self._schema, self._fields = limit, schema, fields
+        self._subscriber: Subscriber | None = None
+        self._target: int | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return self._offset(self._open().spool.first)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxRows(self._limit) if self._limit else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        subscriber = self._open()
+        subscriber.settle(_QUIET)
+        self._target = subscriber.spool.next
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        subscriber = self._open()
+        subscriber.check()
+        begin = self._number(start)
+        end = subscriber.spool.next if self._target is None else self._target
+        if isinstance(limit, ReadMaxRows):
+            end = min(end, begin + limit.max_rows)
+        return self._offset(max(begin, end))
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+        return self._offset(self._open().spool.next)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        return [Part(part) for part in self._open().spool.slices(self._number(start), self._number(end))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Part)
+        messages = partition.slice.read()
+        while some := list(islice(messages, _ARROW_BATCH)):
+            yield from self._shaped(rows(some, self._fields)).to_batches()
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._open().discard(self._number(end))
+
+    def stop(self) -> None:
+        if self._subscriber is not None:
+            self._subscriber.close()
+
+    def _open(self) -> Subscriber:
+        if self._subscriber is None:
+            self._subscriber = Subscriber(self._broker, self._subscription, self._spool)
+        return self._subscriber
+
+    def _offset(self, number: int) -> dict[str, Any]:
+        return {"spool": self._open().spool.id, "number": number}
+
+    def _number(self, offset: dict[str, Any]) -> int:
+        if offset["spool"] != self._open().spool.id:
+            raise InputError(
+                "other-spool",
+                f"the checkpoint goes with another spool than '{self._spool}'",
+                hint="bring that spool back, or begin with a new checkpoint",
+            )
+        return int(offset["number"])
+
+    def _shaped(self, table: pa.Table) -> pa.Table:
+        """The columns that the query has, in its order."""
+        columns = [_text(table[f.name]) if _is_text(f) else table[f.name] for f in self._schema.fields]
+        return pa.table(columns, names=self._schema.names)
+
+
+def _is_text(field: Any) -> bool:
+    return field.name == "payload" and isinstance(field.dataType, StringType)
+
+
+def _text(payloads: Any) -> Any:
+    return pa.array([payload.decode("utf-8", "replace") for payload in payloads.to_pylist()], pa.string())
+
+
+def _broker(options: Options) -> Broker:
+    tls = options.flag("tls")
+    return Broker(
+        host=options.required("host", "the broker's name or address"),
+        port=options.whole("port", 8883 if tls else 1883),
+        username=options.text("username"),
+        password=options.text("password"),
+        tls=tls,
+        ca=options.text("ca"),
+        certificate=options.text("certificate"),
+        key=options.text("key"),
+        protocol=options.text("protocol") or "5",
+    )
+
+
+def _fields(schema: StructType) -> dict[str, Type]:
+    """The columns that are fields of the payload: all that a message does not have by itself."""
+    kinds = {field.name: type(field.dataType) for field in schema.fields}
+    if len(kinds) < len(schema.fields):
+        raise InputError(
+            "bad-option", "schema: a column is there twice; a message has topic, payload, received, number"
+        )
+    _check_envelope(kinds)
+    fields = {name: kind for name, kind in kinds.items() if name not in ENVELOPE}
+    for name, kind in fields.items():
+        if kind not in _TYPES:
+            raise InputError(
+                "wrong-type",
+                f"{name}: a field is BOOLEAN, BIGINT, DOUBLE, STRING or TIMESTAMP, not {kind.typeName().upper()}",
+                hint="leave the field out, and take it from the payload with from_json",
+            )
+    if fields and not {"payload", "malformed"} <= kinds.keys():
+        raise InputError(
+            "missing-column",
+            "a schema with fields needs 'payload BINARY' and 'malformed STRING' too, or what is malformed is lost",
+            hint="with .option('schema', …) instead of .schema(…) they are there by themselves",
+        )
+    return {name: _TYPES[kind] for name, kind in fields.items()}
+
+
+def _check_envelope(kinds: Mapping[str, type[DataType]]) -> None:
+    wanted: Mapping[str, tuple[type[DataType], ...]] = {
+        "topic": (StringType,),
+        "payload": (BinaryType, StringType),
+        "received": (TimestampType,),
+        "number": (LongType,),
+        "malformed": (StringType,),
+    }
+    for name in kinds.keys() & wanted.keys():
+        if kinds[name] not in wanted[name]:
+            said = wanted[name][0].typeName().upper()
+            raise InputError("wrong-type", f"{name}: this column of a message is {said}")

@@ -1,0 +1,112 @@
+"""Spark's part in sending notifications: the tasks stage their rows as files, the driver takes them into an outbox.
+
+`write` runs in the tasks and is not told which batch it is for; some of them run twice, some fail. Only `commit`, on
+the driver, knows the number of the batch and which of the files count. A batch that Spark commits again after a crash
+is already in the outbox and is not sent a second time.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from foretell.errors import InputError
+from foretell.events.atomic_files import replacing
+from foretell.events.notification import COLUMNS
+from foretell.notify.messages import Message, messages_of_batch
+from foretell.notify.outbox import Outbox
+from foretell.notify.sender import Transport, drain
+
+_LOG = logging.getLogger(__name__)
+
+
+class Receiver(Protocol):
+    """Where messages go: a `webhook.Receiver` or an `mqtt.Topic`; values that Spark can send to its workers."""
+
+    def connect(self) -> Transport: ...
+
+
+@dataclass
+class Staged(WriterCommitMessage):
+    """What a task has staged; no path where it had no rows."""
+
+    path: str | None
+
+
+@dataclass
+class StagedWriter(DataSourceStreamArrowWriter):
+    """Notifications of a streaming query to a receiver. A commit may take `patience` seconds to send what waits."""
+
+    receiver: Receiver
+    outbox: str
+    patience: float
+
+    # Spark gives this class Arrow batches; only its base class, as declared, gets rows.
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:  # type: ignore[override]
+        messages = (message for batch in iterator for message in messages_of_batch(batch))
+        first = next(messages, None)
+        if first is None:
+            return Staged(None)
+        folder = self._staging()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{uuid.uuid4().hex}.jsonl"
+        with replacing(path) as file:
+            file.write(_line(first))
+            file.writelines(map(_line, messages))
+        return Staged(str(path))
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        paths = _paths(messages)
+        with closing(Outbox(self.outbox)) as outbox:
+            outbox.put((message for path in paths for message in _staged(path)), batchId)
+            # Also what tasks left behind that failed or died: one query writes here, and no task of it runs now.
+            _remove(self._staging().glob("*"))
+            with closing(self.receiver.connect()) as transport:
+                if not drain(outbox, transport, patience=self.patience):
+                    _LOG.warning("%d notifications wait in the outbox %s", outbox.counts().waiting, self.outbox)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        _remove(_paths(messages))
+
+    def _staging(self) -> Path:
+        return Path(self.outbox) / "staged"
+
+
+def check_columns(schema: StructType) -> None:
+    missing = [name for name in COLUMNS if name not in schema.names]
+    if missing:
+        raise InputError(
+            "missing-column",
+            f"this sink takes notifications; the frame has no column {', '.join(map(repr, missing))}",
+            hint=f"their columns: {', '.join(COLUMNS)}",
+        )
+
+
+def _paths(messages: Iterable[WriterCommitMessage | None]) -> list[Path]:
+    return [Path(message.path) for message in messages if isinstance(message, Staged) and message.path is not None]
+
+
+def _line(message: Message) -> bytes:
+    return msgspec.json.encode((message.id, message.subscription, msgspec.Raw(message.body))) + b"\n"
+
+
+def _staged(path: Path) -> Iterator[Message]:
+    with path.open("rb") as file:
+        for line in file:
+            name, subscription, body = msgspec.json.decode(line, type=tuple[str, str, msgspec.Raw])
+            yield Message(name, subscription, bytes(body))
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,34 @@
+"""`foretell_webhook`: notifications of a streaming query by HTTP."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter
+from pyspark.sql.types import StructType
+
+from foretell.connectors.webhook import Receiver
+from foretell.spark.connectors.options import Options
+from foretell.spark.connectors.outbox_writer import StagedWriter, check_columns
+
+_KNOWN = ("url", "outbox", "perRequest", "timeout", "wait", "ca")
+_HEADER = "header."
+
+
+class WebhookSource(DataSource):
+    """The sink; there is nothing to read. Options: docs/brokers.md."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "foretell_webhook"
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        check_columns(schema)
+        options = Options(self.options, _KNOWN, _HEADER)
+        receiver = Receiver(
+            url=options.required("url", "the address to post to"),
+            together=options.whole("perRequest", 1),
+            timeout=options.seconds("timeout", 10.0),
+            headers=options.prefixed(_HEADER),
+            ca=options.text("ca"),
+        )
+        outbox = options.required("outbox", "a folder for what is not sent yet")
+        return StagedWriter(receiver, outbox, options.seconds("wait", 30.0))

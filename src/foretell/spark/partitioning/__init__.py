@@ -1,0 +1,1 @@
+"""Which statements run together, and how events are hash-partitioned to them."""

@@ -1,0 +1,1 @@
+"""Dropping events early: quenching, predicates pushed down to Spark and Parquet."""

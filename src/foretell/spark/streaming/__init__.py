@@ -1,0 +1,5 @@
+"""Structured Streaming: shards with state, their checkpoints and control stream."""
+
+from foretell.spark.streaming.query import bad, follow, late, matches, refused
+
+__all__ = ["bad", "follow", "late", "matches", "refused"]

@@ -1,0 +1,1 @@
+"""Bytes on disk: a cache of compiled kernels and checksummed blobs."""
