@@ -8,11 +8,11 @@ from typing import Any
 from foretell import parse
 from foretell.api.run import _values, loaded_inputs
 from foretell.arguments.streams import known_schema, tables_of
-from foretell.events.ingest.reader import Loaded, LoadedTable, events_of
+from foretell.events.ingest.reader import EventBatch, TemplateTable, events_of
 from foretell.events.notification import Notification
-from foretell.language.checked import Checked
+from foretell.language.checked import CheckedProgram
 from foretell.machine.matches.results import rows
-from foretell.machine.runtime import Running
+from foretell.machine.runtime import MatchRuntime
 from foretell.reference.run import run as run_reference
 
 
@@ -31,9 +31,9 @@ class Both:
         program = parse(text)
         self.text = text
         self.until = until
-        self.loaded: dict[str, Loaded] = loaded_inputs(program, streams, time or {}, False)
-        self.given: dict[str, LoadedTable] = tables_of(program, tables or {})
-        self.checked: Checked = program.checked(
+        self.loaded: dict[str, EventBatch] = loaded_inputs(program, streams, time or {}, False)
+        self.given: dict[str, TemplateTable] = tables_of(program, tables or {})
+        self.checked: CheckedProgram = program.checked(
             {name: known_schema(one) for name, one in self.loaded.items()},
             {name: table.types for name, table in self.given.items()},
         )
@@ -44,11 +44,11 @@ class Both:
         return run_reference(self.checked, events, given, until=self.until)
 
     def embedded(self) -> list[Notification]:
-        return rows(Running(self.checked, self.given).tell(self.loaded, self.until))
+        return rows(MatchRuntime(self.checked, self.given).tell(self.loaded, self.until))
 
-    def embedded_in_batches(self, batches: Sequence[Mapping[str, Loaded]]) -> list[Notification]:
+    def embedded_in_batches(self, batches: Sequence[Mapping[str, EventBatch]]) -> list[Notification]:
         """Fed one after the other; time goes on to `until` with the last."""
-        running = Running(self.checked, self.given)
+        running = MatchRuntime(self.checked, self.given)
         found: list[Notification] = []
         for number, batch in enumerate(batches, 1):
             found += rows(running.tell(batch, self.until if number == len(batches) else None))

@@ -37,7 +37,7 @@ DEFINE a, b, c AS ip = $x AND status = 'denied',
 """
 
 from foretell.language.builder.correlations import (
-    Correlation,
+    CorrelationBuilder,
     accumulate,
     do,
     fail,
@@ -52,31 +52,31 @@ from foretell.language.builder.correlations import (
 )
 from foretell.language.builder.durations import Length, days, hours, microseconds, milliseconds, minutes, seconds, weeks
 from foretell.language.builder.errors import BuilderError
-from foretell.language.builder.events import Event, event, prev
-from foretell.language.builder.expressions import Expression, duration, literal, parameter, variable
-from foretell.language.builder.patterns import Pattern
+from foretell.language.builder.events import EventBuilder, event, prev
+from foretell.language.builder.expressions import ExpressionBuilder, duration, literal, parameter, variable
+from foretell.language.builder.patterns import PatternBuilder
 from foretell.language.builder.statements import (
-    Correlator,
-    Stream,
-    Subscription,
+    CorrelatorBuilder,
+    StreamBuilder,
+    SubscriptionBuilder,
     correlate,
     stream,
     subscribe,
     subscriptions,
 )
-from foretell.language.builder.steps import Step, count, first, last, step, steps, t
+from foretell.language.builder.steps import StepBuilder, count, first, last, step, steps, t
 
 __all__ = [
     "BuilderError",
-    "Correlation",
-    "Correlator",
-    "Event",
-    "Expression",
+    "CorrelationBuilder",
+    "CorrelatorBuilder",
+    "EventBuilder",
+    "ExpressionBuilder",
     "Length",
-    "Pattern",
-    "Step",
-    "Stream",
-    "Subscription",
+    "PatternBuilder",
+    "StepBuilder",
+    "StreamBuilder",
+    "SubscriptionBuilder",
     "accumulate",
     "correlate",
     "count",

@@ -10,7 +10,7 @@ from foretell.bench.ptopss.merged_graph import merged, transitions
 from foretell.bench.workloads.planted import Composites, composites, planted
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Codes
-from foretell.plan.prefix_sharing import Shared
+from foretell.plan.prefix_sharing import SharedNfa
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -21,7 +21,7 @@ def test_states_are_those_of_the_planner(gaussian: bool, length: int, pool: int)
     _, unique = np.unique(np.hstack([some.kinds, some.later]), axis=0, return_index=True)
     some = Composites(some.kinds[unique], some.later[unique], pool)
     statements = [s for s in parse(some.text()).checked().statements if isinstance(s, CheckedSubscription)]
-    machine = Shared(Codes(), False, statements[0].time)
+    machine = SharedNfa(Codes(), False, statements[0].time)
     for statement in statements:
         machine.add(statement)
     found = merged(some)

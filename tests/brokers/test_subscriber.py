@@ -15,7 +15,7 @@ from paho.mqtt.client import MQTTMessage
 
 from foretell.connectors.mqtt.client import ON_THE_WAY, Broker
 from foretell.connectors.mqtt.spool import Spool
-from foretell.connectors.mqtt.subscriber import Subscriber, Subscription
+from foretell.connectors.mqtt.subscriber import Subscriber, TopicSubscription
 from foretell.errors import InputError
 from tests.broker import Mosquitto, free_port, wait_until
 
@@ -29,7 +29,7 @@ def subscribe(mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     def open_(topic: str = "plant/#", protocol: str = "5") -> Subscriber:
         broker = Broker("127.0.0.1", mosquitto.port, protocol=protocol)
-        opened.append(Subscriber(broker, Subscription(topic), tmp_path / "spool"))
+        opened.append(Subscriber(broker, TopicSubscription(topic), tmp_path / "spool"))
         return opened[-1]
 
     yield open_
@@ -226,7 +226,7 @@ def test_wrong_credentials(tmp_path: Path, mosquitto: Mosquitto) -> None:
     try:
         broker = Broker("127.0.0.1", closed.port, username="ann", password="wrong")
         with pytest.raises(InputError, match="refuses the connection: Not authorized") as caught:
-            Subscriber(broker, Subscription("plant/#"), tmp_path / "spool")
+            Subscriber(broker, TopicSubscription("plant/#"), tmp_path / "spool")
         assert caught.value.hint == "look at the options username and password"
         assert "wrong" not in repr(broker)
         Spool(tmp_path / "spool").close()  # the failure has let go of it
@@ -251,7 +251,7 @@ def test_tls(mosquitto: Mosquitto, tmp_path: Path) -> None:
     secure.start()
     try:
         broker = Broker("localhost", secure.port, tls=True, ca=str(certificate))
-        Subscriber(broker, Subscription("plant/#"), tmp_path / "spool").close()
+        Subscriber(broker, TopicSubscription("plant/#"), tmp_path / "spool").close()
         with pytest.raises(InputError, match=r"no TLS with localhost:[0-9]+: CERTIFICATE_VERIFY_FAILED"):
             Broker("localhost", secure.port, tls=True).open("x", lambda _: None, lasting=False)
     finally:
@@ -262,8 +262,8 @@ def test_another_client_of_the_same_name(mosquitto: Mosquitto, tmp_path: Path, m
     monkeypatch.setattr("foretell.connectors.mqtt.subscriber._TOO_OFTEN", 2)
     monkeypatch.setattr("foretell.connectors.mqtt.client._PAUSES", (1, 1))
     broker = Broker("127.0.0.1", mosquitto.port)
-    first = Subscriber(broker, Subscription("a", client="same"), tmp_path / "first")
-    second = Subscriber(broker, Subscription("a", client="same"), tmp_path / "second")
+    first = Subscriber(broker, TopicSubscription("a", client="same"), tmp_path / "first")
+    second = Subscriber(broker, TopicSubscription("a", client="same"), tmp_path / "second")
     wait_until(lambda: first._failure or second._failure)
     with pytest.raises(InputError, match=r"is another client called 'same' too\?"):
         (first if first._failure else second).check()
@@ -273,4 +273,4 @@ def test_another_client_of_the_same_name(mosquitto: Mosquitto, tmp_path: Path, m
 
 def test_qos_two_is_refused_with_its_reason() -> None:
     with pytest.raises(InputError, match="a crash would lose it"):
-        Subscription("plant/#", qos=2)
+        TopicSubscription("plant/#", qos=2)

@@ -12,13 +12,13 @@ import pytest
 import foretell as ft
 from foretell import parse
 from foretell.events.types import Type
-from foretell.filter.column import Column, Strings
-from foretell.filter.predicates import Events
+from foretell.filter.column import Column, StringDictionary
+from foretell.filter.predicates import EventColumns
 from foretell.language.checked import CheckedSubscription
 from foretell.machine import input_group, nfa_group
-from foretell.machine.exec.arrival_executor import Arrivals
-from foretell.machine.exec.nfa_executor import Found
-from foretell.machine.input.event_buffer import Piece
+from foretell.machine.exec.arrival_executor import ArrivalExecutor
+from foretell.machine.exec.nfa_executor import RawMatches
+from foretell.machine.input.event_buffer import EventSegment
 from foretell.plan import strategy
 from foretell.plan.explain import as_text, explain
 from foretell.plan.lower.arrivals import ask, lower
@@ -49,18 +49,18 @@ class Later(Maker):
         return f"({mine}) AND {self.shared} = $s" if mine else f"$s = {self.shared}"
 
 
-class Interrupted(Arrivals):
+class Interrupted(ArrivalExecutor):
     """Forgets all but its state before every batch, and has hardly any room."""
 
-    def feed(self, *given: Any, **more: Any) -> Found:
-        other = Arrivals(self.plan, self.strings, self.parameters, self.selection, capacity=1, most=2)
+    def feed(self, *given: Any, **more: Any) -> RawMatches:
+        other = ArrivalExecutor(self.plan, self.strings, self.parameters, self.selection, capacity=1, most=2)
         other.restore(self.state())
         found = other.feed(*given, **more)
         self.restore(other.state())
         return found
 
 
-def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[Arrivals] = Arrivals) -> None:
+def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[ArrivalExecutor] = ArrivalExecutor) -> None:
     """Arrival lists also where they do not pay."""
 
     def kind_of(subscription: CheckedSubscription, *, shared: bool = True) -> Kind:
@@ -125,16 +125,16 @@ DEFINED = "DEFINE a AS kind = 'a', b AS kind = 'b', c AS kind = 'c'"
 SHARED = "DEFINE a AS kind = 'a' AND v = $x, b AS kind = 'b' AND v = $x, c AS kind = 'c' AND v = $x"
 
 
-def made(text: str, *, capacity: int = 1024, most: int = 65_536) -> Arrivals:
+def made(text: str, *, capacity: int = 1024, most: int = 65_536) -> ArrivalExecutor:
     (one,) = (
         parse(f"STREAM s (time INT, kind STRING, v INT) TIME time; SUBSCRIBE m FROM s {text};").checked().statements
     )
     assert isinstance(one, CheckedSubscription)
-    strings = Strings(["a", "b", "c"])
-    return Arrivals(lower(one, strings.code), strings, capacity=capacity, most=most)
+    strings = StringDictionary(["a", "b", "c"])
+    return ArrivalExecutor(lower(one, strings.code), strings, capacity=capacity, most=most)
 
 
-def batch(arrivals: Arrivals, kinds: str, first: int, values: int = 1, now: int | None = None) -> Any:
+def batch(arrivals: ArrivalExecutor, kinds: str, first: int, values: int = 1, now: int | None = None) -> Any:
     """One event for each letter, one a moment; then time goes on until `now`."""
     count = len(kinds)
 
@@ -147,9 +147,9 @@ def batch(arrivals: Arrivals, kinds: str, first: int, values: int = 1, now: int 
         "v": column(Type.INT, [i // values for i in range(first, first + count)]),
     }
     types = {"kind": Type.STRING, "v": Type.INT}
-    events = Events(attributes, types, time, time, column(Type.STRING, [0] * count))
+    events = EventColumns(attributes, types, time, time, column(Type.STRING, [0] * count))
     places = np.zeros(count, np.int64)
-    piece = Piece(first, events, places, places, None, places.reshape(-1, 1))
+    piece = EventSegment(first, events, places, places, None, places.reshape(-1, 1))
     return piece, 1, first + count - 1 if now is None else now
 
 

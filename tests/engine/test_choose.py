@@ -12,8 +12,8 @@ import pytest
 
 from foretell.language.tree import Policy
 from foretell.machine.matches import after_match
-from foretell.machine.matches.after_match import Chooser, Positions, Taker
-from foretell.machine.matches.bound_events import Bound
+from foretell.machine.matches.after_match import AfterMatchPolicy, FirstLastFilter, Positions
+from foretell.machine.matches.bound_events import BoundEvents
 
 STEPS = 4
 SEEDS = range(150)
@@ -113,9 +113,9 @@ def _match(chance: random.Random, oldest: int, last: int, repeated: bool) -> Mat
     )
 
 
-def bound_of(matches: list[Match]) -> Bound:
+def bound_of(matches: list[Match]) -> BoundEvents:
     events = [b for m in matches for b in m.bound]
-    return Bound(
+    return BoundEvents(
         np.array([m.lane for m in matches], np.int64),
         np.cumsum([0, *(len(m.bound) for m in matches)]),
         np.array([p for p, _ in events], np.int64),
@@ -155,9 +155,9 @@ def test_after_match(policy: Policy, ranked: str) -> None:
         chance = random.Random(seed)
         times = np.cumsum([chance.randint(0, 1) for _ in range(100)]) - 5
         ranks = {"position": np.arange(100), "instant": times, "float instant": times / 4}[ranked]
-        plain, taker = PlainTaker(policy, 1, lambda p, ranks=ranks: ranks[p].item()), Taker(policy, 1)  # type: ignore[misc]
+        plain, taker = PlainTaker(policy, 1, lambda p, ranks=ranks: ranks[p].item()), AfterMatchPolicy(policy, 1)  # type: ignore[misc]
         for oldest, matches in batches(chance, repeated=True):
-            taker = restored(taker, Taker(policy, 1)) if chance.random() < 0.3 else taker
+            taker = restored(taker, AfterMatchPolicy(policy, 1)) if chance.random() < 0.3 else taker
             taker.forget(oldest)
             keep = taker.taken(bound_of(matches), order_of(matches), lambda p, ranks=ranks: ranks[p])  # type: ignore[misc]
             expected = plain.take(matches)
@@ -168,15 +168,15 @@ def test_after_match(policy: Policy, ranked: str) -> None:
 def test_first_and_last(choices: tuple[tuple[int, str], ...]) -> None:
     for seed in SEEDS:
         chance = random.Random(seed)
-        plain, chooser = PlainChooser(choices), Chooser(choices)
+        plain, chooser = PlainChooser(choices), FirstLastFilter(choices)
         for oldest, matches in batches(chance, repeated=False):
-            chooser = restored(chooser, Chooser(choices)) if chance.random() < 0.3 else chooser
+            chooser = restored(chooser, FirstLastFilter(choices)) if chance.random() < 0.3 else chooser
             chooser.forget(oldest)
             assert chooser.chosen(bound_of(matches)).tolist() == plain.chosen(matches)
 
 
 def test_what_cannot_matter_is_forgotten() -> None:
-    taker, chooser, left = Taker(Policy.CONSUME, None), Chooser(((0, "FIRST"),)), []
+    taker, chooser, left = AfterMatchPolicy(Policy.CONSUME, None), FirstLastFilter(((0, "FIRST"),)), []
     for oldest in range(0, 4000, 4):
         matches = [Match(0, ((oldest, 0), (oldest + 1, 1)), (oldest,))]
         taker.taken(bound_of(matches), np.zeros(1, np.int64), lambda p: p)

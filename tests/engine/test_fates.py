@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import foretell as ft
-from foretell.machine.exec.nfa_executor import Stage
-from foretell.machine.kernels.reverse_scan import Fates
+from foretell.machine.exec.nfa_executor import NfaExecutor
+from foretell.machine.kernels.reverse_scan import ReverseScan
 from tests.both import Both, told
 
 SCHEMA = "STREAM s (k INT, v FLOAT, n INT, word STRING, time INT) TIME time;\n"
@@ -70,14 +70,14 @@ def _events(chance: random.Random, count: int) -> list[dict[str, Any]]:
 def _used(monkeypatch: pytest.MonkeyPatch, gains: Callable[[], bool]) -> Counter[str]:
     """Batches are worked on so whenever `gains` says it, wherever that is possible; how many are is counted."""
     used: Counter[str] = Counter()
-    run = Fates.run
+    run = ReverseScan.run
 
-    def counted(self: Fates, stage: Stage, *given: Any) -> None:
+    def counted(self: ReverseScan, stage: NfaExecutor, *given: Any) -> None:
         used["batches"] += 1
         run(self, stage, *given)
 
-    monkeypatch.setattr(Fates, "_gains", lambda *_: gains())
-    monkeypatch.setattr(Fates, "run", counted)
+    monkeypatch.setattr(ReverseScan, "_gains", lambda *_: gains())
+    monkeypatch.setattr(ReverseScan, "run", counted)
     return used
 
 

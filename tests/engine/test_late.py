@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import foretell as ft
 from foretell.engine import Engine
-from foretell.events.ingest.reader import Declaration, Loaded, read
-from foretell.events.reorder_buffer import Waiting
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
+from foretell.events.reorder_buffer import ReorderBuffer
 from foretell.storage.blob import pack, unpack
 from tests.both import told
 
@@ -95,7 +95,7 @@ def restored(engine: Engine) -> None:
     if engine._here.work is not None:
         waiting = engine._here.work.waiting
         _, state = unpack(pack("waiting", {}, waiting.state()), "waiting")
-        engine._here.work = replace(engine._here.work, waiting=Waiting.restore(waiting.lateness, state))
+        engine._here.work = replace(engine._here.work, waiting=ReorderBuffer.restore(waiting.lateness, state))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -254,15 +254,15 @@ def test_types_are_settled_by_the_first_events() -> None:
 # ── what waits ──
 
 
-def batch(times: Iterable[float], numbers: Iterable[int]) -> Loaded:
+def batch(times: Iterable[float], numbers: Iterable[int]) -> EventBatch:
     table = pa.table({"t": list(times), "n": list(numbers)})
-    return read(table, Declaration("s", {}, "t", open=True))
+    return read(table, StreamDeclaration("s", {}, "t", open=True))
 
 
 @quick
 @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=6), max_size=30), st.sampled_from([0, 7, 7.5]))
 def test_arrival_decides_within_an_instant(batches: list[list[int]], lateness: float) -> None:
-    waiting = Waiting({"s": lateness})
+    waiting = ReorderBuffer({"s": lateness})
     count = 0
     released: list[tuple[int, int]] = []
     late = 0
@@ -280,7 +280,7 @@ def test_arrival_decides_within_an_instant(batches: list[list[int]], lateness: f
 
 
 def test_many_that_come_alone_are_held_in_few_runs() -> None:
-    waiting = Waiting({"s": 1000})
+    waiting = ReorderBuffer({"s": 1000})
     most = 0
     for number, time in enumerate(np.random.default_rng(1).permutation(600).tolist()):
         waiting.add(batch([time], [number]))
@@ -291,14 +291,14 @@ def test_many_that_come_alone_are_held_in_few_runs() -> None:
 
 def test_what_waits_is_a_copy() -> None:
     times = np.array([1, 2])
-    waiting = Waiting({"s": 5})
-    waiting.add(read(pa.table({"t": pa.array(times)}), Declaration("s", {}, "t")))
+    waiting = ReorderBuffer({"s": 5})
+    waiting.add(read(pa.table({"t": pa.array(times)}), StreamDeclaration("s", {}, "t")))
     times[:] = 7
     assert waiting.end()["s"].table["t"].to_pylist() == [1, 2]
 
 
 def test_late_events_are_counted_by_stream() -> None:
-    waiting = Waiting({"s": 1})
+    waiting = ReorderBuffer({"s": 1})
     waiting.add(batch([9], [0]))
     assert waiting.add(batch([7, 8, 2], [1, 2, 3])).rows.tolist() == [1, 3]
     assert Counter(waiting.late) == Counter({"s": 2})

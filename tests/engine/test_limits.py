@@ -9,10 +9,10 @@ from typing import Any, Literal
 import pytest
 
 import foretell as ft
-from foretell.machine.exec.arrival_executor import Arrivals
+from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import rows as made
-from foretell.machine.runtime import Running
+from foretell.machine.runtime import MatchRuntime
 from tests.both import Both, told
 
 OPEN = "SUBSCRIBE m FROM s PER k MATCH a ; b+ DEFINE a AS v = 1, b AS v = 2;"
@@ -22,9 +22,9 @@ def events(*rows: tuple[int, str, int]) -> list[dict[str, object]]:
     return [{"time": time, "k": k, "v": v} for time, k, v in rows]
 
 
-def run(text: str, given: list[dict[str, object]], limits: Limits) -> tuple[list[Any], Running]:
+def run(text: str, given: list[dict[str, object]], limits: Limits) -> tuple[list[Any], MatchRuntime]:
     both = Both(text, {"s": given}, time={"s": "time"})
-    running = Running(both.checked, limits=limits)
+    running = MatchRuntime(both.checked, limits=limits)
     return told(made(running.tell(both.loaded))), running
 
 
@@ -157,10 +157,10 @@ def test_a_quiet_lane_does_not_keep_what_another_has_dropped() -> None:
     """The oldest arrival of all is of a lane that nothing comes to any more."""
     arrivals = [(0, "y", 1), *((time, "x", 1 + time % 2) for time in range(1, 40_000))]
     both = Both(LISTS.format("").removeprefix(STREAM), {"s": events(*arrivals)}, time={"s": "time"})
-    running = Running(both.checked, limits=Limits(lane=100, then="drop"))
+    running = MatchRuntime(both.checked, limits=Limits(lane=100, then="drop"))
     running.tell(both.loaded)
     (group,) = next(iter(running._fed.values())).groups
-    assert isinstance(group.stage, Arrivals)
+    assert isinstance(group.stage, ArrivalExecutor)
     assert group.stage.ring.size <= 2048
     assert 76 <= len(group.stage) <= 101
 

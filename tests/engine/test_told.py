@@ -13,8 +13,8 @@ import pytest
 from foretell.events.notification import Notification
 from foretell.filter.template_index import SHIFT
 from foretell.machine.matches.after_match import AT_ONCE, LATER, NEVER, known
-from foretell.machine.matches.results import Told, rows
-from foretell.machine.runtime import Running
+from foretell.machine.matches.results import ResultBatch, rows
+from foretell.machine.runtime import MatchRuntime
 from tests.both import Both, told
 from tests.properties.patterns import Chance, case
 
@@ -23,7 +23,7 @@ EVENTS = [{"time": t, "k": "xyx"[t % 3], "v": t % 4} for t in range(12)]
 OFTEN = [{"at": t / 4, "k": "yx"[t % 2], "v": t % 3} for t in range(12)]
 
 
-def _ordered(results: list[Told]) -> list[Notification]:
+def _ordered(results: list[ResultBatch]) -> list[Notification]:
     """Each row of a template by itself, and all of them sorted as tuples (decision 0002, item 23)."""
     placed: list[tuple[Any, ...]] = []
     for n, one in enumerate(results):
@@ -38,7 +38,7 @@ def _ordered(results: list[Told]) -> list[Notification]:
     return [_called(results[n].notification(i), called) for _, n, _, i, called in sorted(placed, key=lambda p: p[:4])]
 
 
-def _rows_of(one: Told, i: int) -> list[int]:
+def _rows_of(one: ResultBatch, i: int) -> list[int]:
     if one.selected is None:
         return [-1]
     first, count = int(one.selected[i]) >> SHIFT, int(one.selected[i]) & ((1 << SHIFT) - 1)
@@ -50,7 +50,7 @@ def _called(notification: Notification, name: Any) -> Notification:
 
 
 def _agrees(both: Both) -> int:
-    results = Running(both.checked, both.given).tell(both.loaded, both.until)
+    results = MatchRuntime(both.checked, both.given).tell(both.loaded, both.until)
     found = rows(results)
     assert told(found) == told(_ordered(results))
     return len(found)
@@ -86,7 +86,7 @@ def test_random_programs() -> None:
         one = case(Chance(random.Random(seed).randint))
         try:
             both = Both(one.text, one.streams, tables=one.tables, until=one.until)
-            Running(both.checked, both.given)
+            MatchRuntime(both.checked, both.given)
         except Exception:
             continue  # no program, or none for this engine
         found += _agrees(both)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from foretell.errors import InputError
-from foretell.events.delay_distributions import Delay, Timing
+from foretell.events.delay_distributions import DelayDistribution, DelayModel
 
 TIMES = np.array([0.0, 0.1, 1.0, 2.5, 7.0, 40.0])
 
@@ -26,13 +26,13 @@ TIMES = np.array([0.0, 0.1, 1.0, 2.5, 7.0, 40.0])
 )
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_is_the_law_by_that_name(description: dict[str, Any], law: Any, share: float) -> None:
-    delay = Delay.of({**description, "share": share})
+    delay = DelayDistribution.of({**description, "share": share})
     assert delay.cdf(TIMES) == pytest.approx(share * law.cdf(TIMES))
     assert law.cdf(delay.reach) == pytest.approx(1.0, abs=1e-11)
 
 
 def test_points_are_joined_by_straight_lines() -> None:
-    delay = Delay.of({"distribution": "points", "points": [[0, 0], [10, 0.5], [20, 0.8]]})
+    delay = DelayDistribution.of({"distribution": "points", "points": [[0, 0], [10, 0.5], [20, 0.8]]})
     assert delay.cdf([5, 10, 15, 99]) == pytest.approx([0.25, 0.5, 0.65, 0.8])
 
 
@@ -94,13 +94,13 @@ def points(*pairs: object) -> dict[str, object]:
 )
 def test_refuses(description: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
-        Delay.of(description)
+        DelayDistribution.of(description)
     assert (caught.value.code, str(caught.value)) == ("bad-delay", said)
 
 
 def test_an_unknown_distribution() -> None:
     with pytest.raises(InputError) as caught:
-        Delay.of({"distribution": "gama"})
+        DelayDistribution.of({"distribution": "gama"})
     assert str(caught.value) == "unknown distribution 'gama' of a delay\n  hint: did you mean 'gamma'?"
 
 
@@ -116,9 +116,9 @@ def test_an_unknown_distribution() -> None:
     ],
 )
 def test_the_smallest_delays_are_over_at_once(description: dict[str, Any]) -> None:
-    assert Delay.of(description).cdf([0.0, 1.0, 1e300]).tolist() == [0.0, 1.0, 1.0]
+    assert DelayDistribution.of(description).cdf([0.0, 1.0, 1e300]).tolist() == [0.0, 1.0, 1.0]
 
 
 def test_timing_has_two_sides() -> None:
     with pytest.raises(InputError, match="delays stand under 'after' or 'before', found 'next'"):
-        Timing.of({"next": {}})
+        DelayModel.of({"next": {}})

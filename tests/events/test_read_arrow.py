@@ -14,21 +14,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.ingest.reader import Declaration, Loaded, events_of, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, events_of, read
 from foretell.events.types import Type
 
-OPEN = Declaration("ticks", {}, "time", open=True)
+OPEN = StreamDeclaration("ticks", {}, "time", open=True)
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def column(values: pa.Array, kind: Type | None = None) -> tuple[list[object], list[tuple[int, str]], Type]:
     """What becomes of an Arrow column `a`, declared as `kind` or open."""
     table = pa.table({"time": pa.array(range(len(values))), "a": values})
-    loaded = read(table, OPEN if kind is None else Declaration("ticks", {"a": kind}, "time"))
+    loaded = read(table, OPEN if kind is None else StreamDeclaration("ticks", {"a": kind}, "time"))
     return loaded.table.column("a").to_pylist(), reasons(loaded), loaded.schema.attributes["a"]
 
 
-def reasons(loaded: Loaded) -> list[tuple[int, str]]:
+def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
     return [(bad.row, bad.reason) for bad in loaded.bad]
 
 
@@ -102,9 +102,9 @@ def test_other_types_are_left_out_unless_they_are_named() -> None:
     table = pa.table({"time": [1], "place": [{"room": 1}], "raw": [b"x"]})
     assert read(table, OPEN).table.column_names == ["time"]
     with pytest.raises(InputError, match=r"^place: the column's type cannot be an attribute$"):
-        read(table, Declaration("s", {}, "time", id="place"))
+        read(table, StreamDeclaration("s", {}, "time", id="place"))
     with pytest.raises(InputError, match=r"^raw: the column's type cannot be a time$"):
-        read(table, Declaration("s", {}, "raw"))
+        read(table, StreamDeclaration("s", {}, "raw"))
 
 
 def test_times() -> None:
@@ -144,7 +144,7 @@ def test_a_name_twice() -> None:
 
 def test_missing_columns() -> None:
     with pytest.raises(InputError) as caught:
-        read(pa.table({"time": [1]}), Declaration("ticks", {"price": Type.INT}, "time"))
+        read(pa.table({"time": [1]}), StreamDeclaration("ticks", {"price": Type.INT}, "time"))
     assert caught.value.code == "missing-column"
     assert str(caught.value) == "ticks: no column 'price'\n  hint: known here: 'time'"
 
@@ -182,11 +182,11 @@ def test_a_pandas_column_of_several_types_goes_row_by_row() -> None:
 def test_parquet_reads_only_what_is_needed(tmp_path: Path) -> None:
     path = tmp_path / "ticks.parquet"
     pq.write_table(pa.table({"time": [1, None], "price": [1, 2], "other": ["x", "y"]}), path)
-    loaded = read(path, Declaration("ticks", {"price": Type.FLOAT}, "time"))
+    loaded = read(path, StreamDeclaration("ticks", {"price": Type.FLOAT}, "time"))
     assert loaded.table.to_pylist() == [{"price": 1.0, "time": 1}]
     assert [(bad.source, bad.row, bad.raw) for bad in loaded.bad] == [(str(path), 2, '{"time": null, "price": 2}')]
     with pytest.raises(InputError, match="no time column 'otter'\n  hint: did you mean 'other'"):
-        read(path, Declaration("ticks", {}, "otter"))
+        read(path, StreamDeclaration("ticks", {}, "otter"))
 
 
 def test_what_is_not_parquet(tmp_path: Path) -> None:

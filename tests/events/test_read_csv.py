@@ -8,19 +8,19 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.ingest.reader import BadEvent, Declaration, Loaded, read
+from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, StreamDeclaration, read
 from foretell.events.types import Type
 
-OPEN = Declaration("ticks", {}, "time", open=True)
+OPEN = StreamDeclaration("ticks", {}, "time", open=True)
 
 
-def load(folder: Path, text: str | bytes, declaration: Declaration = OPEN) -> Loaded:
+def load(folder: Path, text: str | bytes, declaration: StreamDeclaration = OPEN) -> EventBatch:
     path = folder / "ticks.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read(path, declaration)
 
 
-def reasons(loaded: Loaded) -> list[tuple[int, str]]:
+def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
     return [(bad.row, bad.reason) for bad in loaded.bad]
 
 
@@ -80,7 +80,9 @@ def test_the_first_time_decides(tmp_path: Path) -> None:
 
 
 def test_rows_that_do_not_fit_are_set_aside(tmp_path: Path) -> None:
-    declaration = Declaration("ticks", {"n": Type.INT, "x": Type.FLOAT, "b": Type.BOOL, "t": Type.TIMESTAMP}, "time")
+    declaration = StreamDeclaration(
+        "ticks", {"n": Type.INT, "x": Type.FLOAT, "b": Type.BOOL, "t": Type.TIMESTAMP}, "time"
+    )
     loaded = load(
         tmp_path,
         "time,n,x,b,t\n"
@@ -108,7 +110,7 @@ def test_rows_that_do_not_fit_are_set_aside(tmp_path: Path) -> None:
         (10, "time beyond range"),
         (12, "n: expected INT, found 'x'"),
     ]
-    assert loaded.bad[0] == BadEvent(
+    assert loaded.bad[0] == QuarantinedEvent(
         "ticks", str(tmp_path / "ticks.csv"), 3, "n: expected INT, found '1.5'", "2,1.5,,,"
     )
     assert loaded.table.column("n").to_pylist() == [1]
@@ -140,7 +142,7 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
 def test_no_rows(tmp_path: Path) -> None:
     assert load(tmp_path, "").schema.attributes == {"time": Type.INT}
     assert load(tmp_path, "a,time\n").schema.attributes == {"a": Type.STRING, "time": Type.INT}
-    assert load(tmp_path, "", Declaration("s", {"a": Type.BOOL}, "t")).schema.attributes == {
+    assert load(tmp_path, "", StreamDeclaration("s", {"a": Type.BOOL}, "t")).schema.attributes == {
         "a": Type.BOOL,
         "t": Type.INT,
     }
@@ -149,12 +151,12 @@ def test_no_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("declaration", "message"),
     [
-        (Declaration("s", {}, "tmie"), "no time column 'tmie'\n  hint: did you mean 'time'?"),
-        (Declaration("s", {"cost": Type.INT}, "time"), "no column 'cost'\n  hint: known here: 'price', 'time'"),
-        (Declaration("s", {}, "time", order="prize"), "no column 'prize'\n  hint: did you mean 'price'?"),
+        (StreamDeclaration("s", {}, "tmie"), "no time column 'tmie'\n  hint: did you mean 'time'?"),
+        (StreamDeclaration("s", {"cost": Type.INT}, "time"), "no column 'cost'\n  hint: known here: 'price', 'time'"),
+        (StreamDeclaration("s", {}, "time", order="prize"), "no column 'prize'\n  hint: did you mean 'price'?"),
     ],
 )
-def test_missing_columns(tmp_path: Path, declaration: Declaration, message: str) -> None:
+def test_missing_columns(tmp_path: Path, declaration: StreamDeclaration, message: str) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path, "time,price\n1,2\n", declaration)
     assert caught.value.code == "missing-column"

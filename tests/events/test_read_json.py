@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.ingest.reader import BadEvent, Declaration, Loaded, events_of, read
+from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, StreamDeclaration, events_of, read
 from foretell.events.types import Type, parse_timestamp
 
-OPEN = Declaration("ticks", {}, "time", open=True)
-PRICED = Declaration("ticks", {"price": Type.FLOAT}, "time")
+OPEN = StreamDeclaration("ticks", {}, "time", open=True)
+PRICED = StreamDeclaration("ticks", {"price": Type.FLOAT}, "time")
 
 
 def lines(folder: Path, *texts: str, name: str = "ticks.jsonl") -> Path:
@@ -24,14 +24,14 @@ def lines(folder: Path, *texts: str, name: str = "ticks.jsonl") -> Path:
     return path
 
 
-def reasons(loaded: Loaded) -> list[tuple[int, str]]:
+def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
     return [(bad.row, bad.reason) for bad in loaded.bad]
 
 
 def of(kind: Type, *values: object) -> tuple[list[object], list[tuple[int, str]]]:
     """What becomes of values of an attribute `a` declared as `kind`."""
     rows = [{"time": i, "a": value} for i, value in enumerate(values)]
-    loaded = read(rows, Declaration("s", {"a": kind}, "time"))
+    loaded = read(rows, StreamDeclaration("s", {"a": kind}, "time"))
     column = loaded.table.column("a")
     plain = column.cast(pa.int64()) if kind is Type.TIMESTAMP else column
     return plain.to_pylist(), reasons(loaded)
@@ -70,7 +70,7 @@ def test_types_are_read_off_and_normalised(tmp_path: Path) -> None:
 
 
 def test_declared_attributes_come_first_and_others_are_ignored() -> None:
-    declaration = Declaration("s", {"b": Type.INT, "a": Type.INT}, "t", id="name", order="seq", lateness=5)
+    declaration = StreamDeclaration("s", {"b": Type.INT, "a": Type.INT}, "t", id="name", order="seq", lateness=5)
     loaded = read([{"extra": 1, "seq": 2, "t": 3, "a": 4, "b": 5, "name": "x"}], declaration)
     assert loaded.table.to_pylist() == [{"b": 5, "a": 4, "t": 3, "name": "x", "seq": 2}]
     assert list(loaded.schema.attributes) == ["b", "a", "t", "name", "seq"]
@@ -79,12 +79,12 @@ def test_declared_attributes_come_first_and_others_are_ignored() -> None:
 
 
 def test_an_unknown_type_is_read_off_too() -> None:
-    loaded = read([{"t": 3, "a": "x"}], Declaration("s", {"t": Type.UNKNOWN, "a": Type.UNKNOWN}, "t"))
+    loaded = read([{"t": 3, "a": "x"}], StreamDeclaration("s", {"t": Type.UNKNOWN, "a": Type.UNKNOWN}, "t"))
     assert loaded.schema.attributes == {"t": Type.INT, "a": Type.STRING}
 
 
 def test_open_with_some_declared() -> None:
-    loaded = read([{"b": 1, "time": 1, "a": 2}], Declaration("s", {"a": Type.FLOAT}, "time", open=True))
+    loaded = read([{"b": 1, "time": 1, "a": 2}], StreamDeclaration("s", {"a": Type.FLOAT}, "time", open=True))
     assert loaded.schema.attributes == {"a": Type.FLOAT, "b": Type.INT, "time": Type.INT}
 
 
@@ -120,7 +120,7 @@ def test_every_malformed_line_is_set_aside_with_its_reason(tmp_path: Path) -> No
         (12, "time beyond range"),
         (13, "not valid Unicode"),
     ]
-    assert loaded.bad[1] == BadEvent("ticks", str(path), 3, "not a JSON object", "[1, 2]")
+    assert loaded.bad[1] == QuarantinedEvent("ticks", str(path), 3, "not a JSON object", "[1, 2]")
     assert loaded.bad[4].raw == '{"time": "2024-01-01", "price": "abc"}'
     assert loaded.table.column("price").to_pylist() == [1.0, 3.0]
     assert loaded.total == 13
@@ -271,7 +271,7 @@ def test_int_with_a_later_text_stays_int_and_with_a_later_float_is_widened() -> 
 def test_a_nested_column_is_left_out_unless_it_is_named() -> None:
     rows = [{"time": 1, "place": {"room": 1}, "tags": ["x"]}]
     assert read(rows, OPEN).table.column_names == ["time"]
-    named = read(rows, Declaration("s", {}, "time", id="place"))
+    named = read(rows, StreamDeclaration("s", {}, "time", id="place"))
     assert named.schema.attributes["place"] is Type.STRING
     assert reasons(named) == [(1, "place: expected STRING, found an object")]
 
@@ -294,12 +294,12 @@ def test_a_time_that_no_event_has_is_an_error(tmp_path: Path) -> None:
 
 def test_an_undeclared_id_that_no_event_has_is_an_error() -> None:
     with pytest.raises(InputError, match="ticks: no event has the column 'nmae'\n  hint: did you mean 'name'"):
-        read([{"time": 1, "name": "x"}], Declaration("ticks", {}, "time", id="nmae"))
+        read([{"time": 1, "name": "x"}], StreamDeclaration("ticks", {}, "time", id="nmae"))
 
 
 def test_a_time_must_be_a_time() -> None:
     with pytest.raises(InputError, match=r"^time: a time is TIMESTAMP, INT or FLOAT, not STRING$") as caught:
-        read([{"time": "x"}], Declaration("s", {"time": Type.STRING}, "time"))
+        read([{"time": "x"}], StreamDeclaration("s", {"time": Type.STRING}, "time"))
     assert caught.value.code == "wrong-type"
 
 
@@ -331,8 +331,8 @@ def test_dicts_from_any_iterable_and_what_is_none() -> None:
     loaded = read(iter(rows), OPEN)
     assert loaded.table.to_pylist() == [{"time": 1, "a": 3}]
     assert loaded.bad == (
-        BadEvent("ticks", "ticks", 2, "not a mapping", "7"),
-        BadEvent("ticks", "ticks", 3, "time: expected INT, found 'x'", '{"time": "x", "a": "2024-01-01"}'),
+        QuarantinedEvent("ticks", "ticks", 2, "not a mapping", "7"),
+        QuarantinedEvent("ticks", "ticks", 3, "time: expected INT, found 'x'", '{"time": "x", "a": "2024-01-01"}'),
     )
 
 
@@ -343,7 +343,7 @@ def test_names_that_cannot_be_columns_are_left_out() -> None:
 
 def test_events_for_the_reference() -> None:
     rows = [{"time": "1970-01-01T00:00:01Z", "id": "x", "seq": 2}, {"id": "lost"}, {"time": "1970-01-01", "id": None}]
-    loaded = read(rows, Declaration("s", {}, "time", id="id", order="seq"))
+    loaded = read(rows, StreamDeclaration("s", {}, "time", id="id", order="seq"))
     first, second = events_of(loaded, 3)
     assert first.attributes == {"time": 1_000_000, "id": "x", "seq": 2}
     assert (first.stream, first.start, first.end, first.name) == ("s", 1_000_000, 1_000_000, "x")

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from foretell.events.ingest.reader import Declaration, Loaded, read, scalar_rows
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, scalar_rows
 from foretell.events.types import Type, format_timestamp, parse_timestamp
 
-DECLARED = Declaration(
+DECLARED = StreamDeclaration(
     "s", {"b": Type.BOOL, "i": Type.INT, "f": Type.FLOAT, "s": Type.STRING, "t": Type.TIMESTAMP}, "time"
 )
 MICROS = st.integers(parse_timestamp("0001-01-01"), parse_timestamp("9999-12-31T23:59:59.999999"))
@@ -40,14 +40,14 @@ Row = dict[str, object]
 unhurried = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
 
-def load(name: str, content: str) -> Loaded:
+def load(name: str, content: str) -> EventBatch:
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content.encode("utf-8", "surrogatepass"))
         return read(path, DECLARED)
 
 
-def as_json_rows(loaded: Loaded) -> list[Row]:
+def as_json_rows(loaded: EventBatch) -> list[Row]:
     """Back to what JSON had: all columns, timestamps as text."""
     times = {name for name, kind in loaded.schema.attributes.items() if kind is Type.TIMESTAMP}
     return [
@@ -94,7 +94,7 @@ def test_no_event_is_fatal_and_none_is_lost(rows: list[object]) -> None:
     timed = [{"time": "2024-01-01"}, *rows]
     for loaded in (
         read(timed, DECLARED),
-        read(timed, Declaration("s", {}, "time", open=True)),
+        read(timed, StreamDeclaration("s", {}, "time", open=True)),
         load("events.jsonl", "".join(json.dumps(row) + "\n" for row in timed)),
     ):
         assert loaded.table.num_rows + len(loaded.bad) == loaded.total == len(timed)
@@ -109,5 +109,5 @@ def test_any_bytes_after_a_good_row(content: bytes) -> None:
         for name, head in (("e.jsonl", b'{"time": 1}\n'), ("e.csv", b"time\n1\n")):
             path = Path(folder) / name
             path.write_bytes(head + content)
-            loaded = read(path, Declaration("s", {}, "time", open=True))
+            loaded = read(path, StreamDeclaration("s", {}, "time", open=True))
             assert loaded.table.num_rows + len(loaded.bad) == loaded.total

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.ingest.reader import Declaration, read
+from foretell.events.ingest.reader import StreamDeclaration, read
 from foretell.events.types import Type
 
-OPEN = Declaration("ticks", {}, "time", open=True)
+OPEN = StreamDeclaration("ticks", {}, "time", open=True)
 
 
 def refused(source: object) -> InputError:
@@ -45,7 +45,7 @@ def test_a_folder_of_csv(tmp_path: Path) -> None:
     assert loaded.table.to_pylist() == [{"time": 1, "a": 5, "b": None}, {"time": 2, "a": None, "b": "x"}]
     assert [(bad.source, bad.row) for bad in loaded.bad] == [(str(tmp_path / "2.csv"), 3)]
     with pytest.raises(InputError, match=r"^ticks: no column 'c'"):
-        read(tmp_path, Declaration("ticks", {"c": Type.INT}, "time"))
+        read(tmp_path, StreamDeclaration("ticks", {"c": Type.INT}, "time"))
 
 
 def test_a_folder_of_parquet(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_folder_of_parquet(tmp_path: Path) -> None:
         {"time": 3, "a": None, "b": "y"},
     ]
     assert [(Path(bad.source).name, bad.row) for bad in loaded.bad] == [("part-0.parquet", 2), ("part-2.parquet", 1)]
-    assert read(folder, Declaration("ticks", {}, "time")).total == 5
+    assert read(folder, StreamDeclaration("ticks", {}, "time")).total == 5
 
 
 def test_parquet_files_that_disagree(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from foretell.events.notification import Notification
-from foretell.machine.matches.results import Told
-from foretell.machine.runtime import Running
+from foretell.machine.matches.results import ResultBatch
+from foretell.machine.runtime import MatchRuntime
 from tests.both import Both, told
 from tests.exhaustive.meaning import BITS, Codes, Streams, meaning
 from tests.exhaustive.small import LONGEST, Small, as_lanes, patterns, statement, streams
@@ -40,7 +40,7 @@ def _meant(pattern: Small, number: int, some: Streams) -> Codes:
     return meaning(pattern, some, window=pattern.needs_window or number % 2 == 1)
 
 
-def _told(one: Told) -> Codes:
+def _told(one: ResultBatch) -> Codes:
     """What the engine found, as `meaning` puts it."""
     matches = one.matches
     assert matches is not None
@@ -73,7 +73,7 @@ def _engine_finds_all(everything: Sequence[Small]) -> None:
         part = everything[first : first + AT_ONCE]
         texts = [_text(pattern, number) for number, pattern in enumerate(part)]
         both = _both(texts, all_streams)
-        told = {one.checked.name: one for one in Running(both.checked).tell(both.loaded, UNTIL)}
+        told = {one.checked.name: one for one in MatchRuntime(both.checked).tell(both.loaded, UNTIL)}
         for number in range(len(part)):
             one = told.get(f"p{number}")
             expected, found = _meant(part[number], number, some), np.zeros(0, np.int64) if one is None else _told(one)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from foretell.events.event import Event
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS
 from foretell.events.types import EPOCH, Scalar, Type
-from foretell.filter.column import Column, Strings, evaluate, from_arrow
+from foretell.filter.column import Column, StringDictionary, evaluate, from_arrow
 from foretell.language import tree
 from foretell.language.tree import Binary, Call, Expression, Literal, Span
 from foretell.language.type_check import Scope, type_of
@@ -207,13 +207,13 @@ def event(attributes: Mapping[str, Scalar], time: int | float) -> Event:
     return Event("s", attributes, time, time, key=())
 
 
-def column(kind: Type, values: Sequence[Scalar], strings: Strings) -> Column:
+def column(kind: Type, values: Sequence[Scalar], strings: StringDictionary) -> Column:
     plain = [0 if v is None else strings.code(v) if isinstance(v, str) else v for v in values]
     dtype = np.float64 if kind is Type.FLOAT else np.int64
     return Column(kind, np.array(plain, dtype), np.array([v is None for v in values], np.bool_))
 
 
-def scalars(found: Column, strings: Strings) -> list[Scalar]:
+def scalars(found: Column, strings: StringDictionary) -> list[Scalar]:
     """A column's values as the reference has them."""
     plain: list[Any] = found.values.tolist()
     if found.kind is Type.STRING:
@@ -245,7 +245,7 @@ def _over_one_event() -> st.SearchStrategy[Expression]:
 @given(st.data())
 def test_columns_agree_with_the_reference(data: st.DataObject) -> None:
     expression, rows = data.draw(_over_one_event()), data.draw(ROWS)
-    strings = Strings()
+    strings = StringDictionary()
     columns = {name: column(kind, [row[name] for row, _ in rows], strings) for name, kind in TYPES.items()}
     time = column(Type.TIMESTAMP, [t for _, t in rows], strings)
     stream = column(Type.STRING, ["s"] * len(rows), strings)
@@ -263,7 +263,7 @@ def test_columns_agree_with_the_reference(data: st.DataObject) -> None:
 
 
 def _one(expression: Expression, **values: tuple[Type, Scalar]) -> Scalar:
-    strings = Strings()
+    strings = StringDictionary()
     columns = {name: column(kind, [found], strings) for name, (kind, found) in values.items()}
     time = column(Type.INT, [0], strings)
     types = {name: kind for name, (kind, _) in values.items()}
@@ -300,7 +300,7 @@ def test_an_attribute_without_a_column_is_null() -> None:
 
 
 def test_types_say_what_a_narrower_column_means() -> None:
-    strings = Strings()
+    strings = StringDictionary()
     columns = {"x": column(Type.INT, [2**53 + 1], strings)}
     time = column(Type.INT, [0], strings)
     found = evaluate(tree.Attribute(THIS, "x"), columns, time, None, strings, Type.TIMESTAMP, {"x": Type.FLOAT})
@@ -308,7 +308,7 @@ def test_types_say_what_a_narrower_column_means() -> None:
     assert evaluate(tree.TimeOf(THIS), columns, time, None, strings, Type.TIMESTAMP, {}).kind is Type.TIMESTAMP
 
 
-@pytest.mark.parametrize("node", [tree.TimeOf(tree.Bound("a")), tree.Elapsed(), tree.StreamOf(THIS)])
+@pytest.mark.parametrize("node", [tree.TimeOf(tree.BoundEvent("a")), tree.Elapsed(), tree.StreamOf(THIS)])
 def test_what_is_not_about_one_event_is_refused(node: Expression) -> None:
     with pytest.raises(ValueError, match="one event"):
         _one(node)
@@ -319,20 +319,20 @@ def test_what_is_not_about_one_event_is_refused(node: Expression) -> None:
 
 @given(st.lists(TEXTS | st.none()), st.integers(1, 4))
 def test_codes_are_equal_where_strings_are(texts: list[str | None], pieces: int) -> None:
-    strings = Strings()
+    strings = StringDictionary()
     size = len(texts) // pieces + 1
     chunked = pa.chunked_array(
         [pa.array(texts[i : i + size], pa.string()) for i in range(0, len(texts), size)], pa.string()
     )
     codes, nulls = strings.codes(chunked)
     assert [None if null else strings.text(code) for code, null in zip(codes.tolist(), nulls.tolist())] == texts
-    again = Strings.restore(strings.state())
+    again = StringDictionary.restore(strings.state())
     assert again.codes(chunked.combine_chunks())[0].tolist() == codes.tolist()
     assert again.state() == strings.state()
     _check_heap(again)
 
 
-def _check_heap(strings: Strings) -> None:
+def _check_heap(strings: StringDictionary) -> None:
     offsets, data = strings.offsets.tolist(), strings.data.tobytes()
     texts = strings.state()
     assert [data[a:b].decode() for a, b in pairwise(offsets)] == texts
@@ -340,7 +340,7 @@ def _check_heap(strings: Strings) -> None:
 
 
 def test_the_heap_grows() -> None:
-    strings = Strings()
+    strings = StringDictionary()
     texts = [f"{i}é" * 20 for i in range(500)]
     assert [strings.code(text) for text in texts] == list(range(1, 501))
     _check_heap(strings)
@@ -348,7 +348,7 @@ def test_the_heap_grows() -> None:
 
 def test_a_dictionary_column_may_hold_words_twice_and_null() -> None:
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2, 3]), pa.array(["a", "b", "a", None]))
-    codes, nulls = Strings().codes(words)
+    codes, nulls = StringDictionary().codes(words)
     assert (codes.tolist(), nulls.tolist()) == ([1, 2, 0, 1, 0], [False, False, True, False, True])
 
 
@@ -366,7 +366,7 @@ def test_a_dictionary_column_may_hold_words_twice_and_null() -> None:
     ],
 )
 def test_from_arrow(array: pa.Array, kind: Type, wanted: list[Scalar]) -> None:
-    strings = Strings()
+    strings = StringDictionary()
     found = from_arrow(array, kind, strings)
     assert found.kind is kind
     assert scalars(found, strings) == wanted

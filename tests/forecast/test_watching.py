@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.ingest.reader import Loaded
-from foretell.filter.column import Strings
+from foretell.events.ingest.reader import EventBatch
+from foretell.filter.column import StringDictionary
 from foretell.forecast.online.event_symbols import Symbols
 from foretell.forecast.training.trace_recorder import Recorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
-from foretell.machine.observe.observer import Watcher, _steps_left, bits_of
-from foretell.machine.runtime import Running
+from foretell.machine.observe.observer import Observer, _steps_left, bits_of
+from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
-from foretell.plan.prefix_sharing import Shared
+from foretell.plan.prefix_sharing import SharedNfa
 from tests.both import Both
 from tests.properties.patterns import Case, cases
 from tests.properties.test_engine import _batches
@@ -40,7 +40,7 @@ class Everyone:
     def watches(self, _: CheckedSubscription) -> bool:
         return True
 
-    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+    def watcher(self, checked: CheckedSubscription) -> Observer | None:
         recorder = Recorder(Symbols([]), checked.time)
         self.made.setdefault(checked.name, []).append(recorder)
         return recorder
@@ -49,9 +49,9 @@ class Everyone:
         return set()
 
 
-def watched(both: Both, batches: Iterable[Mapping[str, Loaded]]) -> tuple[list[Any], dict[str, list[Trace]]]:
+def watched(both: Both, batches: Iterable[Mapping[str, EventBatch]]) -> tuple[list[Any], dict[str, list[Trace]]]:
     everyone = Everyone()
-    running = Running(both.checked, both.given, watching=everyone)
+    running = MatchRuntime(both.checked, both.given, watching=everyone)
     told = [one for batch in batches for one in running.tell(batch, both.until)]
     return told, {name: [recorder.record().trace for recorder in some] for name, some in everyone.made.items()}
 
@@ -140,7 +140,7 @@ def test_the_nearer_to_a_match_the_higher_the_bit(steps: int) -> None:
     text = f"STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s MATCH {pattern} DEFINE {defined}"
     (checked,) = Both(text, {"s": []}).checked.statements
     assert isinstance(checked, CheckedSubscription)
-    shared = Shared(Strings().code, checked.simultaneous, checked.time)
+    shared = SharedNfa(StringDictionary().code, checked.simultaneous, checked.time)
     shared.add(checked)
     machine = shared.machine()
     bits, left = bits_of(machine), np.array(_steps_left(machine))

@@ -75,8 +75,8 @@ moments = st.builds(
     tree.Moment, st.integers(parse_timestamp("0001-01-01"), parse_timestamp("9999-12-31 23:59:59.999999"))
 )
 
-extremes = st.builds(tree.First, step_names) | st.builds(tree.Last, step_names)
-bound_events = st.builds(tree.Bound, step_names) | extremes | st.builds(tree.Previous)
+extremes = st.builds(tree.FirstOf, step_names) | st.builds(tree.LastOf, step_names)
+bound_events = st.builds(tree.BoundEvent, step_names) | extremes | st.builds(tree.Previous)
 events = bound_events | st.builds(tree.This)
 aggregates = st.builds(tree.Aggregate, st.sampled_from(AGGREGATES), step_names, names) | st.builds(
     tree.Aggregate, st.just("count"), step_names
@@ -163,11 +163,11 @@ choices = brief(choices | _conditioned(choices))
 
 @st.composite
 def sequences(draw: st.DrawFn, inner: SearchStrategy[tree.Pattern]) -> tree.Pattern:
-    parts: list[tree.Part] = []
+    parts: list[tree.SequencePart] = []
     for pattern in draw(st.lists(inner, min_size=1, max_size=3)):
         absent = draw(st.just(()) | negations)
         operator = draw(beside_negations if absent else operators) if parts else None
-        parts.append(tree.Part(pattern, operator, absent))
+        parts.append(tree.SequencePart(pattern, operator, absent))
     return tree.sequence(tuple(parts), draw(st.just(()) | negations))
 
 

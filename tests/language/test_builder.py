@@ -12,7 +12,7 @@ import pytest
 import foretell as ft
 from foretell import build
 from foretell.build import (
-    Subscription,
+    SubscriptionBuilder,
     accumulate,
     correlate,
     count,
@@ -59,7 +59,7 @@ x = event.x
 # ── the papers ──
 
 
-def paper_intrusion() -> Subscription:
+def paper_intrusion() -> SubscriptionBuilder:
     s1, s2, s3, s4 = steps("s1", "s2", "s3", "s4")
     same = event.ip == variable("x")
     return (
@@ -71,7 +71,7 @@ def paper_intrusion() -> Subscription:
     )
 
 
-def paper_compromised() -> Subscription:
+def paper_compromised() -> SubscriptionBuilder:
     s1, s2, s3, s4, s5, s6 = steps("s1", "s2", "s3", "s4", "s5", "s6")
     same = event.ip == variable("x")
     soon = s3.at(t(s3) - t(s1) < timedelta(minutes=10))
@@ -86,7 +86,7 @@ def paper_compromised() -> Subscription:
     )
 
 
-def paper_general() -> Subscription:
+def paper_general() -> SubscriptionBuilder:
     s1, s2, s3, s4, s5, s6, s7, s8 = steps(*(f"s{i}" for i in range(1, 9)))
     return (
         subscribe("general")
@@ -98,7 +98,7 @@ def paper_general() -> Subscription:
     )
 
 
-def paper_timed() -> Subscription:
+def paper_timed() -> SubscriptionBuilder:
     s1, s2, s3 = steps("s1", "s2", "s3")
     return (
         subscribe("timed")
@@ -108,7 +108,7 @@ def paper_timed() -> Subscription:
     )
 
 
-def paper_s2() -> Subscription:
+def paper_s2() -> SubscriptionBuilder:
     return (
         subscribe("S2")
         .from_("stock")
@@ -118,17 +118,17 @@ def paper_s2() -> Subscription:
     )
 
 
-def paper_s3() -> Subscription:
+def paper_s3() -> SubscriptionBuilder:
     matched = subscribe("S3").from_("stock").match(a.then(b, where=event.name == a.name))
     return matched.define(b, event.price > 1.05 * a.price)
 
 
-def paper_s4() -> Subscription:
+def paper_s4() -> SubscriptionBuilder:
     matched = subscribe("S4").from_("stock").match(a.then(b.some(), where=event.name == a.name))
     return matched.define(b, event.price >= prev.price).having(duration >= minutes(30))
 
 
-def paper_s5() -> Subscription:
+def paper_s5() -> SubscriptionBuilder:
     return (
         subscribe("S5")
         .from_("stock")
@@ -138,7 +138,7 @@ def paper_s5() -> Subscription:
     )
 
 
-def paper_autq() -> Subscription:
+def paper_autq() -> SubscriptionBuilder:
     same = event.name == a.name
     return (
         subscribe("AutQ")
@@ -150,7 +150,7 @@ def paper_autq() -> Subscription:
     )
 
 
-def paper_s6() -> Subscription:
+def paper_s6() -> SubscriptionBuilder:
     mentioned = event.website.in_("x", "y") & event.description.contains(a.link)
     return (
         subscribe("S6")
@@ -160,7 +160,7 @@ def paper_s6() -> Subscription:
     )
 
 
-def paper_s7() -> Subscription:
+def paper_s7() -> SubscriptionBuilder:
     watched = event.website.in_("x", "y")
     return (
         subscribe("S7")
@@ -170,7 +170,7 @@ def paper_s7() -> Subscription:
     )
 
 
-def paper_break_in() -> Subscription:
+def paper_break_in() -> SubscriptionBuilder:
     window, presence = steps("window", "presence")
     same_room = event.room == variable("r")
     return (
@@ -184,11 +184,11 @@ def paper_break_in() -> Subscription:
     )
 
 
-def paper_silent() -> Subscription:
+def paper_silent() -> SubscriptionBuilder:
     return subscribe("silent").from_("heartbeats").per("sensor").match(~step("beat")).within(minutes(10))
 
 
-def paper_shoplifting() -> Subscription:
+def paper_shoplifting() -> SubscriptionBuilder:
     x, y, z = steps("x", "y", "z")
     shop = subscribe("shoplifting").from_("reads").match(x.then(~y).then(z))
     for read, receptor in ((x, "A"), (y, "B"), (z, "C")):
@@ -280,12 +280,12 @@ EXPRESSIONS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("built", "text"), EXPRESSIONS, ids=[text for _, text in EXPRESSIONS])
-def test_expressions(built: build.Expression, text: str) -> None:
+def test_expressions(built: build.ExpressionBuilder, text: str) -> None:
     assert built._tree == having(text)
     assert having(repr(built)) == having(text)
 
 
-PATTERNS: list[tuple[build.Pattern, str]] = [
+PATTERNS: list[tuple[build.PatternBuilder, str]] = [
     (a, "a"),
     (step("odd name"), '"odd name"'),
     (a.then(b).then(c), "a ; b ; c"),
@@ -319,7 +319,7 @@ PATTERNS: list[tuple[build.Pattern, str]] = [
 
 
 @pytest.mark.parametrize(("built", "text"), PATTERNS, ids=[text for _, text in PATTERNS])
-def test_patterns(built: build.Pattern, text: str) -> None:
+def test_patterns(built: build.PatternBuilder, text: str) -> None:
     (statement,) = parse_text(f"SUBSCRIBE m FROM s MATCH {text}").statements
     assert subscribe("m").from_("s").match(built).tree == statement
 
@@ -405,7 +405,7 @@ def test_an_unfinished_statement_shows_what_is_missing() -> None:
 
 
 def test_the_words_of_a_step_are_all_known() -> None:
-    assert {word for word in dir(build.Step) if not word.startswith("_")} == set(STEP_WORDS)
+    assert {word for word in dir(build.StepBuilder) if not word.startswith("_")} == set(STEP_WORDS)
 
 
 def test_what_is_exported_is_there() -> None:

@@ -70,8 +70,8 @@ def test_the_keywords_are_those_of_the_grammar() -> None:
 @pytest.mark.parametrize("name", [*strategies.KEYWORDS, *map(str.upper, strategies.KEYWORDS), "ſ", "İN", "ıs", "nuLL"])
 def test_keywords_can_be_names(name: str) -> None:
     event = tree.Attribute(tree.This(), name)
-    definitions = (tree.Definition((name, name), tree.Binary("AND", event, tree.TimeOf(tree.Bound(name)))),)
-    pattern = tree.sequence((tree.Part(tree.Step(name)), tree.Part(tree.Step(name), tree.Later())))
+    definitions = (tree.Definition((name, name), tree.Binary("AND", event, tree.TimeOf(tree.BoundEvent(name)))),)
+    pattern = tree.sequence((tree.SequencePart(tree.Step(name)), tree.SequencePart(tree.Step(name), tree.Later())))
     losing = tree.Losing((tree.LosingItem(0.1, (name, name)),), 0.5)
     subscription = tree.Subscription(
         name,
@@ -81,7 +81,7 @@ def test_keywords_can_be_names(name: str) -> None:
         (name, name),
         definitions,
         after=tree.AfterMatch(tree.Policy.SKIP_TO_LAST, name),
-        returns=(tree.Returned(tree.Attribute(tree.Bound(name), name), name),),
+        returns=(tree.Returned(tree.Attribute(tree.BoundEvent(name), name), name),),
         losing=losing,
     )
     correlation = tree.Modes((tree.Mode(name, tree.On(name)),))
@@ -95,7 +95,7 @@ def test_keywords_can_be_names(name: str) -> None:
     ["odd name", 'with "quotes"', '"', "größe", "名前", "1st", "a-b", "a.b", "two\nlines", "--", ";", "'", "$x", " "],
 )
 def test_odd_names_survive(name: str) -> None:
-    assert _survives(_defining(tree.Attribute(tree.Bound(name), name), step=name))
+    assert _survives(_defining(tree.Attribute(tree.BoundEvent(name), name), step=name))
 
 
 @pytest.mark.parametrize(

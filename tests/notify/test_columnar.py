@@ -11,10 +11,10 @@ from foretell.events import arrow_interop
 from foretell.events.arrow_interop import arrow_of, taken
 from foretell.events.types import Type
 from foretell.machine.matches.results import rows
-from foretell.machine.runtime import Running
+from foretell.machine.runtime import MatchRuntime
 from foretell.notify import arrow_encoder, lazy_notifications
 from foretell.notify.arrow_encoder import rows_of
-from foretell.notify.lazy_notifications import Columnar
+from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_json, to_table
 from tests.both import Both, told
@@ -37,11 +37,11 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_encoder, "MOST", most)
     both = Both(case.text, case.streams, time=case.time, tables=case.tables)
-    found = Running(both.checked, both.given).tell(both.loaded)
+    found = MatchRuntime(both.checked, both.given).tell(both.loaded)
     plain = rows(found)
     mine = rows_of(found)
     assert told(mine) == told(plain)
-    if isinstance(mine, Columnar):
+    if isinstance(mine, LazyNotifications):
         assert mine.table().equals(to_table(plain)), (mine.table().to_pylist(), to_table(plain).to_pylist())
         assert b"".join(mine.lines()) == b"".join(map(to_json, plain))
     else:
@@ -61,7 +61,7 @@ def events(count: int) -> pa.Table:
 
 
 def test_many_are_columns_and_few_are_not() -> None:
-    assert isinstance(ft.run(MANY, {"s": events(400)}).rows, Columnar)
+    assert isinstance(ft.run(MANY, {"s": events(400)}).rows, LazyNotifications)
     assert isinstance(ft.run(MANY, {"s": events(9)}).rows, tuple)
 
 
@@ -70,7 +70,7 @@ def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     found = ft.run(MANY, {"s": events(400)})
     monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
     plain = ft.run(MANY, {"s": events(400)})
-    assert isinstance(found.rows, Columnar)
+    assert isinstance(found.rows, LazyNotifications)
     assert isinstance(plain.rows, tuple)
     assert len(found) == len(plain) > 100
     assert told(found) == told(plain)
@@ -95,7 +95,7 @@ def test_what_a_live_engine_tells_stays_as_it_was() -> None:
     """Also when the engine has forgotten the events."""
     engine = ft.Engine(MANY)
     found = engine.push("s", events(400))
-    assert isinstance(found.rows, Columnar)
+    assert isinstance(found.rows, LazyNotifications)
     later = [{"k": "a", "v": 9.0, "time": 1000 + i} for i in range(400)]
     engine.push("s", later)
     assert told(found) == told(ft.run(MANY, {"s": events(400)}))
@@ -106,7 +106,7 @@ def test_infinite_numbers_are_kept_and_null_in_a_table() -> None:
     some = [{"k": "Infinity", "v": v, "time": n} for n, v in enumerate(infinite)]
     text = "SUBSCRIBE p FROM s PER k MATCH a RETURN a.v AS v;"
     found = ft.run(text, {"s": some}, time={"s": "time"})
-    assert isinstance(found.rows, Columnar)
+    assert isinstance(found.rows, LazyNotifications)
     assert [n.bindings["v"] for n in found] == infinite
     assert found.table().equals(to_table(tuple(found)))
     assert b"".join(found.lines()) == b"".join(map(to_json, found))
@@ -143,7 +143,7 @@ def test_a_long_number_beside_timestamps(always: None) -> None:
 def test_half_a_character(always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SUBSCRIBE p FROM s MATCH a RETURN '\ud800\u00e9' AS v;"
     found = ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"})
-    assert isinstance(found.rows, Columnar)
+    assert isinstance(found.rows, LazyNotifications)
     assert found[0].bindings == {"v": "\ud800\u00e9"}
     assert b"".join(found.lines()) == b"".join(map(to_json, found))
     monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
@@ -154,7 +154,7 @@ def test_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_encoder, "MOST", 5)
     text = MANY.replace("RETURN a.v AS low, b.v / a.v AS ratio", "FORECAST WITHIN 3 EVENTS ABOVE 0.1")
     found = ft.run(text, {"s": events(400)})
-    assert isinstance(found.rows, Columnar)
+    assert isinstance(found.rows, LazyNotifications)
     assert {n.kind for n in found} == {"match", "forecast"}
     monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
     plain = ft.run(text, {"s": events(400)})

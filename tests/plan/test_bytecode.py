@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Strings
+from foretell.filter.column import StringDictionary
 from foretell.language import tree
 from foretell.language.tree import Attribute, Binary, Call, Expression
 from foretell.language.type_check import Scope
@@ -36,7 +36,7 @@ from tests.filter.test_columns import (
 )
 
 PARAMETERS = {f"p_{kind.value}": kind for kind in set(TYPES.values())}
-THIS, BOUND = tree.This(), tree.Bound("a")
+THIS, BOUND = tree.This(), tree.BoundEvent("a")
 
 #: Every leaf, with where the planner would put it and its type.
 PLACES: Mapping[Expression, Operand] = {
@@ -117,7 +117,7 @@ class Matrices:
         shape = (rows, places)
         return cls(np.full(shape, np.nan), np.full(shape, -1, np.int64), np.ones(shape, np.uint8))
 
-    def put(self, row: int, index: int, found: Scalar, strings: Strings) -> None:
+    def put(self, row: int, index: int, found: Scalar, strings: StringDictionary) -> None:
         if found is None:
             return
         self.nulls[row, index] = 0
@@ -150,7 +150,12 @@ def operands() -> tuple[dict[Expression, Operand], Callable[[Expression], Operan
 
 
 def run_all(
-    code: Code, start: int, stop: int, places: Mapping[Expression, Operand], seen: Sequence[Moments], strings: Strings
+    code: Code,
+    start: int,
+    stop: int,
+    places: Mapping[Expression, Operand],
+    seen: Sequence[Moments],
+    strings: StringDictionary,
 ) -> list[tuple[Any, Any, bool, bool]]:
     """The float, the integer, whether NULL and whether it holds, for each of `seen`."""
     count = len(seen)
@@ -180,7 +185,7 @@ def run_all(
 
 def check(expression: Expression, seen: Sequence[Moments], before: Sequence[Expression] = ()) -> None:
     """The code, with others before it, gives what the reference gives."""
-    strings = Strings()
+    strings = StringDictionary()
     places, operand = operands()
     codes = [compile_expression(one, operand, strings.code) for one in (*before, expression)]
     linked = link(codes)
@@ -255,14 +260,14 @@ def test_an_empty_code_holds() -> None:
     places: dict[Expression, Operand] = {Attribute(THIS, "n"): Operand("column", 0, Type.INT)}
     one = Moments({"n": 1}, 0, None, 0, {})
     stacked = Code(nothing.ops, nothing.constants_f, nothing.constants_i, 1)
-    assert run_all(stacked, 0, 0, places, [one], Strings())[0][3] is True
+    assert run_all(stacked, 0, 0, places, [one], StringDictionary())[0][3] is True
 
 
 @pytest.mark.parametrize(("expression", "wanted"), [case[1:] for case in BEYOND_THE_REFERENCE])
 def test_what_the_decisions_say_beyond_the_reference(expression: Expression, wanted: Scalar) -> None:
     code = compile_expression(expression, lambda _: None, len)
     one = Moments(dict.fromkeys(TYPES), 0, None, 0, dict.fromkeys(PARAMETERS))
-    ((as_float, as_int, null, _),) = run_all(code, 0, len(code.ops), PLACES, [one], Strings())
+    ((as_float, as_int, null, _),) = run_all(code, 0, len(code.ops), PLACES, [one], StringDictionary())
     assert null == (wanted is None)
     assert null or (as_float if isinstance(wanted, float) else as_int) == wanted
 
@@ -301,7 +306,7 @@ def _check_length(found: tuple[int, bool], expression: Expression) -> None:
 @given(TEXTS, TEXTS | st.text("aé漢%_", max_size=5))
 def test_texts_in_the_heap(left: str, right: str) -> None:
     seen = [Moments({**dict.fromkeys(TYPES), "s": left}, 0, {"s": right}, 0, {})]
-    strings = Strings()
+    strings = StringDictionary()
     places: dict[Expression, Operand] = {
         Attribute(THIS, "s"): Operand("column", 0, Type.STRING),
         Attribute(BOUND, "s"): Operand("slot", 0, Type.STRING),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from foretell import parse
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Codes
-from foretell.plan.sharing_report import Together, together
+from foretell.plan.sharing_report import SharingReport, together
 
 STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\n"
 
 
-def shared(*patterns: str) -> Together:
+def shared(*patterns: str) -> SharingReport:
     text = "".join(f"SUBSCRIBE s{i} FROM ticks {pattern};" for i, pattern in enumerate(patterns))
     statements = [s for s in parse(STREAM + text).checked().statements if isinstance(s, CheckedSubscription)]
     return together(statements, Codes())

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.ingest.reader import Loaded, events_of
-from foretell.machine.input.merged_stream import Feed
+from foretell.events.ingest.reader import EventBatch, events_of
+from foretell.machine.input.merged_stream import MergedStream
 from foretell.plan.lower.program import UnsupportedError
 from tests.both import Both, told
 from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, cases
@@ -54,7 +54,7 @@ def _is_open(one: Case) -> bool:
     return one.text.count("LAST ") - one.text.count("PAST LAST") - one.text.count("TO LAST") > 1
 
 
-def _batches(both: Both, cuts: list[int]) -> list[Mapping[str, Loaded]]:
+def _batches(both: Both, cuts: list[int]) -> list[Mapping[str, EventBatch]]:
     """The input cut where the numbers say, in the one order of all its events."""
     keyed = [
         (found.key, name, index)
@@ -63,7 +63,7 @@ def _batches(both: Both, cuts: list[int]) -> list[Mapping[str, Loaded]]:
     ]
     ordered = sorted(keyed, key=lambda k: k[0])
     edges = sorted({0, len(ordered), *(c % (len(ordered) + 1) for c in cuts)})
-    batches: list[Mapping[str, Loaded]] = []
+    batches: list[Mapping[str, EventBatch]] = []
     for first, last in pairwise(edges):
         rows = {name: [i for _, n, i in ordered[first:last] if n == name] for name in both.loaded}
         cut = {n: pa.array(some, pa.int64()) for n, some in rows.items()}
@@ -93,7 +93,7 @@ def test_batches_may_be_cut_anywhere(one: Case, cuts: list[int]) -> None:
 
 def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """And all that can be forgotten is, after each."""
-    monkeypatch.setattr(Feed, "crowded", True)
+    monkeypatch.setattr(MergedStream, "crowded", True)
     for seed in range(300):
         one = case(Chance(random.Random(seed).randint))
         both = _both(one)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretell.events.delay_distributions import Delay
+from foretell.events.delay_distributions import DelayDistribution
 from foretell.reference.gaps import Gap, Hidden, Link
 
 
 def exponential(mean: float, share: float = 1.0, loss: float = 0.1) -> Hidden:
-    return Hidden(Delay.of({"distribution": "exponential", "mean": mean, "share": share}), loss)
+    return Hidden(DelayDistribution.of({"distribution": "exponential", "mean": mean, "share": share}), loss)
 
 
 def test_one_negated_step() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import foretell as ft
-from foretell.events.ingest.reader import Declaration, Loaded, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.types import Schema
 from foretell.language.checked import CheckedSubscription
 from foretell.spark.pushdown.quenching import may_matter
@@ -69,9 +69,9 @@ def checked(condition: str) -> CheckedSubscription:
     return one
 
 
-def loaded(rows: pa.Table) -> Loaded:
+def loaded(rows: pa.Table) -> EventBatch:
     schema = schema_of()
-    found = read(rows, Declaration("s", schema.attributes, "time", "id"))
+    found = read(rows, StreamDeclaration("s", schema.attributes, "time", "id"))
     assert not found.bad
     return found
 
@@ -80,7 +80,7 @@ def schema_of() -> Schema:
     return ft.parse(STREAM + "SUBSCRIBE m FROM s MATCH a ; b;").checked().streams["s"]
 
 
-def ours(events: Loaded, statement: CheckedSubscription) -> NDArray[np.bool_]:
+def ours(events: EventBatch, statement: CheckedSubscription) -> NDArray[np.bool_]:
     """Which events may matter, by our own rules."""
     found = may_matter(events, [statement], {"s"})
     assert found is not None

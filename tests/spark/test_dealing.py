@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from foretell.events.ingest.reader import Declaration, Loaded, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.spark.partitioning.hash_partitioner import dealt, split
 
 
-def events(**columns: list[object]) -> Loaded:
+def events(**columns: list[object]) -> EventBatch:
     count = len(next(iter(columns.values())))
-    return read(pa.table({"time": list(range(count)), **columns}), Declaration("x", {}, "time", open=True))
+    return read(pa.table({"time": list(range(count)), **columns}), StreamDeclaration("x", {}, "time", open=True))
 
 
 # As they were when streams first kept state.

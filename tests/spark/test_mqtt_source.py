@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from foretell.connectors.mqtt.client import Broker
-from foretell.connectors.mqtt.subscriber import Subscriber, Subscription
+from foretell.connectors.mqtt.subscriber import Subscriber, TopicSubscription
 from foretell.spark.connectors.registry import register
 from tests.broker import Mosquitto, wait_until
 
@@ -38,7 +38,7 @@ def source(spark: SparkSession, mosquitto: Mosquitto, tmp_path: Path) -> Any:
 
 def introduce(mosquitto: Mosquitto, tmp_path: Path, topic: str = TOPIC) -> None:
     """The broker knows the query from here on and keeps messages for it."""
-    Subscriber(Broker("127.0.0.1", mosquitto.port), Subscription(topic), tmp_path / "spool").close()
+    Subscriber(Broker("127.0.0.1", mosquitto.port), TopicSubscription(topic), tmp_path / "spool").close()
 
 
 def into_files(frame: DataFrame, tmp_path: Path, **trigger: Any) -> StreamingQuery:

@@ -18,13 +18,13 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 import foretell as ft
 from foretell.arguments.streams import declaration_of
 from foretell.events.arrow_interop import table_of
-from foretell.events.ingest.reader import Declaration, read
+from foretell.events.ingest.reader import StreamDeclaration, read
 from foretell.events.types import Type
 from foretell.forecast.online.factory import Forecasts
 from foretell.language.subscriptions import Subscriptions
 from foretell.spark.partitioning.statement_groups import codes_of, shares_of
 from foretell.spark.streaming import chunked_state, shard_processor
-from foretell.spark.streaming.query import Way, way_of
+from foretell.spark.streaming.query import StreamTopology, way_of
 from foretell.spark.streaming.shuffle_rows import Packer
 from tests.spark.test_stream_cases import ALL, as_types, batches, lateness_of, live
 from tests.suite import Case, sampled
@@ -64,7 +64,9 @@ class Spark:
         cut = random.randrange(len(events) + 1)
         rows = []
         for part, some in enumerate((events[:cut], events[cut:])):
-            table = read(some, Declaration(name, self.types[name], declaration.time)).table.select(declaration.columns)
+            table = read(some, StreamDeclaration(name, self.types[name], declaration.time)).table.select(
+                declaration.columns
+            )
             for packed in self.way.packers[name](iter(table.to_batches())):
                 rows += [Row(**{**row, "part": part}) for row in packed.to_pylist()]
         return rows
@@ -118,7 +120,7 @@ def test_forecasts() -> None:
     assert kinds == {"match", "forecast"}
 
 
-def way(shards: int) -> Way:
+def way(shards: int) -> StreamTopology:
     program = ft.parse("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;")
     return way_of(program, {"s": declaration_of(program, "s", {})}, None, shards)
 

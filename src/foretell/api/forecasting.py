@@ -13,7 +13,7 @@ from foretell.arguments.streams import declaration_of, known_schema, tables_of
 from foretell.arguments.validation import by_name, described, given_tables, time_columns, wrong
 from foretell.errors import InputError
 from foretell.events.ingest.quarantine import set_aside
-from foretell.events.ingest.reader import Loaded, LoadedTable
+from foretell.events.ingest.reader import EventBatch, TemplateTable
 from foretell.forecast.chain.match_interval import Asked
 from foretell.forecast.evaluation.backtest import Judges
 from foretell.forecast.evaluation.outcomes import Horizon
@@ -22,12 +22,12 @@ from foretell.forecast.online.factory import Forecasts, untrained
 from foretell.forecast.training.trace_recorder import Recorders
 from foretell.forecast.training.train import learned
 from foretell.language import tree
-from foretell.language.checked import Checked, CheckedSubscription
+from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Learned, Model
 from foretell.learn.settings import Learning
-from foretell.machine.observe.observer import Watching
-from foretell.machine.runtime import Running
+from foretell.machine.observe.observer import ObserverFactory
+from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
 
 
@@ -164,17 +164,17 @@ def _watched(
     time: Mapping[str, str] | None,
     tables: Mapping[str, object] | None,
     strict: bool,
-    watching: Watching,
-) -> tuple[Checked, tuple[str, ...]]:
+    watching: ObserverFactory,
+) -> tuple[CheckedProgram, tuple[str, ...]]:
     """Runs statements in process, for those who watch; with what is to be said of malformed events."""
     sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     times = time_columns(time)
-    given: dict[str, LoadedTable] = tables_of(program, given_tables(tables))
-    loaded: dict[str, Loaded] = loaded_inputs(program, sources, times, strict)
+    given: dict[str, TemplateTable] = tables_of(program, given_tables(tables))
+    loaded: dict[str, EventBatch] = loaded_inputs(program, sources, times, strict)
     schemas = {name: known_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})
     try:
-        Running(checked, given, watching=watching).tell(loaded)
+        MatchRuntime(checked, given, watching=watching).tell(loaded)
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine",

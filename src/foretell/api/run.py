@@ -15,12 +15,12 @@ from foretell.arguments.streams import declaration_of, known_schema, tables_of
 from foretell.arguments.until import end_of_time
 from foretell.arguments.validation import by_name, described, given_tables, time_columns, wrong
 from foretell.errors import InputError, suggestion
-from foretell.events.ingest.reader import Declaration, Loaded, LoadedTable, events_of, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, events_of, read
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language import tree
-from foretell.language.builder.statements import Statement
-from foretell.language.checked import Checked, CheckedSubscription
+from foretell.language.builder.statements import StatementBuilder
+from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
@@ -36,7 +36,7 @@ ENGINES = ("embedded", "reference", "spark")
 
 @overload
 def run(  # type: ignore[overload-overlap]  # a mapping of frames is one of objects, too
-    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
+    subscriptions: Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]],
     inputs: Mapping[str, Frame],
     *,
     time: Mapping[str, str] | None = None,
@@ -49,7 +49,7 @@ def run(  # type: ignore[overload-overlap]  # a mapping of frames is one of obje
 ) -> Frame: ...
 @overload
 def run(
-    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
+    subscriptions: Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]],
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
@@ -61,7 +61,7 @@ def run(
     strict: bool = False,
 ) -> Notifications: ...
 def run(
-    subscriptions: Subscriptions | str | Statement[Any] | Sequence[Statement[Any]],
+    subscriptions: Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]],
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
@@ -139,8 +139,8 @@ def _is_spark(source: object) -> bool:
 def _run_spark(
     program: Subscriptions,
     sources: Mapping[str, object],
-    declarations: Mapping[str, Declaration],
-    tables: Mapping[str, LoadedTable],
+    declarations: Mapping[str, StreamDeclaration],
+    tables: Mapping[str, TemplateTable],
     until: object,
     strict: bool,
     model: Model,
@@ -159,22 +159,22 @@ def _run_spark(
 
 def _run_embedded(
     program: Subscriptions,
-    checked: Checked,
-    loaded: Mapping[str, Loaded],
-    tables: Mapping[str, LoadedTable],
+    checked: CheckedProgram,
+    loaded: Mapping[str, EventBatch],
+    tables: Mapping[str, TemplateTable],
     until: int | float | None,
     model: Model,
     learning: Learning | None,
 ) -> tuple[Sequence[Notification], tuple[str, ...]]:
     # Numba takes a while to load, and only those who ask for this engine need it.
     from foretell.forecast.online.factory import Forecasts, untrained
-    from foretell.machine.runtime import Running
+    from foretell.machine.runtime import MatchRuntime
     from foretell.notify.arrow_encoder import rows_of
     from foretell.plan.lower.program import UnsupportedError
 
     notes = untrained(model, program)
     try:
-        running = Running(checked, tables, watching=Forecasts(model.learned, learning))
+        running = MatchRuntime(checked, tables, watching=Forecasts(model.learned, learning))
         return rows_of(running.tell(loaded, until)), notes + running.ledger.tell()
     except UnsupportedError as error:
         raise InputError(
@@ -182,14 +182,14 @@ def _run_embedded(
         ) from None
 
 
-def _is_compiled(checked: Checked) -> bool:
+def _is_compiled(checked: CheckedProgram) -> bool:
     """Whether the compiled engine runs all statements."""
     return all(isinstance(s, CheckedSubscription) and s.tree.losing is None for s in checked.statements)
 
 
 def loaded_inputs(
     program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
-) -> dict[str, Loaded]:
+) -> dict[str, EventBatch]:
     check_names(program, inputs, time)
     return {n: read(inputs[n], declaration_of(program, n, time), strict=strict) for n in program.sources}
 
@@ -210,7 +210,7 @@ def check_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapp
         )
 
 
-def _values(table: LoadedTable) -> list[dict[str, Value]]:
+def _values(table: TemplateTable) -> list[dict[str, Value]]:
     """The rows as the reference takes them: points in time as datetimes."""
     times = {name for name, kind in table.types.items() if kind is Type.TIMESTAMP}
     return [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from foretell.arguments.validation import described, wrong
 from foretell.errors import InputError, suggestion
-from foretell.events.delay_distributions import Timing
+from foretell.events.delay_distributions import DelayModel
 from foretell.learn.model import SHAPE, Model
 from foretell.learn.settings import Learning
 
@@ -24,10 +24,10 @@ def model_of(given: object) -> Model:
     return Model.load(given)
 
 
-def timing_of(model: object, subscriptions: Iterable[str]) -> dict[str, Timing]:
+def timing_of(model: object, subscriptions: Iterable[str]) -> dict[str, DelayModel]:
     """The delays that a model gives for each of the subscriptions."""
     given, known = model_of(model), list(subscriptions)
-    timing: dict[str, Timing] = {}
+    timing: dict[str, DelayModel] = {}
     for name, delays in given.delays.items():
         if name not in known:
             hint = suggestion(str(name), known)
@@ -37,9 +37,9 @@ def timing_of(model: object, subscriptions: Iterable[str]) -> dict[str, Timing]:
     return timing
 
 
-def _timing(delays: object, where: str) -> Timing:
+def _timing(delays: object, where: str) -> DelayModel:
     try:
-        return Timing.of(delays)
+        return DelayModel.of(delays)
     except InputError as error:
         raise InputError(error.code, f"{where}: {error.message}", hint=error.hint) from None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from foretell.arguments.validation import wrong
 from foretell.events.atomic_files import path_of, read_text
 from foretell.language import subscriptions as language
-from foretell.language.builder.statements import Statement
+from foretell.language.builder.statements import StatementBuilder
 from foretell.language.builder.statements import subscriptions as built
 from foretell.language.subscriptions import Subscriptions
 
@@ -44,9 +44,9 @@ def statements_of(given: object) -> Subscriptions:
     """The statements of a run. A single built statement, or a list of them, is as good as `subscriptions(...)`."""
     if isinstance(given, Subscriptions):
         return given
-    if isinstance(given, Statement):
+    if isinstance(given, StatementBuilder):
         return built(given)
-    if isinstance(given, list | tuple) and given and all(isinstance(one, Statement) for one in given):
+    if isinstance(given, list | tuple) and given and all(isinstance(one, StatementBuilder) for one in given):
         return built(*given)
     if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_file_name(given)):
         raise wrong("subscriptions", _KINDS, given, hint=f"a file: ft.load({os.fspath(given)!r})")

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from foretell.errors import InputError, LanguageError, suggestion
-from foretell.events.ingest.reader import Declaration, Loaded, LoadedTable, read_table
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, read_table
 from foretell.events.types import Schema, Type
 from foretell.language import tree
 from foretell.language.stream_schemas import declared_schema
 from foretell.language.subscriptions import Subscriptions
 
 
-def known_schema(loaded: Loaded) -> Schema:
+def known_schema(loaded: EventBatch) -> Schema:
     """A stream without events does not show what is not declared; that is no reason to refuse a name or a unit."""
     schema = replace(loaded.schema, open=loaded.open and loaded.total == 0)
     if loaded.timed or schema.time is None:
@@ -21,24 +21,24 @@ def known_schema(loaded: Loaded) -> Schema:
     return replace(schema, attributes={**schema.attributes, schema.time: Type.UNKNOWN})
 
 
-def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -> Declaration:
+def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -> StreamDeclaration:
     try:
         return declared_as(program.declared.get(name), name, time)
     except LanguageError as error:
         raise error.within(program.text, program.file) from None
 
 
-def declared_as(stream: tree.Stream | None, name: str, time: Mapping[str, str]) -> Declaration:
+def declared_as(stream: tree.Stream | None, name: str, time: Mapping[str, str]) -> StreamDeclaration:
     """What is said of a stream by its STREAM statement, if it has one, and by the caller."""
     if stream is None:
         if name not in time:
             hint = f"--time {name}=COLUMN, or a statement STREAM {name} (...) TIME column"
             raise InputError("no-time-column", f"which column of stream '{name}' is its time?", hint=hint)
-        return Declaration(name, {}, time[name], open=True)
+        return StreamDeclaration(name, {}, time[name], open=True)
     if time.get(name, stream.time) != stream.time:
         raise InputError("time-twice", f"the time of stream '{name}' is '{stream.time}', as its STREAM statement says")
     schema = declared_schema(stream)
-    return Declaration(
+    return StreamDeclaration(
         name,
         schema.attributes,
         stream.time,
@@ -50,11 +50,11 @@ def declared_as(stream: tree.Stream | None, name: str, time: Mapping[str, str]) 
     )
 
 
-def tables_of(program: Subscriptions, tables: Mapping[str, object]) -> dict[str, LoadedTable]:
+def tables_of(program: Subscriptions, tables: Mapping[str, object]) -> dict[str, TemplateTable]:
     return read_tables(program.tables, tables)
 
 
-def read_tables(wanted: Iterable[str], tables: Mapping[str, object]) -> dict[str, LoadedTable]:
+def read_tables(wanted: Iterable[str], tables: Mapping[str, object]) -> dict[str, TemplateTable]:
     """The tables that statements are FOR EACH row of: all of them must be given, and no others."""
     names = list(wanted)
     for name in tables:

@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from foretell.bench.result import Measured
 from foretell.bench.workloads.ticks import ticks
-from foretell.events.ingest.reader import Declaration, Loaded, read, read_table
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_table
 from foretell.forecast.online.factory import Forecasts
 from foretell.jit import compiled
 from foretell.language.subscriptions import parse
-from foretell.machine.observe.observer import NOBODY
-from foretell.machine.runtime import Running
+from foretell.machine.observe.observer import NO_OBSERVERS
+from foretell.machine.runtime import MatchRuntime
 
 EVENTS = 1_000_000
 RUNS = 5
@@ -90,7 +90,7 @@ def measure() -> Iterator[Measured]:
     """A start, and each workload; the best of some runs, every one on an engine of its own."""
     yield _start()
     table = ticks(EVENTS)
-    loaded = read(table, Declaration("ticks", {}, "ts", open=True))
+    loaded = read(table, StreamDeclaration("ticks", {}, "ts", open=True))
     # Strings come dictionary-encoded, as Parquet delivers them.
     named = loaded.table["name"].dictionary_encode()
     position = loaded.table.column_names.index("name")
@@ -111,7 +111,7 @@ def measure() -> Iterator[Measured]:
 class _Runs:
     """The runs of one workload: the fewest seconds, the least processor time, and what was found."""
 
-    def __init__(self, workload: Workload, loaded: Loaded) -> None:
+    def __init__(self, workload: Workload, loaded: EventBatch) -> None:
         self.workload = workload
         self.seconds = self.busy = math.inf
         self.found = 0
@@ -119,9 +119,9 @@ class _Runs:
         types = {name: table.types for name, table in self._tables.items()}
         self._checked = parse(workload.text).checked({"ticks": loaded.schema}, types)
 
-    def run(self, loaded: Loaded) -> None:
+    def run(self, loaded: EventBatch) -> None:
         workload = self.workload
-        engine = Running(self._checked, self._tables, watching=Forecasts() if workload.forecasts else NOBODY)
+        engine = MatchRuntime(self._checked, self._tables, watching=Forecasts() if workload.forecasts else NO_OBSERVERS)
         started, busy = time.perf_counter(), time.process_time()
         told = engine.tell({"ticks": loaded})
         self.busy = min(self.busy, time.process_time() - busy)

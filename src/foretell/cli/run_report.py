@@ -11,7 +11,7 @@ import msgspec
 from foretell.cli.output import say
 from foretell.events.atomic_files import replacing
 from foretell.events.ingest.quarantine import set_aside
-from foretell.events.ingest.reader import BadEvent
+from foretell.events.ingest.reader import QuarantinedEvent
 from foretell.notify.notifications import Notifications
 
 
@@ -23,6 +23,6 @@ def report(found: Notifications) -> None:
         say(line)
 
 
-def write_bad(bad: Iterable[BadEvent], path: Path) -> None:
+def write_bad(bad: Iterable[QuarantinedEvent], path: Path) -> None:
     with replacing(path) as file:
         file.writelines(msgspec.json.encode(asdict(b)) + b"\n" for b in bad)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from foretell.errors import InputError
 from foretell.notify.outbox import Entry
-from foretell.notify.sender import Delivered, Later, Outcome, Refused
+from foretell.notify.sender import Delivered, Outcome, Refused, RetryLater
 
 _TEMPORARY = frozenset({408, 429})
 _LONGEST_ANSWER = 64 * 1024  # bytes that are read of an answer, to leave the connection usable
@@ -65,7 +65,7 @@ class Webhook:
         except (OSError, http.client.HTTPException) as error:
             # It may have arrived all the same; the receiver knows a repeat by its key.
             self._connection.close()
-            return Later(f"{self._receiver.url}: {str(error) or type(error).__name__}")
+            return RetryLater(f"{self._receiver.url}: {str(error) or type(error).__name__}")
 
     def close(self) -> None:
         self._connection.close()
@@ -109,7 +109,7 @@ def _outcome(url: str, answer: http.client.HTTPResponse) -> Outcome:
         return Delivered()
     if 400 <= answer.status < 500 and answer.status not in _TEMPORARY:
         return Refused(reason)
-    return Later(reason, _retry_after(answer.headers.get("Retry-After")))
+    return RetryLater(reason, _retry_after(answer.headers.get("Retry-After")))
 
 
 def _retry_after(value: str | None) -> float | None:

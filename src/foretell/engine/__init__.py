@@ -1,6 +1,6 @@
 """Subscriptions at work in process."""
 
 from foretell.engine.checkpoint import LAYOUT
-from foretell.engine.engine import Engine, ToldTogether
+from foretell.engine.engine import ColumnarResult, Engine
 
-__all__ = ["LAYOUT", "Engine", "ToldTogether"]
+__all__ = ["LAYOUT", "ColumnarResult", "Engine"]

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.engine.deployment import Subscribed
-from foretell.engine.input_registry import Inputs
+from foretell.engine.deployment import Deployment
+from foretell.engine.input_registry import InputRegistry
 from foretell.engine.settings import Settings, tables_of
-from foretell.engine.template_tables import Table
+from foretell.engine.template_tables import LiveTable
 from foretell.errors import ForetellError, InputError
 from foretell.language import tree
 from foretell.language.parser import parse as parse_text
 from foretell.language.printer import program_text
-from foretell.language.statement_diff import Changes, changes, readers_first
-from foretell.language.statement_registry import Statements
+from foretell.language.statement_diff import StatementDiff, changes, readers_first
+from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
@@ -28,7 +28,7 @@ from foretell.storage.blob import pack, unpack
 LAYOUT = 2
 
 
-def packed(here: Subscribed) -> bytes:
+def packed(here: Deployment) -> bytes:
     """Statements, tables, and all that they wait for."""
     program = here.statements.subscriptions().program
     state: dict[str, Any] = {
@@ -61,7 +61,7 @@ class Wanted:
     learning: Learning | None
 
 
-def unpacked(snapshot: bytes, wanted: Wanted) -> tuple[Subscribed, Changes]:
+def unpacked(snapshot: bytes, wanted: Wanted) -> tuple[Deployment, StatementDiff]:
     """What is here now, and what has become of the statements of the snapshot."""
     header, state = unpack(snapshot, "engine")
     if header.get("layout", LAYOUT) > LAYOUT:
@@ -73,14 +73,14 @@ def unpacked(snapshot: bytes, wanted: Wanted) -> tuple[Subscribed, Changes]:
     return _Restoring(before, said or before.statements.subscriptions(), wanted.time, wanted.tables).now()
 
 
-def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: Wanted) -> Subscribed:
+def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: Wanted) -> Deployment:
     """What was there when the snapshot was made; where a model is given forecasts begin anew with it."""
     try:
         settings = Settings.restore(state, wanted.limits, wanted.model, wanted.learning)
         text = state["statements"]
-        statements = Statements(same or Subscriptions(parse_text(text), text))
-        tables = {name: Table.restore(name, one) for name, one in state["tables"].items()}
-        here = Subscribed(statements, Inputs.restore(statements, state["inputs"]), tables, settings)
+        statements = StatementRegistry(same or Subscriptions(parse_text(text), text))
+        tables = {name: LiveTable.restore(name, one) for name, one in state["tables"].items()}
+        here = Deployment(statements, InputRegistry.restore(statements, state["inputs"]), tables, settings)
         if state["work"] is not None:
             here.go_on(state["work"], anew=wanted.model is not None)
     except (ForetellError, UnsupportedError) as error:
@@ -94,18 +94,18 @@ def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: Wan
 class _Restoring:
     """From what was there to the statements, time columns and tables that are wanted now."""
 
-    before: Subscribed
+    before: Deployment
     wanted: Subscriptions
     time: Mapping[str, str]
     given: Mapping[str, object]
 
-    def now(self) -> tuple[Subscribed, Changes]:
-        here, now = self.before, Statements(self.wanted)
+    def now(self) -> tuple[Deployment, StatementDiff]:
+        here, now = self.before, StatementRegistry(self.wanted)
         time, tables = self._times(), self._tables_now(now)
         retyped = [n for n, table in tables.items() if n in here.tables and table.types != here.tables[n].types]
         found = changes(here.statements, now, retyped)
         if not found.carried and (found.fresh or found.dropped or found.streams):
-            return Subscribed(now, Inputs(now, time), tables, here.settings), found
+            return Deployment(now, InputRegistry(now, time), tables, here.settings), found
         here.inputs.time = time
         self._replace(found, now, tables)
         return here, found
@@ -118,13 +118,13 @@ class _Restoring:
                 raise InputError("time-twice", message)
         return {**known, **self.time}
 
-    def _tables_now(self, now: Statements) -> dict[str, Table]:
+    def _tables_now(self, now: StatementRegistry) -> dict[str, LiveTable]:
         """Those that are given, and the others as they were."""
         known = {name: table for name, table in self.before.tables.items() if name not in self.given}
         given = tables_of([name for name in now.templates if name not in known], self.given)
         return {name: given[name] if name in given else known[name] for name in now.templates}
 
-    def _replace(self, found: Changes, now: Statements, tables: Mapping[str, Table]) -> None:
+    def _replace(self, found: StatementDiff, now: StatementRegistry, tables: Mapping[str, LiveTable]) -> None:
         here, carried = self.before, set(found.carried)
         for stream in found.streams:
             self._refuse_held(stream)

@@ -6,40 +6,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foretell.engine.input_registry import Inputs
+from foretell.engine.input_registry import InputRegistry
 from foretell.engine.settings import Settings
-from foretell.engine.template_tables import Table
+from foretell.engine.template_tables import LiveTable
 from foretell.engine.work import Work
 from foretell.errors import ForetellError, InputError, refuse, suggestion
-from foretell.events.ingest.reader import Loaded, LoadedTable
-from foretell.events.reorder_buffer import Waiting
+from foretell.events.ingest.reader import EventBatch, TemplateTable
+from foretell.events.reorder_buffer import ReorderBuffer
 from foretell.events.types import Scalar, Type
 from foretell.language import tree
-from foretell.language.check import Checking
-from foretell.language.checked import Checked, CheckedStatement, CheckedSubscription
+from foretell.language.check import Checker
+from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.language.parser import parse as parse_text
-from foretell.language.statement_registry import Statements
+from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
-from foretell.machine.runtime import Running
+from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
 
 
 @dataclass
-class Subscribed:
+class Deployment:
     """Statements come and go, and with them what is known. `checking` is what is taken on trust before the first
     events, once it is asked for."""
 
-    statements: Statements
-    inputs: Inputs
-    tables: dict[str, Table]
+    statements: StatementRegistry
+    inputs: InputRegistry
+    tables: dict[str, LiveTable]
     settings: Settings
-    checking: Checking | None = None
+    checking: Checker | None = None
     work: Work | None = None
 
     # ── statements ──
 
-    def add(self, new: Subscriptions, tables: Mapping[str, Table]) -> None:
+    def add(self, new: Subscriptions, tables: Mapping[str, LiveTable]) -> None:
         self._refuse_unknown(new)
         checking = self._known()
         self.statements.add(new)
@@ -85,7 +85,7 @@ class Subscribed:
         if self.work is not None:
             self.work.waiting.leave(stream)
 
-    def be(self, statements: Statements) -> None:
+    def be(self, statements: StatementRegistry) -> None:
         """The same statements, in another order or text; how late events may come is said there too."""
         self.statements = self.inputs.statements = statements
         if self.work is not None:
@@ -101,24 +101,24 @@ class Subscribed:
                 hint = hint or f"declare it: STREAM {stream} (attribute TYPE, ...) TIME column"
                 refuse("unknown-stream", f"unknown stream '{stream}'", place_of(stream), hint)
 
-    def add_rows(self, table: Table, rows: LoadedTable) -> None:
+    def add_rows(self, table: LiveTable, rows: TemplateTable) -> None:
         if self.work is not None:
             for name in self.statements.templates[table.name]:
                 self.work.running.add_rows(name, rows)
         table.add(rows)
 
-    def remove_rows(self, table: Table, ids: list[Scalar]) -> None:
+    def remove_rows(self, table: LiveTable, ids: list[Scalar]) -> None:
         if self.work is not None:
             for name in self.statements.templates[table.name]:
                 self.work.running.remove_rows(name, ids)
         table.remove(ids)
 
-    def change_rows(self, table: Table, wanted: Table) -> None:
+    def change_rows(self, table: LiveTable, wanted: LiveTable) -> None:
         """Rows as they are wanted: one with other values is another row."""
         self.remove_rows(table, [n for n, row in table.rows.items() if wanted.rows.get(n) != row])
-        self.add_rows(table, LoadedTable(table.types, [r for n, r in wanted.rows.items() if n not in table.rows]))
+        self.add_rows(table, TemplateTable(table.types, [r for n, r in wanted.rows.items() if n not in table.rows]))
 
-    def table(self, name: object) -> Table:
+    def table(self, name: object) -> LiveTable:
         if not isinstance(name, str) or name not in self.tables:
             said = self.statements.said.get(str(name))
             table = said.tree.table if said is not None and isinstance(said.tree, tree.Subscription) else None
@@ -131,13 +131,13 @@ class Subscribed:
     def _columns(self) -> dict[str, Mapping[str, Type]]:
         return {name: table.types for name, table in self.tables.items()}
 
-    def _known(self) -> Checking:
+    def _known(self) -> Checker:
         if self.checking is None:
-            self.checking = Checking()
+            self.checking = Checker()
             self._check(self.checking)
         return self.checking
 
-    def _check(self, checking: Checking) -> tuple[CheckedStatement, ...]:
+    def _check(self, checking: Checker) -> tuple[CheckedStatement, ...]:
         """All statements, text by text."""
         checked: list[CheckedStatement] = []
         for part in self.statements.parts():
@@ -159,19 +159,19 @@ class Subscribed:
         self.checking.streams[name] = self.inputs.learn(name)
         self.work.waiting.meet(name, self.inputs.lateness(name))
 
-    def at_work(self, loaded: Loaded) -> Work:
+    def at_work(self, loaded: EventBatch) -> Work:
         """The statements at work: they begin with the first events, which show what the text leaves open."""
         if self.work is None:
-            inputs = Inputs(self.statements, self.inputs.time)
+            inputs = InputRegistry(self.statements, self.inputs.time)
             inputs.begin(loaded)
-            checking = Checking(inputs.schemas)
-            checked = Checked(checking.streams, self._check(checking), checking.ranks)
+            checking = Checker(inputs.schemas)
+            checked = CheckedProgram(checking.streams, self._check(checking), checking.ranks)
             tables = {name: table.loaded() for name, table in self.tables.items()}
             try:
-                running = Running(checked, tables, self.settings.limits, self.settings.forecasts)
+                running = MatchRuntime(checked, tables, self.settings.limits, self.settings.forecasts)
             except UnsupportedError as error:
                 raise _not_in_engine(error) from None
-            waiting = Waiting({name: inputs.lateness(name) for name in inputs.schemas})
+            waiting = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
             self.inputs, self.checking = inputs, checking
             self.work = Work(running, waiting)
         self._meet(loaded.stream)
@@ -179,11 +179,11 @@ class Subscribed:
 
     def go_on(self, state: Mapping[str, Any], *, anew: bool) -> None:
         """Puts the statements to work where they were."""
-        checking = Checking(self.inputs.schemas)
+        checking = Checker(self.inputs.schemas)
         checking.rank(state["ranks"])
-        checked = Checked(checking.streams, self._check(checking), checking.ranks)
+        checked = CheckedProgram(checking.streams, self._check(checking), checking.ranks)
         tables = {name: table.loaded() for name, table in self.tables.items()}
-        running = Running.restore(
+        running = MatchRuntime.restore(
             state["running"],
             checked,
             tables,
@@ -193,14 +193,14 @@ class Subscribed:
         )
         lateness = {name: self.inputs.lateness(name) for name in self.inputs.schemas}
         self.checking = checking
-        self.work = Work(running, Waiting.restore(lateness, state["waiting"]))
+        self.work = Work(running, ReorderBuffer.restore(lateness, state["waiting"]))
 
 
 def _not_in_engine(error: UnsupportedError) -> InputError:
     return InputError("not-in-engine", f"this engine does not run {error} yet")
 
 
-def _rechecked(checking: Checking, text: str) -> CheckedSubscription:
+def _rechecked(checking: Checker, text: str) -> CheckedSubscription:
     (statement,) = parse_text(text).statements
     assert isinstance(statement, tree.Subscription)
     return checking.recheck(statement)

@@ -12,36 +12,36 @@ from foretell.arguments.statements import statements_of
 from foretell.arguments.until import end_of_time
 from foretell.arguments.validation import given_tables, time_columns
 from foretell.engine.checkpoint import Wanted, packed, unpacked
-from foretell.engine.deployment import Subscribed
-from foretell.engine.input_registry import Inputs
+from foretell.engine.deployment import Deployment
+from foretell.engine.input_registry import InputRegistry
 from foretell.engine.settings import Settings, limits_of, tables_of
 from foretell.errors import ForetellError, InputError
-from foretell.events.ingest.reader import BadEvent, read
-from foretell.events.reorder_buffer import Late, shown_time
+from foretell.events.ingest.reader import QuarantinedEvent, read
+from foretell.events.reorder_buffer import LateEvents, shown_time
 from foretell.events.types import Scalar, Type
 from foretell.forecast.chain.match_interval import Asked
 from foretell.forecast.online.factory import untrained
 from foretell.forecast.online.outlook import Outlook, outlooks
 from foretell.language import tree
 from foretell.language.printer import horizon_text
-from foretell.language.statement_registry import Statements
+from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
-from foretell.machine.matches.results import Told
+from foretell.machine.matches.results import ResultBatch
 from foretell.notify.arrow_encoder import rows_of
 from foretell.notify.notifications import Notifications
 
 
 @dataclass(frozen=True)
-class ToldTogether:
+class ColumnarResult:
     """What batches bring, as columns: the results of each statement, and the late events of each stream."""
 
-    told: tuple[Told, ...]
-    bad: tuple[BadEvent, ...] = ()
+    told: tuple[ResultBatch, ...]
+    bad: tuple[QuarantinedEvent, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
-    late: tuple[Late, ...] = ()
+    late: tuple[LateEvents, ...] = ()
 
 
 class Engine:
@@ -77,12 +77,12 @@ class Engine:
         model: object = None,
         learning: Learning | None = None,
     ) -> None:
-        statements = Statements(statements_of(subscriptions))
+        statements = StatementRegistry(statements_of(subscriptions))
         settings = Settings.of(limits, model, learning)
         #: What a model has nothing to say of.
         self.untrained = untrained(settings.model, statements.subscriptions())
-        inputs = Inputs(statements, time_columns(time))
-        self._here = Subscribed(statements, inputs, tables_of(statements.templates, given_tables(tables)), settings)
+        inputs = InputRegistry(statements, time_columns(time))
+        self._here = Deployment(statements, inputs, tables_of(statements.templates, given_tables(tables)), settings)
 
     @property
     def subscriptions(self) -> Subscriptions:
@@ -147,7 +147,7 @@ class Engine:
 
     def tell_together(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
-    ) -> ToldTogether:
+    ) -> ColumnarResult:
         """The same as columns, for those who hand them on as such."""
         streams = [self._here.inputs.expected(stream) for stream in batches]
         read_in = [read(batches[stream], self._here.inputs.declaration(stream)) for stream in streams]
@@ -157,11 +157,11 @@ class Engine:
         bad = tuple(one for loaded in read_in for one in loaded.bad)
         totals = tuple((loaded.stream, loaded.total) for loaded in read_in)
         if self._here.work is None:
-            return ToldTogether((), bad, totals)
+            return ColumnarResult((), bad, totals)
         late = self._here.work.waiting.add_together(read_in)
         self._here.work.waiting.see(latest or {})
         told = self._here.work.told()
-        return ToldTogether(tuple(told), bad, totals, self._here.work.running.ledger.tell(), tuple(late))
+        return ColumnarResult(tuple(told), bad, totals, self._here.work.running.ledger.tell(), tuple(late))
 
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
         """Lets time go on: what only time completes by then, with the events before it that were held back.

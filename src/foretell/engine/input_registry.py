@@ -10,17 +10,17 @@ import msgspec
 
 from foretell.arguments.streams import declared_as, known_schema
 from foretell.errors import InputError, LanguageError, suggestion
-from foretell.events.ingest.reader import Declaration, Loaded
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.types import Schema, Type
-from foretell.language.statement_registry import Statements
+from foretell.language.statement_registry import StatementRegistry
 from foretell.language.stream_schemas import length_of
 
 
-class Inputs:
+class InputRegistry:
     """`schemas` are those of the streams that have come, or that somebody reads since events come; `time` is what the
     caller says of the time of streams that no statement declares."""
 
-    def __init__(self, statements: Statements, time: Mapping[str, str]) -> None:
+    def __init__(self, statements: StatementRegistry, time: Mapping[str, str]) -> None:
         self.statements, self.time = statements, dict(time)
         self.schemas: dict[str, Schema] = {}
 
@@ -37,14 +37,14 @@ class Inputs:
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
         return name
 
-    def declaration(self, name: str) -> Declaration:
+    def declaration(self, name: str) -> StreamDeclaration:
         """How a stream's batches are read: after the first, with the types that one had."""
         declaration = self._declared(name)
         if name not in self.schemas:
             return declaration
         return replace(declaration, attributes=self.schemas[name].attributes, open=False)
 
-    def begin(self, loaded: Loaded) -> None:
+    def begin(self, loaded: EventBatch) -> None:
         """The first events show what the text leaves open."""
         like = known_schema(loaded)
         names = dict.fromkeys([*self.statements.sources, loaded.stream])
@@ -63,7 +63,7 @@ class Inputs:
         except LanguageError as error:
             raise error.within(*self.statements.text_of(name)) from None
 
-    def _declared(self, name: str) -> Declaration:
+    def _declared(self, name: str) -> StreamDeclaration:
         try:
             return declared_as(self.statements.declared(name), name, self.time)
         except LanguageError as error:
@@ -90,7 +90,7 @@ class Inputs:
         return {"time": dict(self.time), "schemas": schemas}
 
     @classmethod
-    def restore(cls, statements: Statements, state: Mapping[str, Any]) -> Inputs:
+    def restore(cls, statements: StatementRegistry, state: Mapping[str, Any]) -> InputRegistry:
         inputs = cls(statements, state["time"])
         inputs.schemas = {name: msgspec.convert(schema, Schema) for name, schema in state["schemas"].items()}
         return inputs

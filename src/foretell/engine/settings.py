@@ -10,7 +10,7 @@ from typing import Any
 from foretell.arguments.model import learning_of, model_of
 from foretell.arguments.streams import read_tables
 from foretell.arguments.validation import wrong
-from foretell.engine.template_tables import Table
+from foretell.engine.template_tables import LiveTable
 from foretell.forecast.online.factory import Forecasts
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
@@ -57,5 +57,5 @@ def limits_of(given: object) -> Limits:
     raise wrong("limits", "a foretell.Limits", given)
 
 
-def tables_of(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, Table]:
-    return {name: Table.of(name, loaded) for name, loaded in read_tables(wanted, given).items()}
+def tables_of(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, LiveTable]:
+    return {name: LiveTable.of(name, loaded) for name, loaded in read_tables(wanted, given).items()}

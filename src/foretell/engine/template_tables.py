@@ -8,12 +8,12 @@ from typing import Any
 
 from foretell.arguments.validation import wrong
 from foretell.errors import InputError, suggestion
-from foretell.events.ingest.reader import LoadedTable, read_rows
+from foretell.events.ingest.reader import TemplateTable, read_rows
 from foretell.events.types import Scalar, Type
 
 
 @dataclass
-class Table:
+class LiveTable:
     """A table by the ids of its rows."""
 
     name: str
@@ -21,13 +21,13 @@ class Table:
     rows: dict[Scalar, dict[str, Scalar]]
 
     @classmethod
-    def of(cls, name: str, loaded: LoadedTable) -> Table:
+    def of(cls, name: str, loaded: TemplateTable) -> LiveTable:
         return cls(name, loaded.types, {row["id"]: row for row in loaded.rows})
 
-    def loaded(self) -> LoadedTable:
-        return LoadedTable(self.types, list(self.rows.values()))
+    def loaded(self) -> TemplateTable:
+        return TemplateTable(self.types, list(self.rows.values()))
 
-    def new(self, rows: object) -> LoadedTable:
+    def new(self, rows: object) -> TemplateTable:
         """Rows that may be added."""
         if not self.types:
             hint = "unsubscribe what is FOR EACH of it, and subscribe again with rows"
@@ -50,7 +50,7 @@ class Table:
                 raise InputError("unknown-row", f"{self.name}: there is no row with the id {one!r}", hint=hint)
         return list(dict.fromkeys(found))
 
-    def add(self, rows: LoadedTable) -> None:
+    def add(self, rows: TemplateTable) -> None:
         self.rows |= {row["id"]: row for row in rows.rows}
 
     def remove(self, ids: Iterable[Scalar]) -> None:
@@ -64,7 +64,7 @@ class Table:
         return {"types": {str(column): kind.value for column, kind in self.types.items()}, "columns": columns}
 
     @classmethod
-    def restore(cls, name: str, state: Mapping[str, Any]) -> Table:
+    def restore(cls, name: str, state: Mapping[str, Any]) -> LiveTable:
         types = {column: Type(kind) for column, kind in state["types"].items()}
         values = zip(*state["columns"].values(), strict=True)
-        return cls.of(name, LoadedTable(types, [dict(zip(types, row, strict=True)) for row in values]))
+        return cls.of(name, TemplateTable(types, [dict(zip(types, row, strict=True)) for row in values]))

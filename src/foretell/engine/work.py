@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from foretell.engine.template_tables import Table
-from foretell.events.ingest.reader import Loaded
+from foretell.engine.template_tables import LiveTable
+from foretell.events.ingest.reader import EventBatch
 from foretell.events.notification import Notification
-from foretell.events.reorder_buffer import Waiting
+from foretell.events.reorder_buffer import ReorderBuffer
 from foretell.language.checked import CheckedStatement
-from foretell.machine.matches.results import Told
-from foretell.machine.runtime import Running
+from foretell.machine.matches.results import ResultBatch
+from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import rows_of
 
 
@@ -19,10 +19,10 @@ from foretell.notify.arrow_encoder import rows_of
 class Work:
     """The statements at work, and the events that wait for them."""
 
-    running: Running
-    waiting: Waiting
+    running: MatchRuntime
+    waiting: ReorderBuffer
 
-    def add(self, statement: CheckedStatement, table: Table | None) -> None:
+    def add(self, statement: CheckedStatement, table: LiveTable | None) -> None:
         self.running.add(statement, None if table is None else table.loaded())
 
     def remove(self, name: str) -> None:
@@ -34,8 +34,8 @@ class Work:
         for each statement by the streams that it reads (decision 0002, item 3)."""
         return rows_of(self.told())
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[ResultBatch]:
         return self.running.tell(self.waiting.ready(), clocks=self.waiting.clocks())
 
-    def tell(self, ready: Mapping[str, Loaded], until: int | float | None = None) -> Sequence[Notification]:
+    def tell(self, ready: Mapping[str, EventBatch], until: int | float | None = None) -> Sequence[Notification]:
         return rows_of(self.running.tell(ready, until))

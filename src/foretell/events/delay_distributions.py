@@ -25,7 +25,7 @@ Cdf = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class Delay:
+class DelayDistribution:
     """`cdf(t)`: how likely the event comes within t. `reach`: the time by which all that comes has practically come."""
 
     distribution: str
@@ -35,7 +35,7 @@ class Delay:
     reach: float
 
     @classmethod
-    def of(cls, description: Mapping[str, object]) -> Delay:
+    def of(cls, description: Mapping[str, object]) -> DelayDistribution:
         given = dict(description)
         name = str(given.pop("distribution", ""))
         share = given.pop("share", 1.0)
@@ -66,25 +66,27 @@ class Delay:
 
 
 @dataclass(frozen=True)
-class Timing:
+class DelayModel:
     """The delays of one subscription's steps.
 
     `after[x]` is the time from the positive step before x to x; `before[x]`, seen backwards, the time from the
     positive step after x back to x.
     """
 
-    after: Mapping[str, Delay]
-    before: Mapping[str, Delay]
+    after: Mapping[str, DelayDistribution]
+    before: Mapping[str, DelayDistribution]
 
     @classmethod
-    def of(cls, description: object) -> Timing:
+    def of(cls, description: object) -> DelayModel:
         """From a model: `{"after": {step: delay}, "before": {step: delay}}`, where both may be left out."""
-        sides: dict[str, dict[str, Delay]] = {"after": {}, "before": {}}
+        sides: dict[str, dict[str, DelayDistribution]] = {"after": {}, "before": {}}
         for side, delays in _object(description, "its delays").items():
             if side not in sides:
                 raise InputError("bad-model", f"delays stand under 'after' or 'before', found '{side}'")
             steps = _object(delays, f"'{side}'")
-            sides[side] = {str(step): Delay.of(_object(d, f"the delay of '{step}'")) for step, d in steps.items()}
+            sides[side] = {
+                str(step): DelayDistribution.of(_object(d, f"the delay of '{step}'")) for step, d in steps.items()
+            }
         return cls(sides["after"], sides["before"])
 
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, numpy_of, table_bytes, table_of, taken
-from foretell.events.ingest.reader import Loaded
+from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type, format_timestamp
 
 Time = int | float
@@ -49,7 +49,7 @@ class LateEvent:
 
 
 @dataclass(frozen=True)
-class Late:
+class LateEvents:
     """The late events of a batch as columns; `rows` are their numbers in it."""
 
     stream: str
@@ -64,7 +64,7 @@ class Late:
         return tuple(LateEvent(self.stream, row, event) for row, event in numbered)
 
 
-class Waiting:
+class ReorderBuffer:
     """The events of some streams that time has not passed yet.
 
     `lateness` has each stream's; None stands for one that must come in order: it has no late events but errors.
@@ -101,7 +101,7 @@ class Waiting:
             known.pop(stream, None)
         self._measure()
 
-    def add(self, loaded: Loaded) -> Late:
+    def add(self, loaded: EventBatch) -> LateEvents:
         """Takes a batch; gives back what came too late.
 
         Events of one batch come together: they are in any order, and only what was there before makes them late.
@@ -109,7 +109,7 @@ class Waiting:
         """
         return self.add_together([loaded])[0]
 
-    def add_together(self, batches: Sequence[Loaded]) -> list[Late]:
+    def add_together(self, batches: Sequence[EventBatch]) -> list[LateEvents]:
         """Takes batches of several streams as one: none makes events of another late."""
         timed = [(loaded, times_of(loaded)) for loaded in batches]
         judged = [(loaded, times, times < self.time) for loaded, times in timed]
@@ -124,13 +124,13 @@ class Waiting:
             self.latest[stream] = max(self.latest.get(stream, time), time)
             self.advance(time - self.longest)
 
-    def _sort_out(self, loaded: Loaded, times: Times, too_late: NDArray[np.bool_]) -> Late:
+    def _sort_out(self, loaded: EventBatch, times: Times, too_late: NDArray[np.bool_]) -> LateEvents:
         stream, table = loaded.stream, loaded.table
         if not too_late.any():
             self._take(loaded, table, times)
-            return Late(stream, np.zeros(0, np.int64), table.slice(0, 0))
+            return LateEvents(stream, np.zeros(0, np.int64), table.slice(0, 0))
         self._take(loaded, table.filter(arrow_of(~too_late)), times[~too_late])
-        late = Late(stream, np.flatnonzero(too_late) + 1, table.filter(arrow_of(too_late)))
+        late = LateEvents(stream, np.flatnonzero(too_late) + 1, table.filter(arrow_of(too_late)))
         self.late[stream] = self.late.get(stream, 0) + len(late)
         return late
 
@@ -138,11 +138,11 @@ class Waiting:
         """Time is `now`, whatever has been seen: nothing earlier is waited for any more. It never goes back."""
         self.time = max(self.time, now)
 
-    def ready(self) -> dict[str, Loaded]:
+    def ready(self) -> dict[str, EventBatch]:
         """What time has passed, each stream's in order."""
         return self._released(self.time if self.longest else math.inf)
 
-    def end(self) -> dict[str, Loaded]:
+    def end(self) -> dict[str, EventBatch]:
         """No more events will come: all that waits."""
         self.advance(max(self.latest.values(), default=-math.inf))
         return self._released(math.inf)
@@ -165,7 +165,7 @@ class Waiting:
         return {"time": self.time, "latest": dict(self.latest), "late": dict(self.late), "held": held}
 
     @classmethod
-    def restore(cls, lateness: Mapping[str, Time | None], state: Mapping[str, Any]) -> Waiting:
+    def restore(cls, lateness: Mapping[str, Time | None], state: Mapping[str, Any]) -> ReorderBuffer:
         waiting = cls(lateness)
         waiting.time = state["time"]
         waiting.latest, waiting.late = dict(state["latest"]), dict(state["late"])
@@ -175,7 +175,7 @@ class Waiting:
             waiting._held[name] = _Held(schema, [_Run(table, _times(table, schema))])
         return waiting
 
-    def _take(self, loaded: Loaded, table: pa.Table, times: Times) -> None:
+    def _take(self, loaded: EventBatch, table: pa.Table, times: Times) -> None:
         if not len(times):
             return
         # What waits is copied, as the caller may use its memory again.
@@ -183,16 +183,16 @@ class Waiting:
         self._held.setdefault(loaded.stream, _Held(loaded.schema)).add(run)
         self.see({loaded.stream: times.max().item()})
 
-    def _released(self, bound: Time) -> dict[str, Loaded]:
+    def _released(self, bound: Time) -> dict[str, EventBatch]:
         ready = {}
         for name, held in self._held.items():
             runs = held.release(bound)
             if runs:
                 table = _merged(runs).table
-                ready[name] = Loaded(name, held.schema, table, (), table.num_rows)
+                ready[name] = EventBatch(name, held.schema, table, (), table.num_rows)
         return ready
 
-    def _out_of_order(self, loaded: Loaded, times: Times, row: int) -> InputError:
+    def _out_of_order(self, loaded: EventBatch, times: Times, row: int) -> InputError:
         found, passed = (shown_time(t, loaded.schema.time_type) for t in (times[row].item(), self.time))
         return InputError(
             "out-of-order",
@@ -201,7 +201,7 @@ class Waiting:
         )
 
 
-def times_of(loaded: Loaded) -> Times:
+def times_of(loaded: EventBatch) -> Times:
     """The time of each event, as a number."""
     return _times(loaded.table, loaded.schema)
 

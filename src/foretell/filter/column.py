@@ -64,7 +64,7 @@ def may_be_null(nulls: Flags) -> bool:
 # ── Strings ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Strings:
+class StringDictionary:
     """All strings of an engine, each with a code for its whole life; equal strings have equal codes.
 
     For the kernel, which knows no Python strings, their UTF-8 lies in one heap: code c is `data[offsets[c]:
@@ -132,7 +132,7 @@ class Strings:
         return list(self._texts)
 
     @classmethod
-    def restore(cls, state: Sequence[str]) -> Strings:
+    def restore(cls, state: Sequence[str]) -> StringDictionary:
         return cls(state)
 
     def _add(self, text: str) -> int:
@@ -174,7 +174,7 @@ def _roomy(array: NDArray[Any], wanted: int) -> NDArray[Any]:
 # ── From Arrow ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def from_arrow(table_column: ArrowArray, kind: Type, strings: Strings) -> Column:
+def from_arrow(table_column: ArrowArray, kind: Type, strings: StringDictionary) -> Column:
     """A column of an Arrow table as the attribute type `kind`; NaN is NULL."""
     if pa.types.is_null(table_column.type):
         count = len(table_column)
@@ -220,7 +220,7 @@ def evaluate(
     columns: Mapping[str, Column],
     time: Column,
     stream: Column | None,
-    strings: Strings,
+    strings: StringDictionary,
     time_type: Type,
     types: Mapping[str, Type],
 ) -> Column:
@@ -239,7 +239,7 @@ def truth(
     columns: Mapping[str, Column],
     time: Column,
     stream: Column | None,
-    strings: Strings,
+    strings: StringDictionary,
     time_type: Type,
     types: Mapping[str, Type],
 ) -> Flags:
@@ -261,7 +261,7 @@ class _Batch:
     columns: Mapping[str, Column]
     time: Column
     stream: Column | None
-    strings: Strings
+    strings: StringDictionary
     types: Mapping[str, Type]
 
     def attribute(self, name: str) -> Column:
@@ -328,7 +328,7 @@ def _value(expression: Expression, batch: _Batch) -> Column:
     raise ValueError(f"not an expression over one event: {expression}")
 
 
-def _literal(value: bool | int | float | str | None, strings: Strings) -> Column:
+def _literal(value: bool | int | float | str | None, strings: StringDictionary) -> Column:
     match value:
         case None:
             return _nothing(Type.NULL)
@@ -404,7 +404,7 @@ _COMPARE: Mapping[str, Callable[[Values, Values], Flags]] = {
 }
 
 
-def _compare(sign: str, left: Column, right: Column, strings: Strings) -> Column:
+def _compare(sign: str, left: Column, right: Column, strings: StringDictionary) -> Column:
     if Type.NULL in (left.kind, right.kind):
         return _nothing(Type.BOOL)
     if Type.FLOAT in (left.kind, right.kind):
@@ -579,7 +579,7 @@ def _exactly_scaled(sign: str, micros: int, factor: int | float) -> int:
 # ── Texts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _call(function: str, arguments: list[Column], strings: Strings) -> Column:
+def _call(function: str, arguments: list[Column], strings: StringDictionary) -> Column:
     first = arguments[0]
     match function:
         case "coalesce":
@@ -608,12 +608,12 @@ def _first_present(one: Column, other: Column) -> Column:
     return Column(one.kind, np.where(one.nulls, other.values, one.values), one.nulls & other.nulls)
 
 
-def _recoded(function: Callable[[str], str], column: Column, strings: Strings) -> Column:
+def _recoded(function: Callable[[str], str], column: Column, strings: StringDictionary) -> Column:
     values = _on_each(lambda text: strings.code(function(text)), column.values, np.int64, strings)
     return Column(Type.STRING, values, column.nulls)
 
 
-def _on_two_texts(holds: Callable[[str, str], bool], left: Column, right: Column, strings: Strings) -> Column:
+def _on_two_texts(holds: Callable[[str, str], bool], left: Column, right: Column, strings: StringDictionary) -> Column:
     nulls = left.nulls | right.nulls
     if len(right.values) == 1:
         constant = strings.text(int(right.values[0]))
@@ -624,7 +624,7 @@ def _on_two_texts(holds: Callable[[str, str], bool], left: Column, right: Column
     return Column(Type.BOOL, np.array(truths, np.bool_)[where], nulls)
 
 
-def _on_each(function: Callable[[str], Any], codes: Ints, dtype: DTypeLike, strings: Strings) -> Values:
+def _on_each(function: Callable[[str], Any], codes: Ints, dtype: DTypeLike, strings: StringDictionary) -> Values:
     """The function's results, asked once for each distinct string."""
     distinct = _distinct(codes, strings)
     table = np.empty(len(strings), dtype)
@@ -632,7 +632,7 @@ def _on_each(function: Callable[[str], Any], codes: Ints, dtype: DTypeLike, stri
     return table[codes]
 
 
-def _ranks(left: Ints, right: Ints, strings: Strings) -> tuple[Ints, Ints]:
+def _ranks(left: Ints, right: Ints, strings: StringDictionary) -> tuple[Ints, Ints]:
     """Numbers in the order of the strings, which is that of their code points."""
     codes = np.union1d(_distinct(left, strings), _distinct(right, strings))
     ranks = np.empty(len(strings), np.int64)
@@ -640,7 +640,7 @@ def _ranks(left: Ints, right: Ints, strings: Strings) -> tuple[Ints, Ints]:
     return ranks[left], ranks[right]
 
 
-def _distinct(codes: Ints, strings: Strings) -> Ints:
+def _distinct(codes: Ints, strings: StringDictionary) -> Ints:
     if len(strings) > 4 * len(codes):  # a short batch does not look through the whole dictionary
         return np.unique(codes)
     seen = np.zeros(len(strings), np.bool_)

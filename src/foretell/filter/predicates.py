@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Type
-from foretell.filter.column import Column, Flags, Strings, evaluate, truth
+from foretell.filter.column import Column, Flags, StringDictionary, evaluate, truth
 from foretell.language.tree import Attribute, Expression, This
 from foretell.plan.lower.registers import AnyOf, Lagged, mapped
 
 
 @dataclass(frozen=True)
-class Events:
+class EventColumns:
     """The events of a batch as columns; `start` differs from `time` only for events that are matches themselves.
 
     What is asked of them is worked out once, whichever subscription asks: `known` remembers it.
@@ -38,7 +38,7 @@ class Events:
     def __len__(self) -> int:
         return len(self.time.values)
 
-    def worth(self, expression: Expression, strings: Strings) -> Column:
+    def worth(self, expression: Expression, strings: StringDictionary) -> Column:
         """What an expression about one event is worth for each of them."""
         asked = "worth", expression
         if asked not in self.known:
@@ -46,7 +46,7 @@ class Events:
         found: Column = self.known[asked]
         return found
 
-    def true(self, condition: Expression, strings: Strings) -> Flags:
+    def true(self, condition: Expression, strings: StringDictionary) -> Flags:
         """For which of them a condition is true."""
         asked = "true", condition
         if asked not in self.known:
@@ -68,7 +68,7 @@ class Events:
         plain = change(condition) if self.earlier else condition
         return plain, attributes
 
-    def _given(self, strings: Strings) -> tuple[Any, ...]:
+    def _given(self, strings: StringDictionary) -> tuple[Any, ...]:
         return self.attributes, self.time, self.stream, strings, self.time.kind, self._types
 
     @property
@@ -79,8 +79,8 @@ class Events:
 
 def answers(
     predicates: Sequence[Sequence[Expression]],
-    events: Events,
-    strings: Strings,
+    events: EventColumns,
+    strings: StringDictionary,
     given: Mapping[Expression, Flags] | None = None,
 ) -> NDArray[np.uint8]:
     """A row for each predicate (a conjunction of conditions), a flag for each event.

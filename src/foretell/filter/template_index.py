@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.filter.column import Column, Strings
-from foretell.filter.predicates import Events
+from foretell.filter.column import Column, StringDictionary
+from foretell.filter.predicates import EventColumns
 from foretell.jit import compiled, read_only
 from foretell.plan.template_selection import Comparison
 
@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 SHIFT = 32
 
 
-class Selection:
+class TemplateIndex:
     """The rows of a template by the comparisons of its first step. `rows_in_order` maps an interval to row numbers.
 
     `floats` says of each equality whether it compares as FLOAT: an INT beside a FLOAT is taken as one.
@@ -53,7 +53,7 @@ class Selection:
         self.starts = np.append(np.flatnonzero(new), len(rows))
         self.keys: Ints = stacked[self.starts[:-1]]
 
-    def rows(self, events: Events, strings: Strings) -> Ints:
+    def rows(self, events: EventColumns, strings: StringDictionary) -> Ints:
         """The interval of rows that each event satisfies."""
         if not len(self.rows_in_order):
             return np.zeros(len(events), np.int64)

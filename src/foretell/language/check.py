@@ -10,7 +10,7 @@ from typing import NoReturn
 from foretell.errors import Place, refuse, suggestion
 from foretell.events.types import Schema, Type
 from foretell.language import tree
-from foretell.language.checked import Checked, CheckedCorrelator, CheckedStatement, CheckedSubscription
+from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.language.definitions import definitions_of
 from foretell.language.stream_schemas import declared_schema, merged, scope_of
 from foretell.language.subscription_check import Columns, check_subscription
@@ -22,18 +22,18 @@ def check(
     program: tree.Program,
     schemas: Mapping[str, Schema] | None = None,
     tables: Mapping[str, Columns] | None = None,
-) -> Checked:
+) -> CheckedProgram:
     """The program with names and types resolved.
 
     `schemas` and `tables` are what is known of the data. Without them a stream that the text does not declare is
     open: its attributes are taken on trust and checked again when the data is there.
     """
-    checking = Checking(schemas)
+    checking = Checker(schemas)
     statements = checking.add(program, tables)
-    return Checked(checking.streams, statements, checking.ranks)
+    return CheckedProgram(checking.streams, statements, checking.ranks)
 
 
-class Checking:
+class Checker:
     """What is known of streams and statements, as programs come and statements go. A program may read those before it.
 
     `ranks` has streams by their first mention: what decides between streams at the same instant.

@@ -75,7 +75,7 @@ CheckedStatement = CheckedSubscription | CheckedCorrelator
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedProgram:
     """Statements in an order in which each reads only streams and statements before it."""
 
     streams: Mapping[str, Schema]

@@ -33,7 +33,7 @@ def losses_of(subscription: tree.Subscription, steps: Mapping[str, CheckedStep],
 
 
 def _check_shape(pattern: tree.Pattern) -> None:
-    parts = pattern.parts if isinstance(pattern, tree.Sequence) else (tree.Part(pattern),)
+    parts = pattern.parts if isinstance(pattern, tree.Sequence) else (tree.SequencePart(pattern),)
     for part in parts:
         inner = part.pattern
         while isinstance(inner, tree.Conditioned):

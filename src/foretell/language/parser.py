@@ -653,13 +653,13 @@ def _sequence(pieces: tuple[Any, ...]) -> Pattern:
     if len(elements) == 1:
         return cast(Pattern, elements[0])
     _check_around(elements, operators)
-    parts: list[tree.Part] = []
+    parts: list[tree.SequencePart] = []
     waiting: list[tree.Negation] = []
     for element, operator in zip(elements, operators, strict=True):
         if isinstance(element, tree.Negation):
             waiting.append(element)
         else:
-            parts.append(tree.Part(element, operator if parts else None, tuple(waiting), place=element.place))
+            parts.append(tree.SequencePart(element, operator if parts else None, tuple(waiting), place=element.place))
             waiting = []
     place = elements[0].place.through(elements[-1].place)
     return tree.sequence(tuple(parts), tuple(waiting), place=place)
@@ -693,7 +693,7 @@ def _check_around(elements: list[Any], operators: list[Operator | None]) -> None
 def _event_named(name: Name) -> tree.EventReference:
     if name.lower() == "prev" and not isinstance(name, _Quoted):
         return tree.Previous(place=name.place)
-    return tree.Bound(name, place=name.place)
+    return tree.BoundEvent(name, place=name.place)
 
 
 def _attribute(event: tree.EventReference, name: Name, place: Place) -> tree.Expression:
@@ -718,7 +718,7 @@ def _step_name(argument: tree.Expression, function: str) -> Name:
     hint = f"write {function}(step)"
     if isinstance(argument, tree.Attribute) and argument.name.lower() == "prev":
         hint = "'prev' is one event already: prev.attribute"
-    if isinstance(argument, tree.Attribute) and isinstance(argument.event, tree.Bound):
+    if isinstance(argument, tree.Attribute) and isinstance(argument.event, tree.BoundEvent):
         step = argument.event.step
         hint = f"write {function}({step})" + (f".{argument.name}" if function in ("first", "last") else "")
     refuse("not-a-step", f"{function}(...) takes a step", argument.place, hint)
@@ -730,7 +730,7 @@ def _call(function: Name, arguments: list[tree.Expression], field: Name | None) 
     if word in ("first", "last"):
         _arity(function, arguments, 1)
         step = _step_name(arguments[0], word)
-        event = tree.First(step, place=place) if word == "first" else tree.Last(step, place=place)
+        event = tree.FirstOf(step, place=place) if word == "first" else tree.LastOf(step, place=place)
         if field is None:
             return tree.EventValue(event, place=place)
         return _attribute(event, field, place.through(field.place))
@@ -752,7 +752,7 @@ def _call(function: Name, arguments: list[tree.Expression], field: Name | None) 
 
 def _aggregate(word: str, argument: tree.Expression, place: Place) -> tree.Aggregate:
     match argument:
-        case tree.Attribute(event=tree.Bound(step=step), name=name):
+        case tree.Attribute(event=tree.BoundEvent(step=step), name=name):
             return tree.Aggregate(word, step, name, place=place)
         case _ if word == "count":
             return tree.Aggregate(word, _step_name(argument, word), place=place)

@@ -178,7 +178,7 @@ def pattern_text(pattern: tree.Pattern) -> str:
     raise AssertionError(pattern)
 
 
-def _sequence(parts: tuple[tree.Part, ...], absent: tuple[tree.Negation, ...]) -> str:
+def _sequence(parts: tuple[tree.SequencePart, ...], absent: tuple[tree.Negation, ...]) -> str:
     text = ""
     for part in parts:
         pattern = _grouped(part.pattern, tree.Alternation, tree.Conjunction, tree.Sequence, tree.Silence)
@@ -305,11 +305,11 @@ def _event(event: tree.EventReference) -> str:
     match event:
         case tree.Previous():
             return "prev"
-        case tree.First(step=step):
+        case tree.FirstOf(step=step):
             return f"first({_name(step)})"
-        case tree.Last(step=step):
+        case tree.LastOf(step=step):
             return f"last({_name(step)})"
-        case tree.Bound(step=step):
+        case tree.BoundEvent(step=step):
             return _name(step)
     raise AssertionError(event)
 

@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from foretell.language import tree
-from foretell.language.statement_registry import Statements
+from foretell.language.statement_registry import StatementRegistry
 
 
 @dataclass(frozen=True)
-class Changes:
+class StatementDiff:
     """Names of statements; `streams` are those that are declared otherwise than before, or not any more."""
 
     carried: tuple[str, ...]
@@ -19,7 +19,7 @@ class Changes:
     streams: tuple[str, ...]
 
 
-def changes(old: Statements, new: Statements, retyped: Collection[str] = ()) -> Changes:
+def changes(old: StatementRegistry, new: StatementRegistry, retyped: Collection[str] = ()) -> StatementDiff:
     """A statement goes on where it says the same and so does all that it reads. `retyped` are tables whose columns
     are others than before."""
     names = dict.fromkeys([*old.said, *old.readers, *new.said, *new.readers])
@@ -30,7 +30,7 @@ def changes(old: Statements, new: Statements, retyped: Collection[str] = ()) -> 
     changed += [n for table in retyped for n in new.templates.get(table, ())]
     gone = _with_readers([*changed, *dropped, *streams], old)
     fresh = tuple(n for n in made if n in gone)
-    return Changes(tuple(n for n in made if n not in gone), fresh, tuple(dropped), tuple(streams))
+    return StatementDiff(tuple(n for n in made if n not in gone), fresh, tuple(dropped), tuple(streams))
 
 
 def _reads_alike(one: tree.Stream | None, other: tree.Stream | None) -> bool:
@@ -40,7 +40,7 @@ def _reads_alike(one: tree.Stream | None, other: tree.Stream | None) -> bool:
     return replace(one, lateness=None) == replace(other, lateness=None)
 
 
-def _with_readers(names: Collection[str], statements: Statements) -> set[str]:
+def _with_readers(names: Collection[str], statements: StatementRegistry) -> set[str]:
     """Some names, and whatever reads them, directly or through others."""
     found, todo = set(names), list(names)
     while todo:
@@ -51,7 +51,7 @@ def _with_readers(names: Collection[str], statements: Statements) -> set[str]:
     return found
 
 
-def readers_first(names: Collection[str], statements: Statements) -> list[str]:
+def readers_first(names: Collection[str], statements: StatementRegistry) -> list[str]:
     """Names in an order in which each comes after whatever reads it."""
     ordered: dict[str, None] = {}
     for first in names:

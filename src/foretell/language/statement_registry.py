@@ -14,7 +14,7 @@ from foretell.language.tree import place_of
 
 
 @dataclass(frozen=True)
-class Said:
+class RegisteredStatement:
     """A statement, and the text that its places are in."""
 
     tree: tree.Statement
@@ -22,12 +22,12 @@ class Said:
     file: str = ""
 
 
-class Statements:
+class StatementRegistry:
     """Statements by name, in the order in which they came. `readers` has those that read each stream or statement,
     `templates` those that are FOR EACH row of a table. Nothing here takes longer the more statements there are."""
 
     def __init__(self, subscriptions: Subscriptions) -> None:
-        self.said: dict[str, Said] = {}
+        self.said: dict[str, RegisteredStatement] = {}
         self.readers: dict[str, dict[str, None]] = {}
         self.templates: dict[str, dict[str, None]] = {}
         self.add(subscriptions)
@@ -38,7 +38,7 @@ class Statements:
     def add(self, subscriptions: Subscriptions) -> None:
         for statement in subscriptions.program.statements:
             name = str(statement.name)
-            self.said[name] = Said(statement, subscriptions.text, subscriptions.file)
+            self.said[name] = RegisteredStatement(statement, subscriptions.text, subscriptions.file)
             for readers, read in self._reads(statement):
                 readers.setdefault(read, {})[name] = None
 

@@ -236,7 +236,7 @@ def _alike(one: Type, other: Type) -> bool:
 
 def _step_named(node: tree.Node) -> str | None:
     match node:
-        case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step) | tree.Aggregate(step=step):
+        case tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step) | tree.Aggregate(step=step):
             return step
     return None
 
@@ -259,7 +259,7 @@ def binders(condition: tree.Expression, own: str) -> Iterator[tuple[tree.Variabl
 def _is_of_event(value: tree.Expression, own: str) -> bool:
     """Whether a value is one of the event being tried for the step, and of nothing else."""
     references = [node for node in value.walk() if isinstance(node, tree.EventReference)]
-    others = tree.Variable, tree.Aggregate, tree.Elapsed, tree.Previous, tree.First, tree.Last
+    others = tree.Variable, tree.Aggregate, tree.Elapsed, tree.Previous, tree.FirstOf, tree.LastOf
     if not references or any(isinstance(node, others) for node in value.walk()):
         return False
-    return all(isinstance(r, tree.This) or (isinstance(r, tree.Bound) and r.step == own) for r in references)
+    return all(isinstance(r, tree.This) or (isinstance(r, tree.BoundEvent) and r.step == own) for r in references)

@@ -9,7 +9,7 @@ from foretell.errors import ForetellError
 from foretell.events.types import Schema
 from foretell.language import tree
 from foretell.language.check import check
-from foretell.language.checked import Checked
+from foretell.language.checked import CheckedProgram
 from foretell.language.parser import parse as parse_text
 from foretell.language.printer import program_text
 from foretell.language.subscription_check import Columns
@@ -34,7 +34,7 @@ class Subscriptions:
 
     def checked(
         self, schemas: Mapping[str, Schema] | None = None, tables: Mapping[str, Columns] | None = None
-    ) -> Checked:
+    ) -> CheckedProgram:
         """Names and types resolved against what is known of the data."""
         try:
             return check(self.program, schemas, tables)

@@ -71,19 +71,19 @@ class This(EventReference):
 
 
 @dataclass(frozen=True)
-class Bound(EventReference):
+class BoundEvent(EventReference):
     """`x`: the event bound to step x; for a repeated step its latest."""
 
     step: str
 
 
 @dataclass(frozen=True)
-class First(EventReference):
+class FirstOf(EventReference):
     step: str
 
 
 @dataclass(frozen=True)
-class Last(EventReference):
+class LastOf(EventReference):
     step: str
 
 
@@ -319,7 +319,7 @@ class Negation(Node):
 
 
 @dataclass(frozen=True)
-class Part(Node):
+class SequencePart(Node):
     """One part of a sequence, with what leads to it: `; !b ; P` is Part(P, Later(), (!b,)).
 
     The first part has no operator; what is absent there is absent before the match.
@@ -334,7 +334,7 @@ class Part(Node):
 class Sequence(Pattern):
     """Parts one after the other; `absent` is what may not come after the last."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SequencePart, ...]
     absent: tuple[Negation, ...] = ()
 
 
@@ -355,7 +355,7 @@ class Alternation(Pattern):
     branches: tuple[Pattern, ...]
 
 
-def sequence(parts: tuple[Part, ...], absent: tuple[Negation, ...] = (), *, place: Place = NOWHERE) -> Pattern:
+def sequence(parts: tuple[SequencePart, ...], absent: tuple[Negation, ...] = (), *, place: Place = NOWHERE) -> Pattern:
     """A sequence in its one form: sequences associate to the left, and one part alone is that part."""
     first = parts[0].pattern
     if isinstance(first, Sequence) and not first.absent and not parts[0].absent:

@@ -161,7 +161,7 @@ def check_event(event: tree.EventReference, scope: Scope, place: Place, attribut
         case tree.Previous() if not scope.has_previous:
             hint = "say of which step: step.attribute" if scope.has_match else "only attributes can be named here"
             refuse("no-previous", "'prev' has no meaning here", place, hint)
-        case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step):
+        case tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step):
             check_step(step, scope, place)
 
 

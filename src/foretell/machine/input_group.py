@@ -9,28 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from foretell.events.ingest.reader import LoadedTable
+from foretell.events.ingest.reader import TemplateTable
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Strings
+from foretell.filter.column import StringDictionary
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.machine.exec.absence_executor import Silent
-from foretell.machine.input.event_order import Input, Order
-from foretell.machine.input.merged_stream import Feed
-from foretell.machine.matches.results import Told
-from foretell.machine.nfa_group import Group
-from foretell.machine.observe.forecast_emitter import Watched, Whose
-from foretell.machine.observe.observer import NOBODY, Watching, go_on, kept
-from foretell.machine.subscription_runtime import Subscription
-from foretell.machine.template_rows import Rows, parameters_of
+from foretell.machine.exec.absence_executor import AbsenceExecutor
+from foretell.machine.input.event_order import EventOrder, OrderedInput
+from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.matches.results import ResultBatch
+from foretell.machine.nfa_group import NfaGroup
+from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
+from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory, go_on, kept
+from foretell.machine.subscription_runtime import SubscriptionRuntime
+from foretell.machine.template_rows import TemplateRows, parameters_of
 from foretell.plan.strategy import Kind, kind_of
 
 #: What runs a subscription or one row of a template: its silence, or its group and its number there.
-Part = Silent | tuple[Group, int]
+Part = AbsenceExecutor | tuple[NfaGroup, int]
 
 
 @dataclass
-class Placed:
+class PlacedStatement:
     """A statement at work. `parts` are those of each row of a template, by its id; of any other, and of a template
     whose rows one machine serves, there is one, under None."""
 
@@ -39,7 +39,7 @@ class Placed:
     parts: dict[Scalar, Part] = field(default_factory=dict)
 
     @property
-    def serving(self) -> Group | None:
+    def serving(self) -> NfaGroup | None:
         """The group that serves all rows of a template."""
         match self.parts.get(None):
             case (group, _) if group.rows is not None:
@@ -48,17 +48,17 @@ class Placed:
 
 
 @dataclass
-class Fed:
-    feed: Feed
-    strings: Strings
-    placed: dict[str, Placed] = field(default_factory=dict)
-    groups: dict[Group, None] = field(default_factory=dict)
-    silent: dict[Silent, None] = field(default_factory=dict)
-    watching: Watching = NOBODY
+class InputGroup:
+    feed: MergedStream
+    strings: StringDictionary
+    placed: dict[str, PlacedStatement] = field(default_factory=dict)
+    groups: dict[NfaGroup, None] = field(default_factory=dict)
+    silent: dict[AbsenceExecutor, None] = field(default_factory=dict)
+    watching: ObserverFactory = NO_OBSERVERS
     now: int | float = -math.inf
-    _open: dict[Kind, Group] = field(default_factory=dict)
+    _open: dict[Kind, NfaGroup] = field(default_factory=dict)
 
-    def tell(self, inputs: list[Input], now: int | float, order: Order) -> list[Told]:
+    def tell(self, inputs: list[OrderedInput], now: int | float, order: EventOrder) -> list[ResultBatch]:
         self._settle()
         piece = self.feed.take(inputs)
         told = [one for group in self.groups for one in group.tell(piece, now, order)]
@@ -66,17 +66,17 @@ class Fed:
             silences = silent.tell(piece, now, order)
             told.append(silences)
             if silent.watcher is not None:
-                told += Watched(silent.watcher, silent).tell(piece, None, [silences])
+                told += ForecastEmitter(silent.watcher, silent).tell(piece, None, [silences])
         self.now = now
         if self.feed.crowded:
             self._forget()
         return told
 
-    def watched(self, name: str) -> Iterator[Whose]:
+    def watched(self, name: str) -> Iterator[ObservedStatement]:
         """A statement, or each row of a template, as those who watch see it."""
         for part in self.placed[name].parts.values():
-            if isinstance(part, Silent):
-                whose = None if part.watcher is None else Whose(part.watcher, part, None, (), self.now)
+            if isinstance(part, AbsenceExecutor):
+                whose = None if part.watcher is None else ObservedStatement(part.watcher, part, None, (), self.now)
             else:
                 whose = part[0].whose(self.now)
             if whose is not None:
@@ -106,7 +106,7 @@ class Fed:
             for member in group.members.values():
                 member.forget(limit)
 
-    def _window(self, member: Subscription) -> int:
+    def _window(self, member: SubscriptionRuntime) -> int:
         """From where a negation that leads may still look: a window back from a match that began a window ago, as one
         has that waits for a negation that trails."""
         within = member.checked.within
@@ -116,29 +116,29 @@ class Fed:
 
     # ── statements ──
 
-    def add(self, statement: CheckedSubscription, table: LoadedTable | None) -> None:
+    def add(self, statement: CheckedSubscription, table: TemplateTable | None) -> None:
         """A statement more, from the next event on; of a template all rows, in one machine where that can be."""
-        placed = Placed(statement, {} if table is None else table.types)
+        placed = PlacedStatement(statement, {} if table is None else table.types)
         if isinstance(statement.pattern, tree.Silence) or table is None or self.watching.watches(statement):
             rows = None
         else:
-            rows = Rows.of(statement, table, self.strings, self.feed.positions)
+            rows = TemplateRows.of(statement, table, self.strings, self.feed.positions)
         if rows is not None:
-            group = Group(self.feed, self.strings, rows=rows, kind=kind_of(statement, shared=False))
+            group = NfaGroup(self.feed, self.strings, rows=rows, kind=kind_of(statement, shared=False))
             placed.parts[None] = self._joined(group, placed)
         elif table is None:
             placed.parts[None] = self._one(placed)
         elif table.rows or not table.types or isinstance(statement.pattern, tree.Silence):
             self._add_each(placed, table)
         else:  # what cannot be run is refused now, not when the first row comes
-            Group(self.feed, self.strings, kind=kind_of(statement, shared=False)).add(statement, table.types)
+            NfaGroup(self.feed, self.strings, kind=kind_of(statement, shared=False)).add(statement, table.types)
         self.placed[statement.name] = placed
 
     def remove(self, name: str) -> None:
         for part in self.placed.pop(name).parts.values():
             self._remove(part)
 
-    def add_rows(self, name: str, table: LoadedTable) -> None:
+    def add_rows(self, name: str, table: TemplateTable) -> None:
         placed = self.placed[name]
         serving = placed.serving
         if serving is None:
@@ -157,17 +157,17 @@ class Fed:
         assert serving.rows is not None
         serving.move_rows(serving.rows.remove(ids))
 
-    def _add_each(self, placed: Placed, table: LoadedTable) -> None:
+    def _add_each(self, placed: PlacedStatement, table: TemplateTable) -> None:
         for row in table.rows:
             placed.parts[row["id"]] = self._one(placed, row)
 
-    def _one(self, placed: Placed, row: Mapping[str, Scalar] | None = None) -> Part:
+    def _one(self, placed: PlacedStatement, row: Mapping[str, Scalar] | None = None) -> Part:
         """A subscription, or that of one row of a template."""
         statement = placed.checked
         parameters = {} if row is None else parameters_of(row, placed.types, self.strings)
         row_id = None if row is None else row["id"]
         if isinstance(statement.pattern, tree.Silence):
-            silent = Silent(statement, self.strings, self.feed, row_id, parameters)
+            silent = AbsenceExecutor(statement, self.strings, self.feed, row_id, parameters)
             silent.watcher = self.watching.watcher(statement)
             self.silent[silent] = None
             return silent
@@ -175,14 +175,14 @@ class Fed:
         if row is None and watcher is None:
             return self._joined(self._group(kind_of(statement)), placed)
         kind = kind_of(statement, shared=False)
-        return self._joined(Group(self.feed, self.strings, parameters, kind=kind, watcher=watcher), placed, row_id)
+        return self._joined(NfaGroup(self.feed, self.strings, parameters, kind=kind, watcher=watcher), placed, row_id)
 
-    def _group(self, kind: Kind) -> Group:
+    def _group(self, kind: Kind) -> NfaGroup:
         """A group that a subscription can join."""
         group = self._open.get(kind)
-        return group if group is not None and group.open else Group(self.feed, self.strings, kind=kind)
+        return group if group is not None and group.open else NfaGroup(self.feed, self.strings, kind=kind)
 
-    def _joined(self, group: Group, placed: Placed, row_id: Scalar = None) -> Part:
+    def _joined(self, group: NfaGroup, placed: PlacedStatement, row_id: Scalar = None) -> Part:
         number = group.add(placed.checked, placed.types, row_id)
         self.groups[group] = None
         if group.open:
@@ -190,7 +190,7 @@ class Fed:
         return group, number
 
     def _remove(self, part: Part) -> None:
-        if isinstance(part, Silent):
+        if isinstance(part, AbsenceExecutor):
             del self.silent[part]
             return
         group, number = part
@@ -218,7 +218,7 @@ class Fed:
         self,
         state: Mapping[str, Any],
         statements: Mapping[str, CheckedSubscription],
-        tables: Mapping[str, LoadedTable],
+        tables: Mapping[str, TemplateTable],
         rechecked: Callable[[str], CheckedSubscription],
     ) -> None:
         """Everybody comes and goes as before, and goes on from where they were."""
@@ -226,7 +226,7 @@ class Fed:
         self.feed.restore(state["feed"])
         for name in state["statements"]:
             table = statements[name].tree.table
-            self.placed[name] = Placed(statements[name], {} if table is None else tables[table].types)
+            self.placed[name] = PlacedStatement(statements[name], {} if table is None else tables[table].types)
         rows = _Rows(tables)
         for one in state["groups"]:
             self._restore_group(one, rows, rechecked)
@@ -235,7 +235,7 @@ class Fed:
         for name, row_id, silences, *watched in state["silent"]:
             placed = self.placed[name]
             part = self._one(placed, None if row_id is None else rows.of(placed.checked, row_id))
-            assert isinstance(part, Silent)
+            assert isinstance(part, AbsenceExecutor)
             part.silences.restore(silences)
             go_on(part.watcher, watched[0] if watched else None)
             placed.parts[row_id] = part
@@ -244,7 +244,7 @@ class Fed:
         self, state: Mapping[str, Any], rows: _Rows, rechecked: Callable[[str], CheckedSubscription]
     ) -> None:
         joined = [self.placed[name].checked if text is None else rechecked(text) for name, text in state["joined"]]
-        group = Group(self.feed, self.strings, kind=Kind(state["kind"]))
+        group = NfaGroup(self.feed, self.strings, kind=Kind(state["kind"]))
         if state.get("watcher") is not None:
             group.watcher = self.watching.watcher(joined[0])
         first, row_id = joined[0], next((member["id"] for member in state["members"].values()), None)
@@ -254,7 +254,7 @@ class Fed:
             if row_id is not None:
                 group.parameters = parameters_of(rows.of(first, row_id), types, self.strings)
             if state["rows"] is not None:
-                group.rows = Rows.of(first, table, self.strings, 0)
+                group.rows = TemplateRows.of(first, table, self.strings, 0)
                 assert group.rows is not None
                 group.rows.since = state["rows"]
         for move in state["moves"]:
@@ -273,11 +273,11 @@ class Fed:
 class _Rows:
     """Rows of tables by their ids."""
 
-    def __init__(self, tables: Mapping[str, LoadedTable]) -> None:
+    def __init__(self, tables: Mapping[str, TemplateTable]) -> None:
         self._tables = tables
         self._known: dict[str, dict[Scalar, Mapping[str, Scalar]]] = {}
 
-    def table(self, statement: CheckedSubscription) -> LoadedTable:
+    def table(self, statement: CheckedSubscription) -> TemplateTable:
         return self._tables[str(statement.tree.table)]
 
     def of(self, statement: CheckedSubscription, row_id: Scalar) -> Mapping[str, Scalar]:

@@ -12,57 +12,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, Strings
+from foretell.filter.column import Column, StringDictionary
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
 from foretell.language.tree import Policy
-from foretell.machine.exec.arrival_executor import Arrivals
-from foretell.machine.exec.limits import Ledger
-from foretell.machine.exec.nfa_executor import Found, Partial, Stage
-from foretell.machine.input.event_buffer import Piece
-from foretell.machine.input.event_order import Order
-from foretell.machine.input.merged_stream import Feed
-from foretell.machine.matches.exclusions import Excluded
-from foretell.machine.matches.results import Told
-from foretell.machine.observe.arrival_tracker import Standing
-from foretell.machine.observe.forecast_emitter import Watched, Whose
-from foretell.machine.observe.observer import Sight, Watcher, go_on, kept, looks_up, process_key
-from foretell.machine.subscription_runtime import Subscription
-from foretell.machine.template_rows import Move, Rows
+from foretell.machine.exec.arrival_executor import ArrivalExecutor
+from foretell.machine.exec.limits import RunLedger
+from foretell.machine.exec.nfa_executor import NfaExecutor, Observation, RawMatches
+from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.event_order import EventOrder
+from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.matches.exclusions import Exclusions
+from foretell.machine.matches.results import ResultBatch
+from foretell.machine.observe.arrival_tracker import ArrivalTracker
+from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
+from foretell.machine.observe.observer import Observer, Probe, go_on, kept, looks_up, process_key
+from foretell.machine.subscription_runtime import SubscriptionRuntime
+from foretell.machine.template_rows import Move, TemplateRows
 from foretell.plan.lower.arrivals import lower
 from foretell.plan.lower.program import NONE
 from foretell.plan.lower.registers import Hashed, Lagged
-from foretell.plan.prefix_sharing import Shared
+from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Kind
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(eq=False)
-class Group:
+class NfaGroup:
     """Subscriptions on one feed. `parameters` and `rows` are of the one template that has a group to itself.
 
     `joined` are all that ever came, by their numbers, and `moves` says in which order they came and went (`~n`: the
     one of number n went). The numbers of states and slots depend on it.
     """
 
-    feed: Feed
-    strings: Strings
+    feed: MergedStream
+    strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    rows: Rows | None = None
+    rows: TemplateRows | None = None
     kind: Kind = Kind.ALONE
-    watcher: Watcher | None = None
+    watcher: Observer | None = None
 
     def __post_init__(self) -> None:
         checked = self.feed.checked
-        self.shared = Shared(self.strings.code, checked.simultaneous, checked.time)
-        self.members: dict[int, Subscription] = {}
+        self.shared = SharedNfa(self.strings.code, checked.simultaneous, checked.time)
+        self.members: dict[int, SubscriptionRuntime] = {}
         self.joined: list[CheckedSubscription] = []
         self.moves: list[int] = []
-        self.stage: Stage | Arrivals | None = None
-        self.standing: Standing | None = None
-        self.looking: Stage | None = None  # goes through the events when it is known what taken matches exclude
-        self.excluded: Excluded | None = None
+        self.stage: NfaExecutor | ArrivalExecutor | None = None
+        self.standing: ArrivalTracker | None = None
+        self.looking: NfaExecutor | None = None  # goes through the events when it is known what taken matches exclude
+        self.excluded: Exclusions | None = None
         self.settled = False
 
     @property
@@ -75,8 +75,8 @@ class Group:
         selection = None if self.rows is None else self.rows.selection
         if self.kind is Kind.ARRIVALS:
             plan = lower(checked, self.strings.code, types, selected=selection is not None)
-            self.stage = Arrivals(plan, self.strings, self.parameters, selection, ledger=self.feed.ledger)
-            self.standing = None if self.watcher is None else Standing(plan, self.strings)
+            self.stage = ArrivalExecutor(plan, self.strings, self.parameters, selection, ledger=self.feed.ledger)
+            self.standing = None if self.watcher is None else ArrivalTracker(plan, self.strings)
             number, program = 0, plan.program
         else:
             number, program = self.shared.add(checked, types, selected=selection is not None)
@@ -86,14 +86,14 @@ class Group:
                 and process_key(self.shared.machine()) == NONE
             ):
                 # Who watches must see all that stands in a lane.
-                self.shared = Shared(self.strings.code, checked.simultaneous, checked.time, keyed=False)
+                self.shared = SharedNfa(self.strings.code, checked.simultaneous, checked.time, keyed=False)
                 number, program = self.shared.add(checked, types, selected=selection is not None)
         since = self.feed.positions
-        self.members[number] = Subscription(
+        self.members[number] = SubscriptionRuntime(
             program, self.strings, self.feed, row_id, self.parameters, self.rows, since=since
         )
         if self.watcher is not None:
-            self.excluded = Excluded(self.members[number].taker)
+            self.excluded = Exclusions(self.members[number].taker)
         self.joined.append(checked)
         self.moves.append(number)
         self.settled = False
@@ -112,17 +112,17 @@ class Group:
             self.settled = True
             return
         machine = self.shared.machine()
-        if isinstance(self.stage, Stage):
+        if isinstance(self.stage, NfaExecutor):
             self.stage.adopt(machine)
         else:
             selection = None if self.rows is None else self.rows.selection
-            stage = partial(Stage, machine, self.strings, self.parameters, selection)
+            stage = partial(NfaExecutor, machine, self.strings, self.parameters, selection)
             sight = None
             if self.watcher is not None:
                 (member,) = self.members.values()
-                sight = Sight.of(machine, member.program)
+                sight = Probe.of(machine, member.program)
                 if member.taker.policy is not Policy.HOLD:
-                    self.looking = stage(ledger=Ledger(self.feed.ledger.limits), sight=sight)
+                    self.looking = stage(ledger=RunLedger(self.feed.ledger.limits), sight=sight)
                     sight = None
             self.stage = stage(ledger=self.feed.ledger, sight=sight)
         self.settled = True
@@ -135,9 +135,9 @@ class Group:
 
     @property
     def lagged(self) -> set[Lagged]:
-        return self.stage.machine.lagged if isinstance(self.stage, Stage) else set()
+        return self.stage.machine.lagged if isinstance(self.stage, NfaExecutor) else set()
 
-    def tell(self, piece: Piece, now: int | float, order: Order) -> list[Told]:
+    def tell(self, piece: EventSegment, now: int | float, order: EventOrder) -> list[ResultBatch]:
         """What is told of a batch, by those that have something to tell."""
         assert self.stage is not None
         found = self.stage.feed(piece, len(self.feed.lanes), now)
@@ -147,7 +147,7 @@ class Group:
         if len(self.members) == 1:
             told = [m.tell(found, now, order) for m in self.members.values() if len(found) or m.waiting]
             return told + self._foretold(piece, now, told)
-        assert isinstance(self.stage, Stage)
+        assert isinstance(self.stage, NfaExecutor)
         owner = self.stage.machine.owners[found.state]
         by = np.argsort(owner, kind="stable")
         found, owner = found.only(by), owner[by]
@@ -158,7 +158,7 @@ class Group:
                 told.append(member.tell(found.only(slice(first, last)), now, order))
         return told
 
-    def _foretold(self, piece: Piece, now: int | float, told: list[Told]) -> list[Told]:
+    def _foretold(self, piece: EventSegment, now: int | float, told: list[ResultBatch]) -> list[ResultBatch]:
         """The forecasts of one that is watched."""
         if self.watcher is None:
             return []
@@ -167,32 +167,32 @@ class Group:
         holds = member.taker.policy is Policy.HOLD
         excluding = self.excluded.after(piece, [] if holds else [one.all_bound for one in told if len(one)])
         if self.standing is not None:
-            seen: Partial | None = self.standing.see(piece, excluding)
+            seen: Observation | None = self.standing.see(piece, excluding)
         elif self.looking is not None:
             self.looking.excluding = excluding
             self.looking.feed(piece, len(self.feed.lanes), now)
             seen = self.looking.partial
         else:
             seen = self._stage.partial
-        return Watched(self.watcher, member).tell(piece, seen, told)
+        return ForecastEmitter(self.watcher, member).tell(piece, seen, told)
 
-    def whose(self, now: int | float) -> Whose | None:
+    def whose(self, now: int | float) -> ObservedStatement | None:
         """Whose the processes are that are seen; None where nobody watches, or nothing has come yet."""
         if self.watcher is None or self.stage is None:
             return None
         (member,) = self.members.values()
         if self.standing is not None:
-            return Whose(self.watcher, member, self.standing.by_value, self.standing.values, now)
+            return ObservedStatement(self.watcher, member, self.standing.by_value, self.standing.values, now)
         stage = self.looking or self._stage
         sight, columns = stage.sight, stage.machine.columns
         by = columns[sight.key] if sight is not None and sight.key != NONE else None
         if isinstance(by, Hashed):
-            return Whose(self.watcher, member, stage.tables.get(by.kind), (by.expression,), now)
-        return Whose(self.watcher, member, None, (), now)
+            return ObservedStatement(self.watcher, member, stage.tables.get(by.kind), (by.expression,), now)
+        return ObservedStatement(self.watcher, member, None, (), now)
 
     @property
-    def _stage(self) -> Stage:
-        assert isinstance(self.stage, Stage)
+    def _stage(self) -> NfaExecutor:
+        assert isinstance(self.stage, NfaExecutor)
         return self.stage
 
     # ── limits ──
@@ -210,9 +210,9 @@ class Group:
                 ledger.drop(self.members[number].checked.name, count)
         stage.refusals, stage.dropped = [], {}
 
-    def _without_refused(self, stage: Stage | Arrivals, found: Found) -> Found:
+    def _without_refused(self, stage: NfaExecutor | ArrivalExecutor, found: RawMatches) -> RawMatches:
         """Without what a refused lane brought from the event on that was too much."""
-        owner = stage.machine.owners[found.state] if isinstance(stage, Stage) else np.zeros(len(found), np.int64)
+        owner = stage.machine.owners[found.state] if isinstance(stage, NfaExecutor) else np.zeros(len(found), np.int64)
         # What time completes has no last event; of a refused subscription it began before or after that event.
         position = np.where(found.position < 0, found.first, found.position)
         keep = np.ones(len(found), np.bool_)

@@ -9,17 +9,17 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from foretell.events.ingest.reader import Loaded, LoadedTable
+from foretell.events.ingest.reader import EventBatch, TemplateTable
 from foretell.events.types import Scalar
-from foretell.filter.column import Strings
-from foretell.language.checked import Checked, CheckedCorrelator, CheckedStatement, CheckedSubscription
-from foretell.machine.exec.limits import Ledger, Limits
-from foretell.machine.input.event_order import Input, Order
-from foretell.machine.input.merged_stream import Feed, needed
-from foretell.machine.input_group import Fed
-from foretell.machine.matches.results import Told, derived
-from foretell.machine.observe.forecast_emitter import Whose
-from foretell.machine.observe.observer import NOBODY, Watching
+from foretell.filter.column import StringDictionary
+from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.machine.exec.limits import Limits, RunLedger
+from foretell.machine.input.event_order import EventOrder, OrderedInput
+from foretell.machine.input.merged_stream import MergedStream, needed
+from foretell.machine.input_group import InputGroup
+from foretell.machine.matches.results import ResultBatch, derived
+from foretell.machine.observe.forecast_emitter import ObservedStatement
+from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.plan.lower.program import UnsupportedError
 
 #: So many events are worked on at once. On the tick workloads, in one run, this was up to 1.3 times as fast as a
@@ -27,7 +27,7 @@ from foretell.plan.lower.program import UnsupportedError
 PART = 262_144
 
 
-def _parts(loaded: Mapping[str, Loaded]) -> list[Mapping[str, Loaded]]:
+def _parts(loaded: Mapping[str, EventBatch]) -> list[Mapping[str, EventBatch]]:
     """A long batch in parts, where it can be cut: one stream that comes in the order of time."""
     if len(loaded) != 1:
         return [loaded]
@@ -42,7 +42,7 @@ def _parts(loaded: Mapping[str, Loaded]) -> list[Mapping[str, Loaded]]:
     return [{name: replace(one, table=one.table.slice(first, PART))} for first in range(0, count, PART)]
 
 
-class Running:
+class MatchRuntime:
     """A checked program on finite or growing inputs. Statements may come and go between batches.
 
     `ranks` is of those who add statements: it has grown by the time that one comes.
@@ -50,43 +50,45 @@ class Running:
 
     def __init__(
         self,
-        checked: Checked,
-        tables: Mapping[str, LoadedTable] | None = None,
+        checked: CheckedProgram,
+        tables: Mapping[str, TemplateTable] | None = None,
         limits: Limits | None = None,
-        watching: Watching = NOBODY,
+        watching: ObserverFactory = NO_OBSERVERS,
     ) -> None:
-        self._begin(checked.ranks, Strings(), limits or Limits(), watching)
+        self._begin(checked.ranks, StringDictionary(), limits or Limits(), watching)
         for statement in checked.statements:
             table = None if isinstance(statement, CheckedCorrelator) else statement.tree.table
             self.add(statement, None if table is None else (tables or {})[table])
 
-    def _begin(self, ranks: Mapping[str, int], strings: Strings, limits: Limits, watching: Watching) -> None:
+    def _begin(
+        self, ranks: Mapping[str, int], strings: StringDictionary, limits: Limits, watching: ObserverFactory
+    ) -> None:
         self.strings = strings
         self._watching = watching
-        self.ledger = Ledger(limits)
-        self._order = Order(ranks)
+        self.ledger = RunLedger(limits)
+        self._order = EventOrder(ranks)
         self._clock: dict[str, int | float] = {}
         self._until: int | float = -math.inf
-        self._fed: dict[tuple[object, ...], Fed] = {}
+        self._fed: dict[tuple[object, ...], InputGroup] = {}
         self._where: dict[str, tuple[object, ...]] = {}
         self._needed: dict[str, set[str]] = {}
 
     # ── statements ──
 
-    def add(self, statement: CheckedStatement, table: LoadedTable | None = None) -> None:
+    def add(self, statement: CheckedStatement, table: TemplateTable | None = None) -> None:
         """A statement more, from the next event on. One that is not supported changes nothing."""
         if isinstance(statement, CheckedCorrelator):
             raise UnsupportedError("CORRELATE")
         if statement.tree.losing is not None:
             raise UnsupportedError("LOSING")
-        place = Feed.place(statement)
+        place = MergedStream.place(statement)
         fed = self._fed.get(place) or self._new_fed(statement)
         fed.add(statement, table)
         self._fed[place] = fed
         self._note(place, statement)
 
-    def _new_fed(self, statement: CheckedSubscription) -> Fed:
-        return Fed(Feed(statement, self.strings, self.ledger), self.strings, watching=self._watching)
+    def _new_fed(self, statement: CheckedSubscription) -> InputGroup:
+        return InputGroup(MergedStream(statement, self.strings, self.ledger), self.strings, watching=self._watching)
 
     def _note(self, place: tuple[object, ...], statement: CheckedSubscription) -> None:
         self._where[statement.name] = place
@@ -110,14 +112,14 @@ class Running:
         if not fed.placed:
             del self._fed[place]
 
-    def add_rows(self, name: str, table: LoadedTable) -> None:
+    def add_rows(self, name: str, table: TemplateTable) -> None:
         """More rows of a template, from the next event on."""
         self._fed[self._where[name]].add_rows(name, table)
 
     def remove_rows(self, name: str, ids: list[Scalar]) -> None:
         self._fed[self._where[name]].remove_rows(name, ids)
 
-    def watched(self, name: str) -> list[Whose]:
+    def watched(self, name: str) -> list[ObservedStatement]:
         """What is watched of a statement: of a template, each row by itself."""
         return list(self._fed[self._where[name]].watched(name))
 
@@ -125,10 +127,10 @@ class Running:
 
     def tell(
         self,
-        loaded: Mapping[str, Loaded],
+        loaded: Mapping[str, EventBatch],
         until: int | float | None = None,
         clocks: Mapping[str, int | float] | None = None,
-    ) -> list[Told]:
+    ) -> list[ResultBatch]:
         """What a batch of each stream brings, as columns. Batches come in the order of time; within one, the order is
         the engine's to find.
 
@@ -139,8 +141,8 @@ class Running:
         return [*told, *self._tell(last, until, clocks or {})]
 
     def _tell(
-        self, loaded: Mapping[str, Loaded], until: int | float | None, clocks: Mapping[str, int | float]
-    ) -> list[Told]:
+        self, loaded: Mapping[str, EventBatch], until: int | float | None, clocks: Mapping[str, int | float]
+    ) -> list[ResultBatch]:
         inputs = self._order.inputs(loaded, self.strings, self._needed)
         for name, some in inputs.items():
             if len(some):
@@ -149,7 +151,7 @@ class Running:
             self._clock[name] = max(self._clock.get(name, -math.inf), time)
         if until is not None:
             self._until = max(self._until, until)
-        everything: list[Told] = []
+        everything: list[ResultBatch] = []
         for fed in self._fed.values():
             streams = [str(s) for s in fed.feed.checked.tree.streams]
             times = [self._clock[n] for n in streams if n in self._clock]
@@ -161,9 +163,11 @@ class Running:
                 everything += told
         return everything
 
-    def _pass_on(self, fed: Fed, told: list[Told], now: int | float, inputs: dict[str, Input]) -> None:
+    def _pass_on(
+        self, fed: InputGroup, told: list[ResultBatch], now: int | float, inputs: dict[str, OrderedInput]
+    ) -> None:
         """Results as events, for the statements that read them."""
-        mine: dict[str, list[Told]] = {}
+        mine: dict[str, list[ResultBatch]] = {}
         for one in told:
             if one.chances is None:
                 mine.setdefault(one.checked.name, []).append(one)
@@ -190,22 +194,22 @@ class Running:
     def restore(
         cls,
         state: Mapping[str, Any],
-        checked: Checked,
-        tables: Mapping[str, LoadedTable],
+        checked: CheckedProgram,
+        tables: Mapping[str, TemplateTable],
         rechecked: Callable[[str], CheckedSubscription],
         limits: Limits | None = None,
-        watching: Watching = NOBODY,
-    ) -> Running:
+        watching: ObserverFactory = NO_OBSERVERS,
+    ) -> MatchRuntime:
         """`checked` are the statements that were at work; `rechecked` gives one that had left, from its text."""
         running = cls.__new__(cls)
-        running._begin(checked.ranks, Strings.restore(state["strings"]), limits or Limits(), watching)
+        running._begin(checked.ranks, StringDictionary.restore(state["strings"]), limits or Limits(), watching)
         running.ledger.restore(state["ledger"])
         running._order.count = state["order"]
         running._clock, running._until = dict(state["clock"]), state["until"]
         statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
         for one in state["fed"]:
             first = statements[one["statements"][0]]
-            place = Feed.place(first)
+            place = MergedStream.place(first)
             running._fed[place] = running._new_fed(first)
             running._fed[place].restore(one, statements, tables, rechecked)
             for name in one["statements"]:

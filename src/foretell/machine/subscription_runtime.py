@@ -11,45 +11,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Scalar
-from foretell.filter.column import Column, Strings
+from foretell.filter.column import Column, StringDictionary
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.machine.exec.nfa_executor import NO_NODES, Found
-from foretell.machine.input.event_buffer import History
-from foretell.machine.input.event_order import Order, deepened
-from foretell.machine.input.merged_stream import Feed
-from foretell.machine.matches.after_match import AT_ONCE, LATER, Chooser, Rank, Taker, known
+from foretell.machine.exec.nfa_executor import NO_NODES, RawMatches
+from foretell.machine.input.event_buffer import EventBuffer
+from foretell.machine.input.event_order import EventOrder, deepened
+from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.matches.after_match import AT_ONCE, LATER, AfterMatchPolicy, FirstLastFilter, Rank, known
 from foretell.machine.matches.codec import told_of, told_state
-from foretell.machine.matches.match_batch import Matches
+from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.post_filter import finished
-from foretell.machine.matches.results import Told
-from foretell.machine.template_rows import Rows
-from foretell.plan.lower.program import Program
+from foretell.machine.matches.results import ResultBatch
+from foretell.machine.template_rows import TemplateRows
+from foretell.plan.lower.program import SubscriptionPlan
 
 Ints = NDArray[np.int64]
 
 
 @dataclass
-class Subscription:
+class SubscriptionRuntime:
     """`id` and `parameters` are those of its row where it is a template's; `rows` are all rows that it serves.
 
     `since` is the position of the first event that it may speak of.
     """
 
-    program: Program
-    strings: Strings
-    feed: Feed
+    program: SubscriptionPlan
+    strings: StringDictionary
+    feed: MergedStream
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    rows: Rows | None = None
+    rows: TemplateRows | None = None
     since: int = 0
 
     def __post_init__(self) -> None:
         steps, after = self.checked.positive, self.checked.tree.after
         shapes = {n: s.shape for n, s in self.checked.steps.items()}
-        self.chooser = Chooser(tuple((steps.index(n), s.chosen) for n, s in shapes.items() if s.chosen is not None))
-        self.taker = Taker(after.policy, None if after.step is None else steps.index(after.step))
-        self.waiting: list[Told] = []
+        self.chooser = FirstLastFilter(
+            tuple((steps.index(n), s.chosen) for n, s in shapes.items() if s.chosen is not None)
+        )
+        self.taker = AfterMatchPolicy(after.policy, None if after.step is None else steps.index(after.step))
+        self.waiting: list[ResultBatch] = []
         self.due: int | float = -math.inf  # nothing of what waits is known before; -inf where nobody has looked
         self._chooses = bool(
             self.chooser.choices
@@ -68,7 +70,7 @@ class Subscription:
         waiting = [t.matches.oldest for t in self.waiting if t.matches is not None]
         return min((o for o in waiting if o is not None), default=None)
 
-    def tell(self, found: Found, now: int | float, order: Order) -> Told:
+    def tell(self, found: RawMatches, now: int | float, order: EventOrder) -> ResultBatch:
         """What is told of the matches that a batch brought, and of those that time settles by now."""
         if self.since:
             found = found.only(found.first >= self.since)
@@ -82,16 +84,16 @@ class Subscription:
         self.chooser.forget(oldest)
         self.taker.forget(oldest)
 
-    def _matches(self, found: Found) -> Matches:
-        return Matches(self.program, self.feed.history, self.strings, found, self.parameters, since=self.since)
+    def _matches(self, found: RawMatches) -> MatchBatch:
+        return MatchBatch(self.program, self.feed.history, self.strings, found, self.parameters, since=self.since)
 
-    def _told(self, matches: Matches, order: Order) -> Told:
+    def _told(self, matches: MatchBatch, order: EventOrder) -> ResultBatch:
         places = matches.history.order(matches.last)
         late = matches.late
         if late.any():
             places[late] = -1
             places[late, 0] = order.deadlines(matches.end[late])
-        return Told(
+        return ResultBatch(
             self.checked,
             matches,
             matches.lane,
@@ -104,14 +106,14 @@ class Subscription:
             self.strings,
         )
 
-    def _returned(self, matches: Matches) -> dict[str, Column]:
+    def _returned(self, matches: MatchBatch) -> dict[str, Column]:
         if self.checked.tree.returns:
             return {str(r.name): matches.worth(r.expression) for r in self.checked.tree.returns}
         return {v: matches.worth(tree.Variable(v)) for v in self.checked.variables}
 
     # ── FIRST, LAST, AFTER MATCH ──
 
-    def _taken(self, told: Told, now: int | float, order: Order) -> Told:
+    def _taken(self, told: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
         """Those that FIRST, LAST and AFTER MATCH leave."""
         if self.checked.known_late:
             told = self._known(told, now, order)
@@ -123,7 +125,7 @@ class Subscription:
             told = told.kept(self.taker.taken(told.all_bound, told.in_order_of_taking(), self._rank(told)))
         return told
 
-    def _known(self, told: Told, now: int | float, order: Order) -> Told:
+    def _known(self, told: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
         """With a LAST that nothing follows, what is known by now; the rest waits (decision 0002, item 11)."""
         # What waits is looked at when the first of it is due, not with each batch.
         looks = self.due < now
@@ -143,7 +145,7 @@ class Subscription:
         places[passed, 0] = order.deadlines(at[passed])
         return replace(ready, end=np.where(passed, at, ready.end), order=places)
 
-    def _known_at(self, told: Told) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    def _known_at(self, told: ResultBatch) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         """Whether each match is known with its last event, later or never; and when, if later."""
         steps, within, bound = self.checked.positive, self.checked.within, told.all_bound
         assert told.matches is not None
@@ -154,7 +156,7 @@ class Subscription:
         when, since = known(told.matches.late, bound.starts, bound.step, begins, last, settles)
         return when, since + within
 
-    def _rank(self, told: Told) -> Rank:
+    def _rank(self, told: ResultBatch) -> Rank:
         """What orders events: their positions, or their instants where ties are simultaneous."""
         if not self.checked.simultaneous:
             return lambda positions: positions
@@ -180,25 +182,25 @@ class Subscription:
         self.taker.restore(state["taker"])
         nothing = np.zeros(0, np.int64)
         for waiting in state["waiting"]:
-            matches = self._matches(Found(*(nothing,) * 6, waiting["slots"][:0], waiting["nulls"][:0], NO_NODES))
-            like = Told(
+            matches = self._matches(RawMatches(*(nothing,) * 6, waiting["slots"][:0], waiting["nulls"][:0], NO_NODES))
+            like = ResultBatch(
                 self.checked, matches, nothing, nothing, nothing, nothing, {}, self.feed.keys, self.id, self.strings
             )
             self.waiting.append(told_of(waiting, like))
 
 
-def found_rows(told: Told) -> Ints:
+def found_rows(told: ResultBatch) -> Ints:
     """The rows of a template that each match is of."""
     assert told.matches is not None
     return told.matches.rows
 
 
-def _joined(parts: list[Told], history: History) -> Told:
+def _joined(parts: list[ResultBatch], history: EventBuffer) -> ResultBatch:
     """Results of several batches as one, all speaking of the same history."""
     matches = [p.matches for p in parts if p.matches is not None]
     return replace(
         parts[-1],
-        matches=Matches.joined(matches, history),
+        matches=MatchBatch.joined(matches, history),
         lane=np.concatenate([p.lane for p in parts]),
         start=np.concatenate([p.start for p in parts]),
         end=np.concatenate([p.end for p in parts]),
@@ -214,7 +216,7 @@ def _joined(parts: list[Told], history: History) -> Told:
     )
 
 
-def _fewer(parts: list[Told], history: History) -> list[Told]:
+def _fewer(parts: list[ResultBatch], history: EventBuffer) -> list[ResultBatch]:
     """The same in few parts: short ones at the end are joined in twos."""
     while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
         parts = [*parts[:-2], _joined(parts[-2:], history)]

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.events.ingest.reader import LoadedTable
+from foretell.events.ingest.reader import TemplateTable
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, Strings
-from foretell.filter.template_index import SHIFT, Selection
+from foretell.filter.column import Column, StringDictionary
+from foretell.filter.template_index import SHIFT, TemplateIndex
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.registers import Registers
 from foretell.plan.template_selection import Comparison, selection_of
@@ -28,20 +28,20 @@ Ints = NDArray[np.int64]
 Move = Callable[[Ints], Ints]
 
 
-def several_values(values: Sequence[Scalar], kind: Type, strings: Strings) -> Column:
+def several_values(values: Sequence[Scalar], kind: Type, strings: StringDictionary) -> Column:
     """Values as a column."""
     words = [0 if v is None else strings.code(v) if isinstance(v, str) else v for v in values]
     dtype = np.float64 if kind is Type.FLOAT else np.int64
     return Column(kind, np.array(words, dtype), np.array([v is None for v in values], np.bool_))
 
 
-def parameters_of(row: Mapping[str, Scalar], types: Mapping[str, Type], strings: Strings) -> dict[str, Column]:
+def parameters_of(row: Mapping[str, Scalar], types: Mapping[str, Type], strings: StringDictionary) -> dict[str, Column]:
     """One row as columns."""
     return {name: several_values([row[name]], kind, strings) for name, kind in types.items()}
 
 
 @dataclass
-class Rows:
+class TemplateRows:
     """Rows as they came: `since` is the position of the first event that a match told to a row may begin with.
 
     `selection` finds them; `row_ids` and `row_since` are in its order.
@@ -52,13 +52,15 @@ class Rows:
     columns: dict[str, Column]
     ids: NDArray[np.object_]
     since: Ints
-    selection: Selection = field(init=False)
+    selection: TemplateIndex = field(init=False)
 
     def __post_init__(self) -> None:
-        self.selection = Selection(self.comparisons, self.columns, self.floats)
+        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
 
     @classmethod
-    def of(cls, statement: CheckedSubscription, table: LoadedTable, strings: Strings, since: int) -> Rows | None:
+    def of(
+        cls, statement: CheckedSubscription, table: TemplateTable, strings: StringDictionary, since: int
+    ) -> TemplateRows | None:
         """The rows of a table, where one machine can serve them all."""
         selected = _selected(statement, table)
         if selected is None:
@@ -75,7 +77,7 @@ class Rows:
         """None where all have been there from the beginning."""
         return self.since[self.selection.rows_in_order] if self.since.any() else None
 
-    def add(self, table: LoadedTable, strings: Strings, since: int) -> Move:
+    def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
         columns, ids, since_ = _read(self.comparisons, table, strings, since)
         known = len(self.ids)
         self.columns = {name: _joined(column, columns[name]) for name, column in self.columns.items()}
@@ -92,18 +94,18 @@ class Rows:
     def _arranged(self, numbers: Ints) -> Move:
         """Makes the order anew; `numbers` has the new number of each row that was there, -1 of one that went."""
         before = numbers[self.selection.rows_in_order]
-        self.selection = Selection(self.comparisons, self.columns, self.floats)
+        self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
         place = np.full(len(self.ids) + 1, -1, np.int64)  # a row that went is number -1, and so has the last place
         place[self.selection.rows_in_order] = np.arange(len(self.selection.rows_in_order))
         return _move(place[before])
 
 
-def is_selection(statement: CheckedSubscription, table: LoadedTable) -> bool:
+def is_selection(statement: CheckedSubscription, table: TemplateTable) -> bool:
     """Whether one machine can serve all rows of a table."""
     return _selected(statement, table) is not None
 
 
-def _selected(statement: CheckedSubscription, table: LoadedTable) -> tuple[tuple[Comparison, ...], list[bool]] | None:
+def _selected(statement: CheckedSubscription, table: TemplateTable) -> tuple[tuple[Comparison, ...], list[bool]] | None:
     """By which comparisons rows are selected, and whether each is of FLOATs."""
     comparisons = selection_of(statement)
     if comparisons is None or not table.types:
@@ -131,7 +133,7 @@ def _move(places: Ints) -> Move:
 
 
 def _read(
-    comparisons: Iterable[Comparison], table: LoadedTable, strings: Strings, since: int
+    comparisons: Iterable[Comparison], table: TemplateTable, strings: StringDictionary, since: int
 ) -> tuple[dict[str, Column], NDArray[np.object_], Ints]:
     names = dict.fromkeys(c.parameter for c in comparisons)
     columns = {n: several_values([row[n] for row in table.rows], table.types[n], strings) for n in names}

@@ -23,8 +23,8 @@ from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.machine.matches.rendering import shown
-from foretell.machine.matches.results import Told, by_result, rows
-from foretell.notify.lazy_notifications import Columnar, by_value
+from foretell.machine.matches.results import ResultBatch, by_result, rows
+from foretell.notify.lazy_notifications import LazyNotifications, by_value
 from foretell.notify.row_encoder import TIME_TYPES, encoded
 
 Ints = NDArray[np.int64]
@@ -38,7 +38,7 @@ FEW = 32
 MOST = 2**19
 
 
-def columns_of(told: Told, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
+def columns_of(told: ResultBatch, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
     """The notifications of matches, each to a row of a template (-1: to none)."""
     if len(match) <= MOST:
         return _Columns(told, exact).table(match, row)
@@ -46,14 +46,14 @@ def columns_of(told: Told, match: Ints, row: Ints, *, exact: bool = False) -> pa
     return pa.concat_tables(_piece(told, match[part], row[part], exact) for part in parts)
 
 
-def _piece(told: Told, match: Ints, row: Ints, exact: bool) -> pa.Table:
+def _piece(told: ResultBatch, match: Ints, row: Ints, exact: bool) -> pa.Table:
     """Some of many: without the matches that are not among them."""
     keep = np.zeros(len(told), np.bool_)
     keep[match] = True
     return _Columns(told.kept(keep), exact).table((np.cumsum(keep) - 1)[match], row)
 
 
-def rows_of(told: Sequence[Told]) -> Sequence[Notification]:
+def rows_of(told: Sequence[ResultBatch]) -> Sequence[Notification]:
     """The notifications of results, in their order: as objects where they are few, else as columns."""
     some = [one for one in told if len(one)]
     kinds = {one.checked.time is Type.FLOAT for one in some}
@@ -66,10 +66,10 @@ def rows_of(told: Sequence[Told]) -> Sequence[Notification]:
         pa.ArrowInvalid,
     ):  # texts so long that even some of them are more than a column holds
         return tuple(rows(some))
-    return Columnar(exact, {one.checked.name: one.checked.time for one in some})
+    return LazyNotifications(exact, {one.checked.name: one.checked.time for one in some})
 
 
-def _in_order(told: Sequence[Told]) -> pa.Table:
+def _in_order(told: Sequence[ResultBatch]) -> pa.Table:
     tables, places = [], []
     for one, match, row, number in by_result(told):
         tables.append(columns_of(one, match, row, exact=True))
@@ -81,7 +81,7 @@ def _in_order(told: Sequence[Told]) -> pa.Table:
 
 
 class _Columns:
-    def __init__(self, told: Told, exact: bool) -> None:
+    def __init__(self, told: ResultBatch, exact: bool) -> None:
         self._told, self._exact = told, exact
 
     def table(self, match: Ints, row: Ints) -> pa.Table:

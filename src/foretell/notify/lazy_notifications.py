@@ -22,7 +22,7 @@ _LINES = 16_384
 
 
 @dataclass(eq=False)
-class Columnar(Sequence[Notification]):
+class LazyNotifications(Sequence[Notification]):
     """Notifications in their order: exact columns (see `notify.columns`), and the type of each subscription's time."""
 
     exact: pa.Table
@@ -58,7 +58,7 @@ class Columnar(Sequence[Notification]):
             yield from self._chunk(number)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Columnar | tuple | list):
+        if not isinstance(other, LazyNotifications | tuple | list):
             return NotImplemented
         return len(self) == len(other) and all(one == another for one, another in zip(self, other))
 

@@ -8,10 +8,10 @@ from typing import overload
 
 import pyarrow as pa
 
-from foretell.events.ingest.reader import BadEvent
+from foretell.events.ingest.reader import QuarantinedEvent
 from foretell.events.notification import Notification
 from foretell.events.reorder_buffer import LateEvent
-from foretell.notify.lazy_notifications import Columnar
+from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import to_json, to_table
 
 
@@ -24,7 +24,7 @@ class Notifications(Sequence[Notification]):
     """
 
     rows: Sequence[Notification]
-    bad: tuple[BadEvent, ...] = ()
+    bad: tuple[QuarantinedEvent, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     late: tuple[LateEvent, ...] = ()
@@ -45,8 +45,8 @@ class Notifications(Sequence[Notification]):
 
     def table(self) -> pa.Table:
         """As an Arrow table, with key, bindings and events as JSON text."""
-        return self.rows.table() if isinstance(self.rows, Columnar) else to_table(self.rows)
+        return self.rows.table() if isinstance(self.rows, LazyNotifications) else to_table(self.rows)
 
     def lines(self) -> Iterator[bytes]:
         """As lines of JSON, one or more in each piece."""
-        return self.rows.lines() if isinstance(self.rows, Columnar) else map(to_json, self.rows)
+        return self.rows.lines() if isinstance(self.rows, LazyNotifications) else map(to_json, self.rows)

@@ -32,14 +32,14 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class RetryLater:
     """It did not work this time; the receiver may have said after how many seconds to come back."""
 
     reason: str
     after: float | None = None
 
 
-Outcome = Delivered | Refused | Later
+Outcome = Delivered | Refused | RetryLater
 
 
 class Transport(Protocol):
@@ -93,7 +93,7 @@ def drain(
             pause = outbox.pause()
             if not pause:
                 outcome = transport.send(entries)
-                if isinstance(outcome, Later):
+                if isinstance(outcome, RetryLater):
                     pause = _postponed(outbox, outcome, upcoming)
                 else:
                     _settle(outbox, entries, outcome)
@@ -112,7 +112,7 @@ def _settle(outbox: Outbox, entries: Sequence[Entry], outcome: Delivered | Refus
         outbox.delivered(entries)
 
 
-def _postponed(outbox: Outbox, outcome: Later, upcoming: Iterator[float]) -> float:
+def _postponed(outbox: Outbox, outcome: RetryLater, upcoming: Iterator[float]) -> float:
     """The seconds until the next attempt: as the receiver wants it, but never none."""
     pause = max(outcome.after or 0.0, next(upcoming))
     if outcome.after:

@@ -16,9 +16,9 @@ def is_static(condition: tree.Expression, *, given: type[tree.Node] | tuple[()] 
     """Whether a condition is about the event being tried and constants only, and perhaps what is `given`."""
     outside = (
         tree.Previous,
-        tree.Bound,
-        tree.First,
-        tree.Last,
+        tree.BoundEvent,
+        tree.FirstOf,
+        tree.LastOf,
         tree.Aggregate,
         tree.Elapsed,
         tree.Variable,
@@ -31,7 +31,7 @@ def is_static(condition: tree.Expression, *, given: type[tree.Node] | tuple[()] 
 def is_of_another(node: tree.Node, own: str) -> bool:
     """Whether a node speaks of more than the event tried for a step."""
     match node:
-        case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step):
+        case tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step):
             return step != own
     return isinstance(node, tree.Previous | Began | Known)
 

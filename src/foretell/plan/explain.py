@@ -9,13 +9,13 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
-from foretell.plan.lower.program import Machine, Program
+from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.lower.registers import Hashed
 from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.decomposition import parts_of
-from foretell.plan.nfa.derivatives import Done, Link, threads
+from foretell.plan.nfa.derivatives import Connector, Done, threads
 from foretell.plan.nfa.state_bits import BITS
-from foretell.plan.prefix_sharing import Shared
+from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import choose
 from foretell.plan.template_selection import selection_of
 
@@ -73,7 +73,7 @@ def explain(subscription: CheckedSubscription, parameters: Mapping[str, Type] | 
     if subscription.tree.table is not None and not selected and parameters is None:
         unknown = "what its states are depends on the types of its parameters, which its table tells"
         return _explained(subscription, None, strategy, f"{why}; {unknown}")
-    shared = Shared(Codes(), subscription.simultaneous, subscription.time)
+    shared = SharedNfa(Codes(), subscription.simultaneous, subscription.time)
     _, program = shared.add(subscription, parameters, selected=selected)
     return _explained(subscription, (program, shared.machine()), strategy, why)
 
@@ -104,7 +104,7 @@ class Codes:
 
 
 def _explained(
-    subscription: CheckedSubscription, planned: tuple[Program, Machine] | None, strategy: str, why: str
+    subscription: CheckedSubscription, planned: tuple[SubscriptionPlan, CompiledNfa] | None, strategy: str, why: str
 ) -> Explained:
     states: tuple[ExplainedState, ...] = ()
     edges: tuple[ExplainedEdge, ...] = ()
@@ -152,13 +152,13 @@ def _forecast(subscription: CheckedSubscription, automaton: Automaton) -> str | 
     return f"{shared}, or a chain for each of its {len(parts)} parts, their times combined: as training finds better"
 
 
-def _key(machine: Machine, state: int) -> str | None:
+def _key(machine: CompiledNfa, state: int) -> str | None:
     """What a state's instances are hashed by."""
     hashed = machine.key(state)
     return expression_text(hashed.expression) if isinstance(hashed, Hashed) else None
 
 
-def _link(link: Link) -> str:
+def _link(link: Connector) -> str:
     match link.operator:
         case tree.Next():
             text = "the very next event"

@@ -15,14 +15,14 @@ from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.flatten import SharedEdge, SharedState, machine_of
 from foretell.plan.lower.ir import CHAINED, Lowered, LoweredEdge, Numbers
 from foretell.plan.lower.nfa import lower
-from foretell.plan.lower.program import Machine, Program
+from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 
 #: A machine takes subscriptions until it has so many states: the kernel looks at all of them on each event.
 MOST_STATES = 64
 
 
 @dataclass
-class Shared:
+class SharedNfa:
     """A machine that subscriptions join and leave. The numbers of states and slots never change."""
 
     code_of: Callable[[str], int]
@@ -32,7 +32,7 @@ class Shared:
     numbers: Numbers = field(init=False)
     states: list[SharedState] = field(default_factory=list)
     edges: list[SharedEdge] = field(default_factory=list)
-    members: dict[int, Program] = field(default_factory=dict)
+    members: dict[int, SubscriptionPlan] = field(default_factory=dict)
     slots: dict[int, frozenset[int]] = field(default_factory=dict)
     finals: dict[int, int] = field(default_factory=dict)
     strict: bool = True
@@ -52,7 +52,7 @@ class Shared:
         parameters: Mapping[str, Type] | None = None,
         *,
         selected: bool = False,
-    ) -> tuple[int, Program]:
+    ) -> tuple[int, SubscriptionPlan]:
         """A subscription more: its number in the machine, and what is asked of its matches."""
         numbers = self.numbers.copied()
         lowered = lower(subscription, numbers, parameters, selected=selected, keyed=self.keyed)
@@ -78,7 +78,7 @@ class Shared:
         for edge in self.edges:
             edge.members.discard(number)
 
-    def machine(self) -> Machine:
+    def machine(self) -> CompiledNfa:
         return machine_of(self)
 
     def shared_by_several(self) -> int:

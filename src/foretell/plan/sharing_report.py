@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.program import UnsupportedError
-from foretell.plan.prefix_sharing import Shared
+from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Kind, kind_of
 from foretell.plan.template_selection import selection_of
 
@@ -20,7 +20,7 @@ def reads(checked: CheckedSubscription) -> tuple[Hashable, ...]:
 
 
 @dataclass(frozen=True)
-class Together:
+class SharingReport:
     """How many states and predicates subscriptions have, each by itself and together.
 
     `serving` states serve more than one of them.
@@ -45,29 +45,29 @@ class Together:
         )
 
 
-def together(statements: Iterable[CheckedSubscription], code_of: Callable[[str], int]) -> Together:
+def together(statements: Iterable[CheckedSubscription], code_of: Callable[[str], int]) -> SharingReport:
     """As the engine would put them into machines, of what can share one."""
-    machines: dict[tuple[Hashable, Kind], list[Shared]] = {}
+    machines: dict[tuple[Hashable, Kind], list[SharedNfa]] = {}
     count = states = predicates = 0
     for one in statements:
         kind = kind_of(one) if not isinstance(one.pattern, tree.Silence) and one.tree.losing is None else Kind.ALONE
         by_row = one.tree.table is not None and selection_of(one) is None
         if by_row or not kind.shares:
             continue
-        alone = Shared(code_of, one.simultaneous, one.time)
+        alone = SharedNfa(code_of, one.simultaneous, one.time)
         try:
             alone.add(one)
         except UnsupportedError:
             continue
         mine = machines.setdefault((reads(one), kind), [])
         if not mine or mine[-1].full:
-            mine.append(Shared(code_of, one.simultaneous, one.time))
+            mine.append(SharedNfa(code_of, one.simultaneous, one.time))
         mine[-1].add(one)
         count, states = count + 1, states + len(alone.states)
         predicates += len(alone.numbers.predicates)
     every = [shared for some in machines.values() for shared in some]
     distinct = {(place, p) for (place, _), some in machines.items() for s in some for p in s.numbers.predicates}
-    return Together(
+    return SharingReport(
         count,
         len(every),
         states,

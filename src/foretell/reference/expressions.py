@@ -118,9 +118,9 @@ def _event(reference: tree.EventReference, frame: Frame) -> Event | None:
             return frame.this
         case tree.Previous():
             return frame.previous
-        case tree.First(step=step):
+        case tree.FirstOf(step=step):
             return next(iter(frame.seen(step)), None)
-        case tree.Bound(step=step) | tree.Last(step=step):
+        case tree.BoundEvent(step=step) | tree.LastOf(step=step):
             return next(reversed(frame.seen(step)), None)
     raise AssertionError(reference)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretell.events.delay_distributions import Delay, Floats
+from foretell.events.delay_distributions import DelayDistribution, Floats
 
 #: The integrals are sums over this many cells, each mass at the middle of its cell: the error falls with the square.
 CELLS = 4096
@@ -28,7 +28,7 @@ CELLS = 4096
 class Hidden:
     """A step that was not seen: its delay and how likely its event is lost."""
 
-    delay: Delay
+    delay: DelayDistribution
     loss: float
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from foretell.errors import InputError
-from foretell.events.delay_distributions import Delay, Timing
+from foretell.events.delay_distributions import DelayDistribution, DelayModel
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
@@ -21,7 +21,7 @@ from foretell.reference.gaps import Gap, Hidden, Link
 from foretell.reference.matches import Match, Matcher
 
 
-def estimates(matcher: Matcher, complete: list[Match], timing: Timing) -> list[Match]:
+def estimates(matcher: Matcher, complete: list[Match], timing: DelayModel) -> list[Match]:
     """Complete and incomplete matches that are likely enough, in the order in which they are taken."""
     losing = matcher.subscription.tree.losing
     assert losing is not None
@@ -49,14 +49,14 @@ def _lost_sets(subscription: CheckedSubscription) -> Iterator[frozenset[str]]:
                 yield frozenset(some)
 
 
-def _parts(subscription: CheckedSubscription) -> tuple[tree.Part, ...]:
+def _parts(subscription: CheckedSubscription) -> tuple[tree.SequencePart, ...]:
     pattern = subscription.pattern
-    return pattern.parts if isinstance(pattern, tree.Sequence) else (tree.Part(pattern),)
+    return pattern.parts if isinstance(pattern, tree.Sequence) else (tree.SequencePart(pattern),)
 
 
 def without(subscription: CheckedSubscription, lost: frozenset[str]) -> CheckedSubscription:
     """The subscription whose matches are those of this one without the lost steps."""
-    parts: list[tree.Part] = []
+    parts: list[tree.SequencePart] = []
     hidden: list[tree.Negation] = []
     for part in _parts(subscription):
         assert isinstance(part.pattern, tree.Step)
@@ -65,7 +65,7 @@ def without(subscription: CheckedSubscription, lost: frozenset[str]) -> CheckedS
             hidden.append(tree.Negation(part.pattern))
         else:
             operator = _operator(part.operator, lost) if parts else None
-            parts.append(tree.Part(part.pattern, operator, tuple(hidden)))
+            parts.append(tree.SequencePart(part.pattern, operator, tuple(hidden)))
             hidden = []
     trailing = subscription.pattern.absent if isinstance(subscription.pattern, tree.Sequence) else ()
     having = subscription.tree.having
@@ -136,7 +136,7 @@ def _mentions(expression: tree.Expression, steps: frozenset[str]) -> bool:
 
 
 def probability(
-    subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: Timing, *, published: bool
+    subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: DelayModel, *, published: bool
 ) -> float:
     """The product over the gaps between the events present."""
     result = 1.0
@@ -145,7 +145,7 @@ def probability(
     return result
 
 
-def _gaps(subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: Timing) -> Iterator[Gap]:
+def _gaps(subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: DelayModel) -> Iterator[Gap]:
     unit = 1_000_000 if subscription.time is Type.TIMESTAMP else 1
     present = {b.step: b.at.event for b in match.bound}
     window = math.inf if subscription.within is None else float(subscription.within)
@@ -172,7 +172,7 @@ def _gaps(subscription: CheckedSubscription, match: Match, lost: frozenset[str],
 
 
 def _leading(
-    subscription: CheckedSubscription, parts: list[tree.Part], names: list[str], room: float, timing: Timing
+    subscription: CheckedSubscription, parts: list[tree.SequencePart], names: list[str], room: float, timing: DelayModel
 ) -> Gap:
     """Before the first event present, seen backwards from it."""
     links = []
@@ -183,15 +183,15 @@ def _leading(
     return Gap(room, tuple(links), negated, backwards=True)
 
 
-def _hidden(subscription: CheckedSubscription, delays: Mapping[str, Delay], step: str) -> Hidden:
+def _hidden(subscription: CheckedSubscription, delays: Mapping[str, DelayDistribution], step: str) -> Hidden:
     return Hidden(delays[step], subscription.loss[step])
 
 
-def check_timing(subscription: CheckedSubscription, timing: Timing | None) -> None:
+def check_timing(subscription: CheckedSubscription, timing: DelayModel | None) -> None:
     """Refuses, before the first event, a model that lacks a delay an estimate could need."""
     if subscription.tree.losing is None:
         return
-    given = timing or Timing({}, {})
+    given = timing or DelayModel({}, {})
     for side, step in _needed(subscription):
         delays = given.after if side == "after" else given.before
         if step not in delays:

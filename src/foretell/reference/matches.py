@@ -295,7 +295,7 @@ def _inserted(bound: tuple[Bound, ...], one: Bound) -> tuple[Bound, ...]:
 
 def _about_itself(condition: tree.Expression) -> bool:
     """Whether a condition names nothing but the event being tried."""
-    outside = tree.Previous, tree.Bound, tree.First, tree.Last, tree.Aggregate, tree.Elapsed, tree.Variable
+    outside = tree.Previous, tree.BoundEvent, tree.FirstOf, tree.LastOf, tree.Aggregate, tree.Elapsed, tree.Variable
     return not any(isinstance(node, outside) for node in condition.walk())
 
 

@@ -112,7 +112,9 @@ class Search:
         last = before.last
         return (e for e in self.candidates[step] if last is None or self.lane.follows(e, last))
 
-    def _sequence(self, parts: tuple[tree.Part, ...], before: Occurrence, so_far: Occurrence) -> Iterator[Occurrence]:
+    def _sequence(
+        self, parts: tuple[tree.SequencePart, ...], before: Occurrence, so_far: Occurrence
+    ) -> Iterator[Occurrence]:
         if not parts:
             yield so_far
             return

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from foretell.events.delay_distributions import Timing
+from foretell.events.delay_distributions import DelayModel
 from foretell.events.event import Event, OrderKey, deadline_key, derived_key
 from foretell.events.notification import Notification
 from foretell.events.types import EPOCH, Scalar, Type, format_timestamp
 from foretell.language import tree
-from foretell.language.checked import Checked, CheckedCorrelator, CheckedStatement, CheckedSubscription
+from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.reference.correlation import tokens
 from foretell.reference.expressions import Frame, Value, holds, value
 from foretell.reference.lane import Lane, Placed, lanes
@@ -45,12 +45,12 @@ class Result:
 
 
 def run(
-    program: Checked,
+    program: CheckedProgram,
     events: Mapping[str, Iterable[Event]],
     tables: Mapping[str, Iterable[Row]] | None = None,
     *,
     until: int | float | None = None,
-    timing: Mapping[str, Timing] | None = None,
+    timing: Mapping[str, DelayModel] | None = None,
 ) -> list[Notification]:
     """All notifications of the program, in order. `until` lets time go on after the last event."""
     for statement in program.statements:
@@ -79,7 +79,7 @@ def _results(
     merged: list[Event],
     now: int | float,
     tables: Mapping[str, Iterable[Row]],
-    timing: Mapping[str, Timing],
+    timing: Mapping[str, DelayModel],
 ) -> Iterator[Result]:
     if isinstance(statement, CheckedCorrelator):
         yield from _tokens(statement, merged)

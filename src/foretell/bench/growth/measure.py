@@ -25,9 +25,9 @@ from foretell.bench.engine import bare
 from foretell.bench.growth.curves import LARGEST, Point, Sample, Samples, curves, decades, left_out
 from foretell.bench.workloads.ticks import ticks
 from foretell.engine import Engine
-from foretell.events.ingest.reader import Declaration, Loaded, LoadedTable, read, read_table
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, read, read_table
 from foretell.language.subscriptions import parse
-from foretell.machine.runtime import Running
+from foretell.machine.runtime import MatchRuntime
 
 RUNS = 3
 BATCH = 1_000_000  # no batch is larger, so that memory is what the engine keeps and not what it is given
@@ -42,25 +42,25 @@ def measure(quick: bool) -> Iterator[Point]:
 # ── an engine and its events ──
 
 
-def _loaded(table: pa.Table) -> Loaded:
-    return read(table, Declaration("ticks", {}, "ts", open=True))
+def _loaded(table: pa.Table) -> EventBatch:
+    return read(table, StreamDeclaration("ticks", {}, "ts", open=True))
 
 
-def _engine(text: str, loaded: Loaded, tables: Mapping[str, LoadedTable] | None = None) -> Running:
+def _engine(text: str, loaded: EventBatch, tables: Mapping[str, TemplateTable] | None = None) -> MatchRuntime:
     """Statements at work in process, the notifications as columns."""
     given = tables or {}
     checked = parse(text).checked({"ticks": loaded.schema}, {name: table.types for name, table in given.items()})
-    return Running(checked, given)
+    return MatchRuntime(checked, given)
 
 
-def _fed(engine: Running, loaded: Loaded) -> tuple[float, int]:
+def _fed(engine: MatchRuntime, loaded: EventBatch) -> tuple[float, int]:
     """Seconds and matches."""
     started = time.perf_counter()
     told = engine.tell({"ticks": loaded})
     return time.perf_counter() - started, sum(one.count for one in told)
 
 
-def _best(text: str, loaded: Loaded, tables: Mapping[str, LoadedTable] | None = None) -> tuple[float, int]:
+def _best(text: str, loaded: EventBatch, tables: Mapping[str, TemplateTable] | None = None) -> tuple[float, int]:
     """The same, the best of some runs, each on an engine of its own. One long run is as good as several."""
     best, matches = _fed(_engine(text, loaded, tables), loaded)
     for _ in range(RUNS - 1 if best < 2 else 0):
@@ -287,7 +287,7 @@ def _statements(quick: bool) -> Iterator[Point]:
 def _partial_matches(quick: bool) -> Iterator[Point]:
     text = "SUBSCRIBE w FROM ticks MATCH a ; b DEFINE a AS kind = 1, b AS kind = 2 AND price > a.price;"
 
-    def events(kind: int, price: float, count: int, first: int) -> Loaded:
+    def events(kind: int, price: float, count: int, first: int) -> EventBatch:
         columns: dict[str, Any] = {
             "ts": np.arange(first, first + count),
             "kind": np.full(count, kind),

@@ -18,10 +18,10 @@ from foretell.bench.growth.curves import Point
 from foretell.bench.ptopss.experiments import Backtest, heat_waves, synthetic, trained
 from foretell.bench.ptopss.merged_graph import merged, transitions
 from foretell.bench.workloads.planted import Composites, composites, planted
-from foretell.events.ingest.reader import Declaration, Loaded, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.language.checked import CheckedSubscription
 from foretell.language.subscriptions import parse
-from foretell.machine.runtime import Running
+from foretell.machine.runtime import MatchRuntime
 from foretell.plan.explain import Codes
 from foretell.plan.sharing_report import together
 
@@ -83,7 +83,7 @@ def _timed(figure: str, curve: str, x: float, some: Composites, quick: bool) -> 
     checked = parse(some.text(within=WITHIN)).checked({"events": loaded.schema})
     best, matches = float("inf"), 0
     for _ in range(1 if quick else RUNS):
-        engine = Running(checked, {})
+        engine = MatchRuntime(checked, {})
         started = time.process_time()
         told = engine.tell({"events": loaded})
         best = min(best, time.process_time() - started)
@@ -92,8 +92,8 @@ def _timed(figure: str, curve: str, x: float, some: Composites, quick: bool) -> 
     return _point(figure, curve, x, best / events, "s", events=events, seconds=best, matches=matches)
 
 
-def _loaded(some: Composites, most: int) -> Loaded:
-    return read(planted(some).events.slice(0, most), Declaration("events", {}, "time", open=True))
+def _loaded(some: Composites, most: int) -> EventBatch:
+    return read(planted(some).events.slice(0, most), StreamDeclaration("events", {}, "time", open=True))
 
 
 # ── Fig. 9 (c): the number of non-contiguous operators ──

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from foretell.connectors.mqtt.client import PATIENCE, Broker, close
 from foretell.errors import InputError
 from foretell.notify.outbox import Entry
-from foretell.notify.sender import Delivered, Later, Outcome
+from foretell.notify.sender import Delivered, Outcome, RetryLater
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessageInfo
@@ -60,11 +60,11 @@ class Publisher:
         except InputError as error:
             if error.code != "no-broker":
                 raise
-            return Later(error.message)
+            return RetryLater(error.message)
         except (OSError, ValueError, RuntimeError) as error:
             self.close()
             if self._denied is None:
-                return Later(f"{self._topic.broker}: {error}")
+                return RetryLater(f"{self._topic.broker}: {error}")
         if self._denied is not None:
             # Not a fault of the messages: they wait until somebody has put the broker's rights in order.
             raise InputError("broker-refused", f"the broker {self._topic.broker} takes no messages: {self._denied}")

@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Subscription:
+class TopicSubscription:
     """What to ask the broker for. `client` is the name under which it keeps our session."""
 
     topic: str
@@ -54,7 +54,7 @@ class Subscription:
 class Subscriber:
     """A subscription that fills a spool, in threads of its own, until it is closed or fails."""
 
-    def __init__(self, broker: Broker, subscription: Subscription, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, broker: Broker, subscription: TopicSubscription, folder: str | os.PathLike[str]) -> None:
         self.spool = Spool(folder)
         self._broker, self._wanted = broker, subscription
         self._name = subscription.client or f"foretell-{self.spool.id[:12]}"
@@ -152,10 +152,10 @@ class Subscriber:
         self._latest = time.monotonic()
         self._arrived.put((self._connection, message))
 
-    def _remembered(self) -> Subscription | None:
+    def _remembered(self) -> TopicSubscription | None:
         """What the broker's session of our name is known to be subscribed to."""
         try:
-            return msgspec.json.decode((self.spool.folder / "subscription").read_bytes(), type=Subscription)
+            return msgspec.json.decode((self.spool.folder / "subscription").read_bytes(), type=TopicSubscription)
         except (OSError, msgspec.MsgspecError):
             return None
 

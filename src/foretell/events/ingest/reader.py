@@ -29,7 +29,7 @@ NO_TIME = "no time"
 
 
 @dataclass(frozen=True)
-class Declaration:
+class StreamDeclaration:
     """What a STREAM statement or a call says of a stream before its data are seen.
 
     Time, id and order need not be among the attributes, nor need an attribute's type be known (UNKNOWN): these are
@@ -57,7 +57,7 @@ class Declaration:
 
 
 @dataclass(frozen=True)
-class BadEvent:
+class QuarantinedEvent:
     """A malformed event: where it stood (line of a text file, else row, from 1), why it is bad, and what it was."""
 
     stream: str
@@ -68,7 +68,7 @@ class BadEvent:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class EventBatch:
     """A stream's events in order of arrival, and those set aside; `total` counts both.
 
     `timed` tells whether the type of its time was declared or read off the data, not only taken for want of both.
@@ -77,13 +77,13 @@ class Loaded:
     stream: str
     schema: Schema
     table: pa.Table
-    bad: tuple[BadEvent, ...]
+    bad: tuple[QuarantinedEvent, ...]
     total: int
     open: bool = False
     timed: bool = True
 
 
-def read(source: object, declaration: Declaration, *, strict: bool = False) -> Loaded:
+def read(source: object, declaration: StreamDeclaration, *, strict: bool = False) -> EventBatch:
     """All events of `source`: a path, Arrow data, a frame, an iterable of dicts. With `strict` a bad one is fatal."""
     wanted = None if declaration.open else frozenset(declaration.columns)
     gathered = gather(source, declaration.stream, wanted)
@@ -93,53 +93,55 @@ def read(source: object, declaration: Declaration, *, strict: bool = False) -> L
     return loaded
 
 
-def bad_event(bad: BadEvent) -> InputError:
+def bad_event(bad: QuarantinedEvent) -> InputError:
     return InputError("bad-event", f"{bad.source}:{bad.row}: {bad.reason}")
 
 
-def load(gathered: Gathered, declaration: Declaration, types: Mapping[str, Type]) -> Loaded:
+def load(gathered: Gathered, declaration: StreamDeclaration, types: Mapping[str, Type]) -> EventBatch:
     """What was gathered, in types that are settled. A column that is not there is NULL."""
     fitted = {name: _fit(gathered, name, kind) for name, kind in types.items()}
     reasons = _reasons(fitted, declaration.time)
     bad = tuple(_bad_event(declaration.stream, rejected) for rejected in gathered.rejections(reasons))
     table = _without(_table(fitted, types), reasons)
     timed = gathered.rows > 0 or declaration.declared(declaration.time) is not None
-    return Loaded(declaration.stream, _schema(declaration, types), table, bad, gathered.total, declaration.open, timed)
+    return EventBatch(
+        declaration.stream, _schema(declaration, types), table, bad, gathered.total, declaration.open, timed
+    )
 
 
-def schema_of(gathered: Gathered, declaration: Declaration) -> Schema:
+def schema_of(gathered: Gathered, declaration: StreamDeclaration) -> Schema:
     """The schema that the events of a source have; of Arrow data the columns' types tell it, without a row."""
     return _schema(declaration, _settle(gathered, declaration))
 
 
-def events_of(loaded: Loaded, stream_rank: int) -> list[Event]:
+def events_of(loaded: EventBatch, stream_rank: int) -> list[Event]:
     """The events one by one, for the reference evaluator. Timestamps are microseconds."""
     rows = enumerate(scalar_rows(loaded.table))
     return [_event(loaded, row, stream_rank, arrival) for arrival, row in rows]
 
 
-def read_file(name: str, content: bytes, declaration: Declaration) -> Loaded:
+def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> EventBatch:
     """The events of a file that somebody has read; its name says what it is."""
     gathered = gather_content(name, content, frozenset(declaration.columns))
     return load(gathered, declaration, _settle(gathered, declaration))
 
 
 @dataclass(frozen=True)
-class LoadedTable:
+class TemplateTable:
     """The rows of a FOR EACH table, timestamps as microseconds."""
 
     types: Mapping[str, Type]
     rows: list[dict[str, Scalar]]
 
 
-def read_table(source: object, name: str) -> LoadedTable:
+def read_table(source: object, name: str) -> TemplateTable:
     """The rows of a FOR EACH table. A row that is malformed, or has no `id` of its own, is an error: it is no event."""
     gathered = gather(source, name)
     if not gathered.rows:
         for rejected in gathered.rejected:
             raise _bad_row(rejected)
         if not gathered.names:
-            return LoadedTable({}, [])
+            return TemplateTable({}, [])
     if "id" not in gathered.names:
         raise InputError("bad-table", f"{name}: the table has no column 'id'", hint=suggestion("id", gathered.names))
     types = {column: found for column in gathered.names if (found := _guess(gathered, column)) is not None}
@@ -148,10 +150,10 @@ def read_table(source: object, name: str) -> LoadedTable:
     fitted = {column: _fit(gathered, column, kind) for column, kind in types.items()}
     for rejected in gathered.rejections(_id_reasons(fitted["id"]) | _first_reasons(fitted.values())):
         raise _bad_row(rejected)
-    return LoadedTable(types, list(scalar_rows(_table(fitted, types))))
+    return TemplateTable(types, list(scalar_rows(_table(fitted, types))))
 
 
-def read_rows(source: object, name: str, types: Mapping[str, Type]) -> LoadedTable:
+def read_rows(source: object, name: str, types: Mapping[str, Type]) -> TemplateTable:
     """More rows of a table whose columns are known."""
     gathered = gather(source, name)
     for rejected in gathered.rejected:
@@ -163,7 +165,7 @@ def read_rows(source: object, name: str, types: Mapping[str, Type]) -> LoadedTab
     fitted = {column: _fit(gathered, column, kind) for column, kind in types.items()}
     for rejected in gathered.rejections(_id_reasons(fitted["id"]) | _first_reasons(fitted.values())):
         raise _bad_row(rejected)
-    return LoadedTable(types, list(scalar_rows(_table(fitted, types))))
+    return TemplateTable(types, list(scalar_rows(_table(fitted, types))))
 
 
 def _bad_row(rejected: Rejected) -> InputError:
@@ -182,7 +184,7 @@ def _scalars(column: ArrowArray) -> list[Scalar]:
     return cast(list[Scalar], plain.to_pylist())
 
 
-def _event(loaded: Loaded, row: dict[str, Scalar], stream_rank: int, arrival: int) -> Event:
+def _event(loaded: EventBatch, row: dict[str, Scalar], stream_rank: int, arrival: int) -> Event:
     schema = loaded.schema
     time = cast(int | float, row[cast(str, schema.time)])  # what was read has a time column, and a time in each row
     tie = None if schema.order is None else row[schema.order]
@@ -192,7 +194,7 @@ def _event(loaded: Loaded, row: dict[str, Scalar], stream_rank: int, arrival: in
     return Event(loaded.stream, row, time, time, base_key(time, tie, stream_rank, arrival), name)
 
 
-def _settle(gathered: Gathered, declaration: Declaration) -> dict[str, Type]:
+def _settle(gathered: Gathered, declaration: StreamDeclaration) -> dict[str, Type]:
     """Every column's type: as declared, else as the data have it. Declared columns come first, as declared."""
     _check_columns(gathered, declaration)
     types: dict[str, Type] = {}
@@ -208,7 +210,7 @@ def _settle(gathered: Gathered, declaration: Declaration) -> dict[str, Type]:
     return types
 
 
-def _read_off(gathered: Gathered, name: str, declaration: Declaration) -> Type | None:
+def _read_off(gathered: Gathered, name: str, declaration: StreamDeclaration) -> Type | None:
     is_time = name == declaration.time
     kind = _guess_time(gathered, name) if is_time else _guess(gathered, name)
     if kind is None and name in declaration.columns:
@@ -229,7 +231,7 @@ def _guess_time(gathered: Gathered, name: str) -> Type | None:
     return Type.INT if kind is Type.NULL else kind
 
 
-def _check_columns(gathered: Gathered, declaration: Declaration) -> None:
+def _check_columns(gathered: Gathered, declaration: StreamDeclaration) -> None:
     """What must be there and is not. A JSON object without a declared attribute is still an event."""
     if gathered.absent_is_null and not gathered.rows:
         return
@@ -241,7 +243,7 @@ def _check_columns(gathered: Gathered, declaration: Declaration) -> None:
             )
 
 
-def _missing(gathered: Gathered, declaration: Declaration, name: str) -> str:
+def _missing(gathered: Gathered, declaration: StreamDeclaration, name: str) -> str:
     source = gathered.parts[0].source if len(gathered.parts) == 1 else declaration.stream
     what = "time column" if name == declaration.time else "column"
     return f"{source}: no event has the {what} '{name}'" if gathered.absent_is_null else f"{source}: no {what} '{name}'"
@@ -304,11 +306,11 @@ def _without(table: pa.Table, reasons: Mapping[int, str]) -> pa.Table:
     return table.filter(arrow_of(good))
 
 
-def _bad_event(stream: str, rejected: Rejected) -> BadEvent:
-    return BadEvent(stream, rejected.source, rejected.row, rejected.reason, rejected.raw)
+def _bad_event(stream: str, rejected: Rejected) -> QuarantinedEvent:
+    return QuarantinedEvent(stream, rejected.source, rejected.row, rejected.reason, rejected.raw)
 
 
-def _schema(declaration: Declaration, types: Mapping[str, Type]) -> Schema:
+def _schema(declaration: StreamDeclaration, types: Mapping[str, Type]) -> Schema:
     return Schema(
         attributes=dict(types),
         time=declaration.time,

@@ -23,7 +23,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.learn.calibration import Calibration
 from foretell.learn.model import Learned, Model
 from foretell.learn.statistics import Statistics
-from foretell.machine.observe.observer import Seen, Watcher
+from foretell.machine.observe.observer import ObservedRuns, Observer
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -33,11 +33,11 @@ Floats = NDArray[np.float64]
 class Judge:
     """Watches with a forecaster for each horizon, and keeps what they said and what came."""
 
-    forecasters: Mapping[Horizon, Watcher]
+    forecasters: Mapping[Horizon, Observer]
     said: Mapping[Horizon, Said]
     recorder: Recorder
 
-    def see(self, seen: Seen) -> tuple[Ints, Floats]:
+    def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         self.recorder.see(seen)
         for forecaster in self.forecasters.values():
             forecaster.see(seen)
@@ -56,7 +56,7 @@ class Judges:
     def watches(self, checked: CheckedSubscription) -> bool:
         return bool(self.horizons) or checked.tree.forecast is not None
 
-    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+    def watcher(self, checked: CheckedSubscription) -> Observer | None:
         horizons = list(self.horizons) or ([] if checked.tree.forecast is None else [horizon_of(checked)])
         if not horizons:
             return None

@@ -17,7 +17,7 @@ from foretell.forecast.online.forecaster import Forecaster
 from foretell.forecast.online.interfaces import Prospects, Watch
 from foretell.learn.model import Learned
 from foretell.learn.trace import Floats, Ints, Words
-from foretell.machine.observe.observer import Seen
+from foretell.machine.observe.observer import ObservedRuns
 from foretell.plan.nfa.decomposition import Parts
 
 #: Nobody is told of a part by itself.
@@ -46,7 +46,7 @@ class ByParts:
         self._keyed = False
         self._combined: dict[bytes, Floats] = {}
 
-    def see(self, seen: Seen) -> tuple[Ints, Floats]:
+    def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         """At which events a match has become likely, and how likely."""
         sides = seen.sides
         assert sides is not None

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.errors import InputError, LanguageError
-from foretell.filter.column import Strings
-from foretell.filter.predicates import Events, answers
+from foretell.filter.column import StringDictionary
+from foretell.filter.predicates import EventColumns, answers
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.parser import parse
@@ -29,11 +29,11 @@ class Symbols:
     conditions: Sequence[tuple[tree.Expression, ...]]
     codes: list[int] = field(default_factory=list)
 
-    def of(self, events: Events, strings: Strings) -> Ints:
+    def of(self, events: EventColumns, strings: StringDictionary) -> Ints:
         """The symbol of each event."""
         return self.numbered(self.coded(events, strings))
 
-    def coded(self, events: Events, strings: Strings) -> Ints:
+    def coded(self, events: EventColumns, strings: StringDictionary) -> Ints:
         """Of each event which conditions hold, as bits."""
         code = np.zeros(len(events), np.int64)
         for bit, holds in enumerate(answers(self.conditions, events, strings)):

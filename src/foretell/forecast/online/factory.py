@@ -19,7 +19,7 @@ from foretell.language.printer import statement_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Learned, Model, fingerprint
 from foretell.learn.settings import Learning
-from foretell.machine.observe.observer import Watcher
+from foretell.machine.observe.observer import Observer
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Parts, parts_of
 
@@ -40,7 +40,7 @@ class Forecasts:
     def watches(self, checked: CheckedSubscription) -> bool:
         return checked.tree.forecast is not None
 
-    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+    def watcher(self, checked: CheckedSubscription) -> Observer | None:
         return None if checked.tree.forecast is None else self.forecaster(checked, horizon_of(checked))
 
     def forecaster(

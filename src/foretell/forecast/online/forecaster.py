@@ -29,7 +29,7 @@ from foretell.learn.model import Learned
 from foretell.learn.sojourns import MATCH
 from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Floats, Ints
-from foretell.machine.observe.observer import Seen
+from foretell.machine.observe.observer import ObservedRuns
 
 #: The tables are made anew after so many events, and then each time as many more have been seen.
 FIRST_TABLES = 64
@@ -68,7 +68,7 @@ class Forecaster:
 
     # ── what is seen ──
 
-    def see(self, seen: Seen) -> tuple[Ints, Floats]:
+    def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         """At which events a match has become likely, and how likely."""
         self._meet(seen)
         rows = (
@@ -170,7 +170,7 @@ class Forecaster:
 
     # ── what is met for the first time ──
 
-    def _meet(self, seen: Seen) -> None:
+    def _meet(self, seen: ObservedRuns) -> None:
         """Processes that are new."""
         if seen.by_value and not self._keyed:
             self._keyed = True

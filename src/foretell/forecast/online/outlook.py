@@ -11,7 +11,7 @@ from foretell.events.types import Scalar
 from foretell.forecast.chain.match_interval import Asked
 from foretell.forecast.online.composite_forecaster import ByParts
 from foretell.forecast.online.forecaster import Forecaster
-from foretell.machine.observe.forecast_emitter import Whose
+from foretell.machine.observe.forecast_emitter import ObservedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Outlook:
     interval: tuple[int, int] | tuple[float, float] | None
 
 
-def outlooks(name: str, horizon: str, whose: Whose, asked: Asked) -> Iterator[Outlook]:
+def outlooks(name: str, horizon: str, whose: ObservedStatement, asked: Asked) -> Iterator[Outlook]:
     forecaster = whose.watcher
     assert isinstance(forecaster, Forecaster | ByParts)
     found = forecaster.prospects(whose.now, asked)

@@ -17,7 +17,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.learn.lane_statistics import key_text
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Ints, Trace
-from foretell.machine.observe.observer import Seen, Sides, Watcher
+from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Recorder:
         self._events = 0
         self._sides: list[Sides] = []
 
-    def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
+    def see(self, seen: ObservedRuns) -> tuple[Ints, NDArray[np.float64]]:
         self._by_value, self._keys = seen.by_value, seen.keys
         self._lane = _long_enough(self._lane, seen.process)
         self._brought = _long_enough(self._brought, seen.process)
@@ -132,7 +132,7 @@ class Recorders:
     def watches(self, checked: CheckedSubscription) -> bool:
         return checked.tree.forecast is not None
 
-    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+    def watcher(self, checked: CheckedSubscription) -> Observer | None:
         if not self.watches(checked):
             return None
         recorder = Recorder(Symbols(conditions_of(checked, self.settings.features)), checked.time)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from foretell.language import tree
 from foretell.language.builder.errors import NotIterable, mistake
 from foretell.language.builder.literals import whole
-from foretell.language.builder.steps import Step, step_name
+from foretell.language.builder.steps import StepBuilder, step_name
 from foretell.language.printer import correlation_text
 
 
-class Correlation(NotIterable):
+class CorrelationBuilder(NotIterable):
     """What a correlator waits for.
 
     >>> from foretell.build import accumulate, do, push, repeat, steps
@@ -35,13 +35,13 @@ class Correlation(NotIterable):
 
 
 #: A step alone completes on the first event that satisfies it.
-Part: TypeAlias = Correlation | Step
+Part: TypeAlias = CorrelationBuilder | StepBuilder
 
 
 def correlation_tree(part: object, where: str) -> tree.Correlation:
-    if isinstance(part, Correlation):
+    if isinstance(part, CorrelationBuilder):
         return part._tree
-    if isinstance(part, Step):
+    if isinstance(part, StepBuilder):
         return tree.On(step_name(part, where))
     raise mistake("not-a-correlation", f"{where} takes steps and correlations, found {part!r}")
 
@@ -52,24 +52,24 @@ def _parts(parts: tuple[object, ...], where: str) -> tuple[tree.Correlation, ...
     return tuple(correlation_tree(p, where) for p in parts)
 
 
-def accumulate(*parts: Part) -> Correlation:
+def accumulate(*parts: Part) -> CorrelationBuilder:
     """Succeeds when all have, fails when one fails."""
-    return Correlation(tree.Accumulate(_parts(parts, "accumulate()")))
+    return CorrelationBuilder(tree.Accumulate(_parts(parts, "accumulate()")))
 
 
-def select(*parts: Part, strict: bool = False) -> Correlation:
+def select(*parts: Part, strict: bool = False) -> CorrelationBuilder:
     """Succeeds when one has, fails when all have failed; `strict`, which is `select*`, when one fails."""
-    return Correlation(tree.Select(_parts(parts, "select()"), strict))
+    return CorrelationBuilder(tree.Select(_parts(parts, "select()"), strict))
 
 
-def sequential(*parts: Part) -> Correlation:
+def sequential(*parts: Part) -> CorrelationBuilder:
     """One after the other."""
-    return Correlation(tree.Sequential(_parts(parts, "sequential()")))
+    return CorrelationBuilder(tree.Sequential(_parts(parts, "sequential()")))
 
 
-def parallel(*parts: Part) -> Correlation:
+def parallel(*parts: Part) -> CorrelationBuilder:
     """All, independently; never completes."""
-    return Correlation(tree.Parallel(_parts(parts, "parallel()")))
+    return CorrelationBuilder(tree.Parallel(_parts(parts, "parallel()")))
 
 
 class Do:
@@ -78,8 +78,8 @@ class Do:
     def __init__(self, body: tree.Correlation) -> None:
         self._body = body
 
-    def unless(self, stopper: Part) -> Correlation:
-        return Correlation(tree.Unless(self._body, correlation_tree(stopper, "unless()")))
+    def unless(self, stopper: Part) -> CorrelationBuilder:
+        return CorrelationBuilder(tree.Unless(self._body, correlation_tree(stopper, "unless()")))
 
 
 def do(body: Part) -> Do:
@@ -87,41 +87,41 @@ def do(body: Part) -> Do:
     return Do(correlation_tree(body, "do()"))
 
 
-def fail(body: Part) -> Correlation:
+def fail(body: Part) -> CorrelationBuilder:
     """The outcome inverted."""
-    return Correlation(tree.Fail(correlation_tree(body, "fail()")))
+    return CorrelationBuilder(tree.Fail(correlation_tree(body, "fail()")))
 
 
-def push(token: str, body: Part) -> Correlation:
+def push(token: str, body: Part) -> CorrelationBuilder:
     """On success emits the token."""
     if not isinstance(token, str):
         raise mistake("not-a-token", f"push() takes the token's text first, found {token!r}")
-    return Correlation(tree.Push(str.__str__(token), correlation_tree(body, "push()")))
+    return CorrelationBuilder(tree.Push(str.__str__(token), correlation_tree(body, "push()")))
 
 
-def repeat(body: Part, *, times: int | None = None) -> Correlation:
+def repeat(body: Part, *, times: int | None = None) -> CorrelationBuilder:
     """Restarts whatever the outcome; with `times`, succeeds after that many completions."""
     return _again("repeat", body, times)
 
 
-def persist(body: Part, *, times: int | None = None) -> Correlation:
+def persist(body: Part, *, times: int | None = None) -> CorrelationBuilder:
     """Restarts until it succeeds; with `times`, fails after that many failures."""
     return _again("persist", body, times)
 
 
-def loop(body: Part, *, times: int | None = None) -> Correlation:
+def loop(body: Part, *, times: int | None = None) -> CorrelationBuilder:
     """Restarts until it fails; with `times`, succeeds after that many successes."""
     return _again("loop", body, times)
 
 
-def _again(kind: str, body: Part, times: int | None) -> Correlation:
+def _again(kind: str, body: Part, times: int | None) -> CorrelationBuilder:
     count = None if times is None else whole(times, f"the number of {kind}", 1)
-    return Correlation(tree.Again(kind, correlation_tree(body, f"{kind}()"), count))
+    return CorrelationBuilder(tree.Again(kind, correlation_tree(body, f"{kind}()"), count))
 
 
-def modes(bodies: Mapping[Step, Part]) -> Correlation:
+def modes(bodies: Mapping[StepBuilder, Part]) -> CorrelationBuilder:
     """`in(p1) do{e1} in(p2) do{e2}`, as `modes({p1: e1, p2: e2})`; the first is active at the start."""
     if not bodies:
         raise mistake("wrong-arguments", "modes() takes at least one mode")
     listed = (tree.Mode(step_name(guard, "modes()"), correlation_tree(e, "modes()")) for guard, e in bodies.items())
-    return Correlation(tree.Modes(tuple(listed)))
+    return CorrelationBuilder(tree.Modes(tuple(listed)))

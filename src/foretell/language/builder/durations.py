@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from foretell.language import tree
 from foretell.language.builder.errors import mistake
-from foretell.language.builder.expressions import Expression, value_tree
+from foretell.language.builder.expressions import ExpressionBuilder, value_tree
 from foretell.language.builder.literals import span
 
 
-class Length(Expression):
+class Length(ExpressionBuilder):
     """A length of time with its unit."""
 
 

@@ -8,7 +8,7 @@ from foretell.language.builder.expressions import Value
 from foretell.language.builder.literals import name as checked_name
 
 
-class Event(NotAValue, NotIterable):
+class EventBuilder(NotAValue, NotIterable):
     """`event`, `prev`, `first(b)` or `last(b)`; `.stream` is the stream it came from, as in the text."""
 
     def __init__(self, reference: tree.EventReference, text: str) -> None:
@@ -31,7 +31,7 @@ class Event(NotAValue, NotIterable):
 
 
 #: The event being tried for the step that is defined: `event.price` is a bare `price` in the text.
-event = Event(tree.This(), "event")
+event = EventBuilder(tree.This(), "event")
 
 #: `prev`, the event bound just before this one in the match.
-prev = Event(tree.Previous(), "prev")
+prev = EventBuilder(tree.Previous(), "prev")

@@ -18,7 +18,7 @@ STEP_WORDS = (
 )
 
 
-class Expression(NotIterable):
+class ExpressionBuilder(NotIterable):
     """A value or a condition, with Python's operators: `== != < <= > >=`, `+ - * / %`, and `& | ~` for AND OR NOT.
 
     In Python `&` and `|` bind more tightly than comparisons, so comparisons that are joined stand in parentheses:
@@ -69,7 +69,7 @@ class Expression(NotIterable):
         """`x BETWEEN low AND high`, both included."""
         return Value(tree.Between(self._tree, value_tree(low), value_tree(high)))
 
-    def like(self, pattern: str | Expression) -> Value:
+    def like(self, pattern: str | ExpressionBuilder) -> Value:
         """`x LIKE pattern`: `%` stands for any text, `_` for one character."""
         return Value(tree.Like(self._tree, value_tree(pattern)))
 
@@ -79,10 +79,10 @@ class Expression(NotIterable):
 
     # ── conditions ──
 
-    def __and__(self, other: Expression) -> Value:
+    def __and__(self, other: ExpressionBuilder) -> Value:
         return Value(tree.Binary("AND", self._tree, condition_tree(other, "&")))
 
-    def __or__(self, other: Expression) -> Value:
+    def __or__(self, other: ExpressionBuilder) -> Value:
         return Value(tree.Binary("OR", self._tree, condition_tree(other, "|")))
 
     def __invert__(self) -> Value:
@@ -151,7 +151,7 @@ class Expression(NotIterable):
     def length(self) -> Value:
         return self._call("length")
 
-    def contains(self, part: str | Expression) -> Value:
+    def contains(self, part: str | ExpressionBuilder) -> Value:
         """`contains(text, part)`."""
         return self._call("contains", part)
 
@@ -186,11 +186,11 @@ class Expression(NotIterable):
             condition_tree(other, "|")
 
 
-class Value(Expression):
+class Value(ExpressionBuilder):
     """A value or condition made of others."""
 
 
-class StepAttribute(Expression):
+class StepAttribute(ExpressionBuilder):
     """An attribute of a step, `b.price`; over all events of a repeated step it has aggregates, `b.price.avg()`."""
 
     def count(self) -> Value:
@@ -213,7 +213,7 @@ class StepAttribute(Expression):
             hint = "an attribute of that name is a.attribute('stream')"
             raise mistake("not-step-attribute", f"'{self!r}' is where the event came from, no attribute", hint)
         assert isinstance(self._tree, tree.Attribute)
-        assert isinstance(self._tree.event, tree.Bound)
+        assert isinstance(self._tree.event, tree.BoundEvent)
         return Value(tree.Aggregate(function, self._tree.event.step, self._tree.name))
 
     if not TYPE_CHECKING:
@@ -225,11 +225,11 @@ class StepAttribute(Expression):
 
 
 #: What may stand beside an operator.
-Operand: TypeAlias = Expression | Plain
+Operand: TypeAlias = ExpressionBuilder | Plain
 
 
 def value_tree(value: object) -> tree.Expression:
-    if isinstance(value, Expression):
+    if isinstance(value, ExpressionBuilder):
         return value._tree
     if isinstance(value, NotAValue):
         raise mistake("not-a-value", f"'{value!r}' is an event, not a value", value_hint(value))
@@ -238,7 +238,7 @@ def value_tree(value: object) -> tree.Expression:
 
 def condition_tree(condition: object, where: str) -> tree.Expression:
     """The condition that stands beside `where`: `&`, or the name of a clause."""
-    if isinstance(condition, Expression):
+    if isinstance(condition, ExpressionBuilder):
         return condition._tree
     if isinstance(condition, NotAValue):
         hint = f"compare one of its attributes: {condition!r}.price > 100"
@@ -252,7 +252,7 @@ def condition_tree(condition: object, where: str) -> tree.Expression:
     raise mistake("not-a-condition", f"{where} takes a condition, found {condition!r}", hint)
 
 
-def _compared(operator: str, left: Expression, right: object) -> Value:
+def _compared(operator: str, left: ExpressionBuilder, right: object) -> Value:
     if right is None:
         hint = f"write {'' if operator == '=' else '~'}x.is_null()"
         raise mistake("compared-with-null", "a comparison with NULL never holds", hint)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from foretell.language import tree
 from foretell.language.builder.errors import NotIterable, mistake
-from foretell.language.builder.expressions import Expression, condition_tree
+from foretell.language.builder.expressions import ExpressionBuilder, condition_tree
 from foretell.language.builder.literals import whole
 from foretell.language.printer import pattern_text
 
 #: What a repetition repeats under: `a+<,>`, `a+<;>`, `a+<;{θ}>`.
-Under: TypeAlias = Literal[",", ";"] | Expression
+Under: TypeAlias = Literal[",", ";"] | ExpressionBuilder
 
 
-class Pattern(NotIterable):
+class PatternBuilder(NotIterable):
     """A step or what is made of steps: `.then` and `.next` for sequences, `&` for both, `|` for either, `~b` for none.
 
     >>> from foretell.build import event, steps
@@ -33,25 +33,25 @@ class Pattern(NotIterable):
 
     # ── one after the other ──
 
-    def then(self, following: Pattern, *, where: Expression | None = None) -> Pattern:
+    def then(self, following: PatternBuilder, *, where: ExpressionBuilder | None = None) -> PatternBuilder:
         """`P ; Q`, any later event; with `where`, `P ;{θ} Q`, the first later event for which it holds."""
         if where is None:
             return _followed(self, tree.Later(), following)
         return _followed(self, tree.FirstWhere(condition_tree(where, "where=")), following)
 
-    def next(self, following: Pattern) -> Pattern:
+    def next(self, following: PatternBuilder) -> PatternBuilder:
         """`P , Q`: the very next event."""
         return _followed(self, tree.Next(), following)
 
     # ── together, or one of them ──
 
-    def __and__(self, other: Pattern) -> Pattern:
-        return Pattern(tree.conjunction(self._tree, pattern_tree(other, "&")))
+    def __and__(self, other: PatternBuilder) -> PatternBuilder:
+        return PatternBuilder(tree.conjunction(self._tree, pattern_tree(other, "&")))
 
-    def __or__(self, other: Pattern) -> Pattern:
-        return Pattern(tree.alternation(self._tree, pattern_tree(other, "|")))
+    def __or__(self, other: PatternBuilder) -> PatternBuilder:
+        return PatternBuilder(tree.alternation(self._tree, pattern_tree(other, "|")))
 
-    def __invert__(self) -> Pattern:
+    def __invert__(self) -> PatternBuilder:
         """`!b`: no such event."""
         conditions: tuple[tree.Expression, ...] = ()
         inner = self._tree
@@ -60,34 +60,34 @@ class Pattern(NotIterable):
             inner = inner.pattern
         if not isinstance(inner, tree.Step):
             raise mistake("negated-group", f"~ takes one step, found '{self!r}'")
-        return Pattern(tree.Silence((tree.Negation(inner, conditions),)))
+        return PatternBuilder(tree.Silence((tree.Negation(inner, conditions),)))
 
-    def at(self, condition: Expression) -> Pattern:
+    def at(self, condition: ExpressionBuilder) -> PatternBuilder:
         """`a @(condition)`, a further condition on one step: `c.at(t(c) - t(a) < minutes(5))`."""
         further = condition_tree(condition, "at()")
         if isinstance(self._tree, tree.Silence) and len(self._tree.absent) == 1:
             negation = self._tree.absent[0]
-            return Pattern(tree.Silence((tree.Negation(negation.step, (*negation.conditions, further)),)))
+            return PatternBuilder(tree.Silence((tree.Negation(negation.step, (*negation.conditions, further)),)))
         if not _is_one_step(self._tree):
             hint = "put it behind one of the group's steps"
             raise mistake("condition-on-group", "at() is a further condition on one step, not on a group", hint)
-        return Pattern(tree.Conditioned(self._tree, further))
+        return PatternBuilder(tree.Conditioned(self._tree, further))
 
     # ── again and again ──
 
-    def optional(self, *, under: Under | None = None) -> Pattern:
+    def optional(self, *, under: Under | None = None) -> PatternBuilder:
         """`P?`: once or not at all."""
         return self._repeated(0, 1, under)
 
-    def some(self, *, under: Under | None = None) -> Pattern:
+    def some(self, *, under: Under | None = None) -> PatternBuilder:
         """`P+`: once or more."""
         return self._repeated(1, None, under)
 
-    def any_number(self, *, under: Under | None = None) -> Pattern:
+    def any_number(self, *, under: Under | None = None) -> PatternBuilder:
         """`P*`: any number of times, also none."""
         return self._repeated(0, None, under)
 
-    def times(self, low: int, high: int | None = None, *, under: Under | None = None) -> Pattern:
+    def times(self, low: int, high: int | None = None, *, under: Under | None = None) -> PatternBuilder:
         """`P{low}` or `P{low,high}`."""
         if high is None:
             low = high = whole(low, "a repetition", 1)
@@ -96,11 +96,11 @@ class Pattern(NotIterable):
             raise mistake("empty-range", f"a repetition from {low} to {high} times cannot be")
         return self._repeated(low, high, under)
 
-    def at_least(self, low: int, *, under: Under | None = None) -> Pattern:
+    def at_least(self, low: int, *, under: Under | None = None) -> PatternBuilder:
         """`P{low,}`."""
         return self._repeated(whole(low, "a repetition", 0), None, under)
 
-    def _repeated(self, low: int, high: int | None, under: Under | None) -> Pattern:
+    def _repeated(self, low: int, high: int | None, under: Under | None) -> PatternBuilder:
         operator: tree.Operator | None = None
         if isinstance(under, str):
             operator = {",": tree.Next(), ";": tree.Later()}.get(under)
@@ -108,7 +108,7 @@ class Pattern(NotIterable):
                 raise mistake("not-an-operator", f"under= takes ',' or ';' or a condition, found {under!r}")
         elif under is not None:
             operator = tree.FirstWhere(condition_tree(under, "under="))
-        return Pattern(tree.Repeat(self._tree, low, high, operator))
+        return PatternBuilder(tree.Repeat(self._tree, low, high, operator))
 
     if not TYPE_CHECKING:
 
@@ -124,9 +124,9 @@ class Pattern(NotIterable):
 
 
 def pattern_tree(pattern: object, where: str) -> tree.Pattern:
-    if isinstance(pattern, Pattern):
+    if isinstance(pattern, PatternBuilder):
         return pattern._tree
-    if isinstance(pattern, Expression):
+    if isinstance(pattern, ExpressionBuilder):
         hint = "name the step that should meet it: b = step('b'), and .define(b, condition)"
         raise mistake("not-a-pattern", f"{where} takes a step or a pattern, '{pattern!r}' is a condition", hint)
     hint = "a.then(b) or a.next(b) make a sequence" if isinstance(pattern, tuple | list) else "step('a') makes a step"
@@ -147,23 +147,23 @@ def _is_choice(pattern: tree.Pattern) -> bool:
     return isinstance(pattern, tree.Chosen)
 
 
-def _followed(left: Pattern, operator: tree.Operator, right: Pattern) -> Pattern:
+def _followed(left: PatternBuilder, operator: tree.Operator, right: PatternBuilder) -> PatternBuilder:
     """What the text `left operator right` gives: negations go to the part they stand before, or to the end."""
     before, after = left._tree, pattern_tree(right, "next()" if isinstance(operator, tree.Next) else "then()")
     waiting = before.absent if isinstance(before, tree.Sequence | tree.Silence) else ()
     if isinstance(after, tree.Silence):
         _check_beside(after.absent[0], operator, between=False)
         if isinstance(before, tree.Silence):
-            return Pattern(tree.Silence((*waiting, *after.absent)))
-        parts = before.parts if isinstance(before, tree.Sequence) else (tree.Part(before),)
-        return Pattern(tree.Sequence(parts, (*waiting, *after.absent)))
+            return PatternBuilder(tree.Silence((*waiting, *after.absent)))
+        parts = before.parts if isinstance(before, tree.Sequence) else (tree.SequencePart(before),)
+        return PatternBuilder(tree.Sequence(parts, (*waiting, *after.absent)))
     if waiting:
         _check_beside(waiting[-1], operator, between=isinstance(before, tree.Sequence))
     if isinstance(before, tree.Silence):
-        return Pattern(tree.sequence((tree.Part(after, None, waiting),)))
+        return PatternBuilder(tree.sequence((tree.SequencePart(after, None, waiting),)))
     if isinstance(before, tree.Sequence):
-        return Pattern(tree.Sequence((*before.parts, tree.Part(after, operator, waiting))))
-    return Pattern(tree.sequence((tree.Part(before), tree.Part(after, operator))))
+        return PatternBuilder(tree.Sequence((*before.parts, tree.SequencePart(after, operator, waiting))))
+    return PatternBuilder(tree.sequence((tree.SequencePart(before), tree.SequencePart(after, operator))))
 
 
 def _check_beside(negation: tree.Negation, operator: tree.Operator, *, between: bool) -> None:

@@ -11,26 +11,26 @@ from foretell.language.builder.correlations import Part, correlation_tree
 from foretell.language.builder.durations import LengthOfTime, length_tree
 from foretell.language.builder.errors import mistake
 from foretell.language.builder.expressions import (
-    Expression,
+    ExpressionBuilder,
     Operand,
     condition_tree,
     value_tree,
 )
 from foretell.language.builder.literals import name as checked_name
 from foretell.language.builder.literals import probability, whole
-from foretell.language.builder.patterns import Pattern, pattern_tree
-from foretell.language.builder.steps import Step, step_name
+from foretell.language.builder.patterns import PatternBuilder, pattern_tree
+from foretell.language.builder.steps import StepBuilder, step_name
 from foretell.language.printer import statement_text
 from foretell.language.subscriptions import Subscriptions, of_program
 
 #: How likely events are lost: of all steps, or with the steps it speaks of behind it, `(0.05, x, y)`.
-LossOf: TypeAlias = float | tuple[float, *tuple[Step, ...]]
+LossOf: TypeAlias = float | tuple[float, *tuple[StepBuilder, ...]]
 
 _TYPES = {bool: Type.BOOL, int: Type.INT, float: Type.FLOAT, str: Type.STRING, datetime: Type.TIMESTAMP}
 _Tree = TypeVar("_Tree", bound=tree.Statement)
 
 
-class Statement(Generic[_Tree]):
+class StatementBuilder(Generic[_Tree]):
     """What SUBSCRIBE, STREAM and CORRELATE have in common."""
 
     _kind: type[_Tree]
@@ -88,19 +88,19 @@ _FIELDS = {
 }
 
 
-class _Reading(Statement[_Tree]):
+class _Reading(StatementBuilder[_Tree]):
     """A statement that reads streams."""
 
-    def from_(self, *streams: str | Statement[Any]) -> Self:
+    def from_(self, *streams: str | StatementBuilder[Any]) -> Self:
         """FROM: by name, or the statements that declare or make them."""
-        names = (s._said["name"] if isinstance(s, Statement) else s for s in streams)
+        names = (s._said["name"] if isinstance(s, StatementBuilder) else s for s in streams)
         return self._saying("FROM", _names(tuple(names), "from_()", "a stream"))
 
     def per(self, *attributes: str) -> Self:
         """PER: a lane for each value of these attributes."""
         return self._saying("PER", _names(attributes, "per()", "an attribute"))
 
-    def define(self, *steps_and_condition: *tuple[*tuple[Step, ...], Expression]) -> Self:
+    def define(self, *steps_and_condition: *tuple[*tuple[StepBuilder, ...], ExpressionBuilder]) -> Self:
         """DEFINE: the steps, then the condition that each of them has to meet; say it again for other steps."""
         return self._adding("DEFINE", _definition(steps_and_condition))
 
@@ -123,7 +123,7 @@ def _names(names: tuple[object, ...], where: str, what: str) -> tuple[str, ...]:
 # ── SUBSCRIBE ──
 
 
-class Subscription(_Reading[tree.Subscription]):
+class SubscriptionBuilder(_Reading[tree.Subscription]):
     """A subscription, clause by clause, in any order.
 
     >>> from foretell.build import event, minutes, steps, subscribe, variable
@@ -149,14 +149,14 @@ class Subscription(_Reading[tree.Subscription]):
         """FOR EACH: a subscription for each row of the table; `parameter("column")` is its value."""
         return self._saying("FOR EACH", checked_name(table, "a table"))
 
-    def match(self, pattern: Pattern) -> Self:
+    def match(self, pattern: PatternBuilder) -> Self:
         return self._saying("MATCH", pattern_tree(pattern, "match()"))
 
     def within(self, length: LengthOfTime) -> Self:
         """WITHIN: from the first to the last event at most this long."""
         return self._saying("WITHIN", length_tree(length, "within()"))
 
-    def having(self, condition: Expression) -> Self:
+    def having(self, condition: ExpressionBuilder) -> Self:
         """HAVING: a condition on the finished match."""
         return self._saying("HAVING", condition_tree(condition, "having()"))
 
@@ -201,10 +201,10 @@ class Subscription(_Reading[tree.Subscription]):
     def skip_to_next(self) -> Self:
         return self._after(tree.Policy.SKIP_TO_NEXT)
 
-    def skip_to_first(self, step: Step) -> Self:
+    def skip_to_first(self, step: StepBuilder) -> Self:
         return self._after(tree.Policy.SKIP_TO_FIRST, step_name(step, "skip_to_first()"))
 
-    def skip_to_last(self, step: Step) -> Self:
+    def skip_to_last(self, step: StepBuilder) -> Self:
         return self._after(tree.Policy.SKIP_TO_LAST, step_name(step, "skip_to_last()"))
 
     def _after(self, policy: tree.Policy, step: str | None = None) -> Self:
@@ -218,14 +218,14 @@ def _losing_item(loss: object) -> tree.LosingItem:
     return tree.LosingItem(probability(share), tuple(step_name(s, "losing()") for s in steps))
 
 
-def subscribe(name: str) -> Subscription:
-    return Subscription(name=checked_name(name, "a subscription"))
+def subscribe(name: str) -> SubscriptionBuilder:
+    return SubscriptionBuilder(name=checked_name(name, "a subscription"))
 
 
 # ── STREAM ──
 
 
-class Stream(Statement[tree.Stream]):
+class StreamBuilder(StatementBuilder[tree.Stream]):
     """A stream's declaration.
 
     >>> from foretell.build import event, seconds, stream
@@ -254,16 +254,16 @@ class Stream(Statement[tree.Stream]):
     def late_by(self, length: LengthOfTime) -> Self:
         return self._saying("LATE BY", length_tree(length, "late_by()"))
 
-    def loss(self, share: float, *, when: Expression | None = None) -> Self:
+    def loss(self, share: float, *, when: ExpressionBuilder | None = None) -> Self:
         """LOSS: how likely an event is lost; say it again for other events."""
         condition = None if when is None else condition_tree(when, "when=")
         return self._adding("LOSS", tree.Loss(probability(share), condition))
 
 
-def stream(name: str, /, **attributes: type | Type) -> Stream:
+def stream(name: str, /, **attributes: type | Type) -> StreamBuilder:
     """`stream("logins", ip=str, status=str).time("time")`; types are bool, int, float, str and datetime."""
     declared = tuple(tree.Declared(checked_name(n, "an attribute"), _type(n, kind)) for n, kind in attributes.items())
-    return Stream(name=checked_name(name, "a stream"), attributes=declared)
+    return StreamBuilder(name=checked_name(name, "a stream"), attributes=declared)
 
 
 def _type(name: str, kind: object) -> Type:
@@ -278,7 +278,7 @@ def _type(name: str, kind: object) -> Type:
 # ── CORRELATE ──
 
 
-class Correlator(_Reading[tree.Correlator]):
+class CorrelatorBuilder(_Reading[tree.Correlator]):
     """A correlator.
 
     >>> from foretell.build import accumulate, correlate, event, push, repeat, steps
@@ -299,11 +299,11 @@ class Correlator(_Reading[tree.Correlator]):
         return self._saying("DO", correlation_tree(expression, "do()"))
 
 
-def correlate(name: str) -> Correlator:
-    return Correlator(name=checked_name(name, "a correlator"))
+def correlate(name: str) -> CorrelatorBuilder:
+    return CorrelatorBuilder(name=checked_name(name, "a correlator"))
 
 
-def subscriptions(*statements: Statement[Any]) -> Subscriptions:
+def subscriptions(*statements: StatementBuilder[Any]) -> Subscriptions:
     """The statements as `ft.parse` gives them from text: checked, ready to run. Errors point into the printed text.
 
     >>> from foretell.build import steps, subscribe, subscriptions
@@ -314,7 +314,7 @@ def subscriptions(*statements: Statement[Any]) -> Subscriptions:
     True
     """
     for statement in statements:
-        if not isinstance(statement, Statement):
+        if not isinstance(statement, StatementBuilder):
             raise mistake(
                 "not-a-statement", f"subscriptions() takes statements, found {statement!r}", "text: ft.parse(text)"
             )

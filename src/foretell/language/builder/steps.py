@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from foretell.language import tree
 from foretell.language.builder.errors import NotAValue, mistake
-from foretell.language.builder.events import Event
+from foretell.language.builder.events import EventBuilder
 from foretell.language.builder.expressions import StepAttribute, Value
 from foretell.language.builder.literals import name as checked_name
 from foretell.language.builder.literals import whole
-from foretell.language.builder.patterns import Pattern
+from foretell.language.builder.patterns import PatternBuilder
 
 
-class Step(NotAValue, Pattern):
+class StepBuilder(NotAValue, PatternBuilder):
     """A step of a pattern. The dot behind it names an attribute of its event, unless it is a word of a pattern.
 
     >>> from foretell.build import event, step
@@ -29,27 +29,27 @@ class Step(NotAValue, Pattern):
         if name.startswith("_"):  # what Python itself and its tools look for
             raise AttributeError(name)
         if name.lower() == "stream":
-            return StepAttribute(tree.StreamOf(tree.Bound(self._tree.name)))
+            return StepAttribute(tree.StreamOf(tree.BoundEvent(self._tree.name)))
         return self.attribute(name)
 
     def attribute(self, name: str) -> StepAttribute:
         """An attribute whatever its name, as with double quotes in the text: `a.attribute("odd name")`."""
-        return StepAttribute(tree.Attribute(tree.Bound(self._tree.name), checked_name(name, "an attribute")))
+        return StepAttribute(tree.Attribute(tree.BoundEvent(self._tree.name), checked_name(name, "an attribute")))
 
-    def __getitem__(self, index: int) -> Pattern:
+    def __getitem__(self, index: int) -> PatternBuilder:
         """`a[i]`: the i-th event that satisfies a."""
-        return Pattern(tree.Numbered(self._tree, _number_of_event(self, index)))
+        return PatternBuilder(tree.Numbered(self._tree, _number_of_event(self, index)))
 
-    def only_first(self) -> Pattern:
+    def only_first(self) -> PatternBuilder:
         """`FIRST a`: of the events that would do, only the first."""
-        return Pattern(tree.Chosen("FIRST", self._tree))
+        return PatternBuilder(tree.Chosen("FIRST", self._tree))
 
-    def only_last(self) -> Pattern:
+    def only_last(self) -> PatternBuilder:
         """`LAST a`: of the events that would do, only the last."""
-        return Pattern(tree.Chosen("LAST", self._tree))
+        return PatternBuilder(tree.Chosen("LAST", self._tree))
 
 
-def _number_of_event(step: Step, index: object) -> int:
+def _number_of_event(step: StepBuilder, index: object) -> int:
     if isinstance(index, str):
         hint = f"an attribute of that name is {step!r}.attribute({index!r})"
         raise mistake("not-whole", f"[ ] takes the number of an event, found {index!r}", hint)
@@ -59,47 +59,47 @@ def _number_of_event(step: Step, index: object) -> int:
     return whole(index, "the number in [ ]", 1)
 
 
-def step(name: str) -> Step:
-    return Step(name)
+def step(name: str) -> StepBuilder:
+    return StepBuilder(name)
 
 
-def steps(*names: str) -> tuple[Step, ...]:
+def steps(*names: str) -> tuple[StepBuilder, ...]:
     """Several at once: `a, b, c = steps("a", "b", "c")`."""
-    return tuple(map(Step, names))
+    return tuple(map(StepBuilder, names))
 
 
 def step_name(step: object, where: str) -> str:
-    if not isinstance(step, Step):
+    if not isinstance(step, StepBuilder):
         raise mistake("not-a-step", f"{where} takes a step, found {step!r}", "step('a') makes one")
     return str(step._tree.name)
 
 
-def t(event: Step | Event) -> Value:
+def t(event: StepBuilder | EventBuilder) -> Value:
     """`t(a)`: the time at which the event ended."""
     return Value(tree.TimeOf(_event_named(event)))
 
 
 def _event_named(event: object) -> tree.EventReference:
-    if isinstance(event, Step):
-        return tree.Bound(event._tree.name)
-    if isinstance(event, Event) and not isinstance(event._reference, tree.This):
+    if isinstance(event, StepBuilder):
+        return tree.BoundEvent(event._tree.name)
+    if isinstance(event, EventBuilder) and not isinstance(event._reference, tree.This):
         return event._reference
     hint = "name the step, also where it is defined itself: t(a)"
     raise mistake("not-a-step", f"t() takes a step, found {event!r}", hint)
 
 
-def first(step: Step) -> Event:
+def first(step: StepBuilder) -> EventBuilder:
     """`first(b)`, the first event of a repeated step: `first(b).price`."""
     name = step_name(step, "first()")
-    return Event(tree.First(name), f"first({step!r})")
+    return EventBuilder(tree.FirstOf(name), f"first({step!r})")
 
 
-def last(step: Step) -> Event:
+def last(step: StepBuilder) -> EventBuilder:
     """`last(b)`, the latest event of a repeated step."""
     name = step_name(step, "last()")
-    return Event(tree.Last(name), f"last({step!r})")
+    return EventBuilder(tree.LastOf(name), f"last({step!r})")
 
 
-def count(step: Step) -> Value:
+def count(step: StepBuilder) -> Value:
     """`count(b)`: how many events the step has."""
     return Value(tree.Aggregate("count", step_name(step, "count()")))

@@ -10,32 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, Strings, evaluate
+from foretell.filter.column import Column, StringDictionary, evaluate
 from foretell.filter.predicates import answers
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.machine.input.event_buffer import Piece
-from foretell.machine.input.event_order import Order
-from foretell.machine.input.merged_stream import Feed
+from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.event_order import EventOrder
+from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.kernels.absence import Silences
-from foretell.machine.matches.results import Told
-from foretell.machine.observe.observer import Watcher
+from foretell.machine.matches.results import ResultBatch
+from foretell.machine.observe.observer import Observer
 from foretell.plan.lower.registers import mapped
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(eq=False)
-class Silent:
+class AbsenceExecutor:
     checked: CheckedSubscription
-    strings: Strings
-    feed: Feed
+    strings: StringDictionary
+    feed: MergedStream
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
     silences: Silences = field(default_factory=Silences)
-    watcher: Watcher | None = None
+    watcher: Observer | None = None
 
-    def tell(self, piece: Piece, now: int | float, order: Order) -> Told:
+    def tell(self, piece: EventSegment, now: int | float, order: EventOrder) -> ResultBatch:
         """The silences that a batch completes, and time until `now`."""
         within = self.checked.within
         assert within is not None
@@ -45,7 +45,7 @@ class Silent:
         lane, start = self.silences.feed(piece.lane, times, breaks, within, now)
         return self._told(lane, start, start + start.dtype.type(within), order)
 
-    def _breaks(self, piece: Piece) -> NDArray[np.bool_]:
+    def _breaks(self, piece: EventSegment) -> NDArray[np.bool_]:
         """Which events are a b."""
         pattern = self.checked.pattern
         assert isinstance(pattern, tree.Silence)
@@ -59,7 +59,7 @@ class Silent:
         )
         return np.asarray(answers(steps, events, self.strings).any(axis=0))
 
-    def _told(self, lane: Ints, start: NDArray[Any], end: NDArray[Any], order: Order) -> Told:
+    def _told(self, lane: Ints, start: NDArray[Any], end: NDArray[Any], order: EventOrder) -> ResultBatch:
         """Silences as results, where HAVING holds. The duration of one is its length."""
         checked = self.checked
         places = order.deadlines(end).reshape(-1, 1)
@@ -73,7 +73,7 @@ class Silent:
             return evaluate(plain, columns, columns["duration"], None, self.strings, kind, types)
 
         returned = {str(r.name): worth(r.expression) for r in checked.tree.returns}
-        told = Told(checked, None, lane, start, end, places, returned, self.feed.keys, self.id, self.strings)
+        told = ResultBatch(checked, None, lane, start, end, places, returned, self.feed.keys, self.id, self.strings)
         if checked.tree.having is None:
             return told
         truth = worth(checked.tree.having)

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Type
-from foretell.filter.column import Column, Strings
-from foretell.filter.predicates import Events, answers
-from foretell.filter.template_index import Selection
+from foretell.filter.column import Column, StringDictionary
+from foretell.filter.predicates import EventColumns, answers
+from foretell.filter.template_index import TemplateIndex
 from foretell.language.tree import Expression
-from foretell.machine.exec.arrival_ring import Ring
-from foretell.machine.exec.limits import Ledger
-from foretell.machine.exec.nfa_executor import NO_NODES, Found
-from foretell.machine.input.event_buffer import Piece
-from foretell.machine.input.key_index import Numbering
+from foretell.machine.exec.arrival_ring import ArrivalRing
+from foretell.machine.exec.limits import RunLedger
+from foretell.machine.exec.nfa_executor import NO_NODES, RawMatches
+from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.key_index import KeyIndex
 from foretell.machine.kernels import arrival_walk
 from foretell.machine.kernels.arrival_walk import CROWDED, FRONT, FULL_LANE, FULL_RING, LACKING, MATCHES
 from foretell.plan.lower.arrivals import ArrivalPlan
@@ -40,23 +40,23 @@ class _Batch:
 
 
 @dataclass
-class Arrivals:
+class ArrivalExecutor:
     """The arrivals of one subscription, to be used as a foretell.machine.exec.nfa_executor.Stage is.
 
     `most` is how many matches are handed over at once: one event may complete very many.
     """
 
     plan: ArrivalPlan
-    strings: Strings
+    strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    selection: Selection | None = None
+    selection: TemplateIndex | None = None
     capacity: int = 1024
     most: int = 65_536
-    ledger: Ledger = field(default_factory=Ledger)
-    ring: Ring = field(init=False)
+    ledger: RunLedger = field(default_factory=RunLedger)
+    ring: ArrivalRing = field(init=False)
     heads: Ints = field(init=False)
     latest: tuple[Ints, Ints] = field(init=False)
-    keys: Numbering = field(init=False)
+    keys: KeyIndex = field(init=False)
 
     def __post_init__(self) -> None:
         subscription, finals = self.plan.program.subscription, self.plan.program.finals
@@ -69,8 +69,8 @@ class Arrivals:
         self.refusals: list[tuple[int, int, int]] = []
         self.dropped: dict[int, int] = {}
         size = 1 << max(self.capacity, self._last + 1).bit_length()
-        self.ring = Ring(size, self.plan.width, self._time, self._last)
-        self.keys = Numbering()
+        self.ring = ArrivalRing(size, self.plan.width, self._time, self._last)
+        self.keys = KeyIndex()
         self.heads, self.latest = self._new_heads(0), (self._new_latest(0), self._new_latest(0))
         self._search = *(np.zeros(self._last, np.int64) for _ in range(2)), np.zeros(len(finals), np.int64)
         self._slots = np.zeros((1, self.plan.slots), np.int64), np.ones((1, self.plan.slots), np.uint8)
@@ -94,7 +94,7 @@ class Arrivals:
 
     # ── a batch ──
 
-    def feed(self, piece: Piece, lane_count: int, now: int | float) -> Found:
+    def feed(self, piece: EventSegment, lane_count: int, now: int | float) -> RawMatches:
         """The matches that the events of a batch complete, in the order of their last events."""
         batch = self._batch(piece.events, piece.lane, lane_count, piece.base)
         parts = list(self._outputs(batch, now))
@@ -158,7 +158,7 @@ class Arrivals:
     def _lists(self) -> Arrays:
         return (self.heads, *self.latest, *self.ring.lanes)
 
-    def _batch(self, events: Events, lane: Ints, lane_count: int, first_position: int) -> _Batch:
+    def _batch(self, events: EventColumns, lane: Ints, lane_count: int, first_position: int) -> _Batch:
         """What the kernel reads of a batch, without the events that no step wants: often that is most of them."""
         given: dict[Expression, NDArray[np.bool_]] = {}
         template_rows = None
@@ -189,14 +189,14 @@ class Arrivals:
         self._room_for_lists(lane_count)
         return _Batch(rows, lanes, given_events, words, nulls)
 
-    def _column(self, expression: Expression, events: Events, rows: Ints) -> Column:
+    def _column(self, expression: Expression, events: EventColumns, rows: Ints) -> Column:
         column = self._worth(expression, events)
         count = len(events)
         return Column(
             column.kind, np.broadcast_to(column.values, count)[rows], np.broadcast_to(column.nulls, count)[rows]
         )
 
-    def _worth(self, expression: Expression, events: Events) -> Column:
+    def _worth(self, expression: Expression, events: EventColumns) -> Column:
         match expression:
             case Start():
                 return events.start
@@ -208,7 +208,7 @@ class Arrivals:
 
     # ── keys ──
 
-    def _agreeing(self, key: tuple[Expression, ...], events: Events) -> NDArray[np.bool_]:
+    def _agreeing(self, key: tuple[Expression, ...], events: EventColumns) -> NDArray[np.bool_]:
         """Which events have a key that another may agree with: NULL never agrees, nor does what is no number."""
         agreeing = np.ones(len(events), np.bool_)
         for column in (self._worth(expression, events) for expression in key):
@@ -217,7 +217,7 @@ class Arrivals:
                 agreeing &= ~np.isnan(column.values)
         return agreeing
 
-    def _buckets(self, events: Events, rows: Ints, lane: Ints, flags: NDArray[np.uint8]) -> Ints:
+    def _buckets(self, events: EventColumns, rows: Ints, lane: Ints, flags: NDArray[np.uint8]) -> Ints:
         """For each kind of key the number of the list in which each event stands; the first kind is the lane."""
         buckets = np.zeros((len(self._kinds), len(rows)), np.int64)
         buckets[0] = lane
@@ -305,7 +305,7 @@ class Arrivals:
         nulls = np.array([c.nulls[0] for c in self.parameters.values()], np.uint8).reshape(1, -1)
         return words.view(np.float64), words, nulls
 
-    def move_rows(self, selection: Selection, move: Callable[[Ints], Ints]) -> None:
+    def move_rows(self, selection: TemplateIndex, move: Callable[[Ints], Ints]) -> None:
         """Goes on with other rows of its template: `move` says where those of an interval stand now."""
         self.selection = selection
         self.ring.move_rows(move)
@@ -316,9 +316,9 @@ class Arrivals:
         width = len(self.plan.program.finals)
         return np.empty(size, np.int64), np.empty(size, np.int64), np.empty((size, width), np.int64)
 
-    def _found(self, output: Arrays, batch: _Batch, first_position: int) -> Found:
+    def _found(self, output: Arrays, batch: _Batch, first_position: int) -> RawMatches:
         row, template_rows, slots = output
-        return Found(
+        return RawMatches(
             np.zeros(len(row), np.int64),
             batch.lane[row],
             batch.rows[row] + first_position,

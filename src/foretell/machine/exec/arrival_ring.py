@@ -25,7 +25,7 @@ Arrays: TypeAlias = tuple[NDArray[Any], ...]
 BEFORE, BELOW, OWNER = 3, 4, 8
 
 
-class Ring:
+class ArrivalRing:
     """`width` values are kept of an arrival; `steps` have arrivals; `closed` says that every lane is refused.
 
     `lanes` are how many arrivals each lane has, and its front.

@@ -18,7 +18,7 @@ from foretell.machine.kernels import layout
 from foretell.machine.kernels.general import DEAD
 
 if TYPE_CHECKING:
-    from foretell.machine.exec.nfa_executor import Stage
+    from foretell.machine.exec.nfa_executor import NfaExecutor
 
 Ints = NDArray[np.int64]
 
@@ -46,7 +46,7 @@ class Limits:
 
 
 @dataclass
-class Ledger:
+class RunLedger:
     """What the limits have done so far. `refused` has subscriptions and lane keys, `dropped` a count for each.
 
     `news` is what has not been told yet; `held` is asked how many partial matches there are in all.
@@ -90,7 +90,7 @@ class Ledger:
 # ── in a machine ──
 
 
-def relieve_lane(stage: Stage, lane: int, position: int) -> None:
+def relieve_lane(stage: NfaExecutor, lane: int, position: int) -> None:
     """With the event at a position a lane has more instances than its limit. They may be of several subscriptions."""
     limits = stage.limits
     mine = stage.in_use
@@ -105,7 +105,7 @@ def relieve_lane(stage: Stage, lane: int, position: int) -> None:
     stage.lanes[2][lane] = 2 * left if left > limits.lane else limits.lane
 
 
-def relieve_engine(stage: Stage, position: int) -> None:
+def relieve_engine(stage: NfaExecutor, position: int) -> None:
     """The engine has more instances than its limit, and this machine wants room for the event at a position."""
     used = stage.in_use
     if stage.limits.then == "drop":
@@ -120,7 +120,7 @@ def relieve_engine(stage: Stage, position: int) -> None:
             break
 
 
-def _by_member(stage: Stage, instances: Ints) -> dict[int, int]:
+def _by_member(stage: NfaExecutor, instances: Ints) -> dict[int, int]:
     """How many of some instances are of each subscription."""
     states, counts = np.unique(stage.cells[instances, layout.STATE], return_counts=True)
     found: dict[int, int] = {}
@@ -130,7 +130,7 @@ def _by_member(stage: Stage, instances: Ints) -> dict[int, int]:
     return found
 
 
-def _refuse(stage: Stage, lane: int, members: Iterable[int], most: int, position: int) -> None:
+def _refuse(stage: NfaExecutor, lane: int, members: Iterable[int], most: int, position: int) -> None:
     """From an event on some subscriptions are told nothing in a lane; what only they have there goes."""
     for member in members:
         if (member, lane) not in stage.refused:
@@ -145,14 +145,14 @@ def _refuse(stage: Stage, lane: int, members: Iterable[int], most: int, position
         stage.lanes[1][lane] = -1  # the kernels pass it over
 
 
-def _drop_oldest(stage: Stage, instances: Ints, count: int) -> None:
+def _drop_oldest(stage: NfaExecutor, instances: Ints, count: int) -> None:
     oldest = instances[np.argsort(stage.cells[instances, layout.FIRST], kind="stable")[:count]]
     for member, lost in _by_member(stage, oldest).items():
         stage.dropped[member] = stage.dropped.get(member, 0) + lost
     _remove(stage, oldest)
 
 
-def _remove(stage: Stage, instances: Ints) -> None:
+def _remove(stage: NfaExecutor, instances: Ints) -> None:
     stage.cells[instances, layout.OVER] = DEAD
     stage.sweep()
     stage.counters[layout.LONGEST] = max(0, int(stage.lanes[1].max()))

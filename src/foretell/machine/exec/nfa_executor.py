@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Type
-from foretell.filter.column import Column, Strings, may_be_null, no_nulls
-from foretell.filter.predicates import Events, answers
-from foretell.filter.template_index import Selection
+from foretell.filter.column import Column, StringDictionary, may_be_null, no_nulls
+from foretell.filter.predicates import EventColumns, answers
+from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
 from foretell.language.tree import Expression, Literal, Moment, Parameter
-from foretell.machine.exec.limits import Ledger, Limits, relieve_engine, relieve_lane
-from foretell.machine.input.event_buffer import Piece
-from foretell.machine.input.lane_index import Lanes
-from foretell.machine.input.occurrence_counters import Ordinals
+from foretell.machine.exec.limits import Limits, RunLedger, relieve_engine, relieve_lane
+from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.lane_index import LaneIndex
+from foretell.machine.input.occurrence_counters import OccurrenceCounters
 from foretell.machine.kernels import general, layout, lockstep, strict
-from foretell.machine.kernels.reverse_scan import Fates
+from foretell.machine.kernels.reverse_scan import ReverseScan
 from foretell.machine.matches.exclusions import NO_EXCLUSION
-from foretell.machine.observe.observer import Sight
-from foretell.plan.lower.program import NONE, Machine
+from foretell.machine.observe.observer import Probe
+from foretell.plan.lower.program import NONE, CompiledNfa
 from foretell.plan.lower.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start, mapped
 from foretell.plan.nfa.decomposition import Parts
 
@@ -40,7 +40,7 @@ WORDS = (("i8", None), ("i8", None), ("i4", None), ("i4", None), ("i4", None), (
 
 
 @dataclass(frozen=True)
-class Found:
+class RawMatches:
     """Matches as the kernel found them, in the order of their last events (-1: time completed it).
 
     `slots` are the registers that are asked for; `chain` leads to the events of its repeated steps, in `nodes`.
@@ -60,14 +60,14 @@ class Found:
         return len(self.lane)
 
     @classmethod
-    def joined(cls, parts: list[Found]) -> Found:
+    def joined(cls, parts: list[RawMatches]) -> RawMatches:
         """Those of several batches, whose events are known already: their chains lead nowhere."""
         columns: Any = [replace(p, chain=np.full(len(p), -1)).columns for p in parts]
         whole: Any = (*map(np.concatenate, zip(*columns, strict=True)), parts[-1].nodes)
         return cls(*whole)
 
-    def only(self, keep: NDArray[np.bool_] | Ints | slice) -> Found:
-        return Found(*(*(column[keep] for column in self.columns), self.nodes))
+    def only(self, keep: NDArray[np.bool_] | Ints | slice) -> RawMatches:
+        return RawMatches(*(*(column[keep] for column in self.columns), self.nodes))
 
     @property
     def columns(self) -> tuple[Any, ...]:
@@ -82,17 +82,17 @@ class Furthest(Protocol):
 
     def __len__(self) -> int: ...
 
-    def only(self, keep: Ints, /) -> Found: ...
+    def only(self, keep: Ints, /) -> RawMatches: ...
 
 
 @dataclass(frozen=True)
 class _Noticed:
     """The furthest partial matches of a batch, put together only where somebody is told of one."""
 
-    put_together: Callable[[], Found]
+    put_together: Callable[[], RawMatches]
 
     @cached_property
-    def found(self) -> Found:
+    def found(self) -> RawMatches:
         return self.put_together()
 
     @property
@@ -102,12 +102,12 @@ class _Noticed:
     def __len__(self) -> int:
         return len(self.found)
 
-    def only(self, keep: Ints, /) -> Found:
+    def only(self, keep: Ints, /) -> RawMatches:
         return self.found.only(keep)
 
 
 @dataclass(frozen=True)
-class Partial:
+class Observation:
     """Of each event of a batch its process, the configuration after it and, where there is one, the furthest partial
     match, as if it had been found with that event. Processes are lanes unless values tell them apart. `words` are those
     of the parts that are looked at, where there are such."""
@@ -121,16 +121,16 @@ class Partial:
 
 
 @dataclass
-class Stage:
+class NfaExecutor:
     """The state of one machine. All of it is arrays."""
 
-    machine: Machine
-    strings: Strings
+    machine: CompiledNfa
+    strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
-    selection: Selection | None = None
-    ordinals: Ordinals = field(default_factory=Ordinals)
-    ledger: Ledger = field(default_factory=Ledger)
-    sight: Sight | None = None
+    selection: TemplateIndex | None = None
+    ordinals: OccurrenceCounters = field(default_factory=OccurrenceCounters)
+    ledger: RunLedger = field(default_factory=RunLedger)
+    sight: Probe | None = None
 
     def __post_init__(self) -> None:
         self._time = np.float64 if self.machine.time is Type.FLOAT else np.int64
@@ -143,15 +143,15 @@ class Stage:
         self.lanes: Arrays = self._new_lanes(16)
         self.nodes: Arrays = _new_nodes(1024)
         self.timers: Arrays = self._new_timers(16)
-        self.tables: dict[Type, Lanes] = {}
+        self.tables: dict[Type, LaneIndex] = {}
         self.kept_nodes = 0
         self.now: int | float | None = None
-        self.partial: Partial | None = None
+        self.partial: Observation | None = None
         self.excluding = NO_EXCLUSION  # what those who watch do not see of the next batch
         self._expected = OUTPUT
         self._output = self._new_output(OUTPUT)
         self._noticed = self._new_output(0)  # what a batch shows to those who watch, until the next
-        self._fates = Fates(self.machine)
+        self._fates = ReverseScan(self.machine)
         self.grow_pool(64)
 
     # ── arrays ──
@@ -203,11 +203,11 @@ class Stage:
         if count > known:
             self.lanes = _joined(self.lanes, self._new_lanes(max(count, 2 * known) - known))
 
-    def adopt(self, machine: Machine) -> None:
+    def adopt(self, machine: CompiledNfa) -> None:
         """Goes on with a machine that has states, slots and finals more, and perhaps some that are dead."""
         lists = machine.states - self.machine.states
         cells, nulls = self.cells, self.nulls
-        self.machine, self._fates = machine, Fates(machine)
+        self.machine, self._fates = machine, ReverseScan(machine)
         self.cells, self.nulls = self._new_cells(len(cells))
         self.cells[:, : cells.shape[1]], self.nulls[:, : cells.shape[1]] = cells, nulls
         if machine.strict:
@@ -225,7 +225,7 @@ class Stage:
         general.enlist(self.in_use, self.cells, heads)
         self.lanes = (heads, *self.lanes[1:])
 
-    def move_rows(self, selection: Selection, move: Callable[[Ints], Ints]) -> None:
+    def move_rows(self, selection: TemplateIndex, move: Callable[[Ints], Ints]) -> None:
         """Goes on with other rows of its template: `move` says where those of an interval stand now."""
         self.selection = selection
         used = self.in_use
@@ -263,7 +263,7 @@ class Stage:
 
     # ── a batch ──
 
-    def feed(self, piece: Piece, lane_count: int, now: int | float) -> Found:
+    def feed(self, piece: EventSegment, lane_count: int, now: int | float) -> RawMatches:
         """The matches that the events of a batch complete, and those that time completes by `now`."""
         times = piece.events.time.values
         if self._expected > len(self._output[0]):
@@ -293,18 +293,18 @@ class Stage:
             parts = [tuple(np.concatenate(some, axis=-1) for some in zip(*parts, strict=True))]
         return self._found(parts[0], piece.base)
 
-    def _found(self, output: Arrays, base: int) -> Found:
+    def _found(self, output: Arrays, base: int) -> RawMatches:
         first, rows, state, lane, at, chain, slots, nulls = output
         position = at + np.int64(base)
         if self.machine.waits:
             position[at < 0] = -1
-        return Found(state, lane.astype(np.int64), position, first, chain, rows, slots.T, nulls.T, self.nodes)
+        return RawMatches(state, lane.astype(np.int64), position, first, chain, rows, slots.T, nulls.T, self.nodes)
 
     # ── what is watched ──
 
     def _watch(self, rows: int) -> tuple[Any, ...]:
         """Where the kernel writes down what it sees after each event; nowhere, if nobody watches."""
-        sight = self.sight or Sight.none(self._time)
+        sight = self.sight or Probe.none(self._time)
         rows = 0 if self.sight is None else rows
         trace, noted = np.zeros(rows, np.uint64), np.zeros(layout.COUNTERS, np.int64)
         key = np.uint64(sight.key)
@@ -316,15 +316,15 @@ class Stage:
         excluding = self.excluding, kept
         return trace, sight.bits, key, *limits, self._noticed, noted, words, sight.part_bits, *excluding
 
-    def _partial(self, piece: Piece, columns: Ints, watch: tuple[Any, ...]) -> Partial:
+    def _partial(self, piece: EventSegment, columns: Ints, watch: tuple[Any, ...]) -> Observation:
         trace, _, key, _, _, output, noted, words, *_ = watch
         count = noted[layout.FOUND]
         found = _Noticed(lambda: self._found(tuple(column[..., :count] for column in output), piece.base))
         by_value = key != NONE
         parts = None if self.sight is None else self.sight.parts
-        return Partial(columns[key] if by_value else piece.lane, by_value, trace, found, parts, words)
+        return Observation(columns[key] if by_value else piece.lane, by_value, trace, found, parts, words)
 
-    def _given(self, piece: Piece, lane_count: int) -> tuple[Any, ...]:
+    def _given(self, piece: EventSegment, lane_count: int) -> tuple[Any, ...]:
         """What the kernel is given of a batch: code, events, columns, and its stacks or its ways."""
         events, count, machine = piece.events, len(piece), self.machine
         columns, nulls = self._columns(piece)
@@ -459,7 +459,7 @@ class Stage:
         words = np.stack([np.ascontiguousarray(c.values).view(np.int64) for c in columns])
         return words.view(np.float64), words, np.stack([c.nulls.astype(np.uint8) for c in columns])
 
-    def _columns(self, piece: Piece) -> tuple[Ints, NDArray[np.uint8]]:
+    def _columns(self, piece: EventSegment) -> tuple[Ints, NDArray[np.uint8]]:
         """The columns that conditions compare, as one matrix of 64-bit words."""
         columns = [self._column(expression, piece) for expression in self.machine.columns]
         count = len(piece)
@@ -470,7 +470,7 @@ class Stage:
             return words, no_nulls(len(columns) * count).view(np.uint8).reshape(len(columns), count)
         return words, np.stack([c.nulls for c in columns]).view(np.uint8)
 
-    def _column(self, expression: Any, piece: Piece) -> Column:
+    def _column(self, expression: Any, piece: EventSegment) -> Column:
         events = piece.events
         if isinstance(expression, Start):
             return events.start
@@ -479,7 +479,7 @@ class Stage:
             known = np.zeros(len(events), np.int64) if attribute is None else (~attribute.nulls).astype(np.int64)
             return Column(Type.INT, known, no_nulls(len(events)))
         if isinstance(expression, Hashed):
-            table = self.tables.setdefault(expression.kind, Lanes((Type.INT, expression.kind)))
+            table = self.tables.setdefault(expression.kind, LaneIndex((Type.INT, expression.kind)))
             lane = Column(Type.INT, piece.lane, no_nulls(len(piece)))
             value = events.worth(expression.expression, self.strings)
             return Column(Type.INT, table.of([lane, value], len(piece)), no_nulls(len(piece)))
@@ -525,18 +525,18 @@ class Stage:
         self.nodes = _joined(_as_in(state["nodes"], self.nodes), _new_nodes(1024))
         self.timers = _joined(_as_in(state["timers"], self.timers), self._new_timers(16))
         for kind, table in state["tables"].items():
-            self.tables[Type(kind)] = Lanes((Type.INT, Type(kind)))
+            self.tables[Type(kind)] = LaneIndex((Type.INT, Type(kind)))
             self.tables[Type(kind)].restore(table)
         self.ordinals.restore(state["ordinals"])
         self.kept_nodes, self.now = state["kept_nodes"], state["now"]
         self.refused = {(one[0], one[1]): sum(one[2:]) for one in state["refused"]}  # at first there was no third
 
-    def _every(self, events: Events, lane: Ints) -> dict[Expression, NDArray[np.bool_]]:
+    def _every(self, events: EventColumns, lane: Ints) -> dict[Expression, NDArray[np.bool_]]:
         """Which events are the index-th of their lane that satisfy a step, by `a[i]` where nothing precedes it."""
         asked = dict.fromkeys(_everies(self.machine.predicates))
         return {every: self._is_every(number, every, events, lane) for number, every in enumerate(asked)}
 
-    def _is_every(self, number: int, every: Every, events: Events, lane: Ints) -> NDArray[np.bool_]:
+    def _is_every(self, number: int, every: Every, events: EventColumns, lane: Ints) -> NDArray[np.bool_]:
         values = [events.worth(self._with_row(expression), self.strings) for expression in every.binders]
         satisfied = np.ones(len(events), np.bool_)
         for condition in every.conditions:

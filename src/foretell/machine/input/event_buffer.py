@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
-from foretell.filter.predicates import Events
+from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import deepened
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Piece:
+class EventSegment:
     """Events from position `base` on, each at the next one; or only some, which then stand at `places`.
 
     `number` is an event's number in its lane, `order` its place in the one order of all events (see ordering);
@@ -27,7 +27,7 @@ class Piece:
     """
 
     base: int
-    events: Events
+    events: EventColumns
     lane: Ints
     number: Ints
     name: NDArray[np.object_] | None
@@ -46,10 +46,10 @@ class Piece:
         """Where the events of positions stand."""
         return positions - self.base if self.places is None else np.searchsorted(self.places, positions)
 
-    def only(self, positions: Ints) -> Piece:
+    def only(self, positions: Ints) -> EventSegment:
         """Only the events at some positions, in order, which it has."""
         at = self.rows(positions)
-        return Piece(
+        return EventSegment(
             int(positions[0]),
             _changed(self.events, lambda c: Column(c.kind, c.values[at], _some(c.nulls, at))),
             self.lane[at],
@@ -59,7 +59,7 @@ class Piece:
             positions,
         )
 
-    def since(self, position: int) -> Piece:
+    def since(self, position: int) -> EventSegment:
         """Without what lies before a position. What is left of much is copied, so that the rest can go."""
         if position <= self.base:
             return self
@@ -70,7 +70,7 @@ class Piece:
             return array[cut:].copy() if left < cut else array[cut:]
 
         places = None if self.places is None else part(self.places)
-        return Piece(
+        return EventSegment(
             position if places is None or not len(places) else int(places[0]),
             _changed(self.events, lambda c: Column(c.kind, part(c.values), _part(c.nulls, cut))),
             part(self.lane),
@@ -82,10 +82,10 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class History:
+class EventBuffer:
     """Pieces one after the other. They stay as they came: a batch is long, and most of it is soon forgotten."""
 
-    pieces: tuple[Piece, ...] = field(default=())
+    pieces: tuple[EventSegment, ...] = field(default=())
 
     def __len__(self) -> int:
         return sum(len(piece) for piece in self.pieces)
@@ -94,45 +94,45 @@ class History:
     def base(self) -> int:
         return self.pieces[0].base
 
-    def extended(self, piece: Piece) -> History:
+    def extended(self, piece: EventSegment) -> EventBuffer:
         """With one more piece. Short ones before it are joined in twos, so that many small batches are few pieces."""
         older = [p for p in self.pieces if len(p)]
         while len(older) > 1 and len(older[-2]) < 2 * len(older[-1]):
             older[-2:] = [_joined(*older[-2:])]
-        return History((*older, piece))
+        return EventBuffer((*older, piece))
 
-    def since(self, position: int) -> History:
+    def since(self, position: int) -> EventBuffer:
         """Without what lies before a position."""
         kept = [p.since(min(position, p.end)) for p in self.pieces if p.end > position]
-        return History(tuple(kept) or (self.pieces[-1].since(self.pieces[-1].end),))
+        return EventBuffer(tuple(kept) or (self.pieces[-1].since(self.pieces[-1].end),))
 
-    def only(self, positions: Ints) -> History:
+    def only(self, positions: Ints) -> EventBuffer:
         """Only the events at some positions, in order."""
         kept = []
         for piece in self.pieces:
             mine = positions[np.searchsorted(positions, piece.base) : np.searchsorted(positions, piece.end)]
             if len(mine):
                 kept.append(piece.only(mine))
-        return History(tuple(kept)) if kept else self.since(self.pieces[-1].end)
+        return EventBuffer(tuple(kept)) if kept else self.since(self.pieces[-1].end)
 
     @cached_property
-    def whole(self) -> Piece:
+    def whole(self) -> EventSegment:
         """All pieces as one: for what looks at events between those of a match."""
         return reduce(_joined, self.pieces)
 
     # ── values at positions ──
 
-    def values(self, of: Callable[[Piece], NDArray[Any]], positions: Ints) -> NDArray[Any]:
+    def values(self, of: Callable[[EventSegment], NDArray[Any]], positions: Ints) -> NDArray[Any]:
         """What each position has in a column, which `of` finds in a piece."""
         last = self.pieces[-1]
         if len(self.pieces) == 1 or not len(positions) or positions.min() >= last.base:
             return of(last).take(last.rows(positions), axis=0)  # in half the time of indexing
         if not len(last):
-            return History(self.pieces[:-1]).values(of, positions)
+            return EventBuffer(self.pieces[:-1]).values(of, positions)
         # Most are of the last piece, and are looked up there as if all were.
         found = of(last).take(last.rows(np.maximum(positions, last.base)), axis=0)
         earlier = np.flatnonzero(positions < last.base)
-        found[earlier] = History(self.pieces[:-1]).values(of, positions[earlier])
+        found[earlier] = EventBuffer(self.pieces[:-1]).values(of, positions[earlier])
         return found
 
     def times(self, positions: Ints) -> NDArray[Any]:
@@ -145,7 +145,7 @@ class History:
         depth = max(piece.order.shape[1] for piece in self.pieces)
         return self.values(lambda piece: deepened(piece.order, depth), positions)
 
-    def gather(self, of: Callable[[Events], Column | None], positions: Ints) -> Column | None:
+    def gather(self, of: Callable[[EventColumns], Column | None], positions: Ints) -> Column | None:
         """A column's values at positions; NULL at a negative one. None where no event has the column."""
         found = next((c for c in (of(piece.events) for piece in self.pieces) if c is not None), None)
         if found is None:
@@ -153,7 +153,7 @@ class History:
         kind = found.kind
         absent = positions < 0
 
-        def column(piece: Piece) -> Column:
+        def column(piece: EventSegment) -> Column:
             return of(piece.events) or unknown(kind, len(piece))
 
         if not len(self) or absent.all():
@@ -189,15 +189,15 @@ class History:
         return self.base + np.searchsorted(times, times[positions - self.base], side="right")
 
 
-def _names(piece: Piece) -> NDArray[np.object_]:
+def _names(piece: EventSegment) -> NDArray[np.object_]:
     return piece.name if piece.name is not None else np.full(len(piece), None, object)
 
 
-def _joined(one: Piece, other: Piece) -> Piece:
+def _joined(one: EventSegment, other: EventSegment) -> EventSegment:
     depth = max(one.order.shape[1], other.order.shape[1])
     dense = one.places is None and other.places is None and one.end == other.base
     unnamed = one.name is None and other.name is None
-    return Piece(
+    return EventSegment(
         one.base,
         _joined_events(one.events, other.events),
         np.concatenate([one.lane, other.lane]),
@@ -208,7 +208,7 @@ def _joined(one: Piece, other: Piece) -> Piece:
     )
 
 
-def _places(piece: Piece) -> Ints:
+def _places(piece: EventSegment) -> Ints:
     return np.arange(piece.base, piece.end) if piece.places is None else piece.places
 
 
@@ -216,14 +216,14 @@ def _some(nulls: NDArray[np.bool_], at: Ints) -> NDArray[np.bool_]:
     return nulls[at] if may_be_null(nulls) else no_nulls(len(at))
 
 
-def _joined_events(one: Events, other: Events) -> Events:
+def _joined_events(one: EventColumns, other: EventColumns) -> EventColumns:
     def column(name: str) -> Column:
         kind = one.types.get(name) or other.types[name]
         some, more = (e.attributes.get(name) or unknown(kind, len(e)) for e in (one, other))
         return _concatenated(some, more)
 
     names = dict.fromkeys([*one.attributes, *other.attributes])
-    return Events(
+    return EventColumns(
         {n: column(n) for n in names},
         {**one.types, **other.types},
         _concatenated(one.time, other.time),
@@ -249,9 +249,9 @@ def _part(nulls: NDArray[np.bool_], cut: int) -> NDArray[np.bool_]:
     return nulls[cut:].copy() if may_be_null(nulls) else no_nulls(len(nulls) - cut)
 
 
-def _changed(events: Events, change: Callable[[Column], Column]) -> Events:
+def _changed(events: EventColumns, change: Callable[[Column], Column]) -> EventColumns:
     time = change(events.time)
-    return Events(
+    return EventColumns(
         {n: change(c) for n, c in events.attributes.items()},
         events.types,
         time,

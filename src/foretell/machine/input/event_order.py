@@ -14,22 +14,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from foretell.events.ingest.reader import Loaded
+from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Scalar, Type, format_timestamp
-from foretell.filter.column import Column, Strings, from_arrow, no_nulls
-from foretell.filter.predicates import Events
+from foretell.filter.column import Column, StringDictionary, from_arrow, no_nulls
+from foretell.filter.predicates import EventColumns
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Input:
+class OrderedInput:
     """Events of one stream, base or derived, on their way to the statements that read them.
 
     `name` is None where the stream has no ID. `order` has a row for each event, as deep as the stream is derived.
     """
 
-    events: Events
+    events: EventColumns
     name: NDArray[np.object_] | None
     order: Ints
 
@@ -37,7 +37,7 @@ class Input:
         return len(self.events)
 
 
-class Order:
+class EventOrder:
     """Numbers base events as they come. Only the times of the present batch are remembered: what time completes now
     was not complete with the batch before."""
 
@@ -48,8 +48,8 @@ class Order:
         self._times: NDArray[Any] = np.zeros(0)
 
     def inputs(
-        self, loaded: Mapping[str, Loaded], strings: Strings, needed: Mapping[str, set[str]]
-    ) -> dict[str, Input]:
+        self, loaded: Mapping[str, EventBatch], strings: StringDictionary, needed: Mapping[str, set[str]]
+    ) -> dict[str, OrderedInput]:
         """The events of all streams, with their places; of their attributes only those that somebody needs."""
         inputs = {name: _input(name, one, strings, needed.get(name, set())) for name, one in loaded.items()}
         self._before = self.count
@@ -69,11 +69,11 @@ class Order:
             places[by] = places.copy()
         first = 0
         for name, one in list(inputs.items()):
-            inputs[name] = Input(one.events, one.name, places[first : first + len(one)].reshape(-1, 1))
+            inputs[name] = OrderedInput(one.events, one.name, places[first : first + len(one)].reshape(-1, 1))
             first += len(one)
         return inputs
 
-    def _in_order(self, loaded: Mapping[str, Loaded], ends: list[NDArray[Any]]) -> Ints | None:
+    def _in_order(self, loaded: Mapping[str, EventBatch], ends: list[NDArray[Any]]) -> Ints | None:
         """The order of all events; None where they stand in it, which is the common case."""
         alone = len(ends) == 1 and next(iter(loaded.values())).schema.order is None
         if alone and (ends[0][1:] >= ends[0][:-1]).all():
@@ -81,7 +81,7 @@ class Order:
         end = np.concatenate(ends)
         return np.argsort(end, kind="stable") if alone else self._sorted(loaded, end, [len(e) for e in ends])
 
-    def _sorted(self, loaded: Mapping[str, Loaded], end: NDArray[Any], sizes: list[int]) -> Ints:
+    def _sorted(self, loaded: Mapping[str, EventBatch], end: NDArray[Any], sizes: list[int]) -> Ints:
         kinds, ties = [], []
         for one, size in zip(loaded.values(), sizes, strict=True):
             kind, tie = tie_breaker(one, size)
@@ -103,22 +103,22 @@ def deepened(order: Ints, depth: int) -> Ints:
     return np.concatenate([order, np.full((len(order), depth - order.shape[1]), -1, np.int64)], axis=1)
 
 
-def _input(name: str, loaded: Loaded, strings: Strings, needed: set[str]) -> Input:
+def _input(name: str, loaded: EventBatch, strings: StringDictionary, needed: set[str]) -> OrderedInput:
     schema, table = loaded.schema, loaded.table
     assert schema.time is not None
     wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
     columns = {n: from_arrow(table[n], kind, strings) for n, kind in wanted.items()}
     count = table.num_rows
     stream = Column(Type.STRING, np.broadcast_to(np.int64(strings.code(name)), count), no_nulls(count))
-    events = Events(columns, wanted, columns[schema.time], columns[schema.time], stream)
+    events = EventColumns(columns, wanted, columns[schema.time], columns[schema.time], stream)
     names = None
     if schema.id is not None:
         names = np.full(count, None, object)
         names[:] = _names(table[schema.id], schema.attributes[schema.id])
-    return Input(events, names, np.zeros((count, 1), np.int64))
+    return OrderedInput(events, names, np.zeros((count, 1), np.int64))
 
 
-def tie_breaker(loaded: Loaded, count: int) -> tuple[Ints, list[Any]]:
+def tie_breaker(loaded: EventBatch, count: int) -> tuple[Ints, list[Any]]:
     """Kind and value of each event's tie-breaker: none and NULL first, then numbers, then texts."""
     if loaded.schema.order is None:
         return np.zeros(count, np.int64), [0] * count

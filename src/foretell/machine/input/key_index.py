@@ -20,7 +20,7 @@ def _empty(size: int) -> Ints:
 
 
 @dataclass
-class Numbering:
+class KeyIndex:
     """Keys are runs of words, those of key i at `starts[i]` to `starts[i + 1]`, each as long as it likes.
 
     `slots` is open-addressed, a power of two in size and at most half full; each has the number of a key, or -1.

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Type
-from foretell.filter.column import Column, Strings
-from foretell.filter.predicates import Events
+from foretell.filter.column import Column, StringDictionary
+from foretell.filter.predicates import EventColumns
 from foretell.jit import compiled
 from foretell.plan.lower.registers import Lagged
 
 Ints = NDArray[np.int64]
 
 
-class Lags:
+class LagColumns:
     """For each such column what the lane's latest event had; NULL where the lane has had none yet."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Lags:
         nothing = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         self._latest = {one: self._latest.get(one, nothing) for one in nearer}
 
-    def columns(self, events: Events, lane: Ints, lanes: int, strings: Strings) -> dict[Lagged, Column]:
+    def columns(self, events: EventColumns, lane: Ints, lanes: int, strings: StringDictionary) -> dict[Lagged, Column]:
         """The columns for the events of a batch."""
         found: dict[Lagged, Column] = {}
         for one in self._latest:

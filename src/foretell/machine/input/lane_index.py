@@ -19,7 +19,7 @@ Numbers = NDArray[np.int32]
 NONE = np.uint64(2**32 - 1)
 
 
-class Lanes:
+class LaneIndex:
     """An open-addressed table of lane numbers; what a lane's key is lies in one row of words.
 
     A word is a value's 64 bits; with NULLs there is one more word for each value, which tells whether it is NULL.

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, Strings
-from foretell.filter.predicates import Events
+from foretell.filter.column import Column, StringDictionary
+from foretell.filter.predicates import EventColumns
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.machine.exec.limits import Ledger
-from foretell.machine.input.event_buffer import History, Piece, unknown
-from foretell.machine.input.event_order import Input, deepened
-from foretell.machine.input.lag_columns import Lags
-from foretell.machine.input.lane_index import Lanes
+from foretell.machine.exec.limits import RunLedger
+from foretell.machine.input.event_buffer import EventBuffer, EventSegment, unknown
+from foretell.machine.input.event_order import OrderedInput, deepened
+from foretell.machine.input.lag_columns import LagColumns
+from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.codec import piece_of, piece_state
 from foretell.machine.matches.rendering import shown
 from foretell.plan.sharing_report import reads
@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 class Keys(Sequence[Mapping[str, Scalar]]):
     """The key of each lane as notifications carry it, made when one is asked for."""
 
-    def __init__(self, names: Sequence[str], lanes: Lanes, strings: Strings) -> None:
+    def __init__(self, names: Sequence[str], lanes: LaneIndex, strings: StringDictionary) -> None:
         self._names, self._lanes, self._strings = tuple(names), lanes, strings
         self._made: dict[int, Mapping[str, Scalar]] = {}
 
@@ -50,15 +50,17 @@ class Keys(Sequence[Mapping[str, Scalar]]):
         return self._made[lane]
 
 
-class Feed:
-    def __init__(self, checked: CheckedSubscription, strings: Strings, ledger: Ledger | None = None) -> None:
+class MergedStream:
+    def __init__(
+        self, checked: CheckedSubscription, strings: StringDictionary, ledger: RunLedger | None = None
+    ) -> None:
         self.checked, self.strings = checked, strings
-        self.ledger = ledger or Ledger()
+        self.ledger = ledger or RunLedger()
         self.per = tuple(str(name) for name in checked.tree.per)
-        self.lanes = Lanes([self._kind(name) for name in self.per])
+        self.lanes = LaneIndex([self._kind(name) for name in self.per])
         self.keys = Keys(self.per, self.lanes, strings)
-        self.lags = Lags()
-        self.history = History()
+        self.lags = LagColumns()
+        self.history = EventBuffer()
         self.positions = 0
         self.needed: set[str] = set(self.per)
         self._kept = 0
@@ -70,14 +72,14 @@ class Feed:
     def _kind(self, name: str) -> Type:
         return self.checked.attributes.get(name, Type.STRING)
 
-    def take(self, inputs: list[Input]) -> Piece:
+    def take(self, inputs: list[OrderedInput]) -> EventSegment:
         """The events of a batch, as one piece of the history."""
         merged = self._merged(inputs)
         keys = [merged.events.attributes.get(n) or unknown(self._kind(n), len(merged)) for n in self.per]
         lane, number = self.lanes.numbered(keys, len(merged))
         earlier = self.lags.columns(merged.events, lane, len(self.lanes), self.strings)
         events = replace(merged.events, earlier=earlier) if earlier else merged.events
-        piece = Piece(self.positions, events, lane, number, merged.name, merged.order)
+        piece = EventSegment(self.positions, events, lane, number, merged.name, merged.order)
         self.positions += len(merged)
         self.history = self.history.extended(piece)
         return piece
@@ -104,7 +106,7 @@ class Feed:
         self.lanes.restore(state["lanes"])
         self.positions = state["positions"]
         if state["history"] is not None:
-            self.history = History((piece_of(state["history"], self.checked.attributes),))
+            self.history = EventBuffer((piece_of(state["history"], self.checked.attributes),))
             self._kept = len(self.history)
 
     def keep_only(self, referenced: list[Ints]) -> None:
@@ -115,7 +117,7 @@ class Feed:
             self.history = self.history.only(positions[positions >= self.history.base])
             self._kept = len(self.history)
 
-    def _merged(self, inputs: list[Input]) -> Input:
+    def _merged(self, inputs: list[OrderedInput]) -> OrderedInput:
         """The streams of FROM as one, in order."""
         checked = self.checked
         attributes = {
@@ -135,11 +137,11 @@ class Feed:
         if any(i.name is not None for i in inputs):
             parts = [i.name if i.name is not None else np.full(len(i), None, object) for i in inputs]
             names = np.concatenate(parts)
-        events = Events(attributes, checked.attributes, time, time if plain else start, stream)
+        events = EventColumns(attributes, checked.attributes, time, time if plain else start, stream)
         if len(inputs) == 1 and depth == 1 and len(order) < 2:
-            return Input(events, names, order)
+            return OrderedInput(events, names, order)
         if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
-            return Input(events, names, order)
+            return OrderedInput(events, names, order)
         # What time completed between the same two events goes by its end.
         by = np.lexsort((*order.T[:0:-1], time.values, order[:, 0]))
 
@@ -147,14 +149,14 @@ class Feed:
             return Column(column.kind, column.values[by], column.nulls[by])
 
         time = in_order(time)
-        events = Events(
+        events = EventColumns(
             {n: in_order(c) for n, c in attributes.items()},
             checked.attributes,
             time,
             time if plain else in_order(start),
             in_order(stream),
         )
-        return Input(events, None if names is None else names[by], order[by])
+        return OrderedInput(events, None if names is None else names[by], order[by])
 
 
 def needed(checked: CheckedSubscription) -> set[str]:

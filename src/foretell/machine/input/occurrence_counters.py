@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.jit import compiled
-from foretell.machine.input.key_index import Numbering, with_room
+from foretell.machine.input.key_index import KeyIndex, with_room
 
 Ints = NDArray[np.int64]
 
 
 @dataclass
-class Ordinals:
+class OccurrenceCounters:
     """How many events there were of each kind: step, lane and the values that the step's variables are bound to.
 
     Counting goes on for ever, so nothing is forgotten: there is a count for each lane and each binding ever seen.
     """
 
-    kinds: Numbering = field(default_factory=Numbering)
+    kinds: KeyIndex = field(default_factory=KeyIndex)
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def of(self, step: int, lane: Ints, values: Sequence[NDArray[Any]]) -> Ints:

@@ -49,10 +49,10 @@ from foretell.machine.kernels.layout import (
     keep,
 )
 from foretell.machine.kernels.lockstep import SEVERAL
-from foretell.plan.lower.program import Machine
+from foretell.plan.lower.program import CompiledNfa
 
 if TYPE_CHECKING:
-    from foretell.machine.exec.nfa_executor import Stage
+    from foretell.machine.exec.nfa_executor import NfaExecutor
 
 #: Batches of fewer events are worked on one by one: to look at all lanes would take longer.
 LEAST = 256
@@ -367,10 +367,10 @@ def leave(base: int, tables: Any, code: Any, events: Any, batch: Any, pool: Any,
 # fmt: on
 
 
-class Fates:
+class ReverseScan:
     """A machine that is worked on so, where a batch allows it."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: CompiledNfa) -> None:
         self.machine = machine
 
     @cached_property
@@ -403,7 +403,7 @@ class Fates:
                 counted[i], kinds[j] = j, DONE
         return places, leads, chained, kinds, columns, counted, keeps, changes, self.machine.chains
 
-    def apply(self, stage: Stage, ways: NDArray[np.uint8]) -> bool:
+    def apply(self, stage: NfaExecutor, ways: NDArray[np.uint8]) -> bool:
         """Whether a batch is worked on so."""
         machine, count = self.machine, ways.shape[1]
         if not self._gains(stage, count) or stage.sight is not None or stage.refused or machine.fan[2] > 1:
@@ -412,13 +412,13 @@ class Fates:
         most = stage.alive + count * len(machine.tables.starts)
         return most <= min(stage.limits.lane, stage.ledger.left) and not (ways == int(SEVERAL)).any()
 
-    def _gains(self, stage: Stage, count: int) -> bool:
+    def _gains(self, stage: NfaExecutor, count: int) -> bool:
         """Whether it is worth it: every event begins a match, and there are more of them than there is to look at."""
         if self.machine.begins != int(NONE) or count < LEAST:
             return False
         return stage.alive <= count and stage.lanes[0].size <= 2 * count
 
-    def run(self, stage: Stage, base: int, given: tuple[Any, ...], make_room: Callable[[], None]) -> None:
+    def run(self, stage: NfaExecutor, base: int, given: tuple[Any, ...], make_room: Callable[[], None]) -> None:
         """Feeds a whole batch to a stage."""
         code, events, batch, (waiting, ways, _) = given
         known, tables, count = self._known, self.machine.tables, ways.shape[1]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from foretell.jit import compiled, kernel
 from foretell.language import tree
-from foretell.machine.input.key_index import Numbering, mixed, slots_for, with_room
-from foretell.machine.matches.bound_events import Bound
+from foretell.machine.input.key_index import KeyIndex, mixed, slots_for, with_room
+from foretell.machine.matches.bound_events import BoundEvents
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -32,18 +32,18 @@ _SLACK = 1024
 
 
 @dataclass
-class Chooser:
+class FirstLastFilter:
     """Of the events that would do for a step in otherwise equal matches, the first or the last.
 
     `rests` numbers what is otherwise equal: lane, step, then position and step of every other event.
     """
 
     choices: tuple[tuple[int, str], ...]
-    rests: Numbering = field(default_factory=Numbering)
+    rests: KeyIndex = field(default_factory=KeyIndex)
     best: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     left: int = 0
 
-    def chosen(self, bound: Bound) -> Flags:
+    def chosen(self, bound: BoundEvents) -> Flags:
         """Which matches have the right event for every such step. Each match is there once."""
         asked = [self._improve(bound, step, which) for step, which in self.choices]
         keep = np.ones(len(bound), np.bool_)
@@ -51,7 +51,7 @@ class Chooser:
             keep[mine.match] &= self.best[rest] == mine.position
         return keep
 
-    def _improve(self, bound: Bound, step: int, which: str) -> tuple[_Mine, Ints]:
+    def _improve(self, bound: BoundEvents, step: int, which: str) -> tuple[_Mine, Ints]:
         """The events of a step, and the number of what goes with each, after they have been compared."""
         position = bound.of_step(step)
         mine = _Mine(np.flatnonzero(position >= 0), position[position >= 0])
@@ -148,7 +148,7 @@ def known(late: Flags, starts: Ints, step: Ints, begins: Any, last: Ints, settle
 
 
 @dataclass
-class Taker:
+class AfterMatchPolicy:
     """Matches taken one by one, each excluding others of its lane.
 
     A SKIP to somewhere needs how far each lane has come; CONSUME needs the events that are spent, and SKIP TO NEXT the
@@ -160,7 +160,7 @@ class Taker:
     past: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     spent: Positions = field(default_factory=lambda: Positions())
 
-    def taken(self, bound: Bound, by: Ints, rank: Rank) -> Flags:
+    def taken(self, bound: BoundEvents, by: Ints, rank: Rank) -> Flags:
         """Which matches are taken, where they come in the order `by`."""
         match self.policy:
             case tree.Policy.HOLD:
@@ -173,7 +173,7 @@ class Taker:
         self._room(int(bound.lane.max(initial=-1)) + 1, first.dtype)
         return _skip(by, bound.lane, first, to, self.policy is tree.Policy.SKIP_PAST_LAST, self.past)
 
-    def excluded(self, bound: Bound) -> Ints | None:
+    def excluded(self, bound: BoundEvents) -> Ints | None:
         """Up to which first event, by position, each match taken excludes others; None where that is not all."""
         if self.policy is tree.Policy.SKIP_PAST_LAST:
             return bound.last
@@ -181,7 +181,7 @@ class Taker:
             return None
         return bound.of_step(self.step, latest=self.policy is tree.Policy.SKIP_TO_LAST) - 1
 
-    def _skips_to(self, bound: Bound, rank: Rank) -> NDArray[Any]:
+    def _skips_to(self, bound: BoundEvents, rank: Rank) -> NDArray[Any]:
         if self.policy is tree.Policy.SKIP_PAST_LAST:
             return rank(bound.last)
         assert self.step is not None

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.jit import compiled, kernel
-from foretell.machine.input.key_index import Numbering
+from foretell.machine.input.key_index import KeyIndex
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundEvents:
     """The events of match i stand at `starts[i]` to `starts[i + 1]`, by position, each with the step it is bound to."""
 
     lane: Ints
@@ -42,12 +42,12 @@ class Bound:
         """Whose each event is."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def kept(self, keep: Flags) -> Bound:
+    def kept(self, keep: Flags) -> BoundEvents:
         """Those of some matches only."""
         lengths = np.diff(self.starts)
         events = np.repeat(keep, lengths)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[keep])])
-        return Bound(self.lane[keep], starts, self.position[events], self.step[events])
+        return BoundEvents(self.lane[keep], starts, self.position[events], self.step[events])
 
     def of_step(self, step: int, *, latest: bool = False) -> Ints:
         """The position of each match's first or latest event of a step; -1 without one."""
@@ -60,7 +60,7 @@ class Bound:
     def distinct(self) -> Flags:
         """Which matches are not the same as one before: two ways to the same bindings are one match."""
         words = np.stack([self.position, self.step], axis=1).ravel()
-        number = Numbering().of(2 * self.starts, words)
+        number = KeyIndex().of(2 * self.starts, words)
         # Numbers are given as keys first come, so what is new has a higher one than all before.
         return np.diff(np.maximum.accumulate(number), prepend=-1) > 0
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
-from foretell.filter.predicates import Events
-from foretell.machine.exec.nfa_executor import NO_NODES, Found
-from foretell.machine.input.event_buffer import Piece
-from foretell.machine.matches.bound_events import Bound
-from foretell.machine.matches.match_batch import Gaps, Matches
-from foretell.machine.matches.results import Told
+from foretell.filter.predicates import EventColumns
+from foretell.machine.exec.nfa_executor import NO_NODES, RawMatches
+from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.matches.bound_events import BoundEvents
+from foretell.machine.matches.match_batch import Gaps, MatchBatch
+from foretell.machine.matches.results import ResultBatch
 
 Tree = dict[str, Any]
 
@@ -37,7 +37,7 @@ def _columns_of(state: Mapping[str, Any]) -> dict[str, Column]:
     return {name: column_of(column) for name, column in state.items()}
 
 
-def piece_state(piece: Piece) -> Tree:
+def piece_state(piece: EventSegment) -> Tree:
     events = piece.events
     return {
         "base": piece.base,
@@ -53,18 +53,18 @@ def piece_state(piece: Piece) -> Tree:
     }
 
 
-def piece_of(state: Mapping[str, Any], types: Mapping[str, Type]) -> Piece:
+def piece_of(state: Mapping[str, Any], types: Mapping[str, Type]) -> EventSegment:
     time = column_of(state["time"])
     start = time if state["start"] is None else column_of(state["start"])
-    events = Events(_columns_of(state["attributes"]), types, time, start, column_of(state["stream"]))
+    events = EventColumns(_columns_of(state["attributes"]), types, time, start, column_of(state["stream"]))
     names = None
     if state["name"] is not None:
         names = np.empty(len(state["name"]), object)
         names[:] = state["name"]
-    return Piece(state["base"], events, state["lane"], state["number"], names, state["order"], state["places"])
+    return EventSegment(state["base"], events, state["lane"], state["number"], names, state["order"], state["places"])
 
 
-def told_state(told: Told) -> Tree:
+def told_state(told: ResultBatch) -> Tree:
     """What waits to be told: its matches with their events, so that nothing leads into the machine any more."""
     assert told.matches is not None
     found, bound = told.matches.found, told.matches.bound
@@ -80,14 +80,14 @@ def told_state(told: Told) -> Tree:
     }
 
 
-def told_of(state: Mapping[str, Any], like: Told) -> Told:
+def told_of(state: Mapping[str, Any], like: ResultBatch) -> ResultBatch:
     """`like` is a result of the same subscription, of no matches."""
     assert like.matches is not None
     number, lane, position, first, rows = state["found"]
     nowhere = np.full(len(lane), -1, np.int64)
-    found = Found(number, lane, position, first, nowhere, rows, state["slots"], state["nulls"], NO_NODES)
-    given = Bound(lane, *state["bound"]), Gaps.none()
-    matches = Matches(
+    found = RawMatches(number, lane, position, first, nowhere, rows, state["slots"], state["nulls"], NO_NODES)
+    given = BoundEvents(lane, *state["bound"]), Gaps.none()
+    matches = MatchBatch(
         like.matches.program,
         like.matches.history,
         like.strings,
@@ -98,4 +98,4 @@ def told_of(state: Mapping[str, Any], like: Told) -> Told:
     )
     returned = _columns_of(state["returned"])
     parts = lane, state["start"], state["end"], state["order"], returned
-    return Told(like.checked, matches, *parts, like.keys, like.id, like.strings)
+    return ResultBatch(like.checked, matches, *parts, like.keys, like.id, like.strings)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from foretell.jit import inlined
 from foretell.language.tree import Policy
-from foretell.machine.input.event_buffer import Piece
+from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels.layout import FIRST, LAST_NODE, U
-from foretell.machine.matches.after_match import Taker, slot_of
-from foretell.machine.matches.bound_events import Bound
+from foretell.machine.matches.after_match import AfterMatchPolicy, slot_of
+from foretell.machine.matches.bound_events import BoundEvents
 
 Ints = NDArray[np.int64]
 
@@ -31,14 +31,14 @@ Excluding = tuple[int, Ints, Ints, Ints, Ints, Ints]
 NO_EXCLUSION: Excluding = (NOTHING, _NONE, _NONE, np.full(16, -1, np.int64), _NONE, _NONE)
 
 
-class Excluded:
+class Exclusions:
     """`past` is the first event up to which others of a lane are excluded."""
 
-    def __init__(self, taker: Taker) -> None:
+    def __init__(self, taker: AfterMatchPolicy) -> None:
         self.taker = taker
         self.past = np.zeros(0, np.int64)
 
-    def after(self, piece: Piece, found: list[Bound]) -> Excluding:
+    def after(self, piece: EventSegment, found: list[BoundEvents]) -> Excluding:
         """What is excluded, batch after batch, when the matches taken in one are known."""
         policy = self.taker.policy
         if policy is Policy.HOLD:

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Type
-from foretell.filter.column import Column, Strings, evaluate, no_nulls
+from foretell.filter.column import Column, StringDictionary, evaluate, no_nulls
 from foretell.jit import compiled
 from foretell.language import tree
-from foretell.machine.exec.nfa_executor import Found
-from foretell.machine.input.event_buffer import History, unknown
+from foretell.machine.exec.nfa_executor import RawMatches
+from foretell.machine.input.event_buffer import EventBuffer, unknown
 from foretell.machine.kernels.layout import overflows
-from foretell.machine.matches.bound_events import Bound
-from foretell.plan.lower.program import Program
+from foretell.machine.matches.bound_events import BoundEvents
+from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, registers_of
 
 Ints = NDArray[np.int64]
@@ -112,36 +112,36 @@ class Gaps:
 
 
 @dataclass(frozen=True)
-class Matches:
+class MatchBatch:
     """Finished matches of one subscription. Their events are put together only where somebody asks for them.
 
     `since` is the position of the first event that the subscription may speak of.
     """
 
-    program: Program
-    history: History
-    strings: Strings
-    found: Found
+    program: SubscriptionPlan
+    history: EventBuffer
+    strings: StringDictionary
+    found: RawMatches
     parameters: Mapping[str, Column]
-    given: tuple[Bound, Gaps] | None = None
+    given: tuple[BoundEvents, Gaps] | None = None
     since: int = 0
 
     @classmethod
-    def joined(cls, parts: list[Matches], history: History) -> Matches:
+    def joined(cls, parts: list[MatchBatch], history: EventBuffer) -> MatchBatch:
         """The matches of several batches, all speaking of one history."""
         starts = np.cumsum([0, *(len(p.bound.position) for p in parts)])
-        bound = Bound(
+        bound = BoundEvents(
             np.concatenate([p.lane for p in parts]),
             np.concatenate([*(p.bound.starts[:-1] + first for p, first in zip(parts, starts)), starts[-1:]]),
             np.concatenate([p.position for p in parts]),
             np.concatenate([p.step for p in parts]),
         )
-        return replace(parts[-1], history=history, found=Found.joined(_widened(parts)), given=(bound, Gaps.none()))
+        return replace(parts[-1], history=history, found=RawMatches.joined(_widened(parts)), given=(bound, Gaps.none()))
 
     def __len__(self) -> int:
         return len(self.found)
 
-    def kept(self, keep: Flags) -> Matches:
+    def kept(self, keep: Flags) -> MatchBatch:
         """Only some of the matches."""
         if keep.all():
             return self
@@ -193,10 +193,10 @@ class Matches:
     # ── events ──
 
     @cached_property
-    def _events(self) -> tuple[Bound, Gaps]:
+    def _events(self) -> tuple[BoundEvents, Gaps]:
         return self.given or self._gathered()
 
-    def _gathered(self) -> tuple[Bound, Gaps]:
+    def _gathered(self) -> tuple[BoundEvents, Gaps]:
         program, found = self.program, self.found
         chain = found.chain.astype(np.int64, copy=False)
         known = {n: self._place(name) for n, name in enumerate(program.steps)}
@@ -208,10 +208,10 @@ class Matches:
         gaps = tuple(np.empty(gap_starts[-1], np.int64) for _ in range(4))
         events = starts, match, step, position
         _gather(chain, found.nodes, numbers, together, events, (gap_starts, *gaps))
-        return Bound(found.lane, starts, position, step), Gaps(*gaps)
+        return BoundEvents(found.lane, starts, position, step), Gaps(*gaps)
 
     @property
-    def bound(self) -> Bound:
+    def bound(self) -> BoundEvents:
         return self._events[0]
 
     @property
@@ -266,7 +266,7 @@ class Matches:
         return np.asarray((truth.values != 0) & ~truth.nulls, np.bool_)
 
 
-def _widened(parts: list[Matches]) -> list[Found]:
+def _widened(parts: list[MatchBatch]) -> list[RawMatches]:
     """What was found, with as many slots each: others may have joined the machine since, and ask for more of them."""
     width = max(p.found.slots.shape[1] for p in parts)
     more = [((0, 0), (0, width - p.found.slots.shape[1])) for p in parts]
@@ -291,7 +291,7 @@ class Rows:
 class _Gathering:
     """Turns an expression over matches into one over columns."""
 
-    def __init__(self, matches: Matches, rows: Rows) -> None:
+    def __init__(self, matches: MatchBatch, rows: Rows) -> None:
         self.matches, self.rows = matches, rows
         self.columns: dict[str, Column] = {}
 
@@ -340,12 +340,12 @@ class _Gathering:
             case tree.Previous():
                 assert rows.previous is not None
                 return rows.previous
-            case tree.First(step=step) if step in self.matches.program.steps and not self._is_alone(str(step)):
+            case tree.FirstOf(step=step) if step in self.matches.program.steps and not self._is_alone(str(step)):
                 found = self.matches.of_step(str(step), latest=False)[rows.match]
                 if rows.until is not None and self._runs_with(str(step)):
                     return np.where(found <= rows.until, found, -1)
                 return found
-            case tree.Bound(step=step) | tree.Last(step=step) | tree.First(step=step):
+            case tree.BoundEvent(step=step) | tree.LastOf(step=step) | tree.FirstOf(step=step):
                 if step == rows.owner and rows.this is not None:
                     return rows.this
                 if self._runs_with(str(step)):
@@ -490,7 +490,9 @@ def _retyped(column: Column | None, kind: Type) -> Column:
     return Column(kind, column.values, column.nulls)
 
 
-def _aggregated(function: str, owner: Ints, values: NDArray[Any], kind: Type, count: int, strings: Strings) -> Column:
+def _aggregated(
+    function: str, owner: Ints, values: NDArray[Any], kind: Type, count: int, strings: StringDictionary
+) -> Column:
     """An aggregate for each of `count` matches, in the order of the events, as the reference adds them up."""
     counts = np.bincount(owner, minlength=count)
     if function == "count":
@@ -521,7 +523,7 @@ def _mean(totals: NDArray[Any], counts: Ints, kind: Type, nulls: Flags) -> Colum
 
 
 def _extreme(
-    function: str, owner: Ints, values: NDArray[Any], kind: Type, count: int, strings: Strings
+    function: str, owner: Ints, values: NDArray[Any], kind: Type, count: int, strings: StringDictionary
 ) -> NDArray[Any]:
     if kind is Type.STRING:
         texts: dict[int, str] = {}

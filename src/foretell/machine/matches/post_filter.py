@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from foretell.filter.predicates import answers
 from foretell.language import tree
-from foretell.machine.matches.match_batch import Matches, Rows
+from foretell.machine.matches.match_batch import MatchBatch, Rows
 from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.registers import Register
 
@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-def finished(matches: Matches) -> Matches:
+def finished(matches: MatchBatch) -> MatchBatch:
     """Those of which every remaining condition is true."""
     program = matches.program
     for condition in program.automaton.final:
@@ -38,7 +38,7 @@ def finished(matches: Matches) -> Matches:
     return matches
 
 
-def _condition_holds(matches: Matches, owner: str, condition: tree.Expression) -> Flags:
+def _condition_holds(matches: MatchBatch, owner: str, condition: tree.Expression) -> Flags:
     """A step's condition, for every event bound to the step."""
     mine = np.flatnonzero(matches.step == matches.program.steps.index(owner))
     before = mine - 1
@@ -53,7 +53,7 @@ def _condition_holds(matches: Matches, owner: str, condition: tree.Expression) -
 # ── absence ──
 
 
-def _came_before(matches: Matches, step: str) -> Flags:
+def _came_before(matches: MatchBatch, step: str) -> Flags:
     """Whether the step came in the window before the match, up to its first event."""
     within = matches.program.subscription.within
     assert within is not None
@@ -69,7 +69,7 @@ def _came_before(matches: Matches, step: str) -> Flags:
     return np.asarray(asked) & _came(matches, step, _Where(everyone, low, high, nothing, matches.first))
 
 
-def _came_between(matches: Matches, number: int, step: str) -> Flags:
+def _came_between(matches: MatchBatch, number: int, step: str) -> Flags:
     """Whether the step came in one of its gaps, which the kernel has written down."""
     gaps = matches.gaps.of(number)
     simultaneous = matches.program.subscription.simultaneous
@@ -92,7 +92,7 @@ class _Where:
     until: Ints
 
 
-def _came(matches: Matches, step: str, where: _Where) -> Flags:
+def _came(matches: MatchBatch, step: str, where: _Where) -> Flags:
     """Whether, in the match's lane, an event satisfies the step."""
     conditions = matches.program.subscription.steps[step].conditions
     place, position = _candidates(matches, conditions, where.match, where.low, where.high)
@@ -104,7 +104,7 @@ def _came(matches: Matches, step: str, where: _Where) -> Flags:
 
 
 def _candidates(
-    matches: Matches, conditions: tuple[tree.Expression, ...], match: Ints, low: Ints, high: Ints
+    matches: MatchBatch, conditions: tuple[tree.Expression, ...], match: Ints, low: Ints, high: Ints
 ) -> tuple[Ints, Ints]:
     """The events of the matches' lanes from `low` up to and without `high` that satisfy what is static.
 
@@ -126,7 +126,7 @@ def _candidates(
     return place, positions[np.repeat(first, lengths) + within]
 
 
-def _satisfied(matches: Matches, conditions: tuple[tree.Expression, ...], rows: Rows) -> Flags:
+def _satisfied(matches: MatchBatch, conditions: tuple[tree.Expression, ...], rows: Rows) -> Flags:
     """Whether the conditions that are not static are true."""
     true = np.ones(len(rows.match), np.bool_)
     for condition in conditions:
@@ -138,7 +138,7 @@ def _satisfied(matches: Matches, conditions: tuple[tree.Expression, ...], rows: 
 # ── counts ──
 
 
-def _is_counted(matches: Matches, number: int, step: str) -> Flags:
+def _is_counted(matches: MatchBatch, number: int, step: str) -> Flags:
     """Whether the event of an a[i] is the i-th that would do, with all else of the match as it is."""
     checked = matches.program.subscription
     index = next(n.index for n in checked.pattern.walk() if isinstance(n, tree.Numbered) and n.step.name == step)
@@ -156,7 +156,7 @@ def _is_counted(matches: Matches, number: int, step: str) -> Flags:
     return counted
 
 
-def _others(matches: Matches, step: str, match: Ints, position: Ints) -> tuple[Ints, Ints]:
+def _others(matches: MatchBatch, step: str, match: Ints, position: Ints) -> tuple[Ints, Ints]:
     """With what a match begins if an event at some position is tried for the step, and what is bound just before it."""
     others = np.flatnonzero(matches.step != matches.program.steps.index(step))
     width = int(max(matches.position.max(initial=0), position.max(initial=0))) + 2

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from foretell.events.types import Scalar, Type, format_timestamp
-from foretell.filter.column import Column, Strings
+from foretell.filter.column import Column, StringDictionary
 
 
-def shown(value: Any, kind: Type, strings: Strings) -> Scalar:
+def shown(value: Any, kind: Type, strings: StringDictionary) -> Scalar:
     """One value; None is NULL. A length of time is in seconds."""
     if value is None:
         return None
@@ -24,5 +24,5 @@ def shown(value: Any, kind: Type, strings: Strings) -> Scalar:
     return value  # type: ignore[no-any-return]
 
 
-def shown_value(column: Column, at: int, strings: Strings) -> Scalar:
+def shown_value(column: Column, at: int, strings: StringDictionary) -> Scalar:
     return None if column.nulls[at] else shown(column.values[at].item(), column.kind, strings)

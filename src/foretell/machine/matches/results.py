@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, Strings
-from foretell.filter.predicates import Events
+from foretell.filter.column import Column, StringDictionary
+from foretell.filter.predicates import EventColumns
 from foretell.filter.template_index import SHIFT
 from foretell.language.checked import CheckedSubscription
-from foretell.machine.input.event_order import Input, deepened
-from foretell.machine.matches.bound_events import Bound, Runs, in_order, matrix
-from foretell.machine.matches.match_batch import Matches
+from foretell.machine.input.event_order import OrderedInput, deepened
+from foretell.machine.matches.bound_events import BoundEvents, Runs, in_order, matrix
+from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import shown_value
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Chances:
+class ForecastColumns:
     """What makes forecasts of notifications: how likely a match is, and until when."""
 
     probability: NDArray[np.float64]
@@ -35,7 +35,7 @@ class Chances:
 
 
 @dataclass(frozen=True)
-class Told:
+class ResultBatch:
     """Notifications of one statement. `order` has each one's place in the order of all events.
 
     `matches` is None for silences, which have no events, and for forecasts out of nothing. `returned` are the RETURN
@@ -44,7 +44,7 @@ class Told:
     """
 
     checked: CheckedSubscription
-    matches: Matches | None
+    matches: MatchBatch | None
     lane: Ints
     start: NDArray[Any]
     end: NDArray[Any]
@@ -52,11 +52,11 @@ class Told:
     returned: Mapping[str, Column]
     keys: Sequence[Mapping[str, Scalar]]
     id: Scalar
-    strings: Strings
+    strings: StringDictionary
     selected: Ints | None = None
     row_ids: Sequence[Scalar] | NDArray[np.object_] = ()
     row_since: Ints | None = None
-    chances: Chances | None = None
+    chances: ForecastColumns | None = None
 
     def __len__(self) -> int:
         return len(self.lane)
@@ -86,7 +86,7 @@ class Told:
     def id_of(self, row: int) -> Scalar:
         return self.id if row < 0 else self.row_ids[row]
 
-    def kept(self, keep: NDArray[np.bool_]) -> Told:
+    def kept(self, keep: NDArray[np.bool_]) -> ResultBatch:
         """Only some of them."""
         return replace(
             self,
@@ -110,11 +110,11 @@ class Told:
         return tuple(zip(self.matches.position[events].tolist(), self.matches.step[events].tolist()))
 
     @property
-    def all_bound(self) -> Bound:
+    def all_bound(self) -> BoundEvents:
         if self.matches is None:
             nothing = np.zeros(0, np.int64)
-            return Bound(self.lane, np.zeros(len(self) + 1, np.int64), nothing, nothing)
-        return Bound(self.lane, self.matches.starts, self.matches.position, self.matches.step)
+            return BoundEvents(self.lane, np.zeros(len(self) + 1, np.int64), nothing, nothing)
+        return BoundEvents(self.lane, self.matches.starts, self.matches.position, self.matches.step)
 
     def in_order_of_taking(self) -> Ints:
         """By completion, then by the positions of events, then by their steps."""
@@ -174,13 +174,13 @@ class Told:
 class _Notifications:
     """All notifications of several results: of which result each is, of which of its matches, and to which row."""
 
-    told: Sequence[Told]
+    told: Sequence[ResultBatch]
     result: Ints
     match: Ints
     row: Ints
 
     @classmethod
-    def of(cls, told: Sequence[Told]) -> _Notifications:
+    def of(cls, told: Sequence[ResultBatch]) -> _Notifications:
         members = [one.members for one in told]
         result = np.repeat(np.arange(len(told)), [len(match) for match, _ in members])
         return cls(told, result, _concatenated([m for m, _ in members]), _concatenated([row for _, row in members]))
@@ -248,7 +248,7 @@ def _ends(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def derived(told: Sequence[Told], rank: int) -> Input:
+def derived(told: Sequence[ResultBatch], rank: int) -> OrderedInput:
     """The results of a statement as events, each directly after what completed it, for the statements that read it."""
     checked, strings = told[0].checked, told[0].strings
     every = _Notifications.of(told)
@@ -264,29 +264,29 @@ def derived(told: Sequence[Told], rank: int) -> Input:
     dtype = np.float64 if checked.time is Type.FLOAT else np.int64
     known = np.zeros(count, np.bool_)
     start, end = (np.concatenate([t.start for t in told])[by], np.concatenate([t.end for t in told])[by])
-    events = Events(
+    events = EventColumns(
         {n: _attribute([t.returned[n] for t in told], by, kind) for n, kind in checked.returns.items()},
         checked.returns,
         Column(checked.time, end.astype(dtype), known),
         Column(checked.time, start.astype(dtype), known),
         Column(Type.STRING, np.full(count, strings.code(checked.name), np.int64), known),
     )
-    return Input(events, None, order)
+    return OrderedInput(events, None, order)
 
 
-def rows(told: Sequence[Told]) -> list[Notification]:
+def rows(told: Sequence[ResultBatch]) -> list[Notification]:
     """All notifications, in their order."""
     return [one.notification(i, row) for one, i, row in in_their_order(told)]
 
 
-def in_their_order(told: Sequence[Told]) -> Iterator[tuple[Told, int, int]]:
+def in_their_order(told: Sequence[ResultBatch]) -> Iterator[tuple[ResultBatch, int, int]]:
     """Of each notification, which result it is of, which match of that, and to which row of a template."""
     result, match, row = order_of(told)
     for n, i, k in zip(result.tolist(), match.tolist(), row.tolist()):
         yield told[n], i, k
 
 
-def order_of(told: Sequence[Told]) -> tuple[Ints, Ints, Ints]:
+def order_of(told: Sequence[ResultBatch]) -> tuple[Ints, Ints, Ints]:
     """The same as columns."""
     if not any(map(len, told)):
         nothing = np.zeros(0, np.int64)  # as after most events that come alone
@@ -296,7 +296,7 @@ def order_of(told: Sequence[Told]) -> tuple[Ints, Ints, Ints]:
     return every.result[by], every.match[by], every.row[by]
 
 
-def by_result(told: Sequence[Told]) -> Iterator[tuple[Told, Ints, Ints, Ints]]:
+def by_result(told: Sequence[ResultBatch]) -> Iterator[tuple[ResultBatch, Ints, Ints, Ints]]:
     """Of each result that has any notifications: their matches, their rows of a template, and their numbers in the
     order of all. They come as they stand in the result, so that columns can be taken as they are."""
     result, match, row = order_of(told)

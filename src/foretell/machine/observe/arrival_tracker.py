@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Type
-from foretell.filter.column import Column, Strings, no_nulls
+from foretell.filter.column import Column, StringDictionary, no_nulls
 from foretell.filter.predicates import answers
 from foretell.jit import kernel, read_only
 from foretell.language import tree
-from foretell.machine.exec.nfa_executor import NO_NODES, Found, Partial
-from foretell.machine.input.event_buffer import Piece
-from foretell.machine.input.lane_index import Lanes
+from foretell.machine.exec.nfa_executor import NO_NODES, Observation, RawMatches
+from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.kernels.layout import S, U
 from foretell.machine.matches.exclusions import BEGINNING, EVENTS, FIRSTS, Excluding, is_spent
 from foretell.plan.condition_scope import is_static
@@ -114,7 +114,7 @@ class _Furthest:
     def __len__(self) -> int:
         return len(self.position)
 
-    def only(self, at: Ints) -> Found:
+    def only(self, at: Ints) -> RawMatches:
         finals, bound, count = self.plan.program.finals, self.bound[at], len(at)
         slots, nulls = np.zeros((count, len(finals)), np.int64), np.ones((count, len(finals)), np.uint8)
         for step, name in enumerate(self.plan.steps[: bound.shape[1]]):
@@ -122,16 +122,16 @@ class _Furthest:
             slots[:, slot], nulls[:, slot] = bound[:, step], bound[:, step] < 0
         nothing = np.zeros(count, np.int64)
         none = np.full(count, -1, np.int64)
-        return Found(nothing, self.lane[at], self.position[at], bound[:, 0], none, nothing, slots, nulls, NO_NODES)
+        return RawMatches(nothing, self.lane[at], self.position[at], bound[:, 0], none, nothing, slots, nulls, NO_NODES)
 
 
 @dataclass
-class Standing:
+class ArrivalTracker:
     """The partial matches of one subscription. A process is a lane, or a lane and the values that all steps share."""
 
     plan: ArrivalPlan
-    strings: Strings
-    by_value: Lanes | None = field(init=False, default=None)
+    strings: StringDictionary
+    by_value: LaneIndex | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         checked = self.plan.program.subscription
@@ -141,7 +141,7 @@ class Standing:
         self.values: Sequence[tree.Expression] = ()
         if len(keys) == 1 and (key := keys.pop()):
             self.values = key
-            self.by_value = Lanes([Type.INT, *self.plan.key_types])
+            self.by_value = LaneIndex([Type.INT, *self.plan.key_types])
         self._began = np.zeros((0, steps - 1), self._time)
         self._bound = np.zeros((0, steps - 1, steps - 1), np.int64)
         self._ended = np.zeros((0, steps - 1, steps - 1), self._time)
@@ -161,7 +161,7 @@ class Standing:
     def _is_plain(self, step: str) -> bool:
         return all(is_static(c) for c in self.plan.program.subscription.steps[step].conditions)
 
-    def see(self, piece: Piece, excluding: Excluding) -> Partial:
+    def see(self, piece: EventSegment, excluding: Excluding) -> Observation:
         """What a batch has left, when it is known what its matches exclude."""
         events, count, checked = piece.events, len(piece), self.plan.program.subscription
         flags = answers(self.plan.predicates, events, self.strings)
@@ -196,7 +196,7 @@ class Standing:
         )
         rows = np.flatnonzero(trace)
         found = _Furthest(self.plan, rows + piece.base, piece.lane[rows], furthest[rows])
-        return Partial(process, self.by_value is not None, trace, found)
+        return Observation(process, self.by_value is not None, trace, found)
 
     def _room_for(self, processes: int) -> None:
         known = len(self._began)

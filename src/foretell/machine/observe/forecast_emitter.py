@@ -13,28 +13,28 @@ from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.language import tree
 from foretell.language.printer import horizon_text
-from foretell.machine.exec.absence_executor import Silent
-from foretell.machine.exec.nfa_executor import NO_NODES, Found, Partial
-from foretell.machine.input.event_buffer import Piece
-from foretell.machine.input.lane_index import Lanes
-from foretell.machine.matches.match_batch import Matches
+from foretell.machine.exec.absence_executor import AbsenceExecutor
+from foretell.machine.exec.nfa_executor import NO_NODES, Observation, RawMatches
+from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.lane_index import LaneIndex
+from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import shown
-from foretell.machine.matches.results import Chances, Told
-from foretell.machine.observe.observer import Seen, Sides, Watcher
-from foretell.machine.subscription_runtime import Subscription
+from foretell.machine.matches.results import ForecastColumns, ResultBatch
+from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
+from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.plan.lower.arrivals import of_step
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Whose:
+class ObservedStatement:
     """Whose the processes of one that is watched are. `by_value` tells them apart within a lane, by the values of these
     expressions; `now` is how far time has come for it."""
 
-    watcher: Watcher
-    member: Subscription | Silent
-    by_value: Lanes | None
+    watcher: Observer
+    member: SubscriptionRuntime | AbsenceExecutor
+    by_value: LaneIndex | None
     values: Sequence[tree.Expression]
     now: int | float
 
@@ -60,18 +60,18 @@ class Whose:
 
 
 @dataclass
-class Watched:
-    watcher: Watcher
-    member: Subscription | Silent
+class ForecastEmitter:
+    watcher: Observer
+    member: SubscriptionRuntime | AbsenceExecutor
 
-    def tell(self, piece: Piece, partial: Partial | None, told: list[Told]) -> list[Told]:
+    def tell(self, piece: EventSegment, partial: Observation | None, told: list[ResultBatch]) -> list[ResultBatch]:
         """The forecasts that a batch brings, after the matches that it has brought. Of silence nothing is partial."""
         if not len(piece):
             return []
         if partial is None:
-            partial = Partial(piece.lane, False, np.zeros(len(piece), np.uint64), _NOTHING)
+            partial = Observation(piece.lane, False, np.zeros(len(piece), np.uint64), _NOTHING)
         matched, completed = _completions(piece, partial.process, told)
-        seen = Seen(
+        seen = ObservedRuns(
             partial.process,
             piece.lane,
             piece.number,
@@ -100,17 +100,17 @@ class Watched:
             forecasts.append(self._out_of_nothing(piece, rows[~there], probability[~there]))
         return forecasts
 
-    def _told(self, found: Found, probability: NDArray[np.float64]) -> Told:
+    def _told(self, found: RawMatches, probability: NDArray[np.float64]) -> ResultBatch:
         member = self.member
-        assert isinstance(member, Subscription)
+        assert isinstance(member, SubscriptionRuntime)
         program = replace(member.program, last=None)  # what every match ends with, these have not bound
-        matches = Matches(program, member.feed.history, member.strings, found, member.parameters)
+        matches = MatchBatch(program, member.feed.history, member.strings, found, member.parameters)
         returned = {v: _variable(matches, v) for v in member.checked.variables}
         times = matches.history.times(found.position)
         places = matches.history.order(found.position)
         return self._forecast(matches, matches.lane, matches.start, times, places, returned, probability)
 
-    def _out_of_nothing(self, piece: Piece, rows: Ints, probability: NDArray[np.float64]) -> Told:
+    def _out_of_nothing(self, piece: EventSegment, rows: Ints, probability: NDArray[np.float64]) -> ResultBatch:
         """Of events after which there is no partial match."""
         member, times = self.member, piece.events.time.values[rows]
         nothing = {
@@ -121,24 +121,24 @@ class Watched:
 
     def _forecast(
         self,
-        matches: Matches | None,
+        matches: MatchBatch | None,
         lane: Ints,
         start: NDArray[Any],
         end: NDArray[Any],
         places: Ints,
         returned: dict[str, Column],
         probability: NDArray[np.float64],
-    ) -> Told:
+    ) -> ResultBatch:
         member, forecast = self.member, self.member.checked.tree.forecast
         assert forecast is not None
-        chances = Chances(probability, horizon_text(forecast))
+        chances = ForecastColumns(probability, horizon_text(forecast))
         keys, strings = member.feed.keys, member.strings
-        return Told(
+        return ResultBatch(
             member.checked, matches, lane, start, end, places, returned, keys, member.id, strings, chances=chances
         )
 
 
-def _variable(matches: Matches, name: str) -> Column:
+def _variable(matches: MatchBatch, name: str) -> Column:
     """The value of a variable: that of the first step that binds it and is bound."""
     steps = matches.program.subscription.steps
     values = [
@@ -157,12 +157,12 @@ def _variable(matches: Matches, name: str) -> Column:
 _NONE = np.zeros(0, np.int64)
 
 #: No matches at all.
-_NOTHING = Found(
+_NOTHING = RawMatches(
     _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE.reshape(0, 0), np.zeros((0, 0), np.uint8), NO_NODES
 )  # fmt: skip
 
 
-def _sides(piece: Piece, partial: Partial, told: list[Told]) -> Sides | None:
+def _sides(piece: EventSegment, partial: Observation, told: list[ResultBatch]) -> Sides | None:
     """What is seen of the parts of a pattern."""
     parts, words = partial.parts, partial.words
     if parts is None or words is None:
@@ -177,7 +177,7 @@ def _sides(piece: Piece, partial: Partial, told: list[Told]) -> Sides | None:
     return Sides(parts, words, ended)
 
 
-def _completions(piece: Piece, process: Ints, told: list[Told]) -> tuple[NDArray[np.bool_], Ints]:
+def _completions(piece: EventSegment, process: Ints, told: list[ResultBatch]) -> tuple[NDArray[np.bool_], Ints]:
     """Which events completed a match; and whose matches only time completed, after their last event here.
 
     A match that time completed between two events of its lane counts with the second.
@@ -197,7 +197,12 @@ def _completions(piece: Piece, process: Ints, told: list[Told]) -> tuple[NDArray
 
 
 def _count(
-    matched: NDArray[np.bool_], completed: list[Ints], piece: Piece, process: Ints, whose: Ints, end: NDArray[Any]
+    matched: NDArray[np.bool_],
+    completed: list[Ints],
+    piece: EventSegment,
+    process: Ints,
+    whose: Ints,
+    end: NDArray[Any],
 ) -> None:
     """Counts matches that time completed."""
     if len(whose):

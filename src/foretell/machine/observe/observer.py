@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Strings
-from foretell.filter.predicates import Events
+from foretell.filter.column import StringDictionary
+from foretell.filter.predicates import EventColumns
 from foretell.jit import inlined
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import (
@@ -36,7 +36,7 @@ from foretell.machine.kernels.layout import (
     emit,
 )
 from foretell.machine.matches.exclusions import BEGINNING, NOTHING, is_excluded
-from foretell.plan.lower.program import Machine, Program
+from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.decomposition import Parts, parts_of
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
 
@@ -55,7 +55,7 @@ class Sides:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedRuns:
     """A batch as a watcher sees it, event by event: whose it is, its lane and its number there, when it ended, the
     configuration after it, and whether it completed a match. `completed` are processes that time brought a match to
     after their last event here. Processes are lanes, with these keys, unless they are told apart by a value too.
@@ -70,20 +70,20 @@ class Seen:
     completed: Ints
     by_value: bool
     keys: Sequence[Mapping[str, Scalar]]
-    events: Events
-    strings: Strings
+    events: EventColumns
+    strings: StringDictionary
     sides: Sides | None = None
 
 
-class Watcher(Protocol):
+class Observer(Protocol):
     """Makes forecasts of what is seen of one subscription, or of one row of a template."""
 
-    def see(self, seen: Seen) -> tuple[Ints, NDArray[np.float64]]:
+    def see(self, seen: ObservedRuns) -> tuple[Ints, NDArray[np.float64]]:
         """The events, by their rows, at which something is to be told, and how likely a match is."""
 
 
 @runtime_checkable
-class Lasting(Watcher, Protocol):
+class PersistentObserver(Observer, Protocol):
     """One that goes on where it was when its engine is restored. Those that only look back need not."""
 
     def state(self) -> Mapping[str, Any]: ...
@@ -91,46 +91,46 @@ class Lasting(Watcher, Protocol):
     def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
-def kept(watcher: Watcher | None) -> dict[str, Any] | None:
+def kept(watcher: Observer | None) -> dict[str, Any] | None:
     """What is written down of a watcher."""
-    return dict(watcher.state()) if isinstance(watcher, Lasting) else None
+    return dict(watcher.state()) if isinstance(watcher, PersistentObserver) else None
 
 
-def go_on(watcher: Watcher | None, state: Mapping[str, Any] | None) -> None:
-    if isinstance(watcher, Lasting) and state is not None:
+def go_on(watcher: Observer | None, state: Mapping[str, Any] | None) -> None:
+    if isinstance(watcher, PersistentObserver) and state is not None:
         watcher.restore(state)
 
 
-class Watching(Protocol):
+class ObserverFactory(Protocol):
     """Who watches whom."""
 
     def watches(self, checked: CheckedSubscription) -> bool: ...
 
-    def watcher(self, checked: CheckedSubscription) -> Watcher | None:
+    def watcher(self, checked: CheckedSubscription) -> Observer | None:
         """A new watcher of a subscription; None where nobody watches it."""
 
     def attributes(self, checked: CheckedSubscription) -> set[str]:
         """What its watcher wants to know of events, besides what the subscription speaks of."""
 
 
-class Nobody:
+class NoObservers:
     """Nobody watches anything."""
 
     def watches(self, _: CheckedSubscription) -> bool:
         return False
 
-    def watcher(self, _: CheckedSubscription) -> Watcher | None:
+    def watcher(self, _: CheckedSubscription) -> Observer | None:
         return None
 
     def attributes(self, _: CheckedSubscription) -> set[str]:
         return set()
 
 
-NOBODY = Nobody()
+NO_OBSERVERS = NoObservers()
 
 
 @dataclass(frozen=True)
-class Sight:
+class Probe:
     """What the kernel looks for: the bit of each state, the column that tells processes apart (NONE for lanes), and the
     time conditions that a state waits to fulfil: by which state, since when (a slot), and how long. And the parts that
     are looked at besides."""
@@ -146,7 +146,7 @@ class Sight:
         return np.zeros((0, 0), np.uint64) if self.parts is None else self.parts.bits
 
     @classmethod
-    def of(cls, machine: Machine, program: Program) -> Sight:
+    def of(cls, machine: CompiledNfa, program: SubscriptionPlan) -> Probe:
         """Of a subscription that has its machine to itself."""
         where = [(state, BEGAN if slot is None else slot) for state, slot, _ in program.deadlines]
         amounts = np.array([amount for _, _, amount in program.deadlines])
@@ -159,12 +159,12 @@ class Sight:
         )
 
     @classmethod
-    def none(cls, time: Any) -> Sight:
+    def none(cls, time: Any) -> Probe:
         nothing = np.zeros(0, np.uint64)
         return cls(nothing, int(NONE), nothing.reshape(0, 2), np.zeros(0, time))
 
 
-def bits_of(machine: Machine) -> NDArray[np.uint64]:
+def bits_of(machine: CompiledNfa) -> NDArray[np.uint64]:
     """The bit of each state; none for one that is not on the way to a match."""
     left, far = _steps_left(machine), machine.states + 1
     waiting = {s: left[s] for s in range(machine.states) if 0 < left[s] < far or machine.tables.states[s, 7]}
@@ -174,7 +174,7 @@ def bits_of(machine: Machine) -> NDArray[np.uint64]:
     return bits
 
 
-def _steps_left(machine: Machine) -> list[int]:
+def _steps_left(machine: CompiledNfa) -> list[int]:
     """The fewest events by which a match at a state is complete."""
     edges, first = machine.tables.edges, machine.tables.states[:, 2:4]
     far = machine.states + 1
@@ -190,12 +190,12 @@ def _steps_left(machine: Machine) -> list[int]:
     return left
 
 
-def looks_up(machine: Machine) -> bool:
+def looks_up(machine: CompiledNfa) -> bool:
     """Whether instances of some state are found by a value."""
     return bool((machine.tables.states[:, KEY] != NONE).any())
 
 
-def process_key(machine: Machine) -> int:
+def process_key(machine: CompiledNfa) -> int:
     """The column that tells processes apart: that by which the instances of all states are found, and whose value for
     its first event an instance has kept. NONE where there is no such column; then processes are lanes."""
     states, edges, updates = machine.tables.states, machine.tables.edges, machine.tables.updates

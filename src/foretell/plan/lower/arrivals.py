@@ -20,7 +20,7 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.bytecode import Code, Linked, Operand, compile_expression, link
-from foretell.plan.lower.program import Program
+from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Began, Known, Register, Registers, Selected, Start, mapped, of_this
 from foretell.plan.nfa.automaton import build
 
@@ -190,19 +190,19 @@ class _Asking:
         match expression:
             case tree.Attribute(event=event) | tree.TimeOf(event=event) | tree.StreamOf(event=event):
                 step = self._step(event, own, before)
-                return tree.Literal(None) if step is None else replace(expression, event=tree.Bound(step))
+                return tree.Literal(None) if step is None else replace(expression, event=tree.BoundEvent(step))
             case tree.Variable(name=name):
                 step, value = self.binders[name][0]
                 return self._spelled(value, step)
             case tree.Elapsed():
-                return tree.Binary("-", tree.TimeOf(tree.Bound(own)), Began())
+                return tree.Binary("-", tree.TimeOf(tree.BoundEvent(own)), Began())
             case tree.Aggregate(function=function, step=step, attribute=attribute):
                 return _alone(function, str(step), attribute)
         return mapped(expression, lambda e: self._spelled(e, own, before))
 
     def _step(self, event: tree.EventReference, own: str, before: str | None) -> str | None:
         match event:
-            case tree.Bound(step=step) | tree.First(step=step) | tree.Last(step=step):
+            case tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step):
                 return str(step)
             case tree.Previous() if before is not None:
                 return before
@@ -240,7 +240,7 @@ def named(expression: tree.Expression, first: str) -> set[str]:
     steps = set()
     for node in expression.walk():
         match node:
-            case tree.Bound(step=step) | KnownOf(step=step):
+            case tree.BoundEvent(step=step) | KnownOf(step=step):
                 steps.add(str(step))
             case Began():
                 steps.add(first)
@@ -252,7 +252,7 @@ def value_of(expression: tree.Expression) -> Value | None:
     if isinstance(expression, KnownOf):
         return expression.step, Known(expression.attribute)
     nodes = list(expression.walk())
-    steps = {str(node.step) for node in nodes if isinstance(node, tree.Bound)}
+    steps = {str(node.step) for node in nodes if isinstance(node, tree.BoundEvent)}
     if len(steps) != 1 or any(isinstance(node, tree.Parameter | Began | KnownOf) for node in nodes):
         return None
     return steps.pop(), of_this(expression)
@@ -262,7 +262,7 @@ def of_step(value: tree.Expression, step: str) -> tree.Expression:
     """An expression about one event with that event named by its step."""
     match value:
         case tree.Attribute() | tree.TimeOf() | tree.StreamOf():
-            return replace(value, event=tree.Bound(step))
+            return replace(value, event=tree.BoundEvent(step))
         case Known(attribute=attribute):
             return KnownOf(step, attribute)
     return mapped(value, lambda e: of_step(e, step))
@@ -272,7 +272,7 @@ def _alone(function: str, step: str, attribute: str | None) -> tree.Expression:
     """An aggregate over the one event of a step."""
     if attribute is None:
         return tree.Literal(1)
-    value = tree.Attribute(tree.Bound(step), attribute)
+    value = tree.Attribute(tree.BoundEvent(step), attribute)
     match function:
         case "count":
             return KnownOf(step, attribute)
@@ -299,7 +299,7 @@ class ArrivalPlan:
     | arrays | as the kernel reads them, see foretell.machine.exec.arrival_executor |
     """
 
-    program: Program
+    program: SubscriptionPlan
     steps: tuple[str, ...]
     predicates: tuple[tuple[tree.Expression, ...], ...]
     columns: tuple[tree.Expression, ...]
@@ -322,19 +322,19 @@ def lower(
     return _Lowering(program_of(subscription), code_of, dict(parameters or {}), selected=selected).plan()
 
 
-def program_of(subscription: CheckedSubscription) -> Program:
+def program_of(subscription: CheckedSubscription) -> SubscriptionPlan:
     """What is asked of finished matches: they carry the events of their steps, and their variables."""
     automaton = build(subscription)
     leading = tuple({step: None for edge in automaton.edges for step in edge.leading})
     finals = [Register("position", step) for step in subscription.positive]
     finals += [Register("leading", step) for step in leading]
     finals += [Register("variable", name) for name in subscription.variables]
-    return Program(subscription, automaton, {register: i for i, register in enumerate(finals)}, leading, ())
+    return SubscriptionPlan(subscription, automaton, {register: i for i, register in enumerate(finals)}, leading, ())
 
 
 class _Lowering:
     def __init__(
-        self, program: Program, code_of: Callable[[str], int], parameters: dict[str, Type], *, selected: bool
+        self, program: SubscriptionPlan, code_of: Callable[[str], int], parameters: dict[str, Type], *, selected: bool
     ) -> None:
         self.program, self.code_of, self.selected = program, code_of, selected
         self.asked = ask(program.subscription)

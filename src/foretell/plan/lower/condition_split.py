@@ -10,21 +10,21 @@ import numpy as np
 from foretell.language import tree
 from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.bytecode import Code, Op, Operand, compile_expression, link
-from foretell.plan.lower.ir import NO_CODE, Judged, Numbers
+from foretell.plan.lower.ir import NO_CODE, Guard, Numbers
 from foretell.plan.lower.registers import Every, Viewpoint
 
 
 @dataclass(frozen=True)
-class Judging:
+class ConditionSplit:
     numbers: Numbers
 
-    def split(self, conditions: Iterable[tree.Expression], view: Viewpoint) -> Judged:
+    def split(self, conditions: Iterable[tree.Expression], view: Viewpoint) -> Guard:
         static: list[tree.Expression] = []
         compared: list[tree.Expression] = []
         for condition in conditions:
             answered = isinstance(condition, Every) or is_static(condition)
             (static if answered else compared).append(condition)
-        return Judged(self.numbers.predicate(static), self._code(compared, view))
+        return Guard(self.numbers.predicate(static), self._code(compared, view))
 
     def _code(self, conditions: list[tree.Expression], view: Viewpoint) -> int:
         if not conditions:

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.lower.bytecode import Linked, link
-from foretell.plan.lower.ir import CHAINED, GAP, NEXT, NO_CODE, NO_MARK, RUN, WHERE, Judged, Update, Waiting
-from foretell.plan.lower.program import NONE, Machine, Table, Tables
+from foretell.plan.lower.ir import CHAINED, GAP, NEXT, NO_CODE, NO_MARK, RUN, WHERE, Guard, Update, WaitingState
+from foretell.plan.lower.program import NONE, CompiledNfa, NfaTables, Table
 from foretell.plan.lower.registers import AnyOf
 
 if TYPE_CHECKING:
-    from foretell.plan.prefix_sharing import Shared
+    from foretell.plan.prefix_sharing import SharedNfa
 
 Ints = NDArray[np.int64]
 
@@ -41,7 +41,7 @@ Ints = NDArray[np.int64]
 class SharedState:
     """A state with the subscriptions that go through it; `owner` is the one that it is a match of."""
 
-    waiting: Waiting
+    waiting: WaitingState
     owner: int
     members: set[int] = field(default_factory=set)
     within: int | float = 0
@@ -56,12 +56,12 @@ class SharedEdge:
     source: int | None
     target: int
     thread: int
-    judged: Judged
+    judged: Guard
     updates: dict[Update, None] = field(default_factory=dict)
     members: set[int] = field(default_factory=set)
 
 
-def machine_of(shared: Shared) -> Machine:
+def machine_of(shared: SharedNfa) -> CompiledNfa:
     return _Flat(shared).machine()
 
 
@@ -73,14 +73,14 @@ OF_POSITIONS = ("position", "where", "leading")
 
 
 class _Flat:
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: SharedNfa) -> None:
         self.shared = shared
         self.states = shared.states
         self.edges = sorted(shared.edges, key=lambda e: -1 if e.source is None else e.source)
         self.predicates: dict[tuple[tree.Expression, ...], int] = {}
         self._asked = list(shared.numbers.predicates)
 
-    def machine(self) -> Machine:
+    def machine(self) -> CompiledNfa:
         shared, states, edges = self.shared, self.states, self.edges
         linked = link(shared.numbers.codes)
         starting = [i for i, e in enumerate(edges) if e.source is None]
@@ -90,7 +90,7 @@ class _Flat:
         kept = self._kept()
         deferred = max((len(p.deferred) for p in shared.members.values()), default=0)
         first_edge = len(starting) + np.concatenate([np.zeros(1, np.int64), np.cumsum(leaving)])
-        tables = Tables(
+        tables = NfaTables(
             self._states(first_edge),
             self._threads(linked),
             self._negations(linked),
@@ -102,7 +102,7 @@ class _Flat:
             _table([[slot] for slot in shared.finals], 1)[:, 0].copy(),
         )
         strict = shared.strict and not shared.simultaneous
-        return Machine(
+        return CompiledNfa(
             tables,
             self._any_of(edges[i].judged for i in starting),
             linked,
@@ -121,7 +121,7 @@ class _Flat:
             shared.time,
         )
 
-    def _plain(self, tables: Tables) -> bool:
+    def _plain(self, tables: NfaTables) -> bool:
         """Whether what stands at one state always goes the same way, and never back to an earlier state."""
         asks = any(e.judged.code != NO_CODE or self.states[e.target].within >= 0 for e in self.edges)
         returns = any(e.source is not None and e.target < e.source for e in self.edges)
@@ -136,7 +136,7 @@ class _Flat:
             return NONE
         return self.predicates.setdefault(self._asked[number], len(self.predicates))
 
-    def _any_of(self, judged: Iterable[Judged]) -> int:
+    def _any_of(self, judged: Iterable[Guard]) -> int:
         """The predicate that one of several holds; NONE where one of them is always tried."""
         numbers = sorted({j.predicate for j in judged})
         if not numbers or numbers[0] < 0:
@@ -216,7 +216,7 @@ class _Flat:
         of_edges = [self.states[e.target].within for e in self.edges]
         return np.array([s.within for s in self.states], dtype), np.array(of_edges, dtype)
 
-    def _asked_of(self, judged: Judged, linked: Linked) -> list[int]:
+    def _asked_of(self, judged: Guard, linked: Linked) -> list[int]:
         return [self._predicate(judged.predicate), *_span(linked, judged.code)]
 
     # ── what is worth keeping ──

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from foretell.language import tree
 from foretell.plan.lower.bytecode import Code, compile_expression
-from foretell.plan.lower.program import Program
+from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, Store
 
 # The kernels' numbers (their modules may import nothing of ours, so they stand twice).
@@ -38,7 +38,7 @@ class Update:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Guard:
     """Conditions: a predicate's number (-1: none) for what is static, code for the rest."""
 
     predicate: int = -1
@@ -54,8 +54,8 @@ class Thread:
     """
 
     kind: int
-    where: Judged
-    absent: tuple[Judged, ...]
+    where: Guard
+    absent: tuple[Guard, ...]
     mark: int = NO_MARK
 
 
@@ -64,7 +64,7 @@ class Tick:
     """What is counted in a slot, unless its thread sleeps."""
 
     slot: int
-    counted: Judged
+    counted: Guard
     mark: int = NO_MARK
 
 
@@ -77,7 +77,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingState:
     """How a state waits. States of two subscriptions that wait alike, and are reached alike, are one."""
 
     threads: tuple[Thread, ...]
@@ -97,7 +97,7 @@ class LoweredEdge:
     source: int | None
     target: int
     thread: int
-    judged: Judged
+    judged: Guard
     updates: tuple[Update, ...]
 
 
@@ -141,8 +141,8 @@ class Numbers:
 class Lowered:
     """`finals` are the registers that a finished match is asked for."""
 
-    program: Program
-    states: tuple[Waiting, ...]
+    program: SubscriptionPlan
+    states: tuple[WaitingState, ...]
     edges: tuple[LoweredEdge, ...]
     finals: tuple[Register, ...]
     registers: Mapping[Register, int]

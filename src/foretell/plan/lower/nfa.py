@@ -14,24 +14,24 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.condition_scope import bound_by, has_parameter, is_of_another, is_relative, is_static
-from foretell.plan.lower.condition_split import Judging
+from foretell.plan.lower.condition_split import ConditionSplit
 from foretell.plan.lower.ir import (
     ANY,
     NEXT,
     NO_CODE,
     NO_MARK,
     WHERE,
-    Judged,
+    Guard,
     Key,
     Lowered,
     LoweredEdge,
     Numbers,
     Thread,
     Tick,
-    Waiting,
+    WaitingState,
 )
-from foretell.plan.lower.program import Program
-from foretell.plan.lower.register_updates import Keeping
+from foretell.plan.lower.program import SubscriptionPlan
+from foretell.plan.lower.register_updates import RegisterUpdates
 from foretell.plan.lower.registers import (
     BEGAN,
     Every,
@@ -46,7 +46,7 @@ from foretell.plan.lower.registers import (
 )
 from foretell.plan.nfa import automaton as machine
 from foretell.plan.nfa.conjunction_scopes import SideRegisters
-from foretell.plan.nfa.derivatives import Both, Done, Leaf, Link, Wait, moves, waits
+from foretell.plan.nfa.derivatives import Connector, Done, Interleaving, Leaf, Wait, moves, waits
 from foretell.plan.nfa.expiry import deadlines
 from foretell.plan.nfa.lag_rewrite import distances, is_strict, lagged
 
@@ -84,13 +84,13 @@ class _Lowering:
         self.distances = distances(self.automaton) if is_strict(self.automaton, subscription) else {}
         self.registers = Registers(subscription, parameters, numbers.store)
         self.first, self.last = self._ends()
-        self.judging = Judging(numbers)
+        self.judging = ConditionSplit(numbers)
         self.deferred: dict[str, None] = {}
         self.sides = SideRegisters(subscription, self.registers)
         self.leading = {step: None for edge in self.automaton.edges for step in edge.leading}
         late = (leaf for leaf, state in self._counting() if self._is_counted_late(leaf, state))
         self.counted_late = dict.fromkeys(late)
-        self.keeping = Keeping(
+        self.keeping = RegisterUpdates(
             subscription, self.automaton, self.registers, self.judging, self.sides, self.deferred, self.counted_late
         )
         for leaf in self.counted_late:
@@ -109,7 +109,7 @@ class _Lowering:
         numbered = {register: i for i, register in enumerate(finals)}
         remembers = any(not leaf.counted_here for leaf in self.counted_late)
         deferred = tuple(self.deferred)
-        program = Program(
+        program = SubscriptionPlan(
             self.subscription,
             self.automaton,
             numbered,
@@ -170,18 +170,18 @@ class _Lowering:
 
     # ── states ──
 
-    def _waiting(self, number: int, state: machine.State) -> Waiting:
+    def _waiting(self, number: int, state: machine.State) -> WaitingState:
         term = state.term
         if isinstance(term, Done) and not term.trailing:
-            return Waiting((), final=True)
+            return WaitingState((), final=True)
         threads_ = tuple(self._thread(name, link_, state, view) for name, link_, view in self._links(state))
         ticks = tuple(self._ticking(state))
         key = self._key(number, state, ticks) if self.keyed else None
-        return Waiting(threads_, ticks, key, waits=isinstance(term, Done))
+        return WaitingState(threads_, ticks, key, waits=isinstance(term, Done))
 
-    def _thread(self, name: str, link_: Link, state: machine.State, view: Viewpoint) -> Thread:
+    def _thread(self, name: str, link_: Connector, state: machine.State, view: Viewpoint) -> Thread:
         """Each link must let an event pass, unless the event is bound under it."""
-        kind, where = ANY, Judged()
+        kind, where = ANY, Guard()
         match link_.operator:
             case tree.Next():
                 kind = NEXT
@@ -204,7 +204,7 @@ class _Lowering:
             return NO_MARK
         return self.registers.register(Register("mark", name), Type.INT)
 
-    def _operator_view(self, state: machine.State, wait: Wait, around: tuple[Both, ...]) -> Viewpoint:
+    def _operator_view(self, state: machine.State, wait: Wait, around: tuple[Interleaving, ...]) -> Viewpoint:
         """How a θ sees things: beside `&` only what is bound in its own thread, and before the conjunction."""
         if not around:
             return Viewpoint(self.registers, None, None, state.bound)
@@ -232,14 +232,14 @@ class _Lowering:
             mark = next(map(self._mark, mine), NO_MARK)  # a side of & that has not begun does not sleep
             yield Tick(slot, self.judging.split(step.counted, view), mark)
 
-    def _links(self, state: machine.State) -> list[tuple[str, Link, Viewpoint]]:
+    def _links(self, state: machine.State) -> list[tuple[str, Connector, Viewpoint]]:
         """A state's threads: their names, their links, and from where their θ are judged.
 
         A state that is done but for a negation waits for its window to pass.
         """
         if isinstance(state.term, Done) and state.term.trailing:
             view = Viewpoint(self.registers, None, None, state.bound)
-            return [("", Link(tree.Later(), state.term.trailing), view)]
+            return [("", Connector(tree.Later(), state.term.trailing), view)]
         return [(wait.name, wait.link, self._operator_view(state, wait, around)) for wait, around in waits(state.term)]
 
     def _is_deferred(self, step: str, state: machine.State) -> bool:
@@ -247,7 +247,9 @@ class _Lowering:
 
         Beside `&` the event before the gap need not be the one bound last, which is all that the kernel knows.
         """
-        if isinstance(state.term, Both) and any(is_relative(c) for c in self.subscription.steps[step].conditions):
+        if isinstance(state.term, Interleaving) and any(
+            is_relative(c) for c in self.subscription.steps[step].conditions
+        ):
             return True
         later = self.automaton.later(state)
         named, variables = machine.named(self.subscription.steps[step].conditions)
@@ -352,7 +354,7 @@ class _Lowering:
 
     # ── edges ──
 
-    def _judged(self, edge: machine.Edge) -> Judged:
+    def _judged(self, edge: machine.Edge) -> Guard:
         """Code and predicate of an edge."""
         bound = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
         binding = dict(edge.binding)
@@ -370,7 +372,7 @@ class _Lowering:
             earlier = Viewpoint(self.registers, condition.owner, edge.leaf.step, bound, binding)
             more = self.judging.compiled(condition.expression, earlier)
             code = more if code == NO_CODE else self.judging.both(code, more)
-        return Judged(judged.predicate, code)
+        return Guard(judged.predicate, code)
 
     def _by_distance(self, condition: tree.Expression, edge: machine.Edge) -> tree.Expression:
         """A condition with bound events as earlier events of the lane, if it can then be answered for whole batches.

@@ -26,7 +26,7 @@ class UnsupportedError(Exception):
 
 
 @dataclass(frozen=True)
-class Program:
+class SubscriptionPlan:
     """One subscription: what is asked of its finished matches.
 
     `finals` says where a match has the registers that are asked for afterwards, in the machine's output; `deferred` are
@@ -67,7 +67,7 @@ class Program:
 NONE = 2**32 - 1
 
 
-class Tables(NamedTuple):
+class NfaTables(NamedTuple):
     """States, edges and what hangs on them: see foretell.plan.lower.flatten."""
 
     states: Table
@@ -92,7 +92,7 @@ def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
 
 
 @dataclass(frozen=True)
-class Machine:
+class CompiledNfa:
     """What the kernels run, and what each batch must provide.
 
     `begins` is the predicate without which no match begins, `positions` are the slots that hold positions of events.
@@ -101,7 +101,7 @@ class Machine:
     those that go through it, none where it is dead. `plain` machines are those of foretell.machine.kernels.lockstep.
     """
 
-    tables: Tables
+    tables: NfaTables
     begins: int
     code: Linked
     columns: tuple[tree.Expression, ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.lower.condition_split import Judging
+from foretell.plan.lower.condition_split import ConditionSplit
 from foretell.plan.lower.ir import (
     ASLEEP,
     CHAIN,
@@ -43,13 +43,13 @@ Bound = tuple[Register, tree.Expression, int]
 
 
 @dataclass(frozen=True)
-class Keeping:
+class RegisterUpdates:
     """`deferred` are the absences, and `counted_late` the a[i], that are judged on the finished match."""
 
     subscription: CheckedSubscription
     automaton: machine.Automaton
     registers: Registers
-    judging: Judging
+    judging: ConditionSplit
     sides: SideRegisters
     deferred: Collection[str]
     counted_late: Collection[Leaf]

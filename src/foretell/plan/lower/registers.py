@@ -213,9 +213,9 @@ class Viewpoint:
                 return registers.kept("last", self.owner, expression)
             case tree.Previous():
                 return registers.kept("previous", self.thread, expression)
-            case tree.First(step=step) if step != self._current or step in self.bound:
+            case tree.FirstOf(step=step) if step != self._current or step in self.bound:
                 return registers.kept("first", str(step), expression)
-            case tree.First(step=step) | tree.Last(step=step) | tree.Bound(step=step):
+            case tree.FirstOf(step=step) | tree.LastOf(step=step) | tree.BoundEvent(step=step):
                 if step == self._current:
                     return registers.of_event(expression)
                 return registers.kept("last", str(step), expression)
@@ -268,7 +268,7 @@ def _rewritten(
         case tree.Aggregate(function=function, step=step, attribute=attribute) if step == own and step in single:
             return _alone(function, attribute)
         case tree.Aggregate(function="min" | "max" | "sum", step=step, attribute=str(attribute)) if step in single:
-            return tree.Attribute(tree.Bound(step), attribute)
+            return tree.Attribute(tree.BoundEvent(step), attribute)
         case tree.Aggregate(function="count"):
             return tree.Call("coalesce", (expression, tree.Literal(0)))
         case tree.Aggregate(function="avg", step=step, attribute=attribute):

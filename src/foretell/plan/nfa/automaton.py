@@ -215,7 +215,7 @@ def binders(subscription: CheckedSubscription, variable: str) -> set[str]:
 
 
 def _named(expression: tree.Expression) -> set[str]:
-    kinds = tree.Bound | tree.First | tree.Last | tree.Aggregate
+    kinds = tree.BoundEvent | tree.FirstOf | tree.LastOf | tree.Aggregate
     return {str(node.step) for node in expression.walk() if isinstance(node, kinds)}
 
 
@@ -225,5 +225,5 @@ def _variables(expression: tree.Expression) -> set[str]:
 
 def _is_momentary(expression: tree.Expression) -> bool:
     """Whether a condition asks something that is only so while its event is tried."""
-    kinds = tree.Previous | tree.Elapsed | tree.Aggregate | tree.First | tree.Last
+    kinds = tree.Previous | tree.Elapsed | tree.Aggregate | tree.FirstOf | tree.LastOf
     return any(isinstance(node, kinds) for node in expression.walk())

@@ -88,13 +88,13 @@ def _cut(pattern: tree.Pattern) -> Iterator[tuple[bool, Sequence[tree.Pattern]]]
     for one in in_order:
         if isinstance(one, tree.Conjunction | tree.Alternation):
             if between:
-                yield False, [tree.sequence(tuple(tree.Part(p) for p in between))]
+                yield False, [tree.sequence(tuple(tree.SequencePart(p) for p in between))]
             between = []
             yield (True, one.sides) if isinstance(one, tree.Conjunction) else (False, one.branches)
         else:
             between.append(one)
     if between:
-        yield False, [tree.sequence(tuple(tree.Part(p) for p in between))]
+        yield False, [tree.sequence(tuple(tree.SequencePart(p) for p in between))]
 
 
 def _steps(pattern: tree.Pattern) -> frozenset[str]:

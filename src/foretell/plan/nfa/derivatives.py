@@ -6,7 +6,7 @@ the whole pattern are the machine's states.
 
 * A `Wait` waits, after the event bound last in its thread, for one of its leaves under one operator. What can go on
   under different operators becomes several terms, so that each knows what it may pass over.
-* A `Both` runs the sides of `&` as threads; each side goes on by itself, and the whole when all are done.
+* A `Interleaving` runs the sides of `&` as threads; each side goes on by itself, and the whole when all are done.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from foretell.language.pattern_shape import can_be_empty
 
 
 @dataclass(frozen=True)
-class Link:
+class Connector:
     """What leads to the next event: an operator and the steps that may not come before it.
 
     Without an operator nothing precedes: it is the match's first event, and `absent` may not come in the window before.
@@ -43,7 +43,7 @@ class Leaf:
 class SequenceFrame:
     """What is left of a sequence: the parts from the next one on, and what may not come after it."""
 
-    parts: tuple[tree.Part, ...]
+    parts: tuple[tree.SequencePart, ...]
     trailing: tuple[str, ...]
 
 
@@ -86,7 +86,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Wait:
-    link: Link
+    link: Connector
     options: tuple[Option, ...]
 
     @property
@@ -104,7 +104,7 @@ class Unbegun:
 
 
 @dataclass(frozen=True)
-class Both:
+class Interleaving:
     """`anchored` tells that something is bound before the conjunction."""
 
     sides: tuple[Side, ...]
@@ -112,11 +112,11 @@ class Both:
     anchored: bool
 
 
-Term = Wait | Both | Done
-Side = Wait | Both | Done | Unbegun
+Term = Wait | Interleaving | Done
+Side = Wait | Interleaving | Done | Unbegun
 
-BEGINNING = Link(None)
-_ANY = Link(tree.Later())
+BEGINNING = Connector(None)
+_ANY = Connector(tree.Later())
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def moves(term: Side) -> Iterator[Move]:
             for one in _waits(_begin(pattern, _ANY if anchored else BEGINNING, ())):
                 for move in moves(one):
                     yield replace(move, thread=-1)
-        case Both(sides=sides):
+        case Interleaving(sides=sides):
             before = 0
             for i, side in enumerate(sides):
                 for move in moves(side):
@@ -158,24 +158,24 @@ def moves(term: Side) -> Iterator[Move]:
                 before += len(threads(side))
 
 
-def threads(term: Side) -> tuple[Link, ...]:
+def threads(term: Side) -> tuple[Connector, ...]:
     """The links under which a term waits: each must let an event pass that is not bound under it."""
     return tuple(wait.link for wait, _ in waits(term))
 
 
-def waits(term: Side) -> Iterator[tuple[Wait, tuple[Both, ...]]]:
+def waits(term: Side) -> Iterator[tuple[Wait, tuple[Interleaving, ...]]]:
     """The waits of a term's threads, each with the conjunctions around it, the outer ones first."""
     match term:
         case Wait():
             yield term, ()
-        case Both(sides=sides):
+        case Interleaving(sides=sides):
             for side in sides:
                 yield from ((wait, (term, *around)) for wait, around in waits(side))
 
 
 def depth(term: Side, step: str) -> int:
     """In how many conjunctions a term is that may bind a step next."""
-    if not isinstance(term, Both):
+    if not isinstance(term, Interleaving):
         return 0
     return 1 + max(depth(side, step) for side in term.sides if any(leaf.step == step for leaf in awaited(side)))
 
@@ -188,11 +188,11 @@ def begun(before: Side | None, thread: int, after: Side) -> tuple[Wait, ...]:
     match after:
         case Wait():
             return (after,)
-        case Both(sides=sides):
+        case Interleaving(sides=sides):
             found: tuple[Wait, ...] = ()
             first = 0
             for i, side in enumerate(sides):
-                old = before.sides[i] if isinstance(before, Both) else None
+                old = before.sides[i] if isinstance(before, Interleaving) else None
                 count = 0 if old is None else len(threads(old))
                 if old is None or (first <= thread < first + count if thread >= 0 else old != side):
                     found += begun(old, thread - first if thread >= 0 else -1, side)
@@ -209,7 +209,7 @@ def awaited(term: Side) -> Iterator[Leaf]:
 def _following(option: Option) -> tuple[Term, ...]:
     terms = _after(option.frames)
     for entry in option.entering:
-        terms = _joined(Both(entry.sides, entry.frames, entry.anchored), entry.index, terms)
+        terms = _joined(Interleaving(entry.sides, entry.frames, entry.anchored), entry.index, terms)
     return terms
 
 
@@ -217,7 +217,7 @@ def _after(frames: Frames) -> tuple[Term, ...]:
     return tuple(_waits(_next(frames, ())))
 
 
-def _joined(both: Both, index: int, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+def _joined(both: Interleaving, index: int, terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """A conjunction with one side further on. A side that can be empty may also be left out, for good."""
     sides = both.sides
     found: dict[Term, None] = {}
@@ -233,10 +233,10 @@ def _joined(both: Both, index: int, terms: tuple[Term, ...]) -> tuple[Term, ...]
     return tuple(found)
 
 
-Begun = tuple[Link, Option] | Done
+Begun = tuple[Connector, Option] | Done
 
 
-def _begin(pattern: tree.Pattern, link: Link, frames: Frames) -> Iterator[tuple[Link, Option]]:
+def _begin(pattern: tree.Pattern, link: Connector, frames: Frames) -> Iterator[tuple[Connector, Option]]:
     """The ways a pattern can begin under a link, with what is left after its first event."""
     match pattern:
         case tree.Step(name=name) | tree.Chosen(step=tree.Step(name=name)):
@@ -251,7 +251,7 @@ def _begin(pattern: tree.Pattern, link: Link, frames: Frames) -> Iterator[tuple[
         case tree.Sequence(parts=parts, absent=absent):
             # A part before the first that binds an event is empty, and what leads from it goes with it.
             if link.operator is None:
-                link = Link(None, (*link.absent, *(str(n.step.name) for n in parts[0].absent)))
+                link = Connector(None, (*link.absent, *(str(n.step.name) for n in parts[0].absent)))
             yield from _parts(parts, absent, frames, lead=link)
         case tree.Conjunction(sides=sides):
             # It begins with its earliest event: one side begins under the link, the others some time later.
@@ -263,11 +263,11 @@ def _begin(pattern: tree.Pattern, link: Link, frames: Frames) -> Iterator[tuple[
 
 
 def _parts(
-    parts: tuple[tree.Part, ...], absent: tuple[tree.Negation, ...], frames: Frames, *, lead: Link | None
-) -> Iterator[tuple[Link, Option]]:
+    parts: tuple[tree.SequencePart, ...], absent: tuple[tree.Negation, ...], frames: Frames, *, lead: Connector | None
+) -> Iterator[tuple[Connector, Option]]:
     trailing = tuple(str(n.step.name) for n in absent)
     for i, part in enumerate(parts):
-        link = lead or Link(part.operator, tuple(str(n.step.name) for n in part.absent))
+        link = lead or Connector(part.operator, tuple(str(n.step.name) for n in part.absent))
         yield from _begin(part.pattern, link, (SequenceFrame(parts[i + 1 :], trailing), *frames))
         if not can_be_empty(part.pattern):
             return
@@ -283,7 +283,7 @@ def _next(frames: Frames, trailing: tuple[str, ...]) -> Iterator[Begun]:
     match frame:
         case SequenceFrame(parts=parts, trailing=more):
             for i, part in enumerate(parts):
-                link = Link(part.operator, tuple(str(n.step.name) for n in part.absent))
+                link = Connector(part.operator, tuple(str(n.step.name) for n in part.absent))
                 yield from _begin(part.pattern, link, (SequenceFrame(parts[i + 1 :], more), *outside))
                 if not can_be_empty(part.pattern):
                     return
@@ -292,14 +292,14 @@ def _next(frames: Frames, trailing: tuple[str, ...]) -> Iterator[Begun]:
             if repeat.high is None or times < repeat.high:
                 matters = max(repeat.low, 1) if repeat.high is None else repeat.high
                 again = RepeatFrame(repeat, min(times + 1, matters))
-                yield from _begin(repeat.body, Link(repeat.under), (again, *outside))
+                yield from _begin(repeat.body, Connector(repeat.under), (again, *outside))
             if times >= repeat.low or can_be_empty(repeat.body):
                 yield from _next(outside, trailing)
 
 
 def _waits(begun: Iterable[Begun]) -> Iterator[Term]:
     """One term for each operator under which something may come next, and one for being done."""
-    options: dict[Link, dict[Option, None]] = {}
+    options: dict[Connector, dict[Option, None]] = {}
     done: dict[Done, None] = {}
     for one in begun:
         if isinstance(one, Done):

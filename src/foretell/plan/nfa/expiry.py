@@ -89,6 +89,6 @@ def _step(event: tree.EventReference, owner: str) -> str | None:
     match event:
         case tree.This():
             return owner
-        case tree.Bound(step=step):
+        case tree.BoundEvent(step=step):
             return str(step)
     return None

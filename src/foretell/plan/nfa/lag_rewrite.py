@@ -52,7 +52,7 @@ def lagged(condition: tree.Expression, own: str, known: Mapping[str, int]) -> tr
                 return 0
             case tree.Previous():
                 return 1
-            case tree.Bound(step=step) | tree.Last(step=step):
+            case tree.BoundEvent(step=step) | tree.LastOf(step=step):
                 return 0 if step == own else known.get(str(step))
         return None
 

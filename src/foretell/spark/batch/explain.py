@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
-from foretell.events.ingest.reader import LoadedTable
-from foretell.language.checked import Checked, CheckedSubscription
+from foretell.events.ingest.reader import TemplateTable
+from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.plan.template_selection import selection_of
 from foretell.spark.batch.plan import ROWS_APART, SHARDS, Share, plan
@@ -54,10 +54,10 @@ class OnSpark:
             yield f"    Spark's plan and Parquet's statistics are asked for: {one.pushed or f'nothing, {one.why}'}"
 
 
-def on_spark(program: Subscriptions, checked: Checked, tables: Mapping[str, LoadedTable]) -> OnSpark:
+def on_spark(program: Subscriptions, checked: CheckedProgram, tables: Mapping[str, TemplateTable]) -> OnSpark:
     """As far as the statements tell: every stream with an ID is taken to have no NULL there."""
     statements = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
-    tables = {str(s.tree.table): LoadedTable({}, []) for s in statements if s.tree.table is not None} | dict(tables)
+    tables = {str(s.tree.table): TemplateTable({}, []) for s in statements if s.tree.table is not None} | dict(tables)
     schemas = {name: schema for name, schema in checked.streams.items() if name in program.sources}
     named = frozenset(name for name, schema in schemas.items() if schema.id is not None)
     given = program, checked, schemas, schemas, tables, None

@@ -16,7 +16,7 @@ from foretell.events.arrow_interop import table_of
 from foretell.events.ingest.csv_reader import gather_delimited
 from foretell.events.ingest.json_lines import gather_json_lines, wrong_format
 from foretell.events.ingest.raw_columns import Gathered
-from foretell.events.ingest.reader import Loaded, load, read
+from foretell.events.ingest.reader import EventBatch, load, read
 from foretell.events.reorder_buffer import times_of
 from foretell.spark.batch.plan import Plan
 
@@ -59,19 +59,19 @@ class Part(NamedTuple):
     """Events, the number of each in its stream, that from which the numbers of the part begin, and what was seen. Where
     it is `sifted`, that counts events that are not here because they cannot matter to any statement."""
 
-    loaded: Loaded
+    loaded: EventBatch
     arrival: Ints
     first: int
     seen: Seen
     sifted: bool = False
 
 
-def part_of(loaded: Loaded, arrival: Ints, first: int) -> Part:
+def part_of(loaded: EventBatch, arrival: Ints, first: int) -> Part:
     """All that was read."""
     return Part(loaded, arrival, first, seen_in(loaded))
 
 
-def seen_in(loaded: Loaded) -> Seen:
+def seen_in(loaded: EventBatch) -> Seen:
     if not loaded.table.num_rows:
         return Seen(loaded.total)
     times = times_of(loaded)
@@ -101,7 +101,7 @@ def table_parts(plan: Plan, stream: str, batches: Batches) -> Iterator[Part]:
     """Events that were read before: the number of the first, and Arrow's bytes."""
     for row in (row for batch in batches for row in batch.to_pylist()):
         table, arrival = table_of(row["data"]), row["arrival"]
-        loaded = Loaded(stream, plan.schemas[stream], table, (), table.num_rows)
+        loaded = EventBatch(stream, plan.schemas[stream], table, (), table.num_rows)
         yield part_of(loaded, arrival + np.arange(table.num_rows), arrival)
 
 

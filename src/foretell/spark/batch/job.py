@@ -26,13 +26,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from foretell.arguments.until import end_of_time
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_of
-from foretell.events.ingest.reader import BadEvent, Declaration, LoadedTable, bad_event
+from foretell.events.ingest.reader import QuarantinedEvent, StreamDeclaration, TemplateTable, bad_event
 from foretell.events.notification import Notification
 from foretell.events.types import Type
-from foretell.language.checked import Checked, CheckedCorrelator
+from foretell.language.checked import CheckedCorrelator, CheckedProgram
 from foretell.language.subscriptions import Subscriptions
-from foretell.machine.observe.observer import NOBODY, Watching
-from foretell.notify.lazy_notifications import Columnar, notifications_of
+from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
+from foretell.notify.lazy_notifications import LazyNotifications, notifications_of
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_table
 from foretell.spark.batch import dataframe_source
@@ -59,11 +59,11 @@ class Batch:
         self,
         program: Subscriptions,
         inputs: Mapping[str, object],
-        declarations: Mapping[str, Declaration],
-        tables: Mapping[str, LoadedTable],
+        declarations: Mapping[str, StreamDeclaration],
+        tables: Mapping[str, TemplateTable],
         until: object,
         strict: bool = False,
-        watching: Watching = NOBODY,
+        watching: ObserverFactory = NO_OBSERVERS,
     ) -> None:
         self._strict, self._inputs = strict, inputs
         self._sources = {name: source_of(inputs[name], one, strict, self._survey) for name, one in declarations.items()}
@@ -91,7 +91,7 @@ class Batch:
         matches = self._in_order([table_of(data) for _, data in told.get(MATCH, ())])
         return Notifications(matches, bad, totals, tuple(dict.fromkeys(n.decode() for _, n in told.get(NOTE, ()))))
 
-    def set_aside(self, told: Told) -> tuple[tuple[BadEvent, ...], tuple[tuple[str, int], ...]]:
+    def set_aside(self, told: Told) -> tuple[tuple[QuarantinedEvent, ...], tuple[tuple[str, int], ...]]:
         """The malformed events, and how many there were of each stream in all."""
         counts = {stream: int(data) for stream, data in told.get(READ, ())}
         totals = tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources)
@@ -143,20 +143,22 @@ class Batch:
     def _in_order(self, tables: list[pa.Table]) -> Sequence[Notification]:
         times = {one.name: one.time for one in self.checked.statements}
         if len({table.schema for table in tables}) < 2:
-            return Columnar(sorted_of(pa.concat_tables(tables)).drop_columns(["place"]), times) if tables else ()
+            return (
+                LazyNotifications(sorted_of(pa.concat_tables(tables)).drop_columns(["place"]), times) if tables else ()
+            )
         # Some times are INT and others FLOAT: no one column holds both exactly.
         rows = [(n, p) for t in tables for n, p in zip(notifications_of(t, times), t["place"].to_pylist())]
         rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))
         return tuple(notification for notification, _ in rows)
 
-    def _bad(self, lists: Iterable[bytes]) -> tuple[BadEvent, ...]:
+    def _bad(self, lists: Iterable[bytes]) -> tuple[QuarantinedEvent, ...]:
         """Stream by stream, as they arrived; those of a stream that was read here are in order already."""
-        found = [bad for data in lists for bad in msgspec.json.decode(data, type=list[BadEvent])]
+        found = [bad for data in lists for bad in msgspec.json.decode(data, type=list[QuarantinedEvent])]
         found += [bad for one in self._sources.values() if one.loaded for bad in one.loaded.bad]
         stream = {name: number for number, name in enumerate(self._sources)}
         first = {(name, p.path): p.arrival for name, one in self._sources.items() for p in one.files}
 
-        def place(bad: BadEvent) -> tuple[int, int]:
+        def place(bad: QuarantinedEvent) -> tuple[int, int]:
             arrival = first.get((bad.stream, bad.source))
             return stream[bad.stream], 0 if arrival is None else arrival + bad.row
 
@@ -190,7 +192,7 @@ def _session() -> SparkSession:
         raise InputError("no-spark", f"Spark does not start: {said}", hint=without) from error
 
 
-def _refuse_unsupported(checked: Checked) -> None:
+def _refuse_unsupported(checked: CheckedProgram) -> None:
     for one in checked.statements:
         kind = "CORRELATE" if isinstance(one, CheckedCorrelator) else "LOSING" if one.tree.losing is not None else None
         if kind is not None:

@@ -16,7 +16,7 @@ from pyspark import TaskContext
 
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import Chunks
-from foretell.events.ingest.reader import BadEvent, Loaded, bad_event
+from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, bad_event
 from foretell.spark.batch.input_splits import Batches, Ints, Part, Piece, Seen, frame_parts, table_parts, text_parts
 from foretell.spark.batch.plan import Plan, Sent, Share
 from foretell.spark.partitioning.hash_partitioner import dealt, split
@@ -110,13 +110,15 @@ def _seen_by_all(plan: Plan, stream: str, seen: Seen) -> Iterator[pa.RecordBatch
         yield _row(task, stream, READ, 0, data)
 
 
-def _set_aside(plan: Plan, bad: tuple[BadEvent, ...]) -> tuple[BadEvent, ...]:
+def _set_aside(plan: Plan, bad: tuple[QuarantinedEvent, ...]) -> tuple[QuarantinedEvent, ...]:
     if plan.strict:
         raise bad_event(bad[0])
     return bad
 
 
-def _quenched(plan: Plan, share: Share, loaded: Loaded, number: Ints, *, all_matter: bool) -> tuple[Loaded, Ints]:
+def _quenched(
+    plan: Plan, share: Share, loaded: EventBatch, number: Ints, *, all_matter: bool
+) -> tuple[EventBatch, Ints]:
     """Without the events that cannot matter."""
     keep = None if all_matter else may_matter(loaded, plan.statements_of(share), plan.named)
     if keep is None or keep.all():
@@ -137,7 +139,7 @@ def _coded(table: pa.Table, tasks: int) -> pa.Table:
     return table
 
 
-def _sharded(share: Share, loaded: Loaded, number: Ints) -> Iterator[tuple[int, pa.Table]]:
+def _sharded(share: Share, loaded: EventBatch, number: Ints) -> Iterator[tuple[int, pa.Table]]:
     """The rows of each shard as one table, with their numbers in the part as the last column."""
     table = loaded.table.select(list(share.columns[loaded.stream]))
     table = table.append_column("", arrow_of(number.astype(np.int32)))

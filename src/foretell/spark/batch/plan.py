@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import uuid4
 
-from foretell.events.ingest.reader import Declaration, LoadedTable
+from foretell.events.ingest.reader import StreamDeclaration, TemplateTable
 from foretell.events.types import Schema
-from foretell.language.checked import Checked, CheckedSubscription
+from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.machine.input.merged_stream import needed
-from foretell.machine.observe.observer import NOBODY, Watching
+from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.machine.template_rows import is_selection
 from foretell.spark.partitioning import statement_groups
 from foretell.spark.partitioning.statement_chains import chains, ends_by_time, keys_of, read_in
@@ -34,7 +34,7 @@ ROWS_APART = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share(statement_groups.Share):
+class Share(statement_groups.StatementGroup):
     """Statements with the numbers of the tasks that run them; `columns` are those that they need of each stream.
 
     Where the rows of tables are spread, it has every one of so many `rows`, from a number on.
@@ -81,12 +81,12 @@ class Plan:
     text: str
     schemas: Mapping[str, Schema]
     known: Mapping[str, Schema]
-    tables: Mapping[str, LoadedTable]
+    tables: Mapping[str, TemplateTable]
     until: int | float | None
     shares: tuple[Share, ...]
     memory: int
     named: frozenset[str]
-    watching: Watching = NOBODY
+    watching: ObserverFactory = NO_OBSERVERS
     strict: bool = False
 
     def sent(self) -> Sent:
@@ -99,7 +99,7 @@ class Plan:
     def share_of(self, task: int) -> Share:
         return next(share for share in self.shares if task in share.shards)
 
-    def tables_of(self, share: Share) -> Mapping[str, LoadedTable]:
+    def tables_of(self, share: Share) -> Mapping[str, TemplateTable]:
         """With those of their rows that a share has."""
         first, step = share.rows
         return {name: replace(table, rows=table.rows[first::step]) for name, table in self.tables.items()}
@@ -108,14 +108,14 @@ class Plan:
         """The columns that some statement needs of a stream."""
         return frozenset(name for share in self.shares for name in share.columns.get(stream, ()))
 
-    def declaration(self, stream: str) -> Declaration:
+    def declaration(self, stream: str) -> StreamDeclaration:
         """With every type settled, so that each task reads its part of the events as all others do."""
         s = self.schemas[stream]
         assert s.time is not None
-        return Declaration(stream, s.attributes, s.time, s.id, s.order, s.simultaneous, s.lateness)
+        return StreamDeclaration(stream, s.attributes, s.time, s.id, s.order, s.simultaneous, s.lateness)
 
     @cached_property
-    def _checked(self) -> Checked:
+    def _checked(self) -> CheckedProgram:
         columns = {name: table.types for name, table in self.tables.items()}
         return parse_text(self.text).checked(self.known, columns)
 
@@ -126,24 +126,24 @@ class Plan:
     def statements_of(self, share: Share) -> list[CheckedSubscription]:
         return [s for s in self.statements if s.name in share.statements]
 
-    def checked(self, share: Share) -> Checked:
+    def checked(self, share: Share) -> CheckedProgram:
         """The statements of a share, each of the rank that it has among all."""
         mine = tuple(s for s in self._checked.statements if s.name in share.statements)
-        return Checked(self._checked.streams, mine, self._checked.ranks)
+        return CheckedProgram(self._checked.streams, mine, self._checked.ranks)
 
 
 def plan(
     program: Subscriptions,
-    checked: Checked,
+    checked: CheckedProgram,
     schemas: Mapping[str, Schema],
     known: Mapping[str, Schema],
-    tables: Mapping[str, LoadedTable],
+    tables: Mapping[str, TemplateTable],
     until: int | float | None,
     *,
     named: frozenset[str],
     shards: int,
     cores: int,
-    watching: Watching = NOBODY,
+    watching: ObserverFactory = NO_OBSERVERS,
 ) -> Plan:
     statements = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
     shares: list[Share] = []
@@ -157,7 +157,7 @@ def plan(
 
 
 def _columns(
-    together: Sequence[CheckedSubscription], schemas: Mapping[str, Schema], watching: Watching
+    together: Sequence[CheckedSubscription], schemas: Mapping[str, Schema], watching: ObserverFactory
 ) -> dict[str, tuple[str, ...]]:
     """What statements need of each stream."""
     wanted: dict[str, set[str]] = {}
@@ -173,7 +173,7 @@ def _in_order(schema: Schema, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _together(
-    statements: Sequence[CheckedSubscription], tables: Mapping[str, LoadedTable], cores: int
+    statements: Sequence[CheckedSubscription], tables: Mapping[str, TemplateTable], cores: int
 ) -> Iterator[tuple[list[CheckedSubscription], tuple[str, ...], tuple[int, int]]]:
     """What runs in one share, what it is in shards by, and which of so many rows it has."""
     by_name = {one.name: one for one in statements}
@@ -192,7 +192,7 @@ def _together(
             yield from ((some[part::apart], keys, (0, 1)) for part in range(apart))
 
 
-def parts_of(statement: CheckedSubscription, tables: Mapping[str, LoadedTable], cores: int) -> int:
+def parts_of(statement: CheckedSubscription, tables: Mapping[str, TemplateTable], cores: int) -> int:
     """Over how many tasks the rows of a table are spread."""
     tree = statement.tree
     if tree.table is None or tree.per or tree.forecast is not None:  # the rows of one learn from one another

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from foretell.events.arrow_interop import arrow_of, numpy_of, taken
 from foretell.events.ingest.raw_columns import ARROW_TYPES
-from foretell.events.ingest.reader import BadEvent, Loaded
-from foretell.machine.matches.results import Told, by_result
-from foretell.machine.runtime import Running
+from foretell.events.ingest.reader import EventBatch, QuarantinedEvent
+from foretell.machine.matches.results import ResultBatch, by_result
+from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import columns_of
 from foretell.notify.row_encoder import encoded
 from foretell.spark.batch.external_sort import Runs
@@ -55,7 +55,7 @@ class Inbox:
     held: int = 0
     runs: Runs | None = None
     seen: dict[str, Seen] = field(default_factory=dict)
-    bad: list[tuple[str, int, list[BadEvent]]] = field(default_factory=list)
+    bad: list[tuple[str, int, list[QuarantinedEvent]]] = field(default_factory=list)
 
     def take(self, stream: str, kind: str, arrival: int, data: pa.Buffer) -> None:
         if kind == EVENTS:
@@ -66,7 +66,7 @@ class Inbox:
         elif kind == READ:
             self.seen[stream] = self.seen.get(stream, Seen()) + msgspec.json.decode(data, type=Seen)
         elif kind == BAD:
-            self.bad.append((stream, arrival, msgspec.json.decode(data, type=list[BadEvent])))
+            self.bad.append((stream, arrival, msgspec.json.decode(data, type=list[QuarantinedEvent])))
 
     def _put_down(self) -> None:
         if self.runs is None:
@@ -93,7 +93,7 @@ class Inbox:
             yield from self.runs.pieces()
 
     @property
-    def malformed(self) -> list[BadEvent]:
+    def malformed(self) -> list[QuarantinedEvent]:
         """As they arrived, stream by stream."""
         parts = sorted(self.bad, key=lambda part: part[:2])
         return [bad for _, _, some in parts for bad in some]
@@ -110,7 +110,7 @@ def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
     for task, inbox in inboxes(plan, batches):
         yield from read_and_set_aside(task, inbox)
         share = plan.share_of(task)
-        running = Running(plan.checked(share), plan.tables_of(share), watching=plan.watching)
+        running = MatchRuntime(plan.checked(share), plan.tables_of(share), watching=plan.watching)
         for one in _told(running, share, inbox):
             yield reported(MATCH, "", buffer_of(one.table(exact=True)))
         for note in running.ledger.tell():
@@ -133,7 +133,7 @@ def tell(sent: Sent, schema: pa.Schema, ranges: int, batches: Iterable[pa.Record
         if inbox.bad:
             yield _packed(ranges, _set_aside(inbox.malformed, schema))
         share = plan.share_of(task)
-        running = Running(plan.checked(share), plan.tables_of(share), watching=plan.watching)
+        running = MatchRuntime(plan.checked(share), plan.tables_of(share), watching=plan.watching)
         for one in _told(running, share, inbox):
             for number, part in _ranged(one.table(exact=False), first, latest, ranges):
                 yield _packed(number, part)
@@ -179,7 +179,7 @@ def _buffer(scalar: Any) -> pa.Buffer:
     return found
 
 
-def _told(running: Running, share: Share, inbox: Inbox) -> Iterator[_Placed]:
+def _told(running: MatchRuntime, share: Share, inbox: Inbox) -> Iterator[_Placed]:
     """The notifications of a share, in their places."""
     ranks = inbox.plan.checked(share).ranks
     # A share that is one task has all there is to be put in order, and its own order is enough, if it has it at once.
@@ -200,8 +200,8 @@ def _told(running: Running, share: Share, inbox: Inbox) -> Iterator[_Placed]:
 
 
 def run(
-    running: Running, share: Share, inbox: Inbox
-) -> Iterator[tuple[dict[str, pa.Table], dict[str, Loaded], list[Told]]]:
+    running: MatchRuntime, share: Share, inbox: Inbox
+) -> Iterator[tuple[dict[str, pa.Table], dict[str, EventBatch], list[ResultBatch]]]:
     """What the engine tells of all that has come, piece by piece."""
     plan = inbox.plan
     clocks = {n: seen.latest for n, seen in inbox.seen.items() if n in share.columns and seen.latest is not None}
@@ -220,13 +220,13 @@ def _with_last(pieces: Iterable[dict[str, pa.Table]]) -> Iterator[tuple[dict[str
     yield before or {}, True
 
 
-def _loaded(plan: Plan, name: str, columns: tuple[str, ...], table: pa.Table | None) -> Loaded:
+def _loaded(plan: Plan, name: str, columns: tuple[str, ...], table: pa.Table | None) -> EventBatch:
     schema = plan.schemas[name]
     if table is None:
         table = pa.schema([(n, ARROW_TYPES[schema.attributes[n]]) for n in columns]).empty_table()
     else:
         table = table.select(list(range(len(columns))))
-    return Loaded(name, schema, table, (), table.num_rows)
+    return EventBatch(name, schema, table, (), table.num_rows)
 
 
 def _arrivals(table: pa.Table | None) -> Ints:
@@ -249,7 +249,7 @@ def _coded(table: pa.Table) -> pa.Table:
 class _Placed:
     """Notifications of one result: the match of each, the row of a template it goes to, and its place."""
 
-    told: Told
+    told: ResultBatch
     match: Ints
     row: Ints
     place: Any
@@ -258,7 +258,7 @@ class _Placed:
         return columns_of(self.told, self.match, self.row, exact=exact).append_column("place", self.place)
 
 
-def _placed(told: list[Told], places: Places | Together | None, before: int) -> Iterator[_Placed]:
+def _placed(told: list[ResultBatch], places: Places | Together | None, before: int) -> Iterator[_Placed]:
     """`before` counts the notifications before these."""
     for one, match, row, number in by_result(told):
         of = one, match, row
@@ -273,7 +273,7 @@ def _ranged(table: pa.Table, first: int | float, latest: int | float, ranges: in
     yield from split(table, number, ranges)
 
 
-def _set_aside(bad: Sequence[BadEvent], schema: pa.Schema) -> pa.Table:
+def _set_aside(bad: Sequence[QuarantinedEvent], schema: pa.Schema) -> pa.Table:
     """Malformed events as rows, as a stream has them: `subscription` is the stream, `bindings` says why and what."""
     rows = [
         {"subscription": one.stream, "kind": BAD, "bindings": encoded({"reason": one.reason, "raw": one.raw})}

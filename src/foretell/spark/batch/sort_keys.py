@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from foretell.events.ingest.reader import Loaded
+from foretell.events.ingest.reader import EventBatch
 from foretell.events.reorder_buffer import times_of
 from foretell.events.types import Scalar
-from foretell.filter.column import Strings
-from foretell.machine.input.event_order import Order, tie_breaker
-from foretell.machine.matches.results import Told
+from foretell.filter.column import StringDictionary
+from foretell.machine.input.event_order import EventOrder, tie_breaker
+from foretell.machine.matches.results import ResultBatch
 
 Ints = NDArray[np.int64]
 _SIGN = 1 << 63
@@ -39,7 +39,7 @@ class Places:
         self._columns = [_Column(None if folder is None else folder / name) for name in ("time", "arrival", "rank")]
         self._ties: list[bytes] = []
 
-    def extend(self, loaded: Mapping[str, Loaded], arrivals: Mapping[str, Ints]) -> None:
+    def extend(self, loaded: Mapping[str, EventBatch], arrivals: Mapping[str, Ints]) -> None:
         """More events, as the engine is given them."""
         ranks = np.array([self._ranks[name] for name in loaded], np.int64)
         stream, row = _in_order(loaded, self._ranks)
@@ -54,7 +54,7 @@ class Places:
             ties = [tie for one in loaded.values() for tie in _ties(one)]
             self._ties += ties if row is None else [ties[number] for number in row.tolist()]
 
-    def of(self, told: Told, match: Ints, row: Ints, number: Ints) -> Any:
+    def of(self, told: ResultBatch, match: Ints, row: Ints, number: Ints) -> Any:
         """With events it goes by the first, without by id and lane; `number` is a notification's place in the shard."""
         first = told.first_places()[match]
         if not len(first) or first.min() < 0:
@@ -69,7 +69,7 @@ class Places:
         parts = zip(_binary(begin).to_pylist(), (self._ties[i] for i in at.tolist()), _binary(rest).to_pylist())
         return pa.array([b"".join(some) for some in parts], pa.binary())
 
-    def _one(self, told: Told, first: int, match: int, row: int, number: int) -> bytes:
+    def _one(self, told: ResultBatch, first: int, match: int, row: int, number: int) -> bytes:
         if first >= 0:
             some = (np.array([value]) for value in (match, row, number))
             return cast(bytes, self.of(told, *some)[0].as_py())
@@ -81,7 +81,7 @@ class Together:
     """Where several tasks have the same events, and each some rows of a FOR EACH table: events have the same positions
     in all of them, so those of a match, their steps, and then the id of the row tell where a notification stands."""
 
-    def of(self, told: Told, match: Ints, row: Ints, number: Ints) -> Any:
+    def of(self, told: ResultBatch, match: Ints, row: Ints, number: Ints) -> Any:
         bound = told.all_bound
         events = _runs(bound.starts, bound.position), _runs(bound.starts, bound.step)
         ids = {one: _scalar(told.id_of(one)) for one in set(row.tolist())}
@@ -117,7 +117,7 @@ class _Column:
         return np.asarray(np.memmap(self._path, self._values.dtype, "r")[places])
 
 
-def _in_order(loaded: Mapping[str, Loaded], ranks: Mapping[str, int]) -> tuple[Ints, Ints | None]:
+def _in_order(loaded: Mapping[str, EventBatch], ranks: Mapping[str, int]) -> tuple[Ints, Ints | None]:
     """Of each event, in their order: the number of its stream, and its row where those of all streams stand one after
     the other; None where they stand in order, which is the common case."""
     sizes = [one.table.num_rows for one in loaded.values()]
@@ -127,13 +127,13 @@ def _in_order(loaded: Mapping[str, Loaded], ranks: Mapping[str, int]) -> tuple[I
         times = times_of(one)
         if one.schema.order is None and bool((times[1:] >= times[:-1]).all()):
             return stream, None
-    order = [one.order[:, 0] // 2 for one in Order(ranks).inputs(loaded, Strings(), {}).values()]
+    order = [one.order[:, 0] // 2 for one in EventOrder(ranks).inputs(loaded, StringDictionary(), {}).values()]
     by = np.empty(len(stream), np.int64)
     by[np.concatenate(order)] = np.arange(len(by))
     return stream[by], by
 
 
-def _ties(loaded: Loaded) -> list[bytes]:
+def _ties(loaded: EventBatch) -> list[bytes]:
     kinds, values = tie_breaker(loaded, loaded.table.num_rows)
     return [bytes([kind]) + (_scalar(value) if kind else b"") for kind, value in zip(kinds.tolist(), values)]
 

@@ -25,7 +25,7 @@ from foretell.events.atomic_files import unreadable
 from foretell.events.ingest.arrow_columns import Sheet, gather_sheets
 from foretell.events.ingest.csv_reader import gather_delimited
 from foretell.events.ingest.formats import files_of
-from foretell.events.ingest.reader import Declaration, Loaded, read, schema_of
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, schema_of
 from foretell.events.ingest.type_evidence import Witness, gathered_of, witness_of
 from foretell.events.types import Schema, Type
 from foretell.spark.batch.input_splits import ROWS, Piece, json_chunks
@@ -53,7 +53,7 @@ class Source:
     known: Schema
     files: tuple[Piece, ...] = ()
     frame: DataFrame | None = None
-    loaded: Loaded | None = None
+    loaded: EventBatch | None = None
     named: bool = False
 
     def packing(self, sent: Sent, name: str) -> tuple[Work, pa.Table]:
@@ -70,7 +70,7 @@ def numbered(count: int) -> pa.Table:
     return pa.table({"number": pa.array(range(count), pa.int64())})
 
 
-def source_of(given: object, declaration: Declaration, strict: bool, survey: Survey) -> Source:
+def source_of(given: object, declaration: StreamDeclaration, strict: bool, survey: Survey) -> Source:
     if isinstance(given, DataFrame):
         return _frame(given, declaration)
     kind, files = files_of(given)
@@ -83,7 +83,7 @@ def source_of(given: object, declaration: Declaration, strict: bool, survey: Sur
     return _texts(kind, [str(file) for file in files], declaration, survey)
 
 
-def _frame(frame: DataFrame, declaration: Declaration) -> Source:
+def _frame(frame: DataFrame, declaration: StreamDeclaration) -> Source:
     arrow = frame.limit(0).toArrow().schema
     schema = schema_of(gather_sheets([_sheet(declaration.stream, arrow)]), declaration)
     named = declaration.id is not None and _exact(schema, declaration.id) and never_null(frame, declaration.id)
@@ -95,7 +95,7 @@ def _exact(schema: Schema, name: str) -> bool:
     return schema.attributes[name] in (Type.INT, Type.STRING)
 
 
-def _parquet(files: list[str], declaration: Declaration) -> Source:
+def _parquet(files: list[str], declaration: StreamDeclaration) -> Source:
     """What the files' own footers tell: their columns, and where their rows lie."""
     pieces: list[Piece] = []
     sheets: list[Sheet] = []
@@ -128,7 +128,7 @@ def _sheet(name: str, schema: pa.Schema) -> Sheet:
 # ── JSON lines and CSV ──
 
 
-def _texts(kind: str, files: list[str], declaration: Declaration, survey: Survey) -> Source:
+def _texts(kind: str, files: list[str], declaration: StreamDeclaration, survey: Survey) -> Source:
     pieces = tuple(Piece(kind, path, number << 33) for number, path in enumerate(files))
     wanted = None if declaration.open else frozenset(declaration.columns)
     found = survey(partial(_witnesses, pieces, wanted), numbered(len(pieces)))
@@ -138,7 +138,7 @@ def _texts(kind: str, files: list[str], declaration: Declaration, survey: Survey
     schema = schema_of(gathered, declaration)
     total = sum(one.rows + one.rejected for one in witnesses)
     timed = gathered.rows > 0 or declaration.declared(declaration.time) is not None
-    empty = Loaded(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)
+    empty = EventBatch(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)
     return Source(schema, known_schema(empty), files=pieces)
 
 

@@ -30,7 +30,7 @@ from foretell.learn.model_codec import document_of, learned_of
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import Sides
-from foretell.machine.runtime import Running
+from foretell.machine.runtime import MatchRuntime
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Parts, parts_of
 from foretell.spark.batch.job import Batch, Told, by_kind
@@ -111,7 +111,7 @@ def _records(sent: Sent, settings: Learning, task: int, inbox: Inbox) -> Iterato
     plan = sent.plan
     share, recorders = plan.share_of(task), Recorders(settings)
     now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
-    for _ in run(Running(plan.checked(share), plan.tables_of(share), watching=recorders), share, inbox):
+    for _ in run(MatchRuntime(plan.checked(share), plan.tables_of(share), watching=recorders), share, inbox):
         pass
     for name, some in recorders.made.items():
         for recorder in some:

@@ -30,7 +30,7 @@ from foretell.connectors.mqtt.client import Broker
 from foretell.connectors.mqtt.payloads import ENVELOPE, rows
 from foretell.connectors.mqtt.publisher import Topic
 from foretell.connectors.mqtt.spool import Slice
-from foretell.connectors.mqtt.subscriber import Subscriber, Subscription
+from foretell.connectors.mqtt.subscriber import Subscriber, TopicSubscription
 from foretell.errors import InputError
 from foretell.events.types import Type
 from foretell.spark.connectors.options import Options
@@ -68,7 +68,7 @@ class MqttSource(DataSource):
         topic = options.required("topic", "what to subscribe to, such as plant/+/temperature")
         return MqttReader(
             _broker(options),
-            Subscription(topic, options.whole("qos", 1), options.text("clientId")),
+            TopicSubscription(topic, options.whole("qos", 1), options.text("clientId")),
             options.required("spool", "a folder in which messages are kept until the query is done with them"),
             options.whole("maxMessagesPerBatch", 0),
             schema,
@@ -96,7 +96,7 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(
         self,
         broker: Broker,
-        subscription: Subscription,
+        subscription: TopicSubscription,
         spool: str,
         limit: int,
         schema: StructType,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES
-from foretell.events.ingest.reader import Loaded
+from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Type
 
 Ints = NDArray[np.int64]
@@ -24,7 +24,7 @@ Words = NDArray[np.uint64]
 _PRIME = np.uint64(2_147_483_629)
 
 
-def dealt(loaded: Loaded, keys: Iterable[str], shards: int) -> Ints:
+def dealt(loaded: EventBatch, keys: Iterable[str], shards: int) -> Ints:
     """The shard of each event.
 
     All numbers are dealt out as FLOATs, so that an INT is where the FLOAT is that equals it; large ones that are the

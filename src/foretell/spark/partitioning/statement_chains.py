@@ -69,7 +69,9 @@ def _carried(statement: Reading) -> set[str]:
 
 
 def _is_of(value: tree.Expression, name: str, steps: set[str]) -> bool:
-    if not isinstance(value, tree.Attribute) or not isinstance(value.event, tree.Bound | tree.First | tree.Last):
+    if not isinstance(value, tree.Attribute) or not isinstance(
+        value.event, tree.BoundEvent | tree.FirstOf | tree.LastOf
+    ):
         return False
     return str(value.name) == str(name) and str(value.event.step) in steps
 

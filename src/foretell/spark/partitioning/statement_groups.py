@@ -25,7 +25,7 @@ _TRIES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Share:
+class StatementGroup:
     """Statements, with the streams they read; `keys` are what events are dealt out by to the shards.
 
     `text` is what their engines run: the statements, and the STREAM statements of all streams, for time is one.
@@ -43,7 +43,7 @@ class Share:
         return _name(self.keys)
 
 
-def shares_of(program: Subscriptions, shards: int) -> tuple[Share, ...]:
+def shares_of(program: Subscriptions, shards: int) -> tuple[StatementGroup, ...]:
     """In the order of their first statements."""
     declared = list(program.declared.values())
     together: dict[tuple[str, ...], list[Reading]] = {}
@@ -65,13 +65,13 @@ def _share(
     statements: Sequence[Reading],
     declared: Sequence[tree.Stream],
     shards: int,
-) -> Share:
+) -> StatementGroup:
     made = {str(s.name) for s in statements}
     streams = dict.fromkeys(str(name) for s in statements for name in s.streams if str(name) not in made)
     tables = dict.fromkeys(str(s.table) for s in statements if isinstance(s, tree.Subscription) and s.table)
     text = str(of_program(tree.Program((*declared, *statements))))
     codes = codes_of(_name(keys), shards if keys else 1)
-    return Share(keys, tuple(str(s.name) for s in statements), tuple(streams), codes, tuple(tables), text)
+    return StatementGroup(keys, tuple(str(s.name) for s in statements), tuple(streams), codes, tuple(tables), text)
 
 
 def _name(keys: Iterable[str]) -> str:
@@ -112,7 +112,7 @@ def spark_hash(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return mixed.view(np.int32).astype(np.int64)
 
 
-def owners(shares: Sequence[Share]) -> Mapping[str, int]:
+def owners(shares: Sequence[StatementGroup]) -> Mapping[str, int]:
     """The shard that tells what is to be told once of each stream: its malformed events."""
     found: dict[str, int] = {}
     for share in shares:

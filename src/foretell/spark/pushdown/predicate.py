@@ -51,7 +51,7 @@ _NULL = Constant(None)
 _BEYOND = 1 << 63  #: no INT is so great
 
 
-class Words(Protocol[T]):
+class PredicateDialect(Protocol[T]):
     """A language that can say some conditions. None where it cannot: then nothing is dropped for its sake."""
 
     def always(self, holds: bool, /) -> T: ...
@@ -73,7 +73,7 @@ def sieve(
     attributes: Collection[str],
     statements: Sequence[CheckedSubscription],
     named: Collection[str],
-    words: Words[T],
+    words: PredicateDialect[T],
 ) -> T | None:
     """What every event of a stream satisfies that may matter to one of the statements; None where any event may."""
     ways: dict[object, T] = {}
@@ -99,7 +99,7 @@ class _Translation(Generic[T]):
     statement: CheckedSubscription
     stream: str
     attributes: Collection[str]
-    words: Words[T]
+    words: PredicateDialect[T]
 
     def all_of(self, conditions: Iterable[tree.Expression]) -> Iterable[T]:
         return (said for condition in conditions if (said := self.surely(condition, True)) is not None)

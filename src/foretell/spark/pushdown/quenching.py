@@ -13,9 +13,9 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.events.ingest.reader import Loaded
+from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Type
-from foretell.filter.column import Column, Strings, from_arrow, no_nulls, truth
+from foretell.filter.column import Column, StringDictionary, from_arrow, no_nulls, truth
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
@@ -54,7 +54,7 @@ def _conditions(statement: CheckedSubscription) -> dict[str, Together]:
     """The static conditions of each step and each θ."""
     nodes = list(statement.pattern.walk())
     # What leads to a step by `;{θ}` is tried by θ first, so the step itself need not say more.
-    led = {name for node in nodes if isinstance(node, tree.Part) for name in _led(node.pattern, node.operator)}
+    led = {name for node in nodes if isinstance(node, tree.SequencePart) for name in _led(node.pattern, node.operator)}
     steps = {f"step {s.name}": _static(s.conditions) for s in statement.steps.values() if s.name not in led}
     thetas = [node.condition for node in nodes if isinstance(node, tree.FirstWhere)]
     return steps | {f"the condition {expression_text(one)}": _static([one]) for one in thetas}
@@ -84,7 +84,7 @@ def _conjuncts(condition: tree.Expression) -> Iterable[tree.Expression]:
     return [condition]
 
 
-def may_matter(loaded: Loaded, statements: Sequence[CheckedSubscription], named: Collection[str]) -> Flags | None:
+def may_matter(loaded: EventBatch, statements: Sequence[CheckedSubscription], named: Collection[str]) -> Flags | None:
     """Which events of a stream may matter to some of the statements that read it; None where all do."""
     wanted = [one for one in statements if loaded.stream in map(str, one.tree.streams)]
     accepted = [acceptable(one, named) for one in wanted]
@@ -101,9 +101,9 @@ def may_matter(loaded: Loaded, statements: Sequence[CheckedSubscription], named:
 class _Judge:
     """The events of a stream as the conditions of a statement see them."""
 
-    def __init__(self, loaded: Loaded, statement: CheckedSubscription) -> None:
+    def __init__(self, loaded: EventBatch, statement: CheckedSubscription) -> None:
         self._loaded, self._statement = loaded, statement
-        self._strings = Strings()
+        self._strings = StringDictionary()
         self._columns: dict[str, Column] = {}
 
     def true(self, condition: tree.Expression) -> Flags:

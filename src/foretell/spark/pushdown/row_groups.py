@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import Chunks
 from foretell.events.ingest.raw_columns import ARROW_TYPES, Fitted
-from foretell.events.ingest.reader import Loaded
+from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type
 from foretell.language import tree
 from foretell.spark.batch.input_splits import Part, Piece, Seen, rows_part, seen_in
@@ -57,7 +57,7 @@ def _sifted(plan: Plan, stream: str, piece: Piece, group: Group, file: pq.Parque
     columns = group.read(file, [name for name in taken if name in asked or not group.fits(name)])
     if columns is None:
         return None
-    loaded = Loaded(stream, schema, pa.table(columns), (), group.rows)
+    loaded = EventBatch(stream, schema, pa.table(columns), (), group.rows)
     seen = seen_in(loaded) if schema.time in columns else group.seen()
     keep = np.zeros(group.rows, np.bool_) if none else may_matter(loaded, statements, plan.named)
     number = np.arange(group.rows) if keep is None else np.flatnonzero(keep)

@@ -31,14 +31,14 @@ from foretell.arguments.validation import by_name, described, given_tables, time
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.events.ingest.arrow_columns import Sheet, gather_sheets
 from foretell.events.ingest.raw_columns import ARROW_TYPES
-from foretell.events.ingest.reader import Declaration, Loaded, LoadedTable, read, schema_of
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, read, schema_of
 from foretell.events.types import Schema, Type
 from foretell.language import tree
-from foretell.language.checked import Checked, CheckedSubscription
+from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.machine.input.merged_stream import needed
-from foretell.machine.runtime import Running
+from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
 from foretell.spark.sql.typed_columns import TypedColumns
 
@@ -84,13 +84,13 @@ class _Work:
     text: str
     name: str
     schemas: Mapping[str, Schema]
-    tables: Mapping[str, LoadedTable]
+    tables: Mapping[str, TemplateTable]
     strict: bool
 
     def settle(self) -> None:
         """Refuses what cannot be a function, before it is one."""
         try:
-            Running(self.checked, self.tables)
+            MatchRuntime(self.checked, self.tables)
         except UnsupportedError as error:
             message = f"the engine on Spark does not run {error} yet"
             raise InputError("not-in-engine", message, hint="ft.run with engine='reference' does") from None
@@ -101,7 +101,7 @@ class _Work:
             raise InputError("several-streams", message, hint="ft.run takes several Spark frames")
 
     @cached_property
-    def checked(self) -> Checked:
+    def checked(self) -> CheckedProgram:
         """The subscription and the statements that it reads, each of the rank that it has among all."""
         columns = {name: table.types for name, table in self.tables.items()}
         whole = parse_text(self.text).checked(self.schemas, columns)
@@ -109,7 +109,7 @@ class _Work:
         for statement in reversed(whole.statements):
             if statement.name in wanted:
                 wanted.update(map(str, statement.tree.streams))
-        return Checked(whole.streams, tuple(s for s in whole.statements if s.name in wanted), whole.ranks)
+        return CheckedProgram(whole.streams, tuple(s for s in whole.statements if s.name in wanted), whole.ranks)
 
     @cached_property
     def columns(self) -> TypedColumns:
@@ -134,22 +134,22 @@ class _Work:
         statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
         return {name for s in statements if self.stream in s.tree.streams for name in needed(s)}
 
-    def load(self, parts: Sequence[pa.RecordBatch]) -> Loaded:
+    def load(self, parts: Sequence[pa.RecordBatch]) -> EventBatch:
         """The events of a partition in their types. A column that nothing needs may be missing."""
         table, schema = pa.Table.from_batches(parts), self.schemas[self.stream]
         assert schema.time is not None
         roles = schema.time, schema.id, schema.order
         there = self._needed.union(table.column_names)
         attributes = {name: kind for name, kind in schema.attributes.items() if name in there or name in roles}
-        declaration = Declaration(self.stream, attributes, *roles, schema.simultaneous, schema.lateness)
+        declaration = StreamDeclaration(self.stream, attributes, *roles, schema.simultaneous, schema.lateness)
         loaded = read(table, declaration, strict=self.strict)
         return replace(loaded, schema=schema)
 
     def until(self, given: object) -> int | float | None:
         return end_of_time(given, {self.schemas[self.stream].time_type})
 
-    def rows(self, loaded: Loaded, until: int | float | None) -> Iterator[pa.Table]:
-        running = Running(self.checked, self.tables)
+    def rows(self, loaded: EventBatch, until: int | float | None) -> Iterator[pa.Table]:
+        running = MatchRuntime(self.checked, self.tables)
         for told in running.tell({self.stream: loaded}, until):
             if told.checked.name == self.name and told.count:
                 yield self.columns.rows(told)
@@ -206,7 +206,7 @@ class Partition:
             self._until = self.work.until(until[0].as_py())
         self._parts.append(events)
 
-    def _set_aside(self, loaded: Loaded) -> None:
+    def _set_aside(self, loaded: EventBatch) -> None:
         if loaded.bad:
             mine = type(self)
             mine.bad, mine.reason = mine.bad + len(loaded.bad), mine.reason or loaded.bad[0].reason
@@ -242,7 +242,7 @@ def _schemas(spark: SparkSession, program: Subscriptions, inputs: object, time: 
     return {name: _schema(declaration_of(program, name, times), spark, given.get(name)) for name in sources}
 
 
-def _schema(declaration: Declaration, spark: SparkSession, given: object) -> Schema:
+def _schema(declaration: StreamDeclaration, spark: SparkSession, given: object) -> Schema:
     if given is not None:
         return _read_off(to_arrow_schema(_columns(spark, declaration.stream, given), timezone="UTC"), declaration)
     name = declaration.stream
@@ -256,7 +256,7 @@ def _schema(declaration: Declaration, spark: SparkSession, given: object) -> Sch
     return _read_off(pa.schema(fields), declaration)
 
 
-def _read_off(schema: pa.Schema, declaration: Declaration) -> Schema:
+def _read_off(schema: pa.Schema, declaration: StreamDeclaration) -> Schema:
     """As events of these columns have it. (A table without even a chunk would tell no types.)"""
     columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in schema]
     sheet = Sheet(declaration.stream, pa.table(columns, schema=schema), schema.names)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from foretell.events.arrow_interop import arrow_of, arrow_of_values
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
 from foretell.events.types import Scalar, Type, parse_timestamp
-from foretell.filter.column import Column, Strings
+from foretell.filter.column import Column, StringDictionary
 from foretell.language.checked import CheckedSubscription
-from foretell.machine.matches.results import Told
+from foretell.machine.matches.results import ResultBatch
 
 Ints = NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class TypedColumns:
         }
         return pa.schema(list(columns.items()))
 
-    def rows(self, told: Told) -> pa.Table:
+    def rows(self, told: ResultBatch) -> pa.Table:
         """All notifications of a result, in no particular order: SQL has none."""
         match, row = told.members
         count, time = len(match), column_type(self.checked.time)
@@ -77,17 +77,17 @@ class TypedColumns:
     def _per(self) -> dict[str, Type]:
         return {name: self.checked.attributes.get(name, Type.STRING) for name in self.checked.tree.per}
 
-    def _keys(self, told: Told, match: Ints) -> ArrowArray | None:
+    def _keys(self, told: ResultBatch, match: Ints) -> ArrowArray | None:
         lanes, which = np.unique(told.lane[match], return_inverse=True)
         keys = [told.keys[lane] for lane in lanes.tolist()] if self._per else []
         columns = {name: _values([key[str(name)] for key in keys], kind) for name, kind in self._per.items()}
         return _structs({name: column.take(pa.array(which)) for name, column in columns.items()})
 
-    def _ids(self, told: Told, row: Ints) -> ArrowArray:
+    def _ids(self, told: ResultBatch, row: Ints) -> ArrowArray:
         rows, which = np.unique(row, return_inverse=True)
         return _values([told.id_of(one) for one in rows.tolist()], self.ids).take(pa.array(which))
 
-    def _events(self, told: Told) -> Iterator[tuple[str, ArrowArray]]:
+    def _events(self, told: ResultBatch) -> Iterator[tuple[str, ArrowArray]]:
         """Of each step its events' names: one for each match, or a list of them where the step is repeated."""
         bound = told.all_bound
         names = _names([] if told.matches is None else told.matches.history.names(bound.position), self.names)
@@ -118,7 +118,7 @@ def _same(text: str, count: int) -> ArrowArray:
     return pa.DictionaryArray.from_arrays(arrow_of(np.zeros(count, np.int32)), pa.array([text])).cast(pa.string())
 
 
-def _returned(column: Column, match: Ints, kind: Type, strings: Strings) -> ArrowArray:
+def _returned(column: Column, match: Ints, kind: Type, strings: StringDictionary) -> ArrowArray:
     """A RETURN column or a variable."""
     values, nulls = column.values[match], column.nulls[match]
     if column_type(kind) == pa.string():

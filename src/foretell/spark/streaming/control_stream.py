@@ -20,7 +20,7 @@ from foretell.arguments.statements import parse
 from foretell.engine import Engine
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.language import tree
-from foretell.spark.partitioning.statement_groups import Share
+from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.streaming.shuffle_rows import PACKED, packed, part_of_task
 
 ACTIONS = ("subscribe", "unsubscribe", "add rows", "remove rows")
@@ -38,7 +38,7 @@ class Change(msgspec.Struct):
     rows: str | None = None
 
 
-def changes_of(frame: DataFrame, shares: Sequence[Share]) -> DataFrame:
+def changes_of(frame: DataFrame, shares: Sequence[StatementGroup]) -> DataFrame:
     """A control frame as rows for the shuffle."""
     for name in ("number", "action"):
         if name not in frame.columns:
@@ -80,8 +80,8 @@ class Directory(msgspec.Struct):
 class Changing:
     """Changes applied to the engine of one shard of a share; `first` is the share's first shard."""
 
-    shares: Sequence[Share]
-    share: Share
+    shares: Sequence[StatementGroup]
+    share: StatementGroup
     first: bool
     directory: Directory
     refused: list[tuple[Change, str]] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Changing:
             if self.first and self.share is homes[0]:
                 self.refused.append((change, str(error)))
 
-    def _homes(self, change: Change) -> Sequence[Share]:
+    def _homes(self, change: Change) -> Sequence[StatementGroup]:
         """The shares that a change is for. What depends on more than the changes so far is left to their engines."""
         match change.action:
             case "subscribe":
@@ -109,7 +109,7 @@ class Changing:
         hint = suggestion(str(change.action), ACTIONS) or f"one of {', '.join(ACTIONS)}"
         raise InputError("unknown-action", f"unknown action '{change.action}'", hint=hint)
 
-    def _home_of(self, text: str) -> Share:
+    def _home_of(self, text: str) -> StatementGroup:
         """The share that new statements come to: one that has their streams, dealt out by what they are PER."""
         reading = _reading(text)
         if not reading:
@@ -132,7 +132,7 @@ class Changing:
         message = f"no shard can serve '{reading[0].name}': there are those {there}"
         raise InputError("no-shard", message, hint="start the query again with it among its statements")
 
-    def _having(self, name: str | None, homes: Mapping[str, Sequence[str]], what: str) -> list[Share]:
+    def _having(self, name: str | None, homes: Mapping[str, Sequence[str]], what: str) -> list[StatementGroup]:
         found = [share for share in self.shares if share.name in homes.get(str(name), ())]
         if not found:
             hint = suggestion(str(name), [n for n, some in homes.items() if some])
@@ -150,7 +150,7 @@ class Changing:
                 known.setdefault(name, []).append(share.name)
         return known
 
-    def _note(self, change: Change, home: Share) -> None:
+    def _note(self, change: Change, home: StatementGroup) -> None:
         """Before it is known whether the engine takes it, for only the home's shards will know."""
         if change.action == "unsubscribe":
             self.directory.statements[str(change.name)] = None

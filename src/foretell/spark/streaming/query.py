@@ -25,7 +25,7 @@ from foretell.engine import Engine
 from foretell.errors import InputError, suggestion
 from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.arrow_columns import Sheet, gather_sheets
-from foretell.events.ingest.reader import Declaration, LoadedTable, schema_of
+from foretell.events.ingest.reader import StreamDeclaration, TemplateTable, schema_of
 from foretell.events.notification import COLUMNS
 from foretell.events.types import Type
 from foretell.forecast.online.factory import Forecasts, untrained
@@ -36,7 +36,7 @@ from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.notify.row_encoder import TIME_TYPES
-from foretell.spark.partitioning.statement_groups import Share, owners, shares_of
+from foretell.spark.partitioning.statement_groups import StatementGroup, owners, shares_of
 from foretell.spark.streaming.control_stream import changes_of
 from foretell.spark.streaming.shard_processor import FIGURES, TOLD, Shard, Unpacker
 from foretell.spark.streaming.shuffle_rows import FILE, MALFORMED, PACKED, Packer
@@ -85,23 +85,23 @@ def follow(
 
 
 @dataclass(frozen=True)
-class Way:
+class StreamTopology:
     """The way of a micro-batch, but for Spark: how events are packed, for which shards, and what these do."""
 
     packers: Mapping[str, Packer]
-    shares: tuple[Share, ...]
+    shares: tuple[StatementGroup, ...]
     shard: Shard
     schema: pa.Schema
 
 
 def way_of(
     said: Subscriptions,
-    declared: Mapping[str, Declaration],
+    declared: Mapping[str, StreamDeclaration],
     tables: Mapping[str, object] | None,
     shards: int,
     limits: Limits | None = None,
     forecasts: Forecasts | None = None,
-) -> Way:
+) -> StreamTopology:
     """`declared` has the streams with the types of all their attributes."""
     program = _with_streams(said, declared)
     shares = shares_of(program, _whole(shards))
@@ -118,7 +118,7 @@ def way_of(
     )
     owner = owners(shares)
     packers = {name: Packer(one, shares, owner[name]) for name, one in declared.items()}
-    return Way(packers, shares, shard, schema)
+    return StreamTopology(packers, shares, shard, schema)
 
 
 def matches(told: DataFrame) -> DataFrame:
@@ -141,7 +141,7 @@ def refused(told: DataFrame) -> DataFrame:
     return told.where(F.col("kind") == "refused")
 
 
-def told_schema(declared: Mapping[str, Declaration]) -> pa.Schema:
+def told_schema(declared: Mapping[str, StreamDeclaration]) -> pa.Schema:
     """The columns of notifications; their times are of the type that the streams' times are."""
     kinds = {one.attributes[one.time] for one in declared.values()}
     if len(kinds) > 1 and Type.TIMESTAMP in kinds:
@@ -171,7 +171,7 @@ def _streaming(frame: Any, what: str) -> DataFrame:
 
 def _declared(
     program: Subscriptions, frames: Mapping[str, DataFrame], time: Mapping[str, str]
-) -> dict[str, Declaration]:
+) -> dict[str, StreamDeclaration]:
     sources = program.sources
     for name in (*frames, *time):
         if name not in sources:
@@ -184,7 +184,7 @@ def _declared(
 
 def _declaration(
     program: Subscriptions, name: str, frames: Mapping[str, DataFrame], time: Mapping[str, str]
-) -> Declaration:
+) -> StreamDeclaration:
     """With the types that the statements leave open taken from the frame."""
     if name not in frames:
         raise InputError("missing-input", f"no frame is given for stream '{name}'")
@@ -200,7 +200,7 @@ def _declaration(
     return replace(declaration, attributes=schema.attributes, open=False)
 
 
-def _of_files(declaration: Declaration) -> Declaration:
+def _of_files(declaration: StreamDeclaration) -> StreamDeclaration:
     """Nobody has looked into the files yet: all types must be declared."""
     unknown = [name for name in declaration.columns if declaration.declared(name) is None]
     if unknown or declaration.open:
@@ -212,7 +212,7 @@ def _of_files(declaration: Declaration) -> Declaration:
     return declaration
 
 
-def _with_streams(program: Subscriptions, declared: Mapping[str, Declaration]) -> Subscriptions:
+def _with_streams(program: Subscriptions, declared: Mapping[str, StreamDeclaration]) -> Subscriptions:
     """The program with every stream declared, with all types: what an engine needs to know before events come."""
     said = program.declared
     streams = [_stream(one, said.get(name)) for name, one in declared.items()]
@@ -223,14 +223,14 @@ def _with_streams(program: Subscriptions, declared: Mapping[str, Declaration]) -
         raise error.within(program.text, program.file) from None
 
 
-def _stream(one: Declaration, said: tree.Stream | None) -> tree.Stream:
+def _stream(one: StreamDeclaration, said: tree.Stream | None) -> tree.Stream:
     attributes = tuple(tree.Declared(name, kind) for name, kind in one.attributes.items())
     if said is None:
         return tree.Stream(one.stream, attributes, one.time)
     return replace(said, attributes=attributes)
 
 
-def _table(loaded: LoadedTable) -> pa.Table:
+def _table(loaded: TemplateTable) -> pa.Table:
     columns = {n: arrow_of_values([row[n] for row in loaded.rows], kind) for n, kind in loaded.types.items()}
     return pa.table(columns)
 
@@ -242,8 +242,8 @@ def _whole(shards: object) -> int:
 
 
 def _begin(
-    share: Share,
-    declared: Mapping[str, Declaration],
+    share: StatementGroup,
+    declared: Mapping[str, StreamDeclaration],
     tables: Mapping[str, pa.Table],
     limits: Limits | None,
     forecasts: Forecasts | None,
@@ -268,12 +268,12 @@ def _packed(frame: DataFrame, packer: Packer) -> DataFrame:
     return frame.select(*columns).mapInArrow(replace(packer, files=files), PACKED)
 
 
-def _has_files(frame: DataFrame, declaration: Declaration) -> bool:
+def _has_files(frame: DataFrame, declaration: StreamDeclaration) -> bool:
     """Whether its rows are whole files, as Spark's format binaryFile gives them."""
     return set(FILE) <= set(frame.columns) and not set(FILE) & set(declaration.columns)
 
 
-def _columns(frame: DataFrame, declaration: Declaration) -> list[Column]:
+def _columns(frame: DataFrame, declaration: StreamDeclaration) -> list[Column]:
     marked = MALFORMED[0] in frame.columns and MALFORMED[0] not in declaration.columns
     marks = [name for name in MALFORMED if name in frame.columns and name not in declaration.columns] if marked else []
     return [_column(name) for name in (*declaration.columns, *marks)]
@@ -284,7 +284,7 @@ def _column(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def _prepare(frame: DataFrame, shares: tuple[Share, ...]) -> None:
+def _prepare(frame: DataFrame, shares: tuple[StatementGroup, ...]) -> None:
     """What a query takes over from its session when it starts, and cannot be told otherwise.
 
     A partition of state costs some 90 ms in each micro-batch, so there are as many as cores, and not the 200 of a

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from foretell.engine import Engine, ToldTogether
+from foretell.engine import ColumnarResult, Engine
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_bytes, table_of
 from foretell.events.reorder_buffer import LateEvent
@@ -25,7 +25,7 @@ from foretell.language.tree import Program
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import order_of
 from foretell.notify.arrow_encoder import columns_of
-from foretell.spark.partitioning.statement_groups import Share
+from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.streaming.chunked_state import Cost, Paged, Written
 from foretell.spark.streaming.control_stream import Change, Changing, Directory, decode
 from foretell.spark.streaming.shuffle_rows import latest_of
@@ -59,7 +59,7 @@ class About(msgspec.Struct):
 class Shard(StatefulProcessor):
     """`begin` has for each share an engine that has seen no events yet."""
 
-    shares: Sequence[Share]
+    shares: Sequence[StatementGroup]
     begin: Mapping[str, bytes]
     tables: Mapping[str, pa.Table]
     schema: pa.Schema
@@ -112,7 +112,7 @@ class Shard(StatefulProcessor):
 
     # ── state ──
 
-    def _restored(self, share: Share, found: Written | None) -> tuple[About, Engine]:
+    def _restored(self, share: StatementGroup, found: Written | None) -> tuple[About, Engine]:
         layout = f"{len(share.shards)} shards {share.name}"
         if found is None:
             return About(layout, share.text, Directory()), self._engine(None, self.begin[share.name])
@@ -138,7 +138,7 @@ class Shard(StatefulProcessor):
         tables = {name: self.tables[name] for name in wanted.tables if name in self.tables and name not in known}
         return Engine.restore(wanted, written, tables=tables, limits=self.limits)
 
-    def _wanted(self, about: About, share: Share, written: bytes) -> Subscriptions:
+    def _wanted(self, about: About, share: StatementGroup, written: bytes) -> Subscriptions:
         """The statements of the query now, with what changes had brought and without what they had taken away."""
         before = {str(s.name) for s in parse_text(about.statements).program.statements}
         there = Engine.restore(None, written, limits=self.limits).subscriptions.program.statements
@@ -162,13 +162,13 @@ class Shard(StatefulProcessor):
 
     # ── rows ──
 
-    def _matches(self, told: ToldTogether) -> list[pa.Table]:
+    def _matches(self, told: ColumnarResult) -> list[pa.Table]:
         """As columns, each statement's in their order: what comes of several shards has no order of its own."""
         result, match, row = order_of(told.told)
         parts = [(one, result == n) for n, one in enumerate(told.told)]
         return [columns_of(one, match[mine], row[mine]).cast(self.schema) for one, mine in parts if mine.any()]
 
-    def _tells(self, share: Share, stream: str) -> bool:
+    def _tells(self, share: StatementGroup, stream: str) -> bool:
         """Whether this share counts a stream's events and tells of late ones: all that read it find the same late."""
         return next((one for one in self.shares if stream in one.streams), share) is share
 

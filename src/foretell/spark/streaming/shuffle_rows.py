@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from foretell.events.arrow_interop import numpy_of, table_bytes
-from foretell.events.ingest.reader import BadEvent, Declaration, Loaded, read, read_file
+from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, StreamDeclaration, read, read_file
 from foretell.events.reorder_buffer import Time, times_of
 from foretell.spark.partitioning.hash_partitioner import dealt, split
-from foretell.spark.partitioning.statement_groups import Share
+from foretell.spark.partitioning.statement_groups import StatementGroup
 
 #: The number of a shard; a stream, or nothing where it is changes; the task, by which blocks are put in order; its
 #: latest time as text, for it is an INT or a FLOAT and neither holds all of the other; the events; and as JSON the
@@ -52,8 +52,8 @@ class Packer:
     here, at several times the speed of Spark's own readers, and by the same rules as in process.
     """
 
-    declaration: Declaration
-    shares: Sequence[Share]
+    declaration: StreamDeclaration
+    shares: Sequence[StatementGroup]
     owner: int
     files: bool = False
 
@@ -66,7 +66,7 @@ class Packer:
             rows, malformed = self._well_formed(pa.Table.from_batches(some))
             yield self._packed(read(rows, self.declaration), malformed)
 
-    def _well_formed(self, rows: pa.Table) -> tuple[pa.Table, list[BadEvent]]:
+    def _well_formed(self, rows: pa.Table) -> tuple[pa.Table, list[QuarantinedEvent]]:
         """Without the rows that their source could not read, whose column MALFORMED says why."""
         count = len(self.declaration.columns)
         events = rows.select(list(range(count)))
@@ -80,14 +80,14 @@ class Packer:
         bad = [self._malformed(int(number), *text) for number, text in zip(numbers, texts)]
         return events.filter(well), bad
 
-    def _malformed(self, number: int, mark: str, payload: bytes | str | None = None) -> BadEvent:
+    def _malformed(self, number: int, mark: str, payload: bytes | str | None = None) -> QuarantinedEvent:
         stream = self.declaration.stream
         if payload is None:  # Spark's own readers give what they could not read, and do not say why
-            return BadEvent(stream, stream, number, "not as the stream is declared", mark)
+            return QuarantinedEvent(stream, stream, number, "not as the stream is declared", mark)
         raw = payload if isinstance(payload, str) else payload.decode("utf-8", "replace")
-        return BadEvent(stream, stream, number, mark, raw)
+        return QuarantinedEvent(stream, stream, number, mark, raw)
 
-    def _packed(self, loaded: Loaded, malformed: list[BadEvent]) -> pa.RecordBatch:
+    def _packed(self, loaded: EventBatch, malformed: list[QuarantinedEvent]) -> pa.RecordBatch:
         stream, part, latest = loaded.stream, part_of_task(), _latest(loaded)
         blocks = {code: block for share in self.shares for code, block in self._blocks(share, loaded)}
         aside = [asdict(one) for one in (*malformed, *loaded.bad)]
@@ -95,7 +95,7 @@ class Packer:
         others = {self.owner: bad}
         return packed((code, stream, part, latest, block, others.get(code)) for code, block in blocks.items())
 
-    def _blocks(self, share: Share, loaded: Loaded) -> Iterator[tuple[int, bytes | None]]:
+    def _blocks(self, share: StatementGroup, loaded: EventBatch) -> Iterator[tuple[int, bytes | None]]:
         if loaded.stream not in share.streams:
             return ((code, None) for code in share.shards)
         shards = len(share.shards)
@@ -103,7 +103,7 @@ class Packer:
         return ((code, table_bytes(rows[n]) if n in rows else None) for n, code in enumerate(share.shards))
 
 
-def _joined(parts: Sequence[Loaded]) -> Loaded:
+def _joined(parts: Sequence[EventBatch]) -> EventBatch:
     table = pa.concat_tables([part.table for part in parts])
     bad = tuple(bad for part in parts for bad in part.bad)
     return replace(parts[0], table=table, bad=bad, total=sum(part.total for part in parts))
@@ -127,6 +127,6 @@ def latest_of(text: str) -> Time:
     return int(text) if text.lstrip("-").isdecimal() else float(text)
 
 
-def _latest(loaded: Loaded) -> str | None:
+def _latest(loaded: EventBatch) -> str | None:
     """None where no event has a time."""
     return repr(times_of(loaded).max().item()) if loaded.table.num_rows else None
