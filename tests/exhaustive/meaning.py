@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags
 from tests.exhaustive.small import LONGEST, QUANTIFIERS, SEQUENCES, WINDOW, Small
 
-Flags = NDArray[np.bool_]
 Codes = NDArray[np.int64]
 
 #: A match by its events: so many bits a place, with the number of the step bound there, from 1.

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foretell.arrays import Floats
 from foretell.forecast.chain.first_passage import Chain, waiting
 from foretell.forecast.chain.waiting_times import MATCHED, All, First, Part, Then, Tree, combined
-from foretell.learn.trace import Floats
 from tests.forecast.test_passage import CHAINS, chain_of, random_chain
 from tests.learn.traces import quick
 

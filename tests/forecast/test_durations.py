@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg, stats
 
+from foretell.arrays import Floats
 from foretell.forecast.chain.first_passage import interval
 from foretell.forecast.chain.semi_markov import Durations, Law
 from foretell.learn.histogram import BINS, EDGES, bin_of
 from foretell.learn.sojourns import MATCH, STILL, Sojourns
 from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Floats, Trace
+from foretell.learn.trace import Trace
 from tests.learn.traces import made, quick, traces
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foretell.arrays import Flags, Floats
 from foretell.forecast.chain.first_passage import Chain, within
 from foretell.forecast.chain.match_interval import Asked, Expectation
 from foretell.forecast.chain.probability_table import Table
@@ -15,7 +16,7 @@ from foretell.learn.contexts import NO_CONTEXTS, Contexts
 from foretell.learn.outcomes import came_within
 from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics, merge
-from foretell.learn.trace import Flags, Floats, Trace
+from foretell.learn.trace import Trace
 from tests.learn.sources import as_three_before, matching, no_memory, parity, symbols
 from tests.learn.traces import made, walk
 

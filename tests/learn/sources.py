@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from foretell.learn.trace import Ints, Trace
+from foretell.arrays import Ints
+from foretell.learn.trace import Trace
 
 Law = Callable[[list[int]], Sequence[float]]
 

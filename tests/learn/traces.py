@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from foretell.learn.trace import Floats, Trace
+from foretell.arrays import Floats
+from foretell.learn.trace import Trace
 
 quick = settings(max_examples=100, deadline=None, derandomize=True)
 

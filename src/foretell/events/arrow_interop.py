@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
 from foretell.events.types import Scalar, Type
-
-Flags = NDArray[np.bool_]
 
 #: Arrow counts the bytes of all strings of an array in 32 bits.
 _MOST_BYTES = 2**31 - 1

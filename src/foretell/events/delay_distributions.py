@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from foretell.arrays import Floats
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.scalar_parsing import shown
 
-Floats = NDArray[np.float64]
 Cdf = Callable[[Floats], Floats]
 
 

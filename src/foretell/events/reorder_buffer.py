@@ -30,13 +30,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from foretell.arrays import Times
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, numpy_of, table_bytes, table_of, taken
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type, format_timestamp
 
 Time = int | float
-Times = NDArray[Any]  # int64 or float64
 
 
 @dataclass(frozen=True)

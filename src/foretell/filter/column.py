@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
+from foretell.arrays import Flags, Floats, Ints
 from foretell.events.arrow_interop import nulls_of, numpy_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_INT, LEAST_MICROS
@@ -28,9 +29,6 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.tree import Expression
 
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-Flags: TypeAlias = NDArray[np.bool_]
 Values: TypeAlias = NDArray[Any]
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags
 from foretell.events.types import Type
-from foretell.filter.column import Column, Flags, StringDictionary, evaluate, truth
+from foretell.filter.column import Column, StringDictionary, evaluate, truth
 from foretell.language.tree import Attribute, Expression, This
 from foretell.plan.lower.registers import AnyOf, Lagged, mapped
 

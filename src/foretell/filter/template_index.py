@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.filter.column import Column, StringDictionary
 from foretell.filter.predicates import EventColumns
 from foretell.jit import compiled, read_only
 from foretell.plan.template_selection import Comparison
-
-Ints = NDArray[np.int64]
 
 #: An interval of rows is one number: the first row shifted, plus how many. None are 0.
 SHIFT = 32

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Floats
 from foretell.forecast.chain.probability_table import Table, by_lane
 from foretell.forecast.evaluation.outcomes import Horizon
 from foretell.learn.lane_statistics import Lanes
 from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics
-
-Floats = NDArray[np.float64]
 
 
 def tables(horizon: Horizon, statistics: Statistics, lanes: Lanes, settings: Learning) -> tuple[Floats, Floats]:

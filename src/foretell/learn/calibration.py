@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from foretell.learn.trace import Floats
+from foretell.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from foretell.arrays import Ints
 from foretell.jit import compiled
-from foretell.learn.trace import Ints
 
 
 @compiled

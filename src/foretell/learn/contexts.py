@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.learn.trace import Ints
+from foretell.arrays import Ints
 
 Suffix = tuple[int, ...]
 

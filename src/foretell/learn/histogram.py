@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretell.learn.trace import Floats, Ints
+from foretell.arrays import Floats, Ints
 
 PER_OCTAVE = 8
 LEAST_OCTAVE, LAST_OCTAVE = -20, 32  # from a microsecond to a century, if time counts seconds

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.learn.trace import Floats, Ints
+from foretell.arrays import Floats, Ints
 
 #: Numbers kept for all lanes together: a thousand lanes of sixty states, or four of a thousand.
 MOST_NUMBERS = 1 << 22

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from foretell.arrays import Floats, Ints, Words
 from foretell.learn.calibration import Calibration
 from foretell.learn.contexts import Contexts
 from foretell.learn.histogram import BINS
 from foretell.learn.lane_statistics import Lanes
 from foretell.learn.sojourns import MATCH, STILL, Sojourns
 from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Floats, Ints, Words
 
 _HEAVIEST = 1e18  # more than anybody counts, and sums of it do not overflow
 _ENDS = {MATCH: "match", STILL: "still"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretell.learn.trace import Flags, Ints, Steps, Trace
+from foretell.arrays import Flags, Ints
+from foretell.learn.trace import Steps, Trace
 
 
 def next_match(trace: Trace) -> Ints:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foretell.arrays import Floats, Ints, Words
 from foretell.learn.histogram import BINS, bin_of
-from foretell.learn.trace import Floats, Ints, Steps, Trace, Words, distinct, furthest, summed
+from foretell.learn.trace import Steps, Trace, distinct, furthest, summed
 
 #: What ends a sojourn, besides another configuration.
 MATCH, STILL = -1, -2

@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foretell.arrays import Flags, Floats, Ints, Words
 from foretell.learn import lane_statistics as by_lane
 from foretell.learn import sojourns as lasting
 from foretell.learn.lane_statistics import Lanes, busiest, moved, room
 from foretell.learn.sojourns import Sojourns
-from foretell.learn.trace import Flags, Floats, Ints, Steps, Trace, Words, distinct, furthest, summed
+from foretell.learn.trace import Steps, Trace, distinct, furthest, summed
 
 MOST_STATES, MOST_LANES = 2048, 1000
 

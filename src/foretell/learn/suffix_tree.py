@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretell.arrays import Flags, Floats, Ints
 from foretell.learn.contexts import Contexts, Suffix
-from foretell.learn.trace import Flags, Floats, Ints, Steps, Trace
+from foretell.learn.trace import Steps, Trace
 
 #: Suffixes that were followed by fewer events are not looked at.
 LEAST = 50

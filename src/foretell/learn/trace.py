@@ -13,11 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
-Flags = NDArray[np.bool_]
-
+from foretell.arrays import Flags, Floats, Ints, Words
 
 #: Stands for a column that was left out, until the trace is made and fills it.
 _LEFT_OUT: Any = None

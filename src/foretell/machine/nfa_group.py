@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, StringDictionary
 from foretell.language.checked import CheckedSubscription
@@ -34,8 +34,6 @@ from foretell.plan.lower.program import NONE
 from foretell.plan.lower.registers import Hashed, Lagged
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Kind
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(eq=False)

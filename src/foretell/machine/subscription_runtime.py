@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column, StringDictionary
 from foretell.language import tree
@@ -25,8 +26,6 @@ from foretell.machine.matches.post_filter import finished
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.template_rows import TemplateRows
 from foretell.plan.lower.program import SubscriptionPlan
-
-Ints = NDArray[np.int64]
 
 
 @dataclass

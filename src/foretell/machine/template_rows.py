@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.ingest.reader import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, StringDictionary
@@ -23,7 +24,6 @@ from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.registers import Registers
 from foretell.plan.template_selection import Comparison, selection_of
 
-Ints = NDArray[np.int64]
 #: What makes of intervals of the rows in their old order those in the new one.
 Move = Callable[[Ints], Ints]
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, taken
 from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import Scalar, Type
@@ -27,7 +28,6 @@ from foretell.machine.matches.results import ResultBatch, by_result, rows
 from foretell.notify.lazy_notifications import LazyNotifications, by_value
 from foretell.notify.row_encoder import TIME_TYPES, encoded
 
-Ints = NDArray[np.int64]
 ArrowArray = Any
 _ENCODER = msgspec.json.Encoder()
 

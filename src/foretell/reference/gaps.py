@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretell.events.delay_distributions import DelayDistribution, Floats
+from foretell.arrays import Floats
+from foretell.events.delay_distributions import DelayDistribution
 
 #: The integrals are sums over this many cells, each mass at the middle of its cell: the error falls with the square.
 CELLS = 4096

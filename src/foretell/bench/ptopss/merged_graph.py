@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.bench.workloads.planted import Composites
 from foretell.jit import compiled
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from foretell.arrays import Flags, Ints
 
 STREAM = "STREAM events (time INT, kind INT) TIME time;"
 

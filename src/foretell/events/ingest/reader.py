@@ -17,8 +17,9 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
+from foretell.arrays import Flags
 from foretell.errors import InputError, suggestion
-from foretell.events.arrow_interop import Flags, arrow_of, nulls_of, numpy_of
+from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
 from foretell.events.ingest.formats import gather, gather_content
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, Fitted, Gathered, Rejected

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints, Words
 from foretell.forecast.chain.kernel import place_of
 from foretell.learn.contexts import Contexts
 from foretell.learn.statistics import MOST_STATES
-from foretell.learn.trace import Ints, Words, furthest
+from foretell.learn.trace import furthest
 
 
 class States:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.learn.trace import Flags, Floats, Ints
+from foretell.arrays import Flags, Floats, Ints
 
 #: The weight of the events that must have been seen in a state before it is believed, unless set otherwise.
 ENOUGH = 30.0

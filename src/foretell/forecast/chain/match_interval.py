@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from foretell.arrays import Floats, Ints
 from foretell.errors import InputError
 from foretell.forecast.chain.first_passage import Chain, interval, waiting
 from foretell.forecast.chain.probability_table import chains
@@ -17,7 +18,6 @@ from foretell.learn.lane_statistics import Lanes
 from foretell.learn.settings import Learning
 from foretell.learn.sojourns import Sojourns
 from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Floats, Ints
 
 #: More events than this no interval reaches, and no forecast by parts.
 FURTHEST = 10_000

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Floats, Ints
 from foretell.forecast.chain.chain_states import States
 from foretell.learn.histogram import BINS, bin_of
 from foretell.learn.lane_statistics import Lanes, moved
 from foretell.learn.sojourns import MATCH, STILL, Sojourns
 from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Floats, Ints
 
 
 class Counted:

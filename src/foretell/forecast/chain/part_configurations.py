@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags, Floats, Ints, Words
 from foretell.forecast.chain.waiting_times import MATCHED, All, First, Part, Then, Tree, combined
-from foretell.learn.trace import Flags, Floats, Ints, Words
 from foretell.machine.observe.observer import Sides
 from foretell.plan.nfa.decomposition import DONE, Parts, Segment
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretell.arrays import Floats, Ints, Words
 from foretell.forecast.chain.first_passage import ENOUGH, Chain, within
 from foretell.learn.calibration import AS_IT_IS, Calibration
 from foretell.learn.lane_statistics import shrunk
 from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Floats, Ints, Words, places
+from foretell.learn.trace import places
 
 #: The observations that a lane borrows from all lanes, unless set otherwise or estimated (lanes.strength_of).
 STRENGTH = 20.0

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.learn.lane_statistics import key_text
-from foretell.learn.trace import Ints
 
 
 class Processes:

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foretell.arrays import Flags, Floats, Ints, Words
 from foretell.forecast.chain.first_passage import ENOUGH
 from foretell.learn.histogram import BINS, EDGES, bin_of
 from foretell.learn.sojourns import MATCH, STILL, Sojourns
-from foretell.learn.trace import Flags, Floats, Ints, Words, places
+from foretell.learn.trace import places
 
 STEPS = 96
 

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from foretell.learn.trace import Floats
+from foretell.arrays import Floats
 
 
 @dataclass(frozen=True)

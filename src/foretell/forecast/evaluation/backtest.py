@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Floats, Ints
 from foretell.forecast.chain.match_interval import Asked
 from foretell.forecast.evaluation.forecast_log import Said
 from foretell.forecast.evaluation.model_warnings import Seen as Span
@@ -24,9 +24,6 @@ from foretell.learn.calibration import Calibration
 from foretell.learn.model import Learned, Model
 from foretell.learn.statistics import Statistics
 from foretell.machine.observe.observer import ObservedRuns, Observer
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from foretell.arrays import Floats, Ints
 from foretell.forecast.chain.match_interval import Asked, Expectation
-from foretell.learn.trace import Floats, Ints
 
 
 @dataclass

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from foretell.arrays import Flags, Floats, Ints
 
 #: Of the reliability curve and all that is computed from it.
 BINS = 20

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretell.forecast.evaluation.metrics import Floats, ratio
+from foretell.arrays import Floats
+from foretell.forecast.evaluation.metrics import ratio
 from foretell.forecast.evaluation.scorecard import Judged
 
 WORST_ERROR = 0.05  # of calibration

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.forecast.evaluation.metrics import Flags, Floats, Ints, ratio
+from foretell.arrays import Flags, Floats, Ints
+from foretell.forecast.evaluation.metrics import ratio
 from foretell.forecast.evaluation.outcomes import Horizon, Waits
 
 

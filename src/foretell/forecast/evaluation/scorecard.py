@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags, Floats
 from foretell.forecast.evaluation.metrics import (
     Brier,
-    Flags,
-    Floats,
     Intervals,
     Predictions,
     Reliability,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from foretell.arrays import Floats, Ints, Words
 from foretell.errors import InputError
 from foretell.events.types import Type
 from foretell.forecast.chain.match_interval import Asked, Expectation
@@ -16,7 +17,6 @@ from foretell.forecast.evaluation.forecast_log import Said
 from foretell.forecast.online.forecaster import Forecaster
 from foretell.forecast.online.interfaces import Prospects, Watch
 from foretell.learn.model import Learned
-from foretell.learn.trace import Floats, Ints, Words
 from foretell.machine.observe.observer import ObservedRuns
 from foretell.plan.nfa.decomposition import Parts
 

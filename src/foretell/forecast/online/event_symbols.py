@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.errors import InputError, LanguageError
 from foretell.filter.column import StringDictionary
 from foretell.filter.predicates import EventColumns, answers
@@ -17,7 +17,6 @@ from foretell.language.parser import parse
 from foretell.language.type_check import Scope, check_condition
 from foretell.plan.condition_scope import is_static
 
-Ints = NDArray[np.int64]
 Conditions = list[tuple[tree.Expression, ...]]
 
 

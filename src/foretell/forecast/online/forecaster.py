@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from foretell.arrays import Floats, Ints
 from foretell.events.types import Type
 from foretell.forecast.chain import kernel
 from foretell.forecast.chain.chain_states import States
@@ -28,7 +29,6 @@ from foretell.learn.lane_statistics import Lanes, room
 from foretell.learn.model import Learned
 from foretell.learn.sojourns import MATCH
 from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Floats, Ints
 from foretell.machine.observe.observer import ObservedRuns
 
 #: The tables are made anew after so many events, and then each time as many more have been seen.

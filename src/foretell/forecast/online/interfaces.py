@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from foretell.arrays import Floats, Ints
 from foretell.forecast.chain.match_interval import Expectation
 from foretell.forecast.evaluation.outcomes import Horizon
 from foretell.learn.settings import Learning
-from foretell.learn.trace import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretell.arrays import Flags, Floats
 from foretell.forecast.chain.first_passage import ENOUGH
 from foretell.forecast.chain.probability_table import Table
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
 from foretell.learn.outcomes import came_within
 from foretell.learn.statistics import Statistics
 from foretell.learn.suffix_tree import Suffixes
-from foretell.learn.trace import Flags, Floats, Trace
+from foretell.learn.trace import Trace
 
 ORDERS = tuple(range(6))
 BLOCKS = 5

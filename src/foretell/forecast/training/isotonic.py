@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from foretell.arrays import Floats
 from foretell.learn.calibration import Calibration
-from foretell.learn.trace import Floats
 
 #: Points kept of a curve; between them straight lines.
 MOST_POINTS = 100

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretell.arrays import Floats, Ints
 from foretell.forecast.chain.first_passage import ENOUGH, Chain, waiting
 from foretell.forecast.chain.part_configurations import whole
 from foretell.forecast.chain.probability_table import Table
@@ -18,7 +19,7 @@ from foretell.forecast.training.context_order import BLOCKS, MOST_ROWS, log_loss
 from foretell.forecast.training.trace_recorder import Record
 from foretell.learn.outcomes import came_within
 from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Floats, Ints, Trace, places
+from foretell.learn.trace import Trace, places
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Scalar, Type
 from foretell.forecast.chain.part_configurations import followed
 from foretell.forecast.online.event_symbols import Symbols, attributes_of, conditions_of
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.lane_statistics import key_text
 from foretell.learn.settings import Learning
-from foretell.learn.trace import Ints, Trace
+from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 
 

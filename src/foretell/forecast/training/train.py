@@ -13,6 +13,7 @@ from functools import reduce
 
 import numpy as np
 
+from foretell.arrays import Ints
 from foretell.forecast.online.event_symbols import Symbols
 from foretell.forecast.online.factory import mark_of
 from foretell.forecast.training.context_order import order_of
@@ -25,7 +26,7 @@ from foretell.learn.model import Learned
 from foretell.learn.settings import Learning
 from foretell.learn.statistics import Statistics, merge
 from foretell.learn.suffix_tree import Suffixes
-from foretell.learn.trace import Ints, Trace
+from foretell.learn.trace import Trace
 
 #: Kinds of events that contexts tell apart; rarer ones are as if unknown.
 MOST_SYMBOLS = 64

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, StringDictionary, evaluate
 from foretell.filter.predicates import answers
@@ -21,8 +22,6 @@ from foretell.machine.kernels.absence import Silences
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.observer import Observer
 from foretell.plan.lower.registers import mapped
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(eq=False)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Arrays, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, StringDictionary
 from foretell.filter.predicates import EventColumns, answers
@@ -23,9 +24,6 @@ from foretell.machine.kernels import arrival_walk
 from foretell.machine.kernels.arrival_walk import CROWDED, FRONT, FULL_LANE, FULL_RING, LACKING, MATCHES
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Known, Register, Selected, Start
-
-Ints = NDArray[np.int64]
-Arrays: TypeAlias = tuple[NDArray[Any], ...]
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,15 @@ it is such places.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Arrays, Flags, Ints
 from foretell.jit import compiled
 from foretell.machine.input.key_index import with_room
 from foretell.machine.kernels.arrival_walk import CROWDED, END, FRONT, HELD, IDLE, LEVEL, REFUSED
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Arrays: TypeAlias = tuple[NDArray[Any], ...]
 
 BEFORE, BELOW, OWNER = 3, 4, 8
 

@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.machine.kernels import layout
 from foretell.machine.kernels.general import DEAD
 
 if TYPE_CHECKING:
     from foretell.machine.exec.nfa_executor import NfaExecutor
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

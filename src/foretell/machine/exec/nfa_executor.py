@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Arrays, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, StringDictionary, may_be_null, no_nulls
 from foretell.filter.predicates import EventColumns, answers
@@ -27,9 +28,6 @@ from foretell.machine.observe.observer import Probe
 from foretell.plan.lower.program import NONE, CompiledNfa
 from foretell.plan.lower.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start, mapped
 from foretell.plan.nfa.decomposition import Parts
-
-Ints = NDArray[np.int64]
-Arrays = tuple[NDArray[Any], ...]
 
 #: So many matches are written before they are put aside: their buffer stays in the cache.
 OUTPUT = 8192

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import deepened
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Scalar, Type, format_timestamp
 from foretell.filter.column import Column, StringDictionary, from_arrow, no_nulls
 from foretell.filter.predicates import EventColumns
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags, Ints
 from foretell.jit import compiled, kernel
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 def _empty(size: int) -> Ints:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, StringDictionary
 from foretell.filter.predicates import EventColumns
 from foretell.jit import compiled
 from foretell.plan.lower.registers import Lagged
-
-Ints = NDArray[np.int64]
 
 
 class LagColumns:

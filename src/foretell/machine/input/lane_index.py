@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.jit import compiled, read_only
 from foretell.machine.kernels.layout import S
 
-Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 
 NONE = np.uint64(2**32 - 1)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, StringDictionary
 from foretell.filter.predicates import EventColumns
@@ -22,8 +22,6 @@ from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.codec import piece_of, piece_state
 from foretell.machine.matches.rendering import shown
 from foretell.plan.sharing_report import reads
-
-Ints = NDArray[np.int64]
 
 
 class Keys(Sequence[Mapping[str, Scalar]]):

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.jit import compiled
 from foretell.machine.input.key_index import KeyIndex, with_room
-
-Ints = NDArray[np.int64]
 
 
 @dataclass

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags, Ints
 from foretell.jit import compiled, kernel
 from foretell.language import tree
 from foretell.machine.input.key_index import KeyIndex, mixed, slots_for, with_room
 from foretell.machine.matches.bound_events import BoundEvents
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 #: What says of positions where their events stand: events of one rank do not follow one another.
 Rank = Callable[[Ints], NDArray[Any]]
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.jit import inlined
 from foretell.language.tree import Policy
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels.layout import FIRST, LAST_NODE, U
 from foretell.machine.matches.after_match import AfterMatchPolicy, slot_of
 from foretell.machine.matches.bound_events import BoundEvents
-
-Ints = NDArray[np.int64]
 
 # By what a partial match is excluded: by nothing, by where it began, by its first event, by any of its events.
 NOTHING, BEGINNING, FIRSTS, EVENTS = range(4)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, StringDictionary, evaluate, no_nulls
 from foretell.jit import compiled
@@ -24,9 +25,6 @@ from foretell.machine.kernels.layout import overflows
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, registers_of
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @compiled

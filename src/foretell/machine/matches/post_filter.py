@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Flags, Ints
 from foretell.filter.predicates import answers
 from foretell.language import tree
 from foretell.machine.matches.match_batch import MatchBatch, Rows
 from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.registers import Register
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 def finished(matches: MatchBatch) -> MatchBatch:

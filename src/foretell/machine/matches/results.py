@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, StringDictionary
@@ -22,8 +23,6 @@ from foretell.machine.input.event_order import OrderedInput, deepened
 from foretell.machine.matches.bound_events import BoundEvents, Runs, in_order, matrix
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import shown_value
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

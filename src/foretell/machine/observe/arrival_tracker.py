@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, StringDictionary, no_nulls
 from foretell.filter.predicates import answers
@@ -31,8 +31,6 @@ from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register
 from foretell.plan.nfa.expiry import deadlines
-
-Ints = NDArray[np.int64]
 
 # fmt: off
 

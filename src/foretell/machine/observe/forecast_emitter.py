@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.language import tree
@@ -23,8 +24,6 @@ from foretell.machine.matches.results import ForecastColumns, ResultBatch
 from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.plan.lower.arrivals import of_step
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Flags, Ints
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import StringDictionary
 from foretell.filter.predicates import EventColumns
@@ -39,9 +40,6 @@ from foretell.machine.matches.exclusions import BEGINNING, NOTHING, is_excluded
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.decomposition import Parts, parts_of
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
@@ -24,7 +24,6 @@ from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Began, Known, Register, Registers, Selected, Start, mapped, of_this
 from foretell.plan.nfa.automaton import build
 
-Ints = NDArray[np.int64]
 Value = tuple[str, tree.Expression]  # of the event of a step: an expression about one event
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.lower.bytecode import Linked, link
@@ -33,8 +34,6 @@ from foretell.plan.lower.registers import AnyOf
 
 if TYPE_CHECKING:
     from foretell.plan.prefix_sharing import SharedNfa
-
-Ints = NDArray[np.int64]
 
 
 @dataclass

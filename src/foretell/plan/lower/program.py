@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
@@ -17,7 +18,6 @@ from foretell.plan.lower.bytecode import Linked
 from foretell.plan.lower.registers import AnyOf, Lagged, Register
 from foretell.plan.nfa.automaton import Automaton
 
-Ints = NDArray[np.int64]
 Table = NDArray[np.uint64]
 
 

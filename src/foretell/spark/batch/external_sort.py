@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from foretell.arrays import Times
 from foretell.events.arrow_interop import arrow_of, numpy_of, taken
 
 #: So many events of each run are in memory at once.
 TAKEN = 65_536
-Times = NDArray[Any]
 
 
 @dataclass

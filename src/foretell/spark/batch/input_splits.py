@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.arrow_interop import table_of
 from foretell.events.ingest.csv_reader import gather_delimited
 from foretell.events.ingest.json_lines import gather_json_lines, wrong_format
@@ -25,7 +25,6 @@ ROWS = 262_144
 CHUNK = 32 << 20
 
 Batches = Iterable[pa.RecordBatch]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
+from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import Chunks
 from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, bad_event
-from foretell.spark.batch.input_splits import Batches, Ints, Part, Piece, Seen, frame_parts, table_parts, text_parts
+from foretell.spark.batch.input_splits import Batches, Part, Piece, Seen, frame_parts, table_parts, text_parts
 from foretell.spark.batch.plan import Plan, Sent, Share
 from foretell.spark.partitioning.hash_partitioner import dealt, split
 from foretell.spark.pushdown.quenching import may_matter

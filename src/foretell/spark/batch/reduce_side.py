@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of, taken
 from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch, QuarantinedEvent
@@ -31,7 +31,6 @@ from foretell.spark.batch.plan import Plan, Sent, Share
 from foretell.spark.batch.sort_keys import Places, Together, numbered
 from foretell.spark.partitioning.hash_partitioner import split
 
-Ints = NDArray[np.int64]
 _CODED: Any = pa.dictionary(pa.int32(), pa.string())
 
 MATCH, NOTE = "match", "note"

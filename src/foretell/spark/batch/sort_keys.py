@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from foretell.arrays import Ints
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.reorder_buffer import times_of
 from foretell.events.types import Scalar
@@ -24,7 +25,6 @@ from foretell.filter.column import StringDictionary
 from foretell.machine.input.event_order import EventOrder, tie_breaker
 from foretell.machine.matches.results import ResultBatch
 
-Ints = NDArray[np.int64]
 _SIGN = 1 << 63
 
 

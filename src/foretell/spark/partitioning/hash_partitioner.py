@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from foretell.arrays import Ints, Words
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Type
-
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 _PRIME = np.uint64(2_147_483_629)
 

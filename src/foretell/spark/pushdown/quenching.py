@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foretell.arrays import Flags
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Type
 from foretell.filter.column import Column, StringDictionary, from_arrow, no_nulls, truth
@@ -21,7 +21,6 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.condition_scope import is_static
 
-Flags = NDArray[np.bool_]
 #: Conditions that must all hold.
 Together = tuple[tree.Expression, ...]
 
