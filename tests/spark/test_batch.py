@@ -21,7 +21,7 @@ import foretell as ft
 from foretell.arguments.streams import declaration_of
 from foretell.bench.workloads.ticks import ticks
 from foretell.cli.commands import app
-from foretell.spark.batch.job import Batch
+from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.sort_keys import _number, _scalar, numbered
 from foretell.spark.pushdown import plan_inspection
 from foretell.spark.streaming.query import bad, matches
@@ -69,7 +69,7 @@ def some_ticks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# All of them run without Spark's shuffle in test_here.py.
+# All of them run without Spark's shuffle in test_local_batch.py.
 @pytest.mark.parametrize("case", all_cases()[::60], ids=lambda c: f"{c.file}: {c.name}")
 def test_case(spark: SparkSession, case: Case) -> None:
     found, expected = both(case.text, case.streams, time=case.time, tables=case.tables, until=case.until)
@@ -188,11 +188,11 @@ def test_a_path_runs_on_spark_and_what_is_in_memory_does_not(
 ) -> None:
     ran: list[str] = []
 
-    def noted(batch: Batch) -> ft.Notifications:
+    def noted(batch: BatchJob) -> ft.Notifications:
         ran.append(batch.plan.text)
         return ft.Notifications(())
 
-    monkeypatch.setattr(Batch, "notifications", noted)
+    monkeypatch.setattr(BatchJob, "notifications", noted)
     losing = W1.replace(";", " LOSING 0.1 ABOVE 0.5;").replace("MATCH a , b , c", "MATCH a ; b ; c")
     ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
     ft.run(W1, {"ticks": ticks(10)}, time={"ticks": "ts"})
@@ -319,7 +319,7 @@ def test_places_sort_as_values_do() -> None:
 
 def test_only_what_is_needed_goes_through_the_shuffle(spark: SparkSession, some_ticks: Path) -> None:
     program = ft.parse(W1)
-    batch = Batch(
+    batch = BatchJob(
         program, {"ticks": some_ticks}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None
     )
     assert [share.columns for share in batch.plan.shares] == [{"ticks": ("ts", "name", "price")}]

@@ -18,7 +18,7 @@ from foretell.events.types import Type
 from foretell.notify import to_table, write
 from foretell.notify.messages import messages_of
 from foretell.notify.outbox import Outbox
-from foretell.spark.connectors.outbox_writer import StagedWriter
+from foretell.spark.connectors.outbox_writer import OutboxWriter
 from foretell.spark.connectors.registry import register
 from tests.broker import Listener, Mosquitto, wait_until
 from tests.receiver import Answer, WebServer
@@ -97,7 +97,7 @@ def test_mqtt(spark: SparkSession, mosquitto: Mosquitto, tmp_path: Path) -> None
 
 def test_a_batch_that_is_committed_again(server: WebServer, tmp_path: Path) -> None:
     """As Spark does after a crash between our commit and its own: other tasks, other files, the same batch."""
-    writer = StagedWriter(Receiver(server.url), str(tmp_path), 5.0)
+    writer = OutboxWriter(Receiver(server.url), str(tmp_path), 5.0)
     for _ in range(2):
         staged = [writer.write(iter(to_table(some(i, i + 3)).to_batches())) for i in (0, 3)]
         empty = writer.write(iter([]))
@@ -106,7 +106,7 @@ def test_a_batch_that_is_committed_again(server: WebServer, tmp_path: Path) -> N
 
 
 def test_a_batch_that_is_given_up_leaves_nothing(server: WebServer, tmp_path: Path) -> None:
-    writer = StagedWriter(Receiver(server.url), str(tmp_path), 5.0)
+    writer = OutboxWriter(Receiver(server.url), str(tmp_path), 5.0)
     staged = writer.write(iter(to_table(some(0, 3)).to_batches()))
     writer.abort([staged, None], 0)
     assert list((tmp_path / "staged").iterdir()) == []

@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import foretell as ft
 from foretell.bench.workloads.ticks import ticks
-from foretell.spark.sql.table_function import Partition, _schemas, _Work, handler, register
+from foretell.spark.sql.table_function import TableFunction, TablePartition, handler, register, stream_schemas
 
 STATEMENTS = """
 STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;
@@ -144,9 +144,9 @@ def _view(spark: SparkSession, name: str, query: str) -> None:
     spark.sql(query).createOrReplaceTempView(name)
 
 
-def _handler(spark: SparkSession, text: str, *, strict: bool = False) -> type[Partition]:
+def _handler(spark: SparkSession, text: str, *, strict: bool = False) -> type[TablePartition]:
     program = ft.parse(text)
-    return handler(_Work(program.text, "m", _schemas(spark, program, None, None), {}, strict))
+    return handler(TableFunction(program.text, "m", stream_schemas(spark, program, None, None), {}, strict))
 
 
 # ── mistakes ──

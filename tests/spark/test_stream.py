@@ -17,7 +17,7 @@ from pyspark.sql.functions import col, from_json
 
 import foretell as ft
 from foretell.errors import InputError
-from foretell.spark.partitioning.statement_groups import codes_of, shares_of, spark_hash
+from foretell.spark.partitioning.statement_groups import shard_ids, spark_hash, stream_groups
 from foretell.spark.streaming.query import bad, follow, late, matches, refused
 
 LOGINS = "STREAM logins (id STRING, ip STRING, ok BOOL, at TIMESTAMP) TIME at ID id LATE BY 20 s;"
@@ -153,7 +153,7 @@ def test_several_streams_come_together(spark: SparkSession, tmp_path: Path) -> N
 
 
 def test_without_per_there_is_one_shard(spark: SparkSession, tmp_path: Path) -> None:
-    """Here with a table, whose rows go with the state."""
+    """LocalBatchJob with a table, whose rows go with the state."""
     text = "STREAM s (v INT, t INT) TIME t; SUBSCRIBE up FOR EACH steps FROM s MATCH a , b DEFINE b AS v > a.v + :by;"
     tables = {"steps": [{"id": "some", "by": 0}, {"id": "much", "by": 5}]}
     events = [{"v": i * 7 % 10, "t": i} for i in range(20)]
@@ -305,12 +305,12 @@ def test_run_gives_a_streaming_frame(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_shards_go_round_the_partitions(spark: SparkSession) -> None:
-    codes = codes_of("PER ip", 16)
+    codes = shard_ids("PER ip", 16)
     found = spark.createDataFrame([(code,) for code in codes], "code BIGINT").selectExpr("hash(code) AS hash").collect()
     assert [row.hash for row in found] == spark_hash(np.array(codes)).tolist()
     assert [row.hash % 4 for row in found] == [n % 4 for n in range(16)]
-    assert codes[:2] == (codes_of("PER ip", 1)[0], codes[1])
-    assert not set(codes) & set(codes_of("PER port", 16))
+    assert codes[:2] == (shard_ids("PER ip", 1)[0], codes[1])
+    assert not set(codes) & set(shard_ids("PER port", 16))
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,9 @@ def test_shards_go_round_the_partitions(spark: SparkSession) -> None:
     ],
 )
 def test_what_keys_are_dealt_out_by(text: str, shares: list[str]) -> None:
-    assert [share.name for share in shares_of(ft.parse("STREAM s (a INT, b INT, t INT) TIME t;" + text), 4)] == shares
+    assert [
+        share.name for share in stream_groups(ft.parse("STREAM s (a INT, b INT, t INT) TIME t;" + text), 4)
+    ] == shares
 
 
 def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:

@@ -80,13 +80,13 @@ def _trained_on_spark(
     settings: Learning,
 ) -> tuple[dict[str, Learned], tuple[str, ...]]:
     from foretell.spark.batch import training
-    from foretell.spark.batch.job import Batch
+    from foretell.spark.batch.job import BatchJob
 
     times = time_columns(time)
     check_names(program, sources, times)
     given = tables_of(program, given_tables(tables))
     declarations = {name: declaration_of(program, name, times) for name in program.sources}
-    batch = Batch(program, sources, declarations, given, None, strict, Recorders(settings))
+    batch = BatchJob(program, sources, declarations, given, None, strict, Recorders(settings))
     asking = {
         s.name: s
         for s in batch.checked.statements

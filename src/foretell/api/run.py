@@ -147,10 +147,10 @@ def _run_spark(
     learning: Learning | None,
 ) -> Notifications | Frame:
     from foretell.forecast.online.factory import Forecasts, untrained
-    from foretell.spark.batch.job import Batch  # Spark takes a while to load, too
+    from foretell.spark.batch.job import BatchJob  # Spark takes a while to load, too
 
     notes = untrained(model, program)
-    batch = Batch(program, sources, declarations, tables, until, strict, Forecasts(model.learned, learning))
+    batch = BatchJob(program, sources, declarations, tables, until, strict, Forecasts(model.learned, learning))
     if any(map(_is_spark, sources.values())):
         return batch.frame()
     found = batch.notifications()

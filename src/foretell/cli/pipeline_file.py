@@ -12,7 +12,7 @@ from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import read_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
-from foretell.spark.streaming.pipeline import FILES, Pipeline, Place
+from foretell.spark.streaming.pipeline import FILES, Endpoint, Pipeline
 
 _KEYS = (
     "statements", "text", "checkpoint", "trigger", "shards", "kinds",
@@ -65,9 +65,9 @@ def pipeline_of(
         raise InputError("no-checkpoint", "--follow needs a folder for its state", hint="--checkpoint DIR")
     return Pipeline(
         statements=statements,
-        streams={n: Place(_format(place), place, time=time.get(n)) for n, place in inputs.items()},
+        streams={n: Endpoint(_format(place), place, time=time.get(n)) for n, place in inputs.items()},
         checkpoint=checkpoint,
-        output=None if output is None else Place(_format(str(output)), str(output)),
+        output=None if output is None else Endpoint(_format(str(output)), str(output)),
         tables=dict(tables),
     )
 
@@ -91,7 +91,7 @@ def _statements(given: Mapping[str, Any], home: Path) -> Subscriptions:
     return load(home / str(_text(given, "statements")))
 
 
-def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ...] = ()) -> Place:
+def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ...] = ()) -> Endpoint:
     _check(given, (*_PLACE, *more), where)
     form = _text(given, "format", where)
     path = _text(given, "path", where)
@@ -103,7 +103,7 @@ def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ..
         raise InputError("missing-key", f"{where}: files of the format {form} need a path")
     options = {name: _option(value) for name, value in _dict(given, "options", f"{where}.").items()}
     full = None if path is None else str(home / path)
-    return Place(form, full, options, _text(given, "schema", where), _text(given, "time", where))
+    return Endpoint(form, full, options, _text(given, "schema", where), _text(given, "time", where))
 
 
 def _option(value: object) -> str:

@@ -9,21 +9,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql.functions import count, lit
 
-from foretell.spark.batch.job import Batch
+from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.map_side import COUNTED, EVENTS
 
 
-def events_read(batch: Batch) -> int:
+def events_read(batch: BatchJob) -> int:
     """How many events stand in the files."""
     return _total(batch.counted(batch.plan.sent()))
 
 
-def events_shuffled(batch: Batch) -> int:
+def events_shuffled(batch: BatchJob) -> int:
     """How many came to the tasks that would match."""
     return _total(batch.packed(batch.plan.sent()).mapInArrow(_unpacked, COUNTED))
 
 
-def notified(batch: Batch) -> int:
+def notified(batch: BatchJob) -> int:
     """How many notifications there are, each made and put in order, and then thrown away."""
     seen = Observation()
     batch.frame().observe(seen, count(lit(1)).alias("count")).write.format("noop").mode("overwrite").save()

@@ -21,7 +21,7 @@ from foretell.bench.result import Measured
 from foretell.bench.spark.baselines import events_read, events_shuffled, notified
 from foretell.bench.workloads.ticks import ticks
 from foretell.language.subscriptions import parse
-from foretell.spark.batch.job import Batch
+from foretell.spark.batch.job import BatchJob
 from foretell.spark.session.spark_session import session
 
 EVENTS = 10_000_000
@@ -60,9 +60,9 @@ def write(folder: Path, count: int) -> None:
         pq.write_table(part, folder / f"{number}.parquet", row_group_size=size // _GROUPS)
 
 
-def _batch(text: str, folder: str) -> Batch:
+def _batch(text: str, folder: str) -> BatchJob:
     program = parse(text)
-    return Batch(program, {"ticks": folder}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None)
+    return BatchJob(program, {"ticks": folder}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None)
 
 
 def _measured(name: str, work: Callable[[], int], limit: float | None) -> Measured:

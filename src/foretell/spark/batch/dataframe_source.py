@@ -15,13 +15,13 @@ from pyspark.sql import functions as f
 
 from foretell.events.types import Schema
 from foretell.spark.batch.map_side import PACKED, pack_frame, pack_seen
-from foretell.spark.batch.plan import Plan, Sent
-from foretell.spark.pushdown.catalyst import Catalyst, column, malformed
+from foretell.spark.batch.plan import BatchPlan, PlanHandle
+from foretell.spark.pushdown.catalyst import CatalystDialect, column, malformed
 from foretell.spark.pushdown.plan_inspection import is_cheap
-from foretell.spark.pushdown.predicate import sieve
+from foretell.spark.pushdown.predicate import pushed_down_predicate
 
 
-def packed(frame: DataFrame, sent: Sent, plan: Plan, stream: str) -> DataFrame:
+def packed(frame: DataFrame, sent: PlanHandle, plan: BatchPlan, stream: str) -> DataFrame:
     """`sent` is the plan as the tasks have it."""
     schema = plan.schemas[stream]
     frame = frame.select(*map(column, schema.attributes))
@@ -33,12 +33,14 @@ def packed(frame: DataFrame, sent: Sent, plan: Plan, stream: str) -> DataFrame:
     return kept.union(_seen(frame, schema, misfits).mapInArrow(partial(pack_seen, sent, stream), PACKED))
 
 
-def _sifted(frame: DataFrame, plan: Plan, stream: str) -> tuple[Column, Column] | None:
+def _sifted(frame: DataFrame, plan: BatchPlan, stream: str) -> tuple[Column, Column] | None:
     """Which rows may matter, and which are malformed; None where Spark cannot tell, or would work twice."""
     schema = plan.schemas[stream]
     if plan.strict:
         return None
-    wanted = sieve(stream, schema.attributes, plan.statements, plan.named, Catalyst.of(frame.schema))
+    wanted = pushed_down_predicate(
+        stream, schema.attributes, plan.statements, plan.named, CatalystDialect.of(frame.schema)
+    )
     misfits = None if wanted is None else malformed(frame.schema, schema)
     return None if wanted is None or misfits is None or not is_cheap(frame) else (wanted, misfits)
 

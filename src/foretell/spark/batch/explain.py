@@ -10,8 +10,8 @@ from foretell.events.ingest.reader import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.plan.template_selection import selection_of
-from foretell.spark.batch.plan import ROWS_APART, SHARDS, Share, plan
-from foretell.spark.pushdown.predicate import Text, sieve
+from foretell.spark.batch.plan import ROWS_PER_TASK, SHARDS_PER_CORE, Share, plan
+from foretell.spark.pushdown.predicate import TextDialect, pushed_down_predicate
 from foretell.spark.pushdown.quenching import why_all_matter
 
 
@@ -29,7 +29,7 @@ class ExplainedStream:
 
 
 @dataclass(frozen=True)
-class OnSpark:
+class SparkExplanation:
     """`runs` says of each statement in how many tasks it runs, and why."""
 
     runs: dict[str, str]
@@ -54,14 +54,14 @@ class OnSpark:
             yield f"    Spark's plan and Parquet's statistics are asked for: {one.pushed or f'nothing, {one.why}'}"
 
 
-def on_spark(program: Subscriptions, checked: CheckedProgram, tables: Mapping[str, TemplateTable]) -> OnSpark:
+def on_spark(program: Subscriptions, checked: CheckedProgram, tables: Mapping[str, TemplateTable]) -> SparkExplanation:
     """As far as the statements tell: every stream with an ID is taken to have no NULL there."""
     statements = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
     tables = {str(s.tree.table): TemplateTable({}, []) for s in statements if s.tree.table is not None} | dict(tables)
     schemas = {name: schema for name, schema in checked.streams.items() if name in program.sources}
     named = frozenset(name for name, schema in schemas.items() if schema.id is not None)
     given = program, checked, schemas, schemas, tables, None
-    planned = plan(*given, named=named, shards=SHARDS, cores=1)
+    planned = plan(*given, named=named, shards=SHARDS_PER_CORE, cores=1)
     runs = {
         one.name: _runs(one, share) for share in planned.shares for one in statements if one.name in share.statements
     }
@@ -71,20 +71,22 @@ def on_spark(program: Subscriptions, checked: CheckedProgram, tables: Mapping[st
         columns = tuple(n for n in schema.attributes if n in planned.needed(name))
         cut = tuple(n for n in schema.attributes if n not in columns)
         whys = [f"{why} ({one.name})" for one in readers if (why := why_all_matter(one, named)) is not None]
-        pushed = sieve(name, schema.attributes, statements, named, Text())
+        pushed = pushed_down_predicate(name, schema.attributes, statements, named, TextDialect())
         why = next(iter(whys), None) or (None if pushed else "for these conditions it has no words")
         streams.append(ExplainedStream(name, columns, cut, bool(readers) and not whys, pushed, why))
-    return OnSpark(runs, tuple(streams))
+    return SparkExplanation(runs, tuple(streams))
 
 
 def _runs(statement: CheckedSubscription, share: Share) -> str:
     if share.keys:
         with_ = "" if len(share.statements) == 1 else f", together with {_others(statement, share)}"
-        return f"{SHARDS} shards a core, by {', '.join(share.keys)}{with_}"
+        return f"{SHARDS_PER_CORE} shards a core, by {', '.join(share.keys)}{with_}"
     if statement.tree.per:
         return f"one task, with {_others(statement, share)}: their results do not carry the key on"
     if statement.tree.table is not None and statement.tree.forecast is None and selection_of(statement) is None:
-        return f"one task for every {ROWS_APART} rows of {statement.tree.table}, up to one a core; each has all events"
+        return (
+            f"one task for every {ROWS_PER_TASK} rows of {statement.tree.table}, up to one a core; each has all events"
+        )
     return "one task, which has all events; statements without PER are spread over the cores"
 
 

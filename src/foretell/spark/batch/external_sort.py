@@ -22,7 +22,7 @@ TAKEN = 65_536
 
 
 @dataclass
-class Runs:
+class ExternalSort:
     """Sorted runs of several streams. A table has its number in the stream as the last column."""
 
     times: Mapping[str, str]  # the time column of each stream
@@ -40,7 +40,7 @@ class Runs:
 
     def pieces(self) -> Iterator[dict[str, pa.Table]]:
         """The events of all streams in the order of time. An instant is never cut."""
-        runs = [_Run(stream, self.times[stream], path) for stream, path in self.files]
+        runs = [_SortedFile(stream, self.times[stream], path) for stream, path in self.files]
         while any(run.more for run in runs):
             open_ = [run for run in runs if run.more]
             until = min(run.latest for run in open_)
@@ -53,7 +53,7 @@ class Runs:
         yield _together([(run.stream, run.held) for run in runs])
 
 
-class _Run:
+class _SortedFile:
     """One run, of which some events are in memory: `held`, in the order of time."""
 
     def __init__(self, stream: str, time: str, path: Path) -> None:

@@ -18,7 +18,7 @@ from foretell.events.ingest.json_lines import gather_json_lines, wrong_format
 from foretell.events.ingest.raw_columns import Gathered
 from foretell.events.ingest.reader import EventBatch, load, read
 from foretell.events.reorder_buffer import times_of
-from foretell.spark.batch.plan import Plan
+from foretell.spark.batch.plan import BatchPlan
 
 #: So many rows are packed at once, and so many bytes of text are read.
 ROWS = 262_144
@@ -28,7 +28,7 @@ Batches = Iterable[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
-class Piece:
+class InputSplit:
     """A file of text, or a row group of a Parquet file with the number of its first row in the file.
 
     `arrival` is the number of the file's first row in the stream, or one that is greater than those of all before it.
@@ -41,43 +41,43 @@ class Piece:
     row: int = 0
 
 
-class Seen(msgspec.Struct, frozen=True):
+class StreamProgress(msgspec.Struct, frozen=True):
     """How many events were read, malformed ones too, and the times of the first and the latest good one."""
 
     total: int = 0
     first: int | float | None = None
     latest: int | float | None = None
 
-    def __add__(self, other: Seen) -> Seen:
+    def __add__(self, other: StreamProgress) -> StreamProgress:
         first = [time for time in (self.first, other.first) if time is not None]
         latest = [time for time in (self.latest, other.latest) if time is not None]
-        return Seen(self.total + other.total, min(first, default=None), max(latest, default=None))
+        return StreamProgress(self.total + other.total, min(first, default=None), max(latest, default=None))
 
 
-class Part(NamedTuple):
+class SplitEvents(NamedTuple):
     """Events, the number of each in its stream, that from which the numbers of the part begin, and what was seen. Where
     it is `sifted`, that counts events that are not here because they cannot matter to any statement."""
 
     loaded: EventBatch
     arrival: Ints
     first: int
-    seen: Seen
+    seen: StreamProgress
     sifted: bool = False
 
 
-def part_of(loaded: EventBatch, arrival: Ints, first: int) -> Part:
+def part_of(loaded: EventBatch, arrival: Ints, first: int) -> SplitEvents:
     """All that was read."""
-    return Part(loaded, arrival, first, seen_in(loaded))
+    return SplitEvents(loaded, arrival, first, seen_in(loaded))
 
 
-def seen_in(loaded: EventBatch) -> Seen:
+def seen_in(loaded: EventBatch) -> StreamProgress:
     if not loaded.table.num_rows:
-        return Seen(loaded.total)
+        return StreamProgress(loaded.total)
     times = times_of(loaded)
-    return Seen(loaded.total, times.min().item(), times.max().item())
+    return StreamProgress(loaded.total, times.min().item(), times.max().item())
 
 
-def frame_parts(plan: Plan, stream: str, batches: Batches, arrival: int) -> Iterator[Part]:
+def frame_parts(plan: BatchPlan, stream: str, batches: Batches, arrival: int) -> Iterator[SplitEvents]:
     """Rows of a Spark DataFrame, `arrival` being the number of the first."""
     for some in _gathered(batches):
         yield rows_part(plan, stream, pa.Table.from_batches(some), stream, arrival & ((1 << 33) - 1), arrival)
@@ -96,7 +96,7 @@ def _gathered(batches: Batches) -> Iterator[list[pa.RecordBatch]]:
         yield some
 
 
-def table_parts(plan: Plan, stream: str, batches: Batches) -> Iterator[Part]:
+def table_parts(plan: BatchPlan, stream: str, batches: Batches) -> Iterator[SplitEvents]:
     """Events that were read before: the number of the first, and Arrow's bytes."""
     for row in (row for batch in batches for row in batch.to_pylist()):
         table, arrival = table_of(row["data"]), row["arrival"]
@@ -104,7 +104,7 @@ def table_parts(plan: Plan, stream: str, batches: Batches) -> Iterator[Part]:
         yield part_of(loaded, arrival + np.arange(table.num_rows), arrival)
 
 
-def rows_part(plan: Plan, stream: str, table: pa.Table, source: str, row: int, arrival: int) -> Part:
+def rows_part(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: int, arrival: int) -> SplitEvents:
     """`row` and `arrival` are the numbers of the table's first row in its source and in the stream."""
     declaration = plan.declaration(stream)
     for name in declaration.columns:  # one of several files may lack it
@@ -120,7 +120,7 @@ def rows_part(plan: Plan, stream: str, table: pa.Table, source: str, row: int, a
 # ── text ──
 
 
-def text_parts(plan: Plan, stream: str, piece: Piece) -> Iterator[Part]:
+def text_parts(plan: BatchPlan, stream: str, piece: InputSplit) -> Iterator[SplitEvents]:
     declaration = plan.declaration(stream)
     if piece.format == "CSV":
         chunks = iter([(0, gather_delimited([(piece.path, Path(piece.path).read_bytes())]))])

@@ -37,22 +37,22 @@ from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_table
 from foretell.spark.batch import dataframe_source
 from foretell.spark.batch.map_side import BAD, COUNTED, PACKED, READ, count_files
-from foretell.spark.batch.plan import SHARDS, Sent, plan
+from foretell.spark.batch.plan import SHARDS_PER_CORE, PlanHandle, plan
 from foretell.spark.batch.reduce_side import MATCH, NOTE, RANGED, REPORTED, in_order, report, sorted_of, tell
-from foretell.spark.batch.sources import Source, Work, numbered, source_of
+from foretell.spark.batch.sources import BatchSource, TaskFunction, numbered, source_of
 from foretell.spark.session.spark_session import session
 
 #: What foretell.api.run gives back where a stream is one.
 Frame: TypeAlias = DataFrame
 
 #: What tasks have reported, by its kind: of which stream or statement, and what.
-Told: TypeAlias = Mapping[str, Sequence[tuple[str, bytes]]]
+Reports: TypeAlias = Mapping[str, Sequence[tuple[str, bytes]]]
 
 #: Ranges of time for each core, in which notifications are put in order.
 RANGES = 2
 
 
-class Batch:
+class BatchJob:
     """Statements and their inputs, checked; nothing has run."""
 
     def __init__(
@@ -75,7 +75,9 @@ class Batch:
         self._cores = self._spark.sparkContext.defaultParallelism
         named = frozenset(name for name, one in self._sources.items() if one.named)
         given = program, self.checked, schemas, known, tables, end
-        self.plan = plan(*given, named=named, shards=SHARDS * self._cores, cores=self._cores, watching=watching)
+        self.plan = plan(
+            *given, named=named, shards=SHARDS_PER_CORE * self._cores, cores=self._cores, watching=watching
+        )
 
     @cached_property
     def _spark(self) -> SparkSession:
@@ -91,7 +93,7 @@ class Batch:
         matches = self._in_order([table_of(data) for _, data in told.get(MATCH, ())])
         return Notifications(matches, bad, totals, tuple(dict.fromkeys(n.decode() for _, n in told.get(NOTE, ()))))
 
-    def set_aside(self, told: Told) -> tuple[tuple[QuarantinedEvent, ...], tuple[tuple[str, int], ...]]:
+    def set_aside(self, told: Reports) -> tuple[tuple[QuarantinedEvent, ...], tuple[tuple[str, int], ...]]:
         """The malformed events, and how many there were of each stream in all."""
         counts = {stream: int(data) for stream, data in told.get(READ, ())}
         totals = tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources)
@@ -112,30 +114,30 @@ class Batch:
         times = {one.time for one in self.checked.statements} - {Type.UNKNOWN}
         return to_table(Notification("", "", None, 0, 0, 1.0, None, None, {}, {}, time) for time in times).schema
 
-    def _reported(self, sent: Sent) -> pa.Table:
+    def _reported(self, sent: PlanHandle) -> pa.Table:
         return self.packed(sent).mapInArrow(partial(report, sent), REPORTED).toArrow()
 
-    def packed(self, sent: Sent) -> DataFrame:
+    def packed(self, sent: PlanHandle) -> DataFrame:
         """What each task that matches is to get, in the partition that is its own."""
         parts = [self._pack(sent, name, one) for name, one in self._sources.items()]
         return reduce(DataFrame.union, parts).repartitionById(self.plan.tasks, "task")
 
-    def _pack(self, sent: Sent, name: str, source: Source) -> DataFrame:
+    def _pack(self, sent: PlanHandle, name: str, source: BatchSource) -> DataFrame:
         if source.frame is None:
             return self._over(*source.packing(sent, name), PACKED)
         return dataframe_source.packed(source.frame, sent, sent.given, name)
 
-    def _over(self, work: Work, rows: pa.Table, schema: str) -> DataFrame:
+    def _over(self, work: TaskFunction, rows: pa.Table, schema: str) -> DataFrame:
         """Work over the rows of a table. Two tasks a core: each has its start to pay, and one may be slower."""
         if rows.column_names == ["number"]:
             tasks = max(1, min(rows.num_rows, 2 * self._spark.sparkContext.defaultParallelism))
             return self._spark.range(0, rows.num_rows, 1, tasks).mapInArrow(work, schema)
         return self._spark.createDataFrame(rows).mapInArrow(work, schema)
 
-    def _survey(self, work: Work, rows: pa.Table) -> list[str]:
+    def _survey(self, work: TaskFunction, rows: pa.Table) -> list[str]:
         return [row["found"] for row in self._over(work, rows, "found string").collect()]
 
-    def counted(self, sent: Sent) -> DataFrame:
+    def counted(self, sent: PlanHandle) -> DataFrame:
         """How many events the tasks read, which do nothing else."""
         files = [(partial(count_files, sent, name, one.files), one) for name, one in self._sources.items()]
         return reduce(DataFrame.union, [self._over(work, numbered(len(one.files)), COUNTED) for work, one in files])
@@ -173,7 +175,7 @@ class Batch:
         return 0 if loaded is None else len(loaded.bad)
 
 
-def by_kind(reported: pa.Table) -> Told:
+def by_kind(reported: pa.Table) -> Reports:
     found: dict[str, list[tuple[str, bytes]]] = {}
     for kind, stream, data in zip(*(column.to_pylist() for column in reported.columns), strict=True):
         found.setdefault(kind, []).append((stream, data))

@@ -18,9 +18,17 @@ from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import Chunks
 from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, bad_event
-from foretell.spark.batch.input_splits import Batches, Part, Piece, Seen, frame_parts, table_parts, text_parts
-from foretell.spark.batch.plan import Plan, Sent, Share
-from foretell.spark.partitioning.hash_partitioner import dealt, split
+from foretell.spark.batch.input_splits import (
+    Batches,
+    InputSplit,
+    SplitEvents,
+    StreamProgress,
+    frame_parts,
+    table_parts,
+    text_parts,
+)
+from foretell.spark.batch.plan import BatchPlan, PlanHandle, Share
+from foretell.spark.partitioning.hash_partitioner import hash_partition, split_by_partition
 from foretell.spark.pushdown.quenching import may_matter
 from foretell.spark.pushdown.row_groups import row_group
 
@@ -35,7 +43,7 @@ _FIELDS: Any = [
 _SCHEMA = pa.schema(_FIELDS)
 
 
-def pack_frame(sent: Sent, stream: str, batches: Batches, *, sieved: bool = False) -> Iterator[pa.RecordBatch]:
+def pack_frame(sent: PlanHandle, stream: str, batches: Batches, *, sieved: bool = False) -> Iterator[pa.RecordBatch]:
     """Rows of a Spark DataFrame. They arrive by partition, then as they stand in it. Of those that Spark has dropped
     `pack_seen` tells what they do to time."""
     plan, context = sent.plan, TaskContext.get()
@@ -43,7 +51,7 @@ def pack_frame(sent: Sent, stream: str, batches: Batches, *, sieved: bool = Fals
     yield from _packed(plan, stream, frame_parts(plan, stream, batches, arrival), told=sieved)
 
 
-def pack_seen(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
+def pack_seen(sent: PlanHandle, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
     """How many rows a DataFrame has, and the times of the first and the latest good one."""
     plan = sent.plan
     schema = plan.schemas[stream]
@@ -52,26 +60,30 @@ def pack_seen(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.RecordBa
         total, *times = batch.columns
         fitted = Chunks(schema.time, times).fit(schema.attributes[schema.time]).values
         numbers = fitted.cast(pa.int64()) if pa.types.is_timestamp(fitted.type) else fitted
-        yield from _seen_by_all(plan, stream, Seen(total[0].as_py(), *numbers.to_pylist()))
+        yield from _seen_by_all(plan, stream, StreamProgress(total[0].as_py(), *numbers.to_pylist()))
 
 
-def pack_files(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[pa.RecordBatch]:
+def pack_files(
+    sent: PlanHandle, stream: str, pieces: Sequence[InputSplit], batches: Batches
+) -> Iterator[pa.RecordBatch]:
     """Files, read here. Rows arrive by file, then as they stand in it."""
     yield from _packed(sent.plan, stream, file_parts(sent.plan, stream, pieces, batches))
 
 
-def count_files(sent: Sent, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[pa.RecordBatch]:
+def count_files(
+    sent: PlanHandle, stream: str, pieces: Sequence[InputSplit], batches: Batches
+) -> Iterator[pa.RecordBatch]:
     """The events only read, to measure by."""
     for part in file_parts(sent.plan, stream, pieces, batches):
         yield pa.RecordBatch.from_pydict({"count": [part.seen.total]})
 
 
-def pack_tables(sent: Sent, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
+def pack_tables(sent: PlanHandle, stream: str, batches: Batches) -> Iterator[pa.RecordBatch]:
     """Events that were read before."""
     yield from _packed(sent.plan, stream, table_parts(sent.plan, stream, batches))
 
 
-def file_parts(plan: Plan, stream: str, pieces: Sequence[Piece], batches: Batches) -> Iterator[Part]:
+def file_parts(plan: BatchPlan, stream: str, pieces: Sequence[InputSplit], batches: Batches) -> Iterator[SplitEvents]:
     """The pieces whose numbers come."""
     for batch in batches:
         for number in numpy_of(batch.column(0)).tolist():
@@ -85,9 +97,11 @@ def file_parts(plan: Plan, stream: str, pieces: Sequence[Piece], batches: Batche
 # ── packed ──
 
 
-def _packed(plan: Plan, stream: str, parts: Iterable[Part], *, told: bool = False) -> Iterator[pa.RecordBatch]:
+def _packed(
+    plan: BatchPlan, stream: str, parts: Iterable[SplitEvents], *, told: bool = False
+) -> Iterator[pa.RecordBatch]:
     """`told` says that somebody else tells what was seen."""
-    every = Seen()
+    every = StreamProgress()
     readers = [share for share in plan.shares if stream in share.columns]
     for loaded, arrival, first, seen, sifted in parts:
         if loaded.bad:
@@ -104,21 +118,21 @@ def _packed(plan: Plan, stream: str, parts: Iterable[Part], *, told: bool = Fals
         yield from _seen_by_all(plan, stream, every)
 
 
-def _seen_by_all(plan: Plan, stream: str, seen: Seen) -> Iterator[pa.RecordBatch]:
+def _seen_by_all(plan: BatchPlan, stream: str, seen: StreamProgress) -> Iterator[pa.RecordBatch]:
     """To every task, as time passes for all lanes together."""
     data = pa.py_buffer(msgspec.json.encode(seen))
     for task in range(plan.tasks):
         yield _row(task, stream, READ, 0, data)
 
 
-def _set_aside(plan: Plan, bad: tuple[QuarantinedEvent, ...]) -> tuple[QuarantinedEvent, ...]:
+def _set_aside(plan: BatchPlan, bad: tuple[QuarantinedEvent, ...]) -> tuple[QuarantinedEvent, ...]:
     if plan.strict:
         raise bad_event(bad[0])
     return bad
 
 
 def _quenched(
-    plan: Plan, share: Share, loaded: EventBatch, number: Ints, *, all_matter: bool
+    plan: BatchPlan, share: Share, loaded: EventBatch, number: Ints, *, all_matter: bool
 ) -> tuple[EventBatch, Ints]:
     """Without the events that cannot matter."""
     keep = None if all_matter else may_matter(loaded, plan.statements_of(share), plan.named)
@@ -144,7 +158,7 @@ def _sharded(share: Share, loaded: EventBatch, number: Ints) -> Iterator[tuple[i
     """The rows of each shard as one table, with their numbers in the part as the last column."""
     table = loaded.table.select(list(share.columns[loaded.stream]))
     table = table.append_column("", arrow_of(number.astype(np.int32)))
-    for shard, rows in split(table, dealt(loaded, share.keys, share.tasks), share.tasks):
+    for shard, rows in split_by_partition(table, hash_partition(loaded, share.keys, share.tasks), share.tasks):
         yield share.shards[shard], rows
 
 

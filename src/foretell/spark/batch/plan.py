@@ -22,15 +22,20 @@ from foretell.machine.input.merged_stream import needed
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.machine.template_rows import is_selection
 from foretell.spark.partitioning import statement_groups
-from foretell.spark.partitioning.statement_chains import chains, ends_by_time, keys_of, read_in
+from foretell.spark.partitioning.statement_chains import (
+    completed_by_time,
+    partition_keys,
+    read_within,
+    statement_chains,
+)
 
 #: So many bytes of packed events a task holds before it puts them down in files.
 MEMORY = 1 << 30
 #: Shards for each core: lanes are not alike, and a core that has done a short one takes the next.
-SHARDS = 4
+SHARDS_PER_CORE = 4
 #: Rows of a FOR EACH table, each with a machine of its own, that are worth giving all events to another task. Measured:
 #: an event more costs a task 0.3 microseconds, and a machine 0.04 for each event.
-ROWS_APART = 16
+ROWS_PER_TASK = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,26 +58,26 @@ class Share(statement_groups.StatementGroup):
 
 
 # The plans that this worker process has had, by their names: what a plan has worked out it keeps for the next task.
-_plans: dict[str, Plan] = {}
+_plans: dict[str, BatchPlan] = {}
 _KEPT = 4
 
 
 @dataclass(frozen=True)
-class Sent:
+class PlanHandle:
     """A plan on its way to the tasks. A worker process runs many of them, and goes on with the first that came."""
 
     name: str
-    given: Plan
+    given: BatchPlan
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> BatchPlan:
         while self.name not in _plans and len(_plans) >= _KEPT:
             del _plans[next(iter(_plans))]
         return _plans.setdefault(self.name, self.given)
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """What every task is told: the statements as text, to be checked there again, and what is known of the data.
 
     Every event of the streams `named` has an ID. `watching` makes the forecasts.
@@ -89,8 +94,8 @@ class Plan:
     watching: ObserverFactory = NO_OBSERVERS
     strict: bool = False
 
-    def sent(self) -> Sent:
-        return Sent(uuid4().hex, self)
+    def sent(self) -> PlanHandle:
+        return PlanHandle(uuid4().hex, self)
 
     @property
     def tasks(self) -> int:
@@ -144,7 +149,7 @@ def plan(
     shards: int,
     cores: int,
     watching: ObserverFactory = NO_OBSERVERS,
-) -> Plan:
+) -> BatchPlan:
     statements = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
     shares: list[Share] = []
     for together, keys, rows in _together(statements, tables, cores):
@@ -153,7 +158,7 @@ def plan(
         columns = _columns(together, schemas, watching)
         names = tuple(one.name for one in together)
         shares.append(Share(keys, names, tuple(columns), tasks, columns=columns, rows=rows))
-    return Plan(program.text, schemas, known, tables, until, tuple(shares), MEMORY, named, watching)
+    return BatchPlan(program.text, schemas, known, tables, until, tuple(shares), MEMORY, named, watching)
 
 
 def _columns(
@@ -177,12 +182,12 @@ def _together(
 ) -> Iterator[tuple[list[CheckedSubscription], tuple[str, ...], tuple[int, int]]]:
     """What runs in one share, what it is in shards by, and which of so many rows it has."""
     by_name = {one.name: one for one in statements}
-    every = [[by_name[str(one.name)] for one in chain] for chain in chains(one.tree for one in statements)]
+    every = [[by_name[str(one.name)] for one in chain] for chain in statement_chains(one.tree for one in statements)]
     for chain in (chain for chain in every if len(chain) > 1):
         yield chain, _keys(chain), (0, 1)
     alike: dict[tuple[tuple[str, ...], tuple[str, ...], int], list[CheckedSubscription]] = {}
     for one in (chain[0] for chain in every if len(chain) == 1):
-        alike.setdefault((one.tree.streams, one.tree.per, parts_of(one, tables, cores)), []).append(one)
+        alike.setdefault((one.tree.streams, one.tree.per, template_splits(one, tables, cores)), []).append(one)
     for (_, _, parts), some in alike.items():
         keys = _keys(some[:1])
         if parts > 1:
@@ -192,19 +197,19 @@ def _together(
             yield from ((some[part::apart], keys, (0, 1)) for part in range(apart))
 
 
-def parts_of(statement: CheckedSubscription, tables: Mapping[str, TemplateTable], cores: int) -> int:
+def template_splits(statement: CheckedSubscription, tables: Mapping[str, TemplateTable], cores: int) -> int:
     """Over how many tasks the rows of a table are spread."""
     tree = statement.tree
     if tree.table is None or tree.per or tree.forecast is not None:  # the rows of one learn from one another
         return 1
     table = tables[tree.table]
-    return 1 if is_selection(statement, table) else max(1, min(cores, len(table.rows) // ROWS_APART))
+    return 1 if is_selection(statement, table) else max(1, min(cores, len(table.rows) // ROWS_PER_TASK))
 
 
 def _keys(chain: Sequence[CheckedSubscription]) -> tuple[str, ...]:
     """What the events of a chain are dealt out by. A result that only time completes has no event of its lane to stand
     by among the results of all lanes, so where another statement reads such results the chain runs whole."""
     by_name = {one.name: one for one in chain}
-    read = [by_name[str(one.name)] for one in read_in([one.tree for one in chain])]
-    whole = any(one.tree.table is not None or ends_by_time(one.pattern) for one in read)
-    return () if whole else keys_of([one.tree for one in chain])
+    read = [by_name[str(one.name)] for one in read_within([one.tree for one in chain])]
+    whole = any(one.tree.table is not None or completed_by_time(one.pattern) for one in read)
+    return () if whole else partition_keys([one.tree for one in chain])

@@ -24,12 +24,12 @@ from foretell.machine.matches.results import ResultBatch, by_result
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import columns_of
 from foretell.notify.row_encoder import encoded
-from foretell.spark.batch.external_sort import Runs
-from foretell.spark.batch.input_splits import Seen
+from foretell.spark.batch.external_sort import ExternalSort
+from foretell.spark.batch.input_splits import StreamProgress
 from foretell.spark.batch.map_side import BAD, EVENTS, READ, buffer_of, bytes_of
-from foretell.spark.batch.plan import Plan, Sent, Share
-from foretell.spark.batch.sort_keys import Places, Together, numbered
-from foretell.spark.partitioning.hash_partitioner import split
+from foretell.spark.batch.plan import BatchPlan, PlanHandle, Share
+from foretell.spark.batch.sort_keys import BoundEventSortKeys, FirstEventSortKeys, numbered
+from foretell.spark.partitioning.hash_partitioner import split_by_partition
 
 _CODED: Any = pa.dictionary(pa.int32(), pa.string())
 
@@ -46,14 +46,14 @@ _ORDER: Any = [("end", "ascending"), ("subscription", "ascending"), ("place", "a
 
 
 @dataclass
-class Inbox:
+class ShardInput:
     """What has come for one task."""
 
-    plan: Plan
+    plan: BatchPlan
     parts: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
     held: int = 0
-    runs: Runs | None = None
-    seen: dict[str, Seen] = field(default_factory=dict)
+    runs: ExternalSort | None = None
+    seen: dict[str, StreamProgress] = field(default_factory=dict)
     bad: list[tuple[str, int, list[QuarantinedEvent]]] = field(default_factory=list)
 
     def take(self, stream: str, kind: str, arrival: int, data: pa.Buffer) -> None:
@@ -63,13 +63,13 @@ class Inbox:
             if self.held > self.plan.memory:
                 self._put_down()
         elif kind == READ:
-            self.seen[stream] = self.seen.get(stream, Seen()) + msgspec.json.decode(data, type=Seen)
+            self.seen[stream] = self.seen.get(stream, StreamProgress()) + msgspec.json.decode(data, type=StreamProgress)
         elif kind == BAD:
             self.bad.append((stream, arrival, msgspec.json.decode(data, type=list[QuarantinedEvent])))
 
     def _put_down(self) -> None:
         if self.runs is None:
-            self.runs = Runs({name: schema.time or "" for name, schema in self.plan.schemas.items()})
+            self.runs = ExternalSort({name: schema.time or "" for name, schema in self.plan.schemas.items()})
         for stream in self.parts:
             self.runs.put_down(stream, self._arrived(stream))
         self.parts, self.held = {}, 0
@@ -99,11 +99,11 @@ class Inbox:
 
     def times(self) -> tuple[int | float, int | float]:
         """The first and the latest of all streams."""
-        every = sum(self.seen.values(), Seen())
+        every = sum(self.seen.values(), StreamProgress())
         return (0 if every.first is None else every.first), (0 if every.latest is None else every.latest)
 
 
-def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def report(sent: PlanHandle, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """All that a run gives back, for the driver to put together."""
     plan = sent.plan
     for task, inbox in inboxes(plan, batches):
@@ -116,7 +116,7 @@ def report(sent: Sent, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
             yield reported(NOTE, "", pa.py_buffer(note.encode()))
 
 
-def read_and_set_aside(task: int, inbox: Inbox) -> Iterator[pa.RecordBatch]:
+def read_and_set_aside(task: int, inbox: ShardInput) -> Iterator[pa.RecordBatch]:
     """What the first task says for all: how many events of each stream there were, and which were malformed."""
     if task == 0:
         yield reported(BAD, "", pa.py_buffer(msgspec.json.encode(inbox.malformed)))
@@ -124,7 +124,9 @@ def read_and_set_aside(task: int, inbox: Inbox) -> Iterator[pa.RecordBatch]:
             yield reported(READ, stream, pa.py_buffer(str(seen.total).encode()))
 
 
-def tell(sent: Sent, schema: pa.Schema, ranges: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def tell(
+    sent: PlanHandle, schema: pa.Schema, ranges: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """The notifications as sinks have them, by ranges of time; malformed events after the last."""
     plan = sent.plan
     for task, inbox in inboxes(plan, batches):
@@ -160,12 +162,12 @@ def reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["kind", "stream", "data"])
 
 
-def inboxes(plan: Plan, batches: Iterable[pa.RecordBatch]) -> list[tuple[int, Inbox]]:
-    found: dict[int, Inbox] = {}
+def inboxes(plan: BatchPlan, batches: Iterable[pa.RecordBatch]) -> list[tuple[int, ShardInput]]:
+    found: dict[int, ShardInput] = {}
     for batch in batches:
         *plain, data = batch.columns
         for task, stream, kind, arrival, one in zip(*(column.to_pylist() for column in plain), map(_buffer, data)):
-            found.setdefault(task, Inbox(plan)).take(stream, kind, arrival, one)
+            found.setdefault(task, ShardInput(plan)).take(stream, kind, arrival, one)
     return sorted(found.items())
 
 
@@ -178,20 +180,20 @@ def _buffer(scalar: Any) -> pa.Buffer:
     return found
 
 
-def _told(running: MatchRuntime, share: Share, inbox: Inbox) -> Iterator[_Placed]:
+def _told(running: MatchRuntime, share: Share, inbox: ShardInput) -> Iterator[_SortedResult]:
     """The notifications of a share, in their places."""
     ranks = inbox.plan.checked(share).ranks
     # A share that is one task has all there is to be put in order, and its own order is enough, if it has it at once.
-    places: Places | Together | None = None
+    places: FirstEventSortKeys | BoundEventSortKeys | None = None
     if share.rows[1] > 1:
-        places = Together()
+        places = BoundEventSortKeys()
     elif inbox.runs is not None:
-        places = Places(ranks, Path(inbox.runs.folder.name))
+        places = FirstEventSortKeys(ranks, Path(inbox.runs.folder.name))
     elif share.keys:
-        places = Places(ranks)
+        places = FirstEventSortKeys(ranks)
     count = 0
     for piece, loaded, told in run(running, share, inbox):
-        if isinstance(places, Places):
+        if isinstance(places, FirstEventSortKeys):
             places.extend(loaded, {name: _arrivals(piece.get(name)) for name in loaded})
         for one in _placed(told, places, count):
             count += len(one.match)
@@ -199,7 +201,7 @@ def _told(running: MatchRuntime, share: Share, inbox: Inbox) -> Iterator[_Placed
 
 
 def run(
-    running: MatchRuntime, share: Share, inbox: Inbox
+    running: MatchRuntime, share: Share, inbox: ShardInput
 ) -> Iterator[tuple[dict[str, pa.Table], dict[str, EventBatch], list[ResultBatch]]]:
     """What the engine tells of all that has come, piece by piece."""
     plan = inbox.plan
@@ -219,7 +221,7 @@ def _with_last(pieces: Iterable[dict[str, pa.Table]]) -> Iterator[tuple[dict[str
     yield before or {}, True
 
 
-def _loaded(plan: Plan, name: str, columns: tuple[str, ...], table: pa.Table | None) -> EventBatch:
+def _loaded(plan: BatchPlan, name: str, columns: tuple[str, ...], table: pa.Table | None) -> EventBatch:
     schema = plan.schemas[name]
     if table is None:
         table = pa.schema([(n, ARROW_TYPES[schema.attributes[n]]) for n in columns]).empty_table()
@@ -245,7 +247,7 @@ def _coded(table: pa.Table) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _SortedResult:
     """Notifications of one result: the match of each, the row of a template it goes to, and its place."""
 
     told: ResultBatch
@@ -257,11 +259,13 @@ class _Placed:
         return columns_of(self.told, self.match, self.row, exact=exact).append_column("place", self.place)
 
 
-def _placed(told: list[ResultBatch], places: Places | Together | None, before: int) -> Iterator[_Placed]:
+def _placed(
+    told: list[ResultBatch], places: FirstEventSortKeys | BoundEventSortKeys | None, before: int
+) -> Iterator[_SortedResult]:
     """`before` counts the notifications before these."""
     for one, match, row, number in by_result(told):
         of = one, match, row
-        yield _Placed(*of, numbered(before + number) if places is None else places.of(*of, before + number))
+        yield _SortedResult(*of, numbered(before + number) if places is None else places.of(*of, before + number))
 
 
 def _ranged(table: pa.Table, first: int | float, latest: int | float, ranges: int) -> Iterator[tuple[int, pa.Table]]:
@@ -269,7 +273,7 @@ def _ranged(table: pa.Table, first: int | float, latest: int | float, ranges: in
     end: Any = table["end"]
     times = numpy_of(end.cast(pa.int64()) if pa.types.is_timestamp(end.type) else end)
     number = np.clip((times - first) * (ranges / max(latest - first, 1e-9)), 0, ranges - 1).astype(np.int64)
-    yield from split(table, number, ranges)
+    yield from split_by_partition(table, number, ranges)
 
 
 def _set_aside(bad: Sequence[QuarantinedEvent], schema: pa.Schema) -> pa.Table:

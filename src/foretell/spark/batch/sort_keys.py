@@ -28,7 +28,7 @@ from foretell.machine.matches.results import ResultBatch
 _SIGN = 1 << 63
 
 
-class Places:
+class FirstEventSortKeys:
     """The base events of a shard by their place in it: where each stands among the events of all shards.
 
     With a folder they are kept there: what they are is soon forgotten, but a match may begin with any of them.
@@ -36,7 +36,9 @@ class Places:
 
     def __init__(self, ranks: Mapping[str, int], folder: Path | None = None) -> None:
         self._ranks = ranks
-        self._columns = [_Column(None if folder is None else folder / name) for name in ("time", "arrival", "rank")]
+        self._columns = [
+            _SpillableColumn(None if folder is None else folder / name) for name in ("time", "arrival", "rank")
+        ]
         self._ties: list[bytes] = []
 
     def extend(self, loaded: Mapping[str, EventBatch], arrivals: Mapping[str, Ints]) -> None:
@@ -77,7 +79,7 @@ class Places:
         return bytes(8) + _scalar(told.id_of(row)) + _text(key) + cast(bytes, numbered(np.array([number]))[0].as_py())
 
 
-class Together:
+class BoundEventSortKeys:
     """Where several tasks have the same events, and each some rows of a FOR EACH table: events have the same positions
     in all of them, so those of a match, their steps, and then the id of the row tell where a notification stands."""
 
@@ -96,7 +98,7 @@ def _runs(starts: Ints, words: Ints) -> list[bytes]:
     return [data[begin:end] + bytes(8) for begin, end in pairwise(ends)]
 
 
-class _Column:
+class _SpillableColumn:
     """Numbers that become more, in memory or in a file."""
 
     def __init__(self, path: Path | None) -> None:

@@ -28,22 +28,22 @@ from foretell.events.ingest.formats import files_of
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, schema_of
 from foretell.events.ingest.type_evidence import Witness, gathered_of, witness_of
 from foretell.events.types import Schema, Type
-from foretell.spark.batch.input_splits import ROWS, Piece, json_chunks
+from foretell.spark.batch.input_splits import ROWS, InputSplit, json_chunks
 from foretell.spark.batch.map_side import pack_files, pack_tables
-from foretell.spark.batch.plan import Sent
+from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.pushdown.plan_inspection import never_null, nulls
 
 #: Text files that are not larger together are read here: a first pass in Spark would take longer.
 SMALL = 8 << 20
 
 #: What runs in a task: rows in, rows out.
-Work: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 #: What runs such work over the rows of a table in tasks, and brings back all that comes out, of a column of texts.
-Survey: TypeAlias = Callable[[Work, pa.Table], list[str]]
+Survey: TypeAlias = Callable[[TaskFunction, pa.Table], list[str]]
 
 
 @dataclass(frozen=True)
-class Source:
+class BatchSource:
     """A stream: `known` is its schema as far as the data show it. One of files, frame and loaded is there.
 
     `named` tells that every event surely has an ID.
@@ -51,12 +51,12 @@ class Source:
 
     schema: Schema
     known: Schema
-    files: tuple[Piece, ...] = ()
+    files: tuple[InputSplit, ...] = ()
     frame: DataFrame | None = None
     loaded: EventBatch | None = None
     named: bool = False
 
-    def packing(self, sent: Sent, name: str) -> tuple[Work, pa.Table]:
+    def packing(self, sent: PlanHandle, name: str) -> tuple[TaskFunction, pa.Table]:
         """What packs its events, and of what: a row for each file or piece, or for so many events that are here."""
         if self.loaded is None:
             return partial(pack_files, sent, name, self.files), numbered(len(self.files))
@@ -70,7 +70,7 @@ def numbered(count: int) -> pa.Table:
     return pa.table({"number": pa.array(range(count), pa.int64())})
 
 
-def source_of(given: object, declaration: StreamDeclaration, strict: bool, survey: Survey) -> Source:
+def source_of(given: object, declaration: StreamDeclaration, strict: bool, survey: Survey) -> BatchSource:
     if isinstance(given, DataFrame):
         return _frame(given, declaration)
     kind, files = files_of(given)
@@ -79,15 +79,15 @@ def source_of(given: object, declaration: StreamDeclaration, strict: bool, surve
     if not files or sum(_size(file) for file in files) <= SMALL:
         loaded = read(given, declaration, strict=strict)
         named = declaration.id is not None and loaded.table[declaration.id].null_count == 0
-        return Source(loaded.schema, known_schema(loaded), loaded=loaded, named=named)
+        return BatchSource(loaded.schema, known_schema(loaded), loaded=loaded, named=named)
     return _texts(kind, [str(file) for file in files], declaration, survey)
 
 
-def _frame(frame: DataFrame, declaration: StreamDeclaration) -> Source:
+def _frame(frame: DataFrame, declaration: StreamDeclaration) -> BatchSource:
     arrow = frame.limit(0).toArrow().schema
     schema = schema_of(gather_sheets([_sheet(declaration.stream, arrow)]), declaration)
     named = declaration.id is not None and _exact(schema, declaration.id) and never_null(frame, declaration.id)
-    return Source(schema, schema, frame=frame, named=named)
+    return BatchSource(schema, schema, frame=frame, named=named)
 
 
 def _exact(schema: Schema, name: str) -> bool:
@@ -95,9 +95,9 @@ def _exact(schema: Schema, name: str) -> bool:
     return schema.attributes[name] in (Type.INT, Type.STRING)
 
 
-def _parquet(files: list[str], declaration: StreamDeclaration) -> Source:
+def _parquet(files: list[str], declaration: StreamDeclaration) -> BatchSource:
     """What the files' own footers tell: their columns, and where their rows lie."""
-    pieces: list[Piece] = []
+    pieces: list[InputSplit] = []
     sheets: list[Sheet] = []
     arrival, unnamed = 0, 0
     for path in files:
@@ -105,7 +105,7 @@ def _parquet(files: list[str], declaration: StreamDeclaration) -> Source:
             with pq.ParquetFile(path) as file:
                 row = 0
                 for group in range(file.num_row_groups):
-                    pieces.append(Piece("Parquet", path, arrival, group, row))
+                    pieces.append(InputSplit("Parquet", path, arrival, group, row))
                     row += file.metadata.row_group(group).num_rows
                     unnamed += nulls(file, group, declaration.id)
                 sheets.append(_sheet(path, file.schema_arrow))
@@ -117,7 +117,7 @@ def _parquet(files: list[str], declaration: StreamDeclaration) -> Source:
             raise unreadable(Path(path), error) from None
     schema = schema_of(gather_sheets(sheets), declaration)
     named = declaration.id is not None and unnamed == 0 and _exact(schema, declaration.id)
-    return Source(schema, schema, files=tuple(pieces), named=named)
+    return BatchSource(schema, schema, files=tuple(pieces), named=named)
 
 
 def _sheet(name: str, schema: pa.Schema) -> Sheet:
@@ -128,8 +128,8 @@ def _sheet(name: str, schema: pa.Schema) -> Sheet:
 # ── JSON lines and CSV ──
 
 
-def _texts(kind: str, files: list[str], declaration: StreamDeclaration, survey: Survey) -> Source:
-    pieces = tuple(Piece(kind, path, number << 33) for number, path in enumerate(files))
+def _texts(kind: str, files: list[str], declaration: StreamDeclaration, survey: Survey) -> BatchSource:
+    pieces = tuple(InputSplit(kind, path, number << 33) for number, path in enumerate(files))
     wanted = None if declaration.open else frozenset(declaration.columns)
     found = survey(partial(_witnesses, pieces, wanted), numbered(len(pieces)))
     witnesses = [_witness(text) for text in found]
@@ -139,11 +139,11 @@ def _texts(kind: str, files: list[str], declaration: StreamDeclaration, survey: 
     total = sum(one.rows + one.rejected for one in witnesses)
     timed = gathered.rows > 0 or declaration.declared(declaration.time) is not None
     empty = EventBatch(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)
-    return Source(schema, known_schema(empty), files=pieces)
+    return BatchSource(schema, known_schema(empty), files=pieces)
 
 
 def _witnesses(
-    pieces: Sequence[Piece], wanted: frozenset[str] | None, batches: Iterable[pa.RecordBatch]
+    pieces: Sequence[InputSplit], wanted: frozenset[str] | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
@@ -151,7 +151,7 @@ def _witnesses(
             yield pa.RecordBatch.from_pydict({"found": [_looked_at(pieces[number], wanted)]})
 
 
-def _looked_at(piece: Piece, wanted: frozenset[str] | None) -> str:
+def _looked_at(piece: InputSplit, wanted: frozenset[str] | None) -> str:
     """What a file shows, or what is wrong with it."""
     try:
         if piece.format == "CSV":

@@ -33,10 +33,10 @@ from foretell.machine.observe.observer import Sides
 from foretell.machine.runtime import MatchRuntime
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Parts, parts_of
-from foretell.spark.batch.job import Batch, Told, by_kind
+from foretell.spark.batch.job import BatchJob, Reports, by_kind
 from foretell.spark.batch.map_side import buffer_of
-from foretell.spark.batch.plan import Sent
-from foretell.spark.batch.reduce_side import REPORTED, Inbox, inboxes, read_and_set_aside, reported, run
+from foretell.spark.batch.plan import PlanHandle
+from foretell.spark.batch.reduce_side import REPORTED, ShardInput, inboxes, read_and_set_aside, reported, run
 
 #: What a task has found of a statement: counts (JSON), or a trace (an Arrow stream).
 FOUND = "found"
@@ -44,7 +44,7 @@ _COLUMNS = ("process", "ordinal", "time", "state", "matched", "number")
 
 
 def train(
-    batch: Batch, statements: Mapping[str, CheckedSubscription], settings: Learning
+    batch: BatchJob, statements: Mapping[str, CheckedSubscription], settings: Learning
 ) -> tuple[dict[str, Learned], tuple[str, ...]]:
     """What is learned of each statement that asks for forecasts, and what is to be said of malformed events."""
     sent = batch.plan.sent()
@@ -65,11 +65,11 @@ def train(
     return learned, tuple(set_aside(*batch.set_aside(told)))
 
 
-def _told(batch: Batch, sent: Sent, work: Any) -> Told:
+def _told(batch: BatchJob, sent: PlanHandle, work: Any) -> Reports:
     return by_kind(batch.packed(sent).mapInArrow(work, REPORTED).toArrow())
 
 
-def _grouped(told: Told) -> dict[str, list[bytes]]:
+def _grouped(told: Reports) -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = {}
     for name, data in told.get(FOUND, ()):
         found.setdefault(name, []).append(data)
@@ -80,7 +80,7 @@ def _grouped(told: Told) -> dict[str, list[bytes]]:
 
 
 def _count(
-    sent: Sent, settings: Learning, chosen: Mapping[str, Chosen], batches: Iterable[pa.RecordBatch]
+    sent: PlanHandle, settings: Learning, chosen: Mapping[str, Chosen], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for task, inbox in inboxes(sent.plan, batches):
         yield from read_and_set_aside(task, inbox)
@@ -91,7 +91,9 @@ def _count(
             yield reported(FOUND, name, pa.py_buffer(json.dumps({"whole": whole, "parts": parts}).encode()))
 
 
-def _sample(sent: Sent, settings: Learning, most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _sample(
+    sent: PlanHandle, settings: Learning, most: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """The first events of a task's lanes."""
     every = (found for one in inboxes(sent.plan, batches) for found in _records(sent, settings, *one))
     for name, record in every:
@@ -107,7 +109,7 @@ def _sample(sent: Sent, settings: Learning, most: int, batches: Iterable[pa.Reco
         yield reported(FOUND, name, buffer_of(table.replace_schema_metadata(told)))
 
 
-def _records(sent: Sent, settings: Learning, task: int, inbox: Inbox) -> Iterator[tuple[str, Record]]:
+def _records(sent: PlanHandle, settings: Learning, task: int, inbox: ShardInput) -> Iterator[tuple[str, Record]]:
     plan = sent.plan
     share, recorders = plan.share_of(task), Recorders(settings)
     now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
@@ -119,7 +121,7 @@ def _records(sent: Sent, settings: Learning, task: int, inbox: Inbox) -> Iterato
             yield name, replace(record, trace=_aged(record.trace, inbox))
 
 
-def _aged(trace: Trace, inbox: Inbox) -> Trace:
+def _aged(trace: Trace, inbox: ShardInput) -> Trace:
     """Events numbered as in the whole stream, as far as a task can tell: its own are spread evenly over it."""
     every = sum(seen.total for seen in inbox.seen.values())
     own = int(trace.number[-1]) + 1 if len(trace) else 1

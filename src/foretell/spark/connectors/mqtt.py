@@ -33,8 +33,8 @@ from foretell.connectors.mqtt.spool import Slice
 from foretell.connectors.mqtt.subscriber import Subscriber, TopicSubscription
 from foretell.errors import InputError
 from foretell.events.types import Type
-from foretell.spark.connectors.options import Options
-from foretell.spark.connectors.outbox_writer import StagedWriter, check_columns
+from foretell.spark.connectors.options import SourceOptions
+from foretell.spark.connectors.outbox_writer import OutboxWriter, check_columns
 
 _BROKER = ("host", "port", "username", "password", "tls", "ca", "certificate", "key", "protocol", "topic")
 _READER = (*_BROKER, "qos", "spool", "clientId", "maxMessagesPerBatch", "schema")
@@ -64,7 +64,7 @@ class MqttSource(DataSource):
         return f"{_MESSAGE}, malformed STRING, {fields}" if fields else _MESSAGE
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        options = Options(self.options, _READER)
+        options = SourceOptions(self.options, _READER)
         topic = options.required("topic", "what to subscribe to, such as plant/+/temperature")
         return MqttReader(
             _broker(options),
@@ -77,14 +77,14 @@ class MqttSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         check_columns(schema)
-        options = Options(self.options, _WRITER)
+        options = SourceOptions(self.options, _WRITER)
         topic = Topic(_broker(options), options.required("topic", "where to publish, such as foretell/{subscription}"))
         outbox = options.required("outbox", "a folder for what is not sent yet")
-        return StagedWriter(topic, outbox, options.seconds("wait", 30.0))
+        return OutboxWriter(topic, outbox, options.seconds("wait", 30.0))
 
 
 @dataclass
-class Part(InputPartition):
+class SpoolPartition(InputPartition):
     """What one task reads."""
 
     slice: Slice
@@ -131,10 +131,10 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._offset(self._open().spool.next)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        return [Part(part) for part in self._open().spool.slices(self._number(start), self._number(end))]
+        return [SpoolPartition(part) for part in self._open().spool.slices(self._number(start), self._number(end))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Part)
+        assert isinstance(partition, SpoolPartition)
         messages = partition.slice.read()
         while some := list(islice(messages, _ARROW_BATCH)):
             yield from self._shaped(rows(some, self._fields)).to_batches()
@@ -177,7 +177,7 @@ def _text(payloads: Any) -> Any:
     return pa.array([payload.decode("utf-8", "replace") for payload in payloads.to_pylist()], pa.string())
 
 
-def _broker(options: Options) -> Broker:
+def _broker(options: SourceOptions) -> Broker:
     tls = options.flag("tls")
     return Broker(
         host=options.required("host", "the broker's name or address"),

@@ -11,7 +11,7 @@ from foretell.errors import InputError, suggestion
 _SPARKS_OWN = frozenset({"path", "checkpointlocation", "queryname", "outputmode"})
 
 
-class Options:
+class SourceOptions:
     """The options that a user gave; Spark takes no account of their case."""
 
     def __init__(self, given: Mapping[str, str], known: Iterable[str], prefix: str | None = None) -> None:

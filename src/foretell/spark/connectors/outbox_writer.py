@@ -30,40 +30,40 @@ from foretell.notify.sender import Transport, drain
 _LOG = logging.getLogger(__name__)
 
 
-class Receiver(Protocol):
+class NotificationTarget(Protocol):
     """Where messages go: a `webhook.Receiver` or an `mqtt.Topic`; values that Spark can send to its workers."""
 
     def connect(self) -> Transport: ...
 
 
 @dataclass
-class Staged(WriterCommitMessage):
+class StagedFile(WriterCommitMessage):
     """What a task has staged; no path where it had no rows."""
 
     path: str | None
 
 
 @dataclass
-class StagedWriter(DataSourceStreamArrowWriter):
+class OutboxWriter(DataSourceStreamArrowWriter):
     """Notifications of a streaming query to a receiver. A commit may take `patience` seconds to send what waits."""
 
-    receiver: Receiver
+    receiver: NotificationTarget
     outbox: str
     patience: float
 
     # Spark gives this class Arrow batches; only its base class, as declared, gets rows.
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:  # type: ignore[override]
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedFile:  # type: ignore[override]
         messages = (message for batch in iterator for message in messages_of_batch(batch))
         first = next(messages, None)
         if first is None:
-            return Staged(None)
+            return StagedFile(None)
         folder = self._staging()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{uuid.uuid4().hex}.jsonl"
         with replacing(path) as file:
             file.write(_line(first))
             file.writelines(map(_line, messages))
-        return Staged(str(path))
+        return StagedFile(str(path))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         paths = _paths(messages)
@@ -93,7 +93,7 @@ def check_columns(schema: StructType) -> None:
 
 
 def _paths(messages: Iterable[WriterCommitMessage | None]) -> list[Path]:
-    return [Path(message.path) for message in messages if isinstance(message, Staged) and message.path is not None]
+    return [Path(message.path) for message in messages if isinstance(message, StagedFile) and message.path is not None]
 
 
 def _line(message: Message) -> bytes:

@@ -6,8 +6,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamWriter
 from pyspark.sql.types import StructType
 
 from foretell.connectors.webhook import Receiver
-from foretell.spark.connectors.options import Options
-from foretell.spark.connectors.outbox_writer import StagedWriter, check_columns
+from foretell.spark.connectors.options import SourceOptions
+from foretell.spark.connectors.outbox_writer import OutboxWriter, check_columns
 
 _KNOWN = ("url", "outbox", "perRequest", "timeout", "wait", "ca")
 _HEADER = "header."
@@ -22,7 +22,7 @@ class WebhookSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         check_columns(schema)
-        options = Options(self.options, _KNOWN, _HEADER)
+        options = SourceOptions(self.options, _KNOWN, _HEADER)
         receiver = Receiver(
             url=options.required("url", "the address to post to"),
             together=options.whole("perRequest", 1),
@@ -31,4 +31,4 @@ class WebhookSource(DataSource):
             ca=options.text("ca"),
         )
         outbox = options.required("outbox", "a folder for what is not sent yet")
-        return StagedWriter(receiver, outbox, options.seconds("wait", 30.0))
+        return OutboxWriter(receiver, outbox, options.seconds("wait", 30.0))

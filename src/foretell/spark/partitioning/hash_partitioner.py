@@ -21,7 +21,7 @@ from foretell.events.types import Type
 _PRIME = np.uint64(2_147_483_629)
 
 
-def dealt(loaded: EventBatch, keys: Iterable[str], shards: int) -> Ints:
+def hash_partition(loaded: EventBatch, keys: Iterable[str], shards: int) -> Ints:
     """The shard of each event.
 
     All numbers are dealt out as FLOATs, so that an INT is where the FLOAT is that equals it; large ones that are the
@@ -52,7 +52,7 @@ def _words(column: Any, kind: Type) -> Words:
     return values.astype(np.float64 if kind is Type.FLOAT else np.int64).view(np.uint64)
 
 
-def split(table: pa.Table, number: Ints, count: int) -> Iterator[tuple[int, pa.Table]]:
+def split_by_partition(table: pa.Table, number: Ints, count: int) -> Iterator[tuple[int, pa.Table]]:
     """The rows of each number below `count` that has some, as they came."""
     if count == 1:
         by = None

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from foretell.language import tree
 
-Reading: TypeAlias = tree.Subscription | tree.Correlator
+ReadingStatement: TypeAlias = tree.Subscription | tree.Correlator
 
 
-def chains(statements: Iterable[Reading]) -> list[list[Reading]]:
+def statement_chains(statements: Iterable[ReadingStatement]) -> list[list[ReadingStatement]]:
     """Statements that read one another's results, directly or through others; each comes after those it reads."""
     every = list(statements)
     chain = {str(one.name): [one] for one in every}
@@ -26,7 +26,7 @@ def chains(statements: Iterable[Reading]) -> list[list[Reading]]:
     return list({id(some): some for some in chain.values()}.values())
 
 
-def keys_of(chain: Sequence[Reading]) -> tuple[str, ...]:
+def partition_keys(chain: Sequence[ReadingStatement]) -> tuple[str, ...]:
     """What the events of some statements can be dealt out by: then each lane of theirs is in one shard.
 
     >>> from foretell.language.subscriptions import parse
@@ -44,23 +44,23 @@ def keys_of(chain: Sequence[Reading]) -> tuple[str, ...]:
     ()
     """
     common = set.intersection(*({str(name) for name in s.per} for s in chain)) - {"stream"}
-    for one in read_in(chain):
+    for one in read_within(chain):
         common &= _carried(one)
     return tuple(sorted(common))
 
 
-def read_in(chain: Sequence[Reading]) -> list[Reading]:
+def read_within(chain: Sequence[ReadingStatement]) -> list[ReadingStatement]:
     """The statements of a chain whose results others of it read."""
     read = {str(stream) for one in chain for stream in one.streams}
     return [one for one in chain if str(one.name) in read]
 
 
-def ends_by_time(pattern: tree.Pattern) -> bool:
+def completed_by_time(pattern: tree.Pattern) -> bool:
     """Whether time alone can complete a match: such a result has no event of its lane to stand by."""
     return any(isinstance(n, tree.Silence) or (isinstance(n, tree.Sequence) and n.absent) for n in pattern.walk())
 
 
-def _carried(statement: Reading) -> set[str]:
+def _carried(statement: ReadingStatement) -> set[str]:
     """The attributes that its results have under the same name from an event that every match has."""
     if isinstance(statement, tree.Correlator):
         return set()

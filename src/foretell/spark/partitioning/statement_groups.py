@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions, of_program
-from foretell.spark.partitioning.statement_chains import Reading, chains, keys_of
+from foretell.spark.partitioning.statement_chains import ReadingStatement, partition_keys, statement_chains
 
 #: Shards go to Spark's partitions in turn, for any number of these that divides it.
 _TURN = 840
@@ -43,12 +43,12 @@ class StatementGroup:
         return _name(self.keys)
 
 
-def shares_of(program: Subscriptions, shards: int) -> tuple[StatementGroup, ...]:
+def stream_groups(program: Subscriptions, shards: int) -> tuple[StatementGroup, ...]:
     """In the order of their first statements."""
     declared = list(program.declared.values())
-    together: dict[tuple[str, ...], list[Reading]] = {}
-    for chain in chains(_reading(program)):
-        together.setdefault(keys_of(chain), []).extend(chain)
+    together: dict[tuple[str, ...], list[ReadingStatement]] = {}
+    for chain in statement_chains(_reading(program)):
+        together.setdefault(partition_keys(chain), []).extend(chain)
     order = {str(s.name): number for number, s in enumerate(program.program.statements)}
     return tuple(
         _share(keys, sorted(some, key=lambda s: order[str(s.name)]), declared, shards)
@@ -56,13 +56,13 @@ def shares_of(program: Subscriptions, shards: int) -> tuple[StatementGroup, ...]
     )
 
 
-def _reading(program: Subscriptions) -> list[Reading]:
+def _reading(program: Subscriptions) -> list[ReadingStatement]:
     return [s for s in program.program.statements if isinstance(s, tree.Subscription | tree.Correlator)]
 
 
 def _share(
     keys: tuple[str, ...],
-    statements: Sequence[Reading],
+    statements: Sequence[ReadingStatement],
     declared: Sequence[tree.Stream],
     shards: int,
 ) -> StatementGroup:
@@ -70,7 +70,7 @@ def _share(
     streams = dict.fromkeys(str(name) for s in statements for name in s.streams if str(name) not in made)
     tables = dict.fromkeys(str(s.table) for s in statements if isinstance(s, tree.Subscription) and s.table)
     text = str(of_program(tree.Program((*declared, *statements))))
-    codes = codes_of(_name(keys), shards if keys else 1)
+    codes = shard_ids(_name(keys), shards if keys else 1)
     return StatementGroup(keys, tuple(str(s.name) for s in statements), tuple(streams), codes, tuple(tables), text)
 
 
@@ -81,7 +81,7 @@ def _name(keys: Iterable[str]) -> str:
 # ── the numbers of shards ──
 
 
-def codes_of(name: str, count: int) -> tuple[int, ...]:
+def shard_ids(name: str, count: int) -> tuple[int, ...]:
     """The keys under which Spark has the shards of a share.
 
     Spark deals keys out to its partitions by their hash. Eight small numbers could all come to one of two; these are
@@ -112,7 +112,7 @@ def spark_hash(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return mixed.view(np.int32).astype(np.int64)
 
 
-def owners(shares: Sequence[StatementGroup]) -> Mapping[str, int]:
+def quarantine_shards(shares: Sequence[StatementGroup]) -> Mapping[str, int]:
     """The shard that tells what is to be told once of each stream: its malformed events."""
     found: dict[str, int] = {}
     for share in shares:

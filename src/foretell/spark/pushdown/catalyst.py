@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS
 from foretell.events.types import Schema, Type
-from foretell.spark.pushdown.predicate import Constant, Named, as_float
+from foretell.spark.pushdown.predicate import AttributeOperand, ConstantOperand, as_float
 
 _WHOLE = (ByteType(), ShortType(), IntegerType(), LongType())
 _FLOATS = (FloatType(), DoubleType())
@@ -45,13 +45,13 @@ def column(name: str) -> Column:
 
 
 @dataclass(frozen=True)
-class Catalyst:
+class CatalystDialect:
     """The columns of a frame, as conditions speak of them."""
 
     columns: Mapping[str, DataType]
 
     @classmethod
-    def of(cls, schema: StructType) -> Catalyst:
+    def of(cls, schema: StructType) -> CatalystDialect:
         return cls({field.name: field.dataType for field in schema})
 
     def always(self, holds: bool) -> Column:
@@ -63,7 +63,7 @@ class Catalyst:
     def either(self, one: Column, other: Column) -> Column:
         return one | other
 
-    def compare(self, sign: str, left: Named, right: Named | Constant) -> Column | None:
+    def compare(self, sign: str, left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> Column | None:
         floats = as_float(left, right)
         one, other = self._value(left, floats), self._value(right, floats)
         if one is None or other is None or (floats and not self._exact(left, right)):
@@ -71,30 +71,30 @@ class Catalyst:
         compared = _SIGNS[sign](one, other)
         return reduce(Column.__and__, [~f.isnan(column(n)) for n in self._floats(left, right)], compared)
 
-    def known(self, one: Named, wanted: bool) -> Column | None:
+    def known(self, one: AttributeOperand, wanted: bool) -> Column | None:
         if self.columns[one.name] not in (*_WHOLE, *_FLOATS, BooleanType(), StringType(), TimestampType()):
             return None
         null = reduce(Column.__or__, [f.isnan(column(n)) for n in self._floats(one)], column(one.name).isNull())
         return ~null if wanted else null
 
-    def flag(self, one: Named, wanted: bool) -> Column | None:
+    def flag(self, one: AttributeOperand, wanted: bool) -> Column | None:
         if self.columns[one.name] != BooleanType():
             return None
         return column(one.name) if wanted else ~column(one.name)
 
-    def _floats(self, *values: Named | Constant) -> list[str]:
+    def _floats(self, *values: AttributeOperand | ConstantOperand) -> list[str]:
         """Which of them may be NaN."""
-        return [one.name for one in values if isinstance(one, Named) and self.columns[one.name] in _FLOATS]
+        return [one.name for one in values if isinstance(one, AttributeOperand) and self.columns[one.name] in _FLOATS]
 
-    def _exact(self, left: Named, right: Named | Constant) -> bool:
+    def _exact(self, left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> bool:
         """Whether Spark compares as we do where numbers are compared as FLOATs, however it goes about it."""
-        if isinstance(right, Named):
+        if isinstance(right, AttributeOperand):
             return all(self.columns[one.name] in _FLOATS for one in (left, right))
         small = isinstance(right.value, int | float) and abs(right.value) < _EXACT
         return right.value != 0 and (small or self.columns[left.name] in _FLOATS)
 
-    def _value(self, one: Named | Constant, floats: bool) -> Column | None:
-        if isinstance(one, Constant):
+    def _value(self, one: AttributeOperand | ConstantOperand, floats: bool) -> Column | None:
+        if isinstance(one, ConstantOperand):
             return _constant(one.value, floats)
         found, plain = self.columns[one.name], column(one.name)
         if found in _WHOLE or (found in _FLOATS and floats):

@@ -33,7 +33,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 @dataclass(frozen=True)
-class Named:
+class AttributeOperand:
     """An attribute that the events of a stream have, of the type that the statement takes it for."""
 
     name: str
@@ -41,13 +41,13 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantOperand:
     """TIMESTAMPs as microseconds; None is NULL, as is an attribute that the stream does not have."""
 
     value: bool | int | float | str | None
 
 
-_NULL = Constant(None)
+_NULL = ConstantOperand(None)
 _BEYOND = 1 << 63  #: no INT is so great
 
 
@@ -58,17 +58,17 @@ class PredicateDialect(Protocol[T]):
     def both(self, one: T, other: T, /) -> T: ...
     def either(self, one: T, other: T, /) -> T: ...
 
-    def compare(self, sign: str, left: Named, right: Named | Constant, /) -> T | None:
+    def compare(self, sign: str, left: AttributeOperand, right: AttributeOperand | ConstantOperand, /) -> T | None:
         """Numbers are compared as FLOATs if one of them is a FLOAT; NULL is never compared."""
 
-    def known(self, one: Named, wanted: bool, /) -> T | None:
+    def known(self, one: AttributeOperand, wanted: bool, /) -> T | None:
         """Whether an attribute is not NULL."""
 
-    def flag(self, one: Named, wanted: bool, /) -> T | None:
+    def flag(self, one: AttributeOperand, wanted: bool, /) -> T | None:
         """Whether a BOOL is as wanted, and not NULL."""
 
 
-def sieve(
+def pushed_down_predicate(
     stream: str,
     attributes: Collection[str],
     statements: Sequence[CheckedSubscription],
@@ -128,50 +128,55 @@ class _Translation(Generic[T]):
                 one = self._operand(value)
                 if one == _NULL:
                     return words.always(wanted != negated)
-                return words.known(one, wanted == negated) if isinstance(one, Named) else None
+                return words.known(one, wanted == negated) if isinstance(one, AttributeOperand) else None
             case tree.Attribute():
                 one = self._operand(condition)
-                return words.flag(one, wanted) if isinstance(one, Named) and one.kind is Type.BOOL else None
+                return words.flag(one, wanted) if isinstance(one, AttributeOperand) and one.kind is Type.BOOL else None
             case tree.Literal(value=bool(value)):
                 return words.always(value == wanted)
         return None
 
-    def _operand(self, value: tree.Expression) -> Named | Constant | None:
+    def _operand(self, value: tree.Expression) -> AttributeOperand | ConstantOperand | None:
         match value:
             case tree.Literal(value=constant) if not isinstance(constant, int) or abs(constant) < _BEYOND:
-                return Constant(constant)
+                return ConstantOperand(constant)
             case tree.Unary(operator="-", operand=tree.Literal(value=int() | float() as number)):
-                return Constant(-number) if abs(number) < _BEYOND else None
+                return ConstantOperand(-number) if abs(number) < _BEYOND else None
             case tree.Moment(micros=micros):
-                return Constant(micros)
+                return ConstantOperand(micros)
             case tree.StreamOf(event=tree.This()):
-                return Constant(self.stream)
+                return ConstantOperand(self.stream)
             case tree.Attribute(event=tree.This(), name=name) if str(name) in self.attributes:
-                return Named(str(name), self.statement.attributes[name])
+                return AttributeOperand(str(name), self.statement.attributes[name])
             case tree.Attribute(event=tree.This()):
                 return _NULL
         return None
 
-    def _compare(self, sign: str, left: Named | Constant | None, right: Named | Constant | None) -> T | None:
+    def _compare(
+        self,
+        sign: str,
+        left: AttributeOperand | ConstantOperand | None,
+        right: AttributeOperand | ConstantOperand | None,
+    ) -> T | None:
         if _NULL in (left, right):
             return self.words.always(False)
         match left, right:
-            case Named(), Named() | Constant():
+            case AttributeOperand(), AttributeOperand() | ConstantOperand():
                 return self.words.compare(sign, left, right)
-            case Constant(), Named():
+            case ConstantOperand(), AttributeOperand():
                 return self.words.compare(_TURNED[sign], right, left)
-            case Constant(value=one), Constant(value=other):
+            case ConstantOperand(value=one), ConstantOperand(value=other):
                 return self.words.always(_COMPARE[sign](one, other)) if type(one) is type(other) else None
         return None
 
 
-def as_float(left: Named, right: Named | Constant) -> bool:
+def as_float(left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> bool:
     """Whether numbers are compared as FLOATs."""
-    other = right.kind is Type.FLOAT if isinstance(right, Named) else isinstance(right.value, float)
+    other = right.kind is Type.FLOAT if isinstance(right, AttributeOperand) else isinstance(right.value, float)
     return left.kind is Type.FLOAT or other
 
 
-class Text:
+class TextDialect:
     """What a sieve says, for people."""
 
     def always(self, holds: bool) -> str:
@@ -183,13 +188,13 @@ class Text:
     def either(self, one: str, other: str) -> str:
         return one if other in one.split(" OR ") else f"{one} OR {other}"
 
-    def compare(self, sign: str, left: Named, right: Named | Constant) -> str:
+    def compare(self, sign: str, left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> str:
         return f"{left.name} {sign} {_text(right, left.kind)}"
 
-    def known(self, one: Named, wanted: bool) -> str:
+    def known(self, one: AttributeOperand, wanted: bool) -> str:
         return f"{one.name} IS {'NOT ' if wanted else ''}NULL"
 
-    def flag(self, one: Named, wanted: bool) -> str:
+    def flag(self, one: AttributeOperand, wanted: bool) -> str:
         return one.name if wanted else f"NOT {one.name}"
 
 
@@ -197,8 +202,8 @@ def _bracketed(text: str) -> str:
     return f"({text})" if " OR " in text else text
 
 
-def _text(value: Named | Constant, kind: Type) -> str:
-    if isinstance(value, Named):
+def _text(value: AttributeOperand | ConstantOperand, kind: Type) -> str:
+    if isinstance(value, AttributeOperand):
         return value.name
     if kind is Type.TIMESTAMP and isinstance(value.value, int):
         return expression_text(tree.Moment(value.value))

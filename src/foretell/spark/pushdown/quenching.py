@@ -22,10 +22,10 @@ from foretell.language.printer import expression_text
 from foretell.plan.condition_scope import is_static
 
 #: Conditions that must all hold.
-Together = tuple[tree.Expression, ...]
+ConditionSet = tuple[tree.Expression, ...]
 
 
-def acceptable(statement: CheckedSubscription, named: Collection[str]) -> tuple[Together, ...] | None:
+def acceptable(statement: CheckedSubscription, named: Collection[str]) -> tuple[ConditionSet, ...] | None:
     """What an event must satisfy one of to matter; None where any event may. Events of the streams `named` have an ID
     each."""
     found = _conditions(statement)
@@ -49,7 +49,7 @@ def why_all_matter(statement: CheckedSubscription, named: Collection[str]) -> st
     return next((f"{what} takes any event" for what, one in _conditions(statement).items() if not one), None)
 
 
-def _conditions(statement: CheckedSubscription) -> dict[str, Together]:
+def _conditions(statement: CheckedSubscription) -> dict[str, ConditionSet]:
     """The static conditions of each step and each θ."""
     nodes = list(statement.pattern.walk())
     # What leads to a step by `;{θ}` is tried by θ first, so the step itself need not say more.
@@ -72,7 +72,7 @@ def _led(pattern: tree.Pattern, operator: tree.Operator | None) -> Iterable[str]
     return []
 
 
-def _static(conditions: Iterable[tree.Expression]) -> Together:
+def _static(conditions: Iterable[tree.Expression]) -> ConditionSet:
     return tuple(one for condition in conditions for one in _conjuncts(condition) if is_static(one))
 
 
@@ -91,13 +91,13 @@ def may_matter(loaded: EventBatch, statements: Sequence[CheckedSubscription], na
         return None
     found = np.zeros(loaded.table.num_rows, np.bool_)
     for statement, some in zip(wanted, accepted):
-        holds = _Judge(loaded, statement)
+        holds = _ConditionEvaluator(loaded, statement)
         for together in some or ():
             found |= reduce(np.logical_and, map(holds.true, together))
     return found
 
 
-class _Judge:
+class _ConditionEvaluator:
     """The events of a stream as the conditions of a statement see them."""
 
     def __init__(self, loaded: EventBatch, statement: CheckedSubscription) -> None:

@@ -23,9 +23,9 @@ from foretell.events.ingest.raw_columns import ARROW_TYPES, Fitted
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type
 from foretell.language import tree
-from foretell.spark.batch.input_splits import Part, Piece, Seen, rows_part, seen_in
-from foretell.spark.batch.plan import Plan
-from foretell.spark.pushdown.predicate import Constant, Named, as_float, sieve
+from foretell.spark.batch.input_splits import InputSplit, SplitEvents, StreamProgress, rows_part, seen_in
+from foretell.spark.batch.plan import BatchPlan
+from foretell.spark.pushdown.predicate import AttributeOperand, ConstantOperand, as_float, pushed_down_predicate
 from foretell.spark.pushdown.quenching import acceptable, may_matter
 
 Bounds = tuple[Any, Any]
@@ -35,9 +35,9 @@ _CODED = 3
 _UNITS: Mapping[str, Any] = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 
-def row_group(plan: Plan, stream: str, piece: Piece) -> Part:
+def row_group(plan: BatchPlan, stream: str, piece: InputSplit) -> SplitEvents:
     with pq.ParquetFile(piece.path, pre_buffer=False) as file:
-        group = Group(file, piece.group, plan.schemas[stream])
+        group = RowGroupStatistics(file, piece.group, plan.schemas[stream])
         taken = [n for n in group.names if n in plan.needed(stream) or group.may_misfit(n)]
         coded = [n for n in taken if group.is_coded(n)]
         with pq.ParquetFile(piece.path, metadata=file.metadata, read_dictionary=coded, pre_buffer=False) as as_codes:
@@ -48,11 +48,13 @@ def row_group(plan: Plan, stream: str, piece: Piece) -> Part:
     return rows_part(plan, stream, table, piece.path, piece.row, piece.arrival + piece.row)
 
 
-def _sifted(plan: Plan, stream: str, piece: Piece, group: Group, file: pq.ParquetFile, taken: list[str]) -> Part | None:
+def _sifted(
+    plan: BatchPlan, stream: str, piece: InputSplit, group: RowGroupStatistics, file: pq.ParquetFile, taken: list[str]
+) -> SplitEvents | None:
     """The events that may matter; None where one is malformed."""
     schema, statements, first = group.schema, plan.statements, piece.arrival + piece.row
     there = [name for name in group.names if name in schema.attributes]
-    none = sieve(stream, there, statements, plan.named, group) is False
+    none = pushed_down_predicate(stream, there, statements, plan.named, group) is False
     asked = set() if none else {schema.time, *_asked(plan, stream)}
     columns = group.read(file, [name for name in taken if name in asked or not group.fits(name)])
     if columns is None:
@@ -70,10 +72,10 @@ def _sifted(plan: Plan, stream: str, piece: Piece, group: Group, file: pq.Parque
         found |= others
     for name in wanted:  # one of several files may lack it, and of no events nothing is read
         found.setdefault(name, pa.nulls(len(number), ARROW_TYPES[schema.attributes[name]]))
-    return Part(replace(loaded, table=pa.table(found)), first + number, first, seen, sifted=True)
+    return SplitEvents(replace(loaded, table=pa.table(found)), first + number, first, seen, sifted=True)
 
 
-def _asked(plan: Plan, stream: str) -> Iterable[str]:
+def _asked(plan: BatchPlan, stream: str) -> Iterable[str]:
     """The attributes that decide which events of a stream can matter."""
     for statement in plan.statements:
         if stream in map(str, statement.tree.streams):
@@ -82,7 +84,7 @@ def _asked(plan: Plan, stream: str) -> Iterable[str]:
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroupStatistics:
     """What a file's footer tells of a row group. As words of a sieve: whether some event may satisfy a condition."""
 
     file: pq.ParquetFile
@@ -137,11 +139,11 @@ class Group:
             found[name] = fitted.values
         return found
 
-    def seen(self) -> Seen:
+    def seen(self) -> StreamProgress:
         """The events by their statistics, where `fits` says that these tell all of their times."""
         assert self.schema.time is not None
         times = self.bounds(self.schema.time, self.schema.attributes[self.schema.time])
-        return Seen(self.rows) if times is None else Seen(self.rows, *times)
+        return StreamProgress(self.rows) if times is None else StreamProgress(self.rows, *times)
 
     # ── statistics ──
 
@@ -192,21 +194,21 @@ class Group:
     def either(self, one: bool, other: bool) -> bool:
         return one or other
 
-    def compare(self, sign: str, left: Named, right: Named | Constant) -> bool | None:
+    def compare(self, sign: str, left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> bool | None:
         bounds = self.bounds(left.name, self.schema.attributes[left.name])
-        if bounds is None or isinstance(right, Named):
+        if bounds is None or isinstance(right, AttributeOperand):
             return None
         some: tuple[Any, ...] = (*bounds, right.value)
         least, greatest, value = map(float, some) if as_float(left, right) else some
         return _possible(sign, least, greatest, value) if type(least) is type(value) else None
 
-    def known(self, one: Named, wanted: bool) -> bool | None:
+    def known(self, one: AttributeOperand, wanted: bool) -> bool | None:
         nulls = self._nulls(one.name)
         if nulls is None or pa.types.is_floating(self.file.schema_arrow.field(one.name).type):
             return None  # nobody counts NaNs
         return nulls < self.rows if wanted else nulls > 0
 
-    def flag(self, one: Named, wanted: bool) -> bool | None:
+    def flag(self, one: AttributeOperand, wanted: bool) -> bool | None:
         return None
 
 

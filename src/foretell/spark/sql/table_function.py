@@ -63,12 +63,12 @@ def register(
     are set aside, and the log of the task says how many.
     """
     program = statements_of(subscriptions)
-    schemas = _schemas(spark, program, inputs, time)
+    schemas = stream_schemas(spark, program, inputs, time)
     given = tables_of(program, given_tables(tables))
     if not isinstance(strict, bool):
         raise wrong("strict", "True or False", strict)
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})
-    works = [_Work(program.text, one.name, schemas, given, strict) for one in checked.statements]
+    works = [TableFunction(program.text, one.name, schemas, given, strict) for one in checked.statements]
     for work in works:
         work.settle()
     for work in works:
@@ -78,7 +78,7 @@ def register(
 
 
 @dataclass(frozen=True)
-class _Work:
+class TableFunction:
     """What a task is told of a function: the statements as text, to be checked there again, once."""
 
     text: str
@@ -157,10 +157,10 @@ class _Work:
             _LOG.warning("%s", note)
 
 
-class Partition:
+class TablePartition:
     """A partition of a call. Spark makes one for each, of a class of the function's own, which is new in every task."""
 
-    work: ClassVar[_Work]
+    work: ClassVar[TableFunction]
     bad: ClassVar[int] = 0
     reason: ClassVar[str] = ""
 
@@ -212,9 +212,9 @@ class Partition:
             mine.bad, mine.reason = mine.bad + len(loaded.bad), mine.reason or loaded.bad[0].reason
 
 
-def handler(work: _Work) -> type[Partition]:
+def handler(work: TableFunction) -> type[TablePartition]:
     """What Spark sends to its tasks."""
-    return type(work.name, (Partition,), {"work": work})
+    return type(work.name, (TablePartition,), {"work": work})
 
 
 @contextmanager
@@ -230,7 +230,7 @@ def _told_plainly() -> Iterator[None]:
 # ── what is known of the streams ──
 
 
-def _schemas(spark: SparkSession, program: Subscriptions, inputs: object, time: object) -> dict[str, Schema]:
+def stream_schemas(spark: SparkSession, program: Subscriptions, inputs: object, time: object) -> dict[str, Schema]:
     given = by_name({} if inputs is None else inputs, "inputs", "inputs={'logins': frame}")
     times = time_columns(time)
     sources = program.sources

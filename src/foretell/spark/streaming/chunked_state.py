@@ -38,7 +38,7 @@ _KEY, _PAGE = StructType().add("name", BinaryType()), StructType().add("page", B
 
 
 @dataclass(frozen=True)
-class Written:
+class StoredState:
     """The value of a state: what is said about the block, and the block itself or the names of its pages."""
 
     about: str
@@ -57,7 +57,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Cost:
+class WriteCost:
     """How large a state is, in how many pages (a small one is one of them), and how much of it was written."""
 
     state_bytes: int
@@ -66,18 +66,18 @@ class Cost:
     bytes_written: int
 
 
-class Paged:
+class ChunkedState:
     """The block of one key: of that which Spark is at."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._value: Any = handle.getValueState("shard", _VALUE)
         self._pages: Any = handle.getMapState("pages", _KEY, _PAGE)
 
-    def read(self) -> Written | None:
+    def read(self) -> StoredState | None:
         found = self._value.get()
-        return None if found is None else Written(found[0], bytes(found[1]))
+        return None if found is None else StoredState(found[0], bytes(found[1]))
 
-    def block(self, written: Written) -> bytes:
+    def block(self, written: StoredState) -> bytes:
         if not written.paged:
             return written.content
         pages = {bytes(name): page for (name,), (page,) in self._pages.iterator()}
@@ -86,7 +86,7 @@ class Paged:
             raise InputError("damaged-snapshot", "the state in the checkpoint lacks some of its pages")
         return b"".join(map(pages.__getitem__, names))
 
-    def write(self, before: Written | None, about: str, block: bytes) -> tuple[Written, Cost]:
+    def write(self, before: StoredState | None, about: str, block: bytes) -> tuple[StoredState, WriteCost]:
         """Puts a block in the place of the one before."""
         pages = [] if len(block) <= SMALL else list(_named(block))
         known = set() if before is None else set(before.names)
@@ -98,8 +98,8 @@ class Paged:
         content = b"".join([_PAGED, *(name for name, _ in pages)]) if pages else block
         self._value.update((about, content))
         sent = len(content) + sum(map(len, new.values()))
-        cost = Cost(len(block), len(pages) or 1, len(new) if pages else 1, sent)
-        return Written(about, content), cost
+        cost = WriteCost(len(block), len(pages) or 1, len(new) if pages else 1, sent)
+        return StoredState(about, content), cost
 
 
 def _named(block: bytes) -> Iterator[tuple[bytes, memoryview]]:

@@ -27,7 +27,7 @@ ACTIONS = ("subscribe", "unsubscribe", "add rows", "remove rows")
 _COLUMNS = {"number": "BIGINT", "action": "STRING", "name": "STRING", "text": "STRING", "rows": "STRING"}
 
 
-class Change(msgspec.Struct):
+class StatementChange(msgspec.Struct):
     """`name` is that of the statement to go or of the table, `text` has statements to come, `rows` is JSON: rows, the
     ids of rows, or for statements to come the rows of their tables by name."""
 
@@ -64,12 +64,12 @@ class _Packer:
             yield packed((code, None, part, None, None, data) for code in self.shards)
 
 
-def decode(blocks: Sequence[bytes]) -> list[Change]:
-    found = [change for block in blocks for change in msgspec.json.decode(block, type=list[Change])]
+def decode(blocks: Sequence[bytes]) -> list[StatementChange]:
+    found = [change for block in blocks for change in msgspec.json.decode(block, type=list[StatementChange])]
     return sorted(found, key=lambda change: change.number or 0)
 
 
-class Directory(msgspec.Struct):
+class StatementDirectory(msgspec.Struct):
     """Which share has each statement and table that changes brought, if it took them; the same in all shards."""
 
     statements: dict[str, str | None] = {}
@@ -77,16 +77,16 @@ class Directory(msgspec.Struct):
 
 
 @dataclass
-class Changing:
+class ChangeApplier:
     """Changes applied to the engine of one shard of a share; `first` is the share's first shard."""
 
     shares: Sequence[StatementGroup]
     share: StatementGroup
     first: bool
-    directory: Directory
-    refused: list[tuple[Change, str]] = field(default_factory=list)
+    directory: StatementDirectory
+    refused: list[tuple[StatementChange, str]] = field(default_factory=list)
 
-    def apply(self, engine: Engine, change: Change) -> None:
+    def apply(self, engine: Engine, change: StatementChange) -> None:
         homes = self.shares[:1]  # who tells of what nobody can do
         try:
             homes = self._homes(change)
@@ -97,7 +97,7 @@ class Changing:
             if self.first and self.share is homes[0]:
                 self.refused.append((change, str(error)))
 
-    def _homes(self, change: Change) -> Sequence[StatementGroup]:
+    def _homes(self, change: StatementChange) -> Sequence[StatementGroup]:
         """The shares that a change is for. What depends on more than the changes so far is left to their engines."""
         match change.action:
             case "subscribe":
@@ -150,7 +150,7 @@ class Changing:
                 known.setdefault(name, []).append(share.name)
         return known
 
-    def _note(self, change: Change, home: StatementGroup) -> None:
+    def _note(self, change: StatementChange, home: StatementGroup) -> None:
         """Before it is known whether the engine takes it, for only the home's shards will know."""
         if change.action == "unsubscribe":
             self.directory.statements[str(change.name)] = None
@@ -166,7 +166,7 @@ def _reading(text: str) -> list[tree.Subscription | tree.Correlator]:
     return [s for s in parse(text).program.statements if isinstance(s, tree.Subscription | tree.Correlator)]
 
 
-def _do(engine: Engine, change: Change) -> None:
+def _do(engine: Engine, change: StatementChange) -> None:
     match change.action:
         case "subscribe":
             engine.subscribe(change.text, tables=None if change.rows is None else _json(change.rows))

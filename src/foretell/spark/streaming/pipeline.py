@@ -34,7 +34,7 @@ _WHOLE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY
 
 
 @dataclass(frozen=True)
-class Place:
+class Endpoint:
     """Where rows come from or go to: one of Spark's formats, a path where it is files, and the format's options."""
 
     format: str
@@ -49,11 +49,11 @@ class Pipeline:
     """`output` None is standard output, as lines of JSON. `kinds` are the kinds of rows that go out; None is all."""
 
     statements: Subscriptions
-    streams: Mapping[str, Place]
+    streams: Mapping[str, Endpoint]
     checkpoint: str
-    output: Place | None = None
+    output: Endpoint | None = None
     tables: Mapping[str, object] = field(default_factory=dict)
-    control: Place | None = None
+    control: Endpoint | None = None
     trigger: str | None = None
     kinds: tuple[str, ...] | None = None
     shards: int = 8
@@ -96,7 +96,7 @@ def _told(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
 # ── sources ──
 
 
-def _frame(spark: SparkSession, name: str, place: Place) -> DataFrame:
+def _frame(spark: SparkSession, name: str, place: Endpoint) -> DataFrame:
     """Files whose types the statements tell are read by us; with a schema, and other formats, by Spark."""
     whole = place.format in READ_HERE and place.schema is None
     if place.format in FILES and place.path is not None and not any(c in place.path for c in "*?[{"):

@@ -36,10 +36,10 @@ from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.notify.row_encoder import TIME_TYPES
-from foretell.spark.partitioning.statement_groups import StatementGroup, owners, shares_of
+from foretell.spark.partitioning.statement_groups import StatementGroup, quarantine_shards, stream_groups
 from foretell.spark.streaming.control_stream import changes_of
-from foretell.spark.streaming.shard_processor import FIGURES, TOLD, Shard, Unpacker
-from foretell.spark.streaming.shuffle_rows import FILE, MALFORMED, PACKED, Packer
+from foretell.spark.streaming.shard_processor import FIGURES, TOLD, NotificationDecoder, ShardProcessor
+from foretell.spark.streaming.shuffle_rows import FILE, MALFORMED, PACKED, MapSidePacker
 
 _STORE = "spark.sql.streaming.stateStore"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -73,7 +73,7 @@ def follow(
     declared = _declared(said, frames, times)
     forecasts = Forecasts(model_of(model).learned, learning)
     untrained(model_of(model), said)
-    way = way_of(said, declared, tables, shards, limits, forecasts)
+    way = topology_of(said, declared, tables, shards, limits, forecasts)
     packed = [_packed(frames[name], packer) for name, packer in way.packers.items()]
     if control is not None:
         packed.append(changes_of(_streaming(control, "control"), way.shares))
@@ -81,20 +81,20 @@ def follow(
     together = reduce(DataFrame.union, packed).groupBy("shard")
     told = together.transformWithState(way.shard, TOLD, outputMode="Append", timeMode="None")
     observed = told.observe("foretell", *(F.sum(name).alias(name) for name in FIGURES))
-    return observed.mapInArrow(Unpacker(way.schema), from_arrow_schema(way.schema))
+    return observed.mapInArrow(NotificationDecoder(way.schema), from_arrow_schema(way.schema))
 
 
 @dataclass(frozen=True)
 class StreamTopology:
     """The way of a micro-batch, but for Spark: how events are packed, for which shards, and what these do."""
 
-    packers: Mapping[str, Packer]
+    packers: Mapping[str, MapSidePacker]
     shares: tuple[StatementGroup, ...]
-    shard: Shard
+    shard: ShardProcessor
     schema: pa.Schema
 
 
-def way_of(
+def topology_of(
     said: Subscriptions,
     declared: Mapping[str, StreamDeclaration],
     tables: Mapping[str, object] | None,
@@ -104,11 +104,11 @@ def way_of(
 ) -> StreamTopology:
     """`declared` has the streams with the types of all their attributes."""
     program = _with_streams(said, declared)
-    shares = shares_of(program, _whole(shards))
+    shares = stream_groups(program, _whole(shards))
     given = tables_of(said, given_tables(tables))
     rows = {name: _table(table) for name, table in given.items()}
     schema = told_schema(declared)
-    shard = Shard(
+    shard = ShardProcessor(
         shares=shares,
         begin={share.name: _begin(share, declared, rows, limits, forecasts) for share in shares},
         tables=rows,
@@ -116,8 +116,8 @@ def way_of(
         times={name: one.time for name, one in declared.items()},
         limits=limits,
     )
-    owner = owners(shares)
-    packers = {name: Packer(one, shares, owner[name]) for name, one in declared.items()}
+    owner = quarantine_shards(shares)
+    packers = {name: MapSidePacker(one, shares, owner[name]) for name, one in declared.items()}
     return StreamTopology(packers, shares, shard, schema)
 
 
@@ -262,7 +262,7 @@ def _begin(
     return engine.snapshot()
 
 
-def _packed(frame: DataFrame, packer: Packer) -> DataFrame:
+def _packed(frame: DataFrame, packer: MapSidePacker) -> DataFrame:
     files = _has_files(frame, packer.declaration)
     columns = [_column(name) for name in FILE] if files else _columns(frame, packer.declaration)
     return frame.select(*columns).mapInArrow(replace(packer, files=files), PACKED)

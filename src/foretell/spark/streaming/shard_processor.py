@@ -26,8 +26,8 @@ from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import order_of
 from foretell.notify.arrow_encoder import columns_of
 from foretell.spark.partitioning.statement_groups import StatementGroup
-from foretell.spark.streaming.chunked_state import Cost, Paged, Written
-from foretell.spark.streaming.control_stream import Change, Changing, Directory, decode
+from foretell.spark.streaming.chunked_state import ChunkedState, StoredState, WriteCost
+from foretell.spark.streaming.control_stream import ChangeApplier, StatementChange, StatementDirectory, decode
 from foretell.spark.streaming.shuffle_rows import latest_of
 
 #: What a shard tells in a micro-batch: its rows as one block, and figures.
@@ -46,17 +46,17 @@ _engines: dict[bytes, Engine] = {}
 _KEPT = 64
 
 
-class About(msgspec.Struct):
+class ShardMetadata(msgspec.Struct):
     """What is written down beside an engine: how keys are dealt out, for state of another layout would be that of other
     keys; the statements that the query was started with; and where changes have put others."""
 
     layout: str
     statements: str
-    directory: Directory
+    directory: StatementDirectory
 
 
 @dataclass
-class Shard(StatefulProcessor):
+class ShardProcessor(StatefulProcessor):
     """`begin` has for each share an engine that has seen no events yet."""
 
     shares: Sequence[StatementGroup]
@@ -65,10 +65,10 @@ class Shard(StatefulProcessor):
     schema: pa.Schema
     times: Mapping[str, str]
     limits: Limits | None = None
-    _state: Paged = field(init=False)
+    _state: ChunkedState = field(init=False)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = Paged(handle)
+        self._state = ChunkedState(handle)
 
     # (Names are Spark's, which passes them by keyword; its own type asks for pandas frames, and we take rows.)
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
@@ -79,7 +79,7 @@ class Shard(StatefulProcessor):
         before = self._state.read()
         about, engine = self._restored(share, before)
         took = perf_counter() - begun
-        changing = Changing(self.shares, share, code == share.shards[0], about.directory)
+        changing = ChangeApplier(self.shares, share, code == share.shards[0], about.directory)
         for change in decode([row.other for row in packed if row.stream is None]):
             changing.apply(engine, change)
         batches = _batches(packed)
@@ -112,11 +112,11 @@ class Shard(StatefulProcessor):
 
     # ── state ──
 
-    def _restored(self, share: StatementGroup, found: Written | None) -> tuple[About, Engine]:
+    def _restored(self, share: StatementGroup, found: StoredState | None) -> tuple[ShardMetadata, Engine]:
         layout = f"{len(share.shards)} shards {share.name}"
         if found is None:
-            return About(layout, share.text, Directory()), self._engine(None, self.begin[share.name])
-        about = msgspec.json.decode(found.about, type=About)
+            return ShardMetadata(layout, share.text, StatementDirectory()), self._engine(None, self.begin[share.name])
+        about = msgspec.json.decode(found.about, type=ShardMetadata)
         if about.layout != layout:
             raise InputError(
                 "changed-shards",
@@ -138,7 +138,7 @@ class Shard(StatefulProcessor):
         tables = {name: self.tables[name] for name in wanted.tables if name in self.tables and name not in known}
         return Engine.restore(wanted, written, tables=tables, limits=self.limits)
 
-    def _wanted(self, about: About, share: StatementGroup, written: bytes) -> Subscriptions:
+    def _wanted(self, about: ShardMetadata, share: StatementGroup, written: bytes) -> Subscriptions:
         """The statements of the query now, with what changes had brought and without what they had taken away."""
         before = {str(s.name) for s in parse_text(about.statements).program.statements}
         there = Engine.restore(None, written, limits=self.limits).subscriptions.program.statements
@@ -149,14 +149,14 @@ class Shard(StatefulProcessor):
         program = Program((*kept, *brought))
         return Subscriptions(program, program_text(program))
 
-    def _write(self, before: Written | None, about: About, engine: Engine) -> Cost:
+    def _write(self, before: StoredState | None, about: ShardMetadata, engine: Engine) -> WriteCost:
         written, cost = self._state.write(before, msgspec.json.encode(about).decode(), engine.snapshot())
         while len(_engines) >= _KEPT:
             del _engines[next(iter(_engines))]
         _engines[self._digest(written)] = engine
         return cost
 
-    def _digest(self, written: Written) -> bytes:
+    def _digest(self, written: StoredState) -> bytes:
         said = f"{written.about}\0{self.limits}\0".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(said + written.content, digest_size=32).digest()
 
@@ -178,7 +178,7 @@ class Shard(StatefulProcessor):
 
 
 @dataclass(frozen=True)
-class Unpacker:
+class NotificationDecoder:
     """The rows that shards tell, one by one again; what `mapInArrow` is given."""
 
     schema: pa.Schema
@@ -212,7 +212,7 @@ def _bad(bad: Mapping[str, Any]) -> dict[str, object]:
     return _aside("bad", bad["stream"], {"reason": bad["reason"], "raw": bad["raw"]})
 
 
-def _refused(change: Change, reason: str) -> dict[str, object]:
+def _refused(change: StatementChange, reason: str) -> dict[str, object]:
     return _aside("refused", change.name or "", {"reason": reason, **msgspec.to_builtins(change)})
 
 

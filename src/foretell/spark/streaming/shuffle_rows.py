@@ -20,7 +20,7 @@ from pyspark import TaskContext
 from foretell.events.arrow_interop import numpy_of, table_bytes
 from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, StreamDeclaration, read, read_file
 from foretell.events.reorder_buffer import Time, times_of
-from foretell.spark.partitioning.hash_partitioner import dealt, split
+from foretell.spark.partitioning.hash_partitioner import hash_partition, split_by_partition
 from foretell.spark.partitioning.statement_groups import StatementGroup
 
 #: The number of a shard; a stream, or nothing where it is changes; the task, by which blocks are put in order; its
@@ -45,7 +45,7 @@ FILE = ("path", "content")
 
 
 @dataclass(frozen=True)
-class Packer:
+class MapSidePacker:
     """Packs the rows of one stream; what `mapInArrow` is given. Malformed ones go to the shard `owner` alone.
 
     With `files` a row is a whole file, its path and its content: events then go through Spark in one piece and are read
@@ -99,7 +99,7 @@ class Packer:
         if loaded.stream not in share.streams:
             return ((code, None) for code in share.shards)
         shards = len(share.shards)
-        rows = dict(split(loaded.table, dealt(loaded, share.keys, shards), shards))
+        rows = dict(split_by_partition(loaded.table, hash_partition(loaded, share.keys, shards), shards))
         return ((code, table_bytes(rows[n]) if n in rows else None) for n, code in enumerate(share.shards))
 
 

@@ -22,10 +22,10 @@ from foretell.events.ingest.reader import StreamDeclaration, read
 from foretell.events.types import Type
 from foretell.forecast.online.factory import Forecasts
 from foretell.language.subscriptions import Subscriptions
-from foretell.spark.partitioning.statement_groups import codes_of, shares_of
+from foretell.spark.partitioning.statement_groups import shard_ids, stream_groups
 from foretell.spark.streaming import chunked_state, shard_processor
-from foretell.spark.streaming.query import StreamTopology, way_of
-from foretell.spark.streaming.shuffle_rows import Packer
+from foretell.spark.streaming.query import StreamTopology, topology_of
+from foretell.spark.streaming.shuffle_rows import MapSidePacker
 from tests.spark.test_stream_cases import ALL, as_types, batches, lateness_of, live
 from tests.suite import Case, sampled
 
@@ -45,7 +45,7 @@ class Spark:
         forecasts: Forecasts | None = None,
     ) -> None:
         declared = {name: declaration_of(program, name, {}) for name in program.sources}
-        self.types, self.way = types, way_of(program, declared, tables, shards, forecasts=forecasts)
+        self.types, self.way = types, topology_of(program, declared, tables, shards, forecasts=forecasts)
         self._tester = TwsTester(self.way.shard)
 
     def push(self, batch: Mapping[str, list[dict[str, Any]]], random: Random) -> list[str]:
@@ -122,10 +122,10 @@ def test_forecasts() -> None:
 
 def way(shards: int) -> StreamTopology:
     program = ft.parse("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;")
-    return way_of(program, {"s": declaration_of(program, "s", {})}, None, shards)
+    return topology_of(program, {"s": declaration_of(program, "s", {})}, None, shards)
 
 
-def counts(packer: Packer, table: pa.Table) -> list[int]:
+def counts(packer: MapSidePacker, table: pa.Table) -> list[int]:
     (packed,) = packer(iter(table.to_batches()))
     return [0 if block is None else table_of(block).num_rows for block in packed.column("events").to_pylist()]
 
@@ -138,7 +138,8 @@ def test_keys_are_dealt_out_evenly() -> None:
 def test_where_keys_are_does_not_change() -> None:
     """Checkpoints have them there."""
     assert counts(way(4).packers["s"], pa.table({"k": [0, 1, 2, 3, 4, 5, 6], "t": [0] * 7})) == [3, 1, 1, 2]
-    assert codes_of("PER k", 2) == CODES
+    assert shard_ids("PER k", 2) == CODES
     assert (
-        shares_of(ft.parse("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;"), 2)[0].shards == CODES
+        stream_groups(ft.parse("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;"), 2)[0].shards
+        == CODES
     )

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import foretell as ft
 from foretell.spark.streaming import chunked_state
-from foretell.spark.streaming.chunked_state import Paged, cuts
+from foretell.spark.streaming.chunked_state import ChunkedState, cuts
 from foretell.spark.streaming.query import follow
 from tests.spark.test_stream import TYPES, WATCH, crowd, expected, frame, logins, put, rows_of
 
@@ -30,7 +30,7 @@ class Keeper(StatefulProcessor):
     """Tells the block before, and keeps the one that comes."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.state = Paged(handle)
+        self.state = ChunkedState(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
         (row,) = rows
@@ -50,19 +50,19 @@ class Kept:
         self.tester = TwsTester(Keeper())
         self.last: tuple[str, bytes] | None = None
 
-    def put(self, about: str, block: bytes) -> chunked_state.Cost:
+    def put(self, about: str, block: bytes) -> chunked_state.WriteCost:
         ((old, cost),) = self.tester.test("key", [Row(about=about, block=block)])
         assert old == self.last
         self.last = about, block
         assert len(self.tester.peekMapState("pages", "key")) == (cost.pages if len(block) > chunked_state.SMALL else 0)
-        assert isinstance(cost, chunked_state.Cost)
+        assert isinstance(cost, chunked_state.WriteCost)
         return cost
 
 
 def test_small_states_are_one_value() -> None:
     kept = Kept()
-    assert kept.put("first", b"few bytes") == chunked_state.Cost(9, 1, 1, 9)
-    assert kept.put("second", b"") == chunked_state.Cost(0, 1, 1, 0)
+    assert kept.put("first", b"few bytes") == chunked_state.WriteCost(9, 1, 1, 9)
+    assert kept.put("second", b"") == chunked_state.WriteCost(0, 1, 1, 0)
     assert kept.put("third", block(chunked_state.SMALL)).pages == 1
 
 

@@ -34,7 +34,7 @@ def child(folder: Path) -> None:
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    code = f"from pathlib import Path; from tests.spark.test_killed import child; child(Path({str(folder)!r}))"
+    code = f"from pathlib import Path; from tests.spark.test_exactly_once import child; child(Path({str(folder)!r}))"
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-c", code], start_new_session=True, cwd=Path(__file__).parents[2], stdout=log, stderr=log

@@ -14,18 +14,18 @@ import pyarrow as pa
 
 import foretell as ft
 from foretell.arguments.streams import declaration_of, tables_of
-from foretell.spark.batch.job import Batch
-from foretell.spark.batch.plan import Sent
+from foretell.spark.batch.job import BatchJob
+from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.reduce_side import in_order, report, tell
-from foretell.spark.batch.sources import Work
+from foretell.spark.batch.sources import TaskFunction
 
 
-class Here(Batch):
+class LocalBatchJob(BatchJob):
     """A batch without Spark, on two cores that are not there."""
 
     _spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
 
-    def _reported(self, sent: Sent) -> pa.Table:
+    def _reported(self, sent: PlanHandle) -> pa.Table:
         return pa.Table.from_batches([row for rows in _shuffled(self._parts(sent)) for row in report(sent, rows)])
 
     def table(self) -> pa.Table:
@@ -34,10 +34,10 @@ class Here(Batch):
         ranged = [row for rows in _shuffled(self._parts(sent)) for row in tell(sent, schema, 3, rows)]
         return pa.Table.from_batches([row for rows in _shuffled(ranged) for row in in_order(schema, rows)], schema)
 
-    def _survey(self, work: Work, rows: pa.Table) -> list[str]:
+    def _survey(self, work: TaskFunction, rows: pa.Table) -> list[str]:
         return [str(found) for batch in work(rows.to_batches()) for found in batch.column(0).to_pylist()]
 
-    def _parts(self, sent: Sent) -> Iterator[pa.RecordBatch]:
+    def _parts(self, sent: PlanHandle) -> Iterator[pa.RecordBatch]:
         """Every row of the input is a task's."""
         for name, source in self._sources.items():
             pack, rows = source.packing(sent, name)
@@ -55,14 +55,14 @@ def _shuffled(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch
         yield mine
 
 
-def batch_here(
+def local_batch(
     text: str,
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
     tables: Mapping[str, object] | None = None,
     until: object = None,
-) -> Here:
+) -> LocalBatchJob:
     program = ft.parse(text)
     declarations = {name: declaration_of(program, name, time or {}) for name in program.sources}
-    return Here(program, inputs, declarations, tables_of(program, tables or {}), until)
+    return LocalBatchJob(program, inputs, declarations, tables_of(program, tables or {}), until)

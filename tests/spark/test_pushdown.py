@@ -13,22 +13,22 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from foretell.spark.pushdown.catalyst import Catalyst
-from foretell.spark.pushdown.predicate import Constant, Named, Text, sieve
-from foretell.spark.pushdown.row_groups import Group
-from tests.spark.predicates import checked, loaded, ours, predicate, schema_of, table
+from foretell.spark.pushdown.catalyst import CatalystDialect
+from foretell.spark.pushdown.predicate import AttributeOperand, ConstantOperand, TextDialect, pushed_down_predicate
+from foretell.spark.pushdown.row_groups import RowGroupStatistics
+from tests.spark.random_predicates import checked, loaded, ours, predicate, schema_of, table
 
 
 @dataclass(frozen=True)
-class Noting(Catalyst):
+class Noting(CatalystDialect):
     """Notes what it has no words for."""
 
-    left_out: list[Named] = field(default_factory=list)
+    left_out: list[AttributeOperand] = field(default_factory=list)
 
-    def compare(self, sign: str, left: Named, right: Named | Constant) -> Column | None:
+    def compare(self, sign: str, left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> Column | None:
         return self._noted(left, super().compare(sign, left, right))
 
-    def _noted(self, left: Named, found: Column | None) -> Column | None:
+    def _noted(self, left: AttributeOperand, found: Column | None) -> Column | None:
         if found is None:
             self.left_out.append(left)
         return found
@@ -45,7 +45,7 @@ def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_p
     while len(columns) < 40:
         condition = predicate(dice)
         statement, words = checked(condition), Noting({c.name: c.dataType for c in frame.schema})
-        said = sieve("s", attributes, [statement], {"s"}, words)
+        said = pushed_down_predicate("s", attributes, [statement], {"s"}, words)
         if said is not None:
             whole = "+ 1" not in condition and not words.left_out
             columns.append(f.coalesce(said, f.lit(False)).alias(str(len(columns))))
@@ -60,7 +60,10 @@ def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_p
         assert not whole or (mine == theirs).all(), conditions[number]
     # What reads a file may take -0.0 for another number than 0.0.
     for condition in ("f = 0", "h >= 0.0", "0 > f"):
-        assert sieve("s", attributes, [checked(condition)], {"s"}, Catalyst.of(frame.schema)) is None
+        assert (
+            pushed_down_predicate("s", attributes, [checked(condition)], {"s"}, CatalystDialect.of(frame.schema))
+            is None
+        )
     # As a filter it also reaches what reads the file.
     for number in range(3):
         kept = frame.filter(columns[number]).select("id").toArrow()["id"].to_numpy()
@@ -85,7 +88,12 @@ def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) 
             for _ in range(40):
                 condition = predicate(dice)
                 statement = checked(condition)
-                if sieve("s", schema.attributes, [statement], {"s"}, Group(file, 0, schema)) is False:
+                if (
+                    pushed_down_predicate(
+                        "s", schema.attributes, [statement], {"s"}, RowGroupStatistics(file, 0, schema)
+                    )
+                    is False
+                ):
                     assert not ours(events, statement).any(), condition
                     excluded += 1
     assert excluded > 5
@@ -106,12 +114,12 @@ def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) 
     ],
 )
 def test_what_a_sieve_says(condition: str, said: str | None) -> None:
-    assert sieve("s", schema_of().attributes, [checked(condition)], {"s"}, Text()) == said
+    assert pushed_down_predicate("s", schema_of().attributes, [checked(condition)], {"s"}, TextDialect()) == said
 
 
 def test_a_sieve_that_would_take_longer_than_it_saves_says_nothing() -> None:
     many = [checked(f"i > {n}") for n in range(300)]
     attributes = schema_of().attributes
-    assert sieve("s", attributes, many[:100], {"s"}, Text()) is not None
-    assert sieve("s", attributes, many, {"s"}, Text()) is None
-    assert sieve("s", attributes, many[:1] * 1000, {"s"}, Text()) == "i > 0"
+    assert pushed_down_predicate("s", attributes, many[:100], {"s"}, TextDialect()) is not None
+    assert pushed_down_predicate("s", attributes, many, {"s"}, TextDialect()) is None
+    assert pushed_down_predicate("s", attributes, many[:1] * 1000, {"s"}, TextDialect()) == "i > 0"

@@ -21,7 +21,7 @@ from foretell.events.ingest.python_columns import Values, deciding_values
 from foretell.events.ingest.text_columns import Texts, deciding_texts
 from foretell.events.types import Type
 from tests.both import told
-from tests.spark.here import Here, batch_here
+from tests.spark.local_batch import LocalBatchJob, local_batch
 from tests.suite import Case, cases, sampled
 
 
@@ -32,7 +32,7 @@ def runs(case: Case) -> bool:
 @pytest.mark.parametrize("case", sampled(filter(runs, cases())))
 def test_case(case: Case) -> None:
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
-    batch, expected = batch_here(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
+    batch, expected = local_batch(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
     found = batch.notifications()
     assert told(found) == told(expected)
     assert found.totals == expected.totals
@@ -47,7 +47,7 @@ def test_case_with_more_than_memory_holds(case: Case, monkeypatch: pytest.Monkey
     monkeypatch.setattr("foretell.spark.batch.external_sort.TAKEN", 2)
     monkeypatch.setattr("foretell.spark.batch.sources.ROWS", 3)
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
-    found, expected = batch_here(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
+    found, expected = local_batch(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
     assert told(found.notifications()) == told(expected)
 
 
@@ -75,7 +75,7 @@ def test_events_that_cannot_matter_are_dropped(seed: int) -> None:
         }
         for i in range(400)
     ]
-    batch = batch_here(QUENCHED, {"s": rows}, until=500)
+    batch = local_batch(QUENCHED, {"s": rows}, until=500)
     assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}, until=500)) != []
     per_k = [task for share in batch.plan.shares if share.keys for task in share.shards]
     assert per_k
@@ -93,19 +93,19 @@ def test_events_that_cannot_matter_are_dropped(seed: int) -> None:
 )
 def test_events_that_may_matter_are_not(changed: str) -> None:
     rows = [{"time": i, "id": i, "k": "xy"[i % 2], "v": i % 20, "w": 1.0} for i in range(100)]
-    batch = batch_here(changed, {"s": rows})
+    batch = local_batch(changed, {"s": rows})
     assert told(batch.notifications()) == told(ft.run(changed, {"s": rows}))
     assert max(events_of(batch).values()) >= 50
 
 
 def test_an_id_that_is_null_is_no_name() -> None:
     rows = [{"time": i, "id": i or None, "k": "x", "v": i % 5, "w": 1.0} for i in range(50)]
-    batch = batch_here(QUENCHED, {"s": rows})
+    batch = local_batch(QUENCHED, {"s": rows})
     assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}))
     assert max(events_of(batch).values()) == 50
 
 
-def events_of(batch: Here) -> Counter[int]:
+def events_of(batch: LocalBatchJob) -> Counter[int]:
     """How many events each task is given."""
     counts: Counter[int] = Counter()
     for row in batch._parts(batch.plan.sent()):
@@ -151,7 +151,7 @@ def test_row_groups_without_an_event_that_can_matter(seed: int, bad: str, tmp_pa
     groups(tmp_path, random.Random(seed), bad)
     given: dict[str, Any] = {"until": 200}
     expected = ft.run(SIFTED, {"s": tmp_path}, engine="embedded", **given)
-    batch = batch_here(SIFTED, {"s": tmp_path}, **given)
+    batch = local_batch(SIFTED, {"s": tmp_path}, **given)
     found = batch.notifications()
     assert {n.subscription for n in expected} == {"pairs", "missed", "all_of_them"}
     assert told(found) == told(expected)
@@ -170,7 +170,7 @@ def test_of_such_row_groups_little_is_read(tmp_path: Path, monkeypatch: pytest.M
         return plain(file, i, columns=columns, **given)
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", noted)
-    list(batch_here(SIFTED, {"s": tmp_path})._parts(batch_here(SIFTED, {"s": tmp_path}).plan.sent()))
+    list(local_batch(SIFTED, {"s": tmp_path})._parts(local_batch(SIFTED, {"s": tmp_path}).plan.sent()))
     # Texts are looked at, for they may not be UTF-8; times and the others are not.
     assert read.count({"k", "unread"}) == 9
     assert sum("v" in columns for columns in read) == 9
@@ -184,7 +184,7 @@ def test_a_column_that_only_the_file_has_is_no_attribute(tmp_path: Path) -> None
         pq.write_table(table, tmp_path / f"{stream}.parquet", row_group_size=2)
     inputs = {stream: tmp_path / f"{stream}.parquet" for stream in "su"}
     expected = ft.run(text, inputs, engine="embedded")
-    assert told(batch_here(text, inputs).notifications()) == told(expected) != []
+    assert told(local_batch(text, inputs).notifications()) == told(expected) != []
 
 
 TEMPLATE = """
@@ -200,7 +200,7 @@ SUBSCRIBE plain FROM s MATCH a , b DEFINE b AS v > a.v;
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("memory", [0, 1 << 30])
 def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.spark.batch.plan.ROWS_APART", 3)
+    monkeypatch.setattr("foretell.spark.batch.plan.ROWS_PER_TASK", 3)
     monkeypatch.setattr("foretell.spark.batch.plan.MEMORY", memory)
     monkeypatch.setattr("foretell.spark.batch.external_sort.TAKEN", 7)
     monkeypatch.setattr("foretell.spark.batch.sources.ROWS", 20)
@@ -209,7 +209,7 @@ def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monke
     ids = [*dice.sample(range(-20, 20), 6), 2.5, *dice.sample(["a", "", "10", "é", "b"], 4)]
     limits = [{"id": one, "low": dice.randrange(6), "gap": dice.randrange(1, 5)} for one in ids]
     limits = [{**row, "id": str(row["id"])} for row in limits] if seed else [r for r in limits if type(r["id"]) is int]
-    batch = batch_here(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
+    batch = local_batch(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
     expected = ft.run(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
     assert {n.subscription for n in expected} == {"above", "one_of", "quiet", "of_one", "plain"}
     assert told(batch.notifications()) == told(expected)
@@ -232,7 +232,7 @@ def test_a_chain_runs_in_shards_where_the_key_goes_with_the_results(seed: int) -
     rows = [
         {"time": i // 4, "k": dice.choice("xyz"), "j": dice.randrange(3), "v": dice.randrange(10)} for i in range(300)
     ]
-    batch = batch_here(CHAIN, {"s": rows}, until=200)
+    batch = local_batch(CHAIN, {"s": rows}, until=200)
     expected = ft.run(CHAIN, {"s": rows}, until=200)
     assert {n.subscription for n in expected} == {"up", "twice", "quiet"}
     assert told(batch.notifications()) == told(expected)
@@ -262,7 +262,7 @@ def test_a_chain_runs_in_shards_by_the_keys_that_go_with_its_results(changed: st
             {"time": i // 3, "k": dice.choice("XYZ"), "j": dice.randrange(3), "v": dice.randrange(10)}
             for i in range(90)
         ]
-        batch = batch_here(changed, {"s": rows})
+        batch = local_batch(changed, {"s": rows})
         assert told(batch.notifications()) == told(ft.run(changed, {"s": rows})) != []
         assert [(share.keys, share.tasks) for share in batch.plan.shares] == [(keys, 8 if keys else 1)]
 
@@ -306,7 +306,7 @@ def test_text_files_are_read_in_tasks(tmp_path: Path, ending: str, declared: str
     text = declared + "SUBSCRIBE m FROM s MATCH a , b RETURN a.v AS one, b.v AS two;"
     given: dict[str, Any] = {} if declared else {"time": {"s": "time"}}
     expected = ft.run(text, {"s": tmp_path}, engine="embedded", **given)
-    found = batch_here(text, {"s": tmp_path}, **given).notifications()
+    found = local_batch(text, {"s": tmp_path}, **given).notifications()
     assert len(expected.bad) > 1
     assert told(found) == told(expected) != []
     assert (found.bad, found.totals) == (expected.bad, expected.totals)
@@ -328,7 +328,7 @@ def test_text_files_that_are_wrong(tmp_path: Path, name: str, content: str, code
     with pytest.raises(ft.ForetellError) as expected:
         ft.run(text, inputs, time={"s": "time"}, engine="embedded")
     with pytest.raises(ft.ForetellError) as found:
-        batch_here(text, inputs, time={"s": "time"})
+        local_batch(text, inputs, time={"s": "time"})
     assert expected.value.code == found.value.code == code
     assert str(found.value) == str(expected.value)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
-from foretell.spark.partitioning.hash_partitioner import dealt, split
+from foretell.spark.partitioning.hash_partitioner import hash_partition, split_by_partition
 
 
 def events(**columns: list[object]) -> EventBatch:
@@ -33,16 +33,16 @@ def test_the_shards_of_some_keys(keys: list[str], shards: list[int]) -> None:
         s=["", "a", "é", None, "S1", "S2", "S3", "a"],
         b=[True, False, None, True, False, None, True, True],
     )
-    assert dealt(some, keys, 16).tolist() == shards
+    assert hash_partition(some, keys, 16).tolist() == shards
 
 
 def test_small_whole_numbers_come_to_all_shards() -> None:
     for kind in (int, float):
-        counts = np.bincount(dealt(events(k=[kind(i) for i in range(800)]), ["k"], 8), minlength=8)
+        counts = np.bincount(hash_partition(events(k=[kind(i) for i in range(800)]), ["k"], 8), minlength=8)
         assert counts.min() > 60
 
 
 def test_what_is_split_stands_as_it_came() -> None:
     number = np.array([2, 0, 2, 2, 0])
-    found = {one: rows["k"].to_pylist() for one, rows in split(pa.table({"k": list("abcde")}), number, 4)}
+    found = {one: rows["k"].to_pylist() for one, rows in split_by_partition(pa.table({"k": list("abcde")}), number, 4)}
     assert found == {0: ["b", "e"], 2: ["a", "c", "d"]}
