@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dis
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from enum import EnumType
 from functools import cached_property
 from types import CodeType, ModuleType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any
 
 import llvmlite
 import numba
@@ -17,6 +18,8 @@ from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
+from foretell.machine.kernels import decorators
+from foretell.machine.kernels.decorators import Decorator, Function
 from foretell.storage.disk_cache import digest, keep, kept
 
 # What Numba's types do not tell.
@@ -24,26 +27,30 @@ _compiler: Any = compiler
 _runtime: Any = runtime
 _serialize: Any = serialize
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+
+def cache_on_disk(*modules: ModuleType) -> None:
+    """Keep the compiled versions of the kernels that these modules define for the next start."""
+    for module in modules:
+        for value in vars(module).values():
+            if isinstance(value, Dispatcher) and value.py_func.__module__ == module.__name__:
+                _attach_cache(value)
 
 
-class _Decorator(Protocol):
-    """What compiles a function and leaves its type as it is."""
-
-    def __call__(self, function: Function, /) -> Function: ...
+def _attach_cache(dispatcher: Any) -> None:
+    dispatcher._cache = _DiskCache(dispatcher)
 
 
-def _compiling(**options: Any) -> _Decorator:
+def _cached(decorator: Decorator) -> Decorator:
     def decorate(function: Function) -> Function:
-        made: Any = numba.njit(error_model="numpy", boundscheck=False, **options)(function)
-        if hasattr(made, "_cache"):  # where NUMBA_DISABLE_JIT is set it is the function itself
-            made._cache = _Kept(made)
-        return cast(Function, made)
+        dispatcher = decorator(function)
+        if isinstance(dispatcher, Dispatcher):  # where NUMBA_DISABLE_JIT is set it is the function itself
+            _attach_cache(dispatcher)
+        return dispatcher
 
     return decorate
 
 
-class _Kept(_Cache):
+class _DiskCache(_Cache):
     """The compiled versions of one kernel, in place of Numba's own cache.
 
     Numba's looks only at the file that the kernel stands in: it goes on using what was compiled when a callee or a
@@ -115,6 +122,8 @@ def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
                 yield from _made_of(value, seen)
             elif isinstance(value, bool | int | float | np.generic) or _is_number_type(value):
                 yield repr(value)
+            elif isinstance(value, EnumType):
+                yield repr(list(value))
             elif name in function.__globals__ and not _is_foreign(value) and _is_global(name, code):
                 raise TypeError(f"the kernel {function.__qualname__} may name kernels and numbers, but not '{name}'")
 
@@ -140,18 +149,10 @@ def _is_global(name: str, code: CodeType) -> bool:
     return any(i.opname == "LOAD_GLOBAL" and i.argval == name for i in dis.get_instructions(code))
 
 
-# Numba would count references to every array at every call, atomically: one comparison took 164 ns with that and 13
-# without. What allocates nothing need not count. The option works but is not documented, hence not in Numba's types.
-_UNCOUNTED: dict[str, Any] = {"_nrt": False}
-
-#: For what allocates nothing.
-kernel: _Decorator = _compiling(**_UNCOUNTED)
-
-#: The same, put into its callers: an array is some seven numbers to a callee, and a call copies them all.
-inlined: _Decorator = _compiling(forceinline=True, **_UNCOUNTED)
-
-#: For what allocates.
-compiled: _Decorator = _compiling()
+#: The decorators of `foretell.machine.kernels.decorators`, with the disk cache.
+kernel: Decorator = _cached(decorators.kernel)
+inlined: Decorator = _cached(decorators.inlined)
+compiled: Decorator = _cached(decorators.compiled)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

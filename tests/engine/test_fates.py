@@ -13,7 +13,7 @@ import pytest
 
 import foretell as ft
 from foretell.machine.exec.nfa_executor import NfaExecutor
-from foretell.machine.kernels.reverse_scan import ReverseScan
+from foretell.machine.exec.reverse_scan import ReverseScan
 from tests.both import Both, told
 
 SCHEMA = "STREAM s (k INT, v FLOAT, n INT, word STRING, time INT) TIME time;\n"

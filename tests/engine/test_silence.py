@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.machine.kernels.absence import Silences
+from foretell.machine.exec.silences import Silences
 
 
 class Plain:

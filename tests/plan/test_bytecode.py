@@ -18,7 +18,7 @@ from foretell.language import tree
 from foretell.language.tree import Attribute, Binary, Call, Expression
 from foretell.language.type_check import Scope
 from foretell.machine.kernels import interpreter
-from foretell.plan.lower.bytecode import Code, Op, Operand, compile_expression, link, listing
+from foretell.plan.lower.bytecode import Code, Operand, compile_expression, link, listing
 from foretell.reference.expressions import Frame, moment
 from tests.filter.test_columns import (
     BEYOND_THE_REFERENCE,
@@ -249,10 +249,6 @@ def test_operands_are_asked_from_the_outside_in() -> None:
 
     assert listing(compile_expression(condition, operand, len)) == "COMPARE_COLUMN_SLOT_F 60 3"
     assert asked == [condition, whole, Attribute(BOUND, "x")]
-
-
-def test_the_kernel_and_the_compiler_have_the_same_numbers() -> None:
-    assert {op.name: getattr(interpreter, op.name, None) for op in Op} == {op.name: op.value for op in Op}
 
 
 def test_an_empty_code_holds() -> None:

@@ -22,6 +22,7 @@ from foretell.machine.exec.nfa_executor import NfaExecutor, Observation, RawMatc
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.kernels.layout import NONE
 from foretell.machine.matches.exclusions import Exclusions
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.arrival_tracker import ArrivalTracker
@@ -30,7 +31,6 @@ from foretell.machine.observe.observer import Observer, Probe, go_on, kept, look
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import Move, TemplateRows
 from foretell.plan.lower.arrivals import lower
-from foretell.plan.lower.program import NONE
 from foretell.plan.lower.registers import Hashed, Lagged
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Kind

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints, Words
-from foretell.forecast.chain.kernel import place_of
 from foretell.learn.contexts import Contexts
 from foretell.learn.statistics import MOST_STATES
 from foretell.learn.trace import furthest
+from foretell.machine.kernels.hash_table import slot_of_word
 
 
 class States:
@@ -56,7 +56,7 @@ class States:
 
     def number(self, mask: int) -> int:
         """The number of a configuration. Too many, and a new one counts as its furthest partial match alone."""
-        at = int(place_of(np.uint64(mask), *self.known))
+        at = int(slot_of_word(np.uint64(mask), *self.known))
         if self.known[1][at] >= 0:
             return int(self.known[1][at])
         if len(self.masks) >= MOST_STATES - 65 and mask != (alone := int(furthest(np.array([mask], np.uint64))[0])):
@@ -72,10 +72,10 @@ class States:
         if 2 * (np.count_nonzero(numbers >= 0) + 1) > len(masks):
             self.known = _new_known(2 * len(masks))
             for old, its in zip(masks[numbers >= 0], numbers[numbers >= 0]):
-                at = int(place_of(old, *self.known))
+                at = int(slot_of_word(old, *self.known))
                 self.known[0][at], self.known[1][at] = old, its
             masks, numbers = self.known
-        at = int(place_of(np.uint64(mask), masks, numbers))
+        at = int(slot_of_word(np.uint64(mask), masks, numbers))
         masks[at], numbers[at] = mask, number
 
     def _make_room(self, size: int) -> None:

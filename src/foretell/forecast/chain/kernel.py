@@ -21,10 +21,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from foretell.jit import inlined, kernel
 from foretell.learn.histogram import BINS, LEAST_OCTAVE, PER_OCTAVE
+from foretell.machine.kernels.hash_table import slot_of_word
 from foretell.machine.kernels.layout import S, U
 
 # Why the kernel stopped: it is done; the tables are due; a configuration, a chain state or an edge is new.
@@ -34,20 +33,9 @@ DONE, DUE, NEW_CONFIGURATION, NEW_STATE, NEW_EDGE = range(5)
 WHY, EVENTS, NEXT, FOUND = range(4)
 COUNTERS = 4
 
-_GOLDEN: Any = np.uint64(0x9E3779B97F4A7C15)
 _LEAST = 2.0**LEAST_OCTAVE / 2.0
 
 # fmt: off
-
-
-@inlined
-def place_of(configuration: Any, masks: Any, numbers: Any) -> Any:
-    """Where a configuration stands in the table, or would stand: the number there is -1. The size is a power of two."""
-    last = np.uint64(masks.size - 1)
-    at = ((configuration * _GOLDEN) >> np.uint64(32)) & last
-    while numbers[at] >= 0 and masks[at] != configuration:
-        at = (at + np.uint64(1)) & last
-    return at
 
 
 @inlined
@@ -93,7 +81,7 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
             counters[WHY] = DUE
             done = S(row)
             break
-        number = numbers[place_of(configuration_of[row], masks, numbers)]
+        number = numbers[slot_of_word(configuration_of[row], masks, numbers)]
         if number < 0:
             counters[WHY] = NEW_CONFIGURATION
             done = S(row)

@@ -1,1 +1,18 @@
-"""Executors: they own the state of running patterns and call the kernels."""
+"""Executors: they own the state of compiled patterns and call the kernels on it."""
+
+from foretell.jit import cache_on_disk
+from foretell.machine.kernels import (
+    absence,
+    actions,
+    arrival_walk,
+    general,
+    hash_table,
+    interpreter,
+    lockstep,
+    probe,
+    reverse_scan,
+    strict,
+)
+
+# The kernels import nothing of ours, so the disk cache comes to them from here.
+cache_on_disk(absence, actions, arrival_walk, general, hash_table, interpreter, lockstep, probe, reverse_scan, strict)

@@ -15,10 +15,10 @@ from foretell.filter.column import Column, StringDictionary, evaluate
 from foretell.filter.predicates import answers
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.machine.exec.silences import Silences
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream
-from foretell.machine.kernels.absence import Silences
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.observer import Observer
 from foretell.plan.lower.registers import mapped

@@ -15,7 +15,6 @@ import numpy as np
 from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.machine.kernels import layout
-from foretell.machine.kernels.general import DEAD
 
 if TYPE_CHECKING:
     from foretell.machine.exec.nfa_executor import NfaExecutor
@@ -92,7 +91,7 @@ def relieve_lane(stage: NfaExecutor, lane: int, position: int) -> None:
     """With the event at a position a lane has more instances than its limit. They may be of several subscriptions."""
     limits = stage.limits
     mine = stage.in_use
-    mine = mine[stage.cells[mine, layout.LANE] == lane]
+    mine = mine[stage.cells[mine, layout.RUN_LANE] == lane]
     over = [m for m, count in _by_member(stage, mine).items() if count > limits.lane]
     if over and limits.then == "drop":
         _drop_oldest(stage, mine, max(1, len(mine) // 4))
@@ -109,7 +108,7 @@ def relieve_engine(stage: NfaExecutor, position: int) -> None:
     if stage.limits.then == "drop":
         _drop_oldest(stage, used, max(1, len(used) // 4))
         return
-    lanes, counts = np.unique(stage.cells[used, layout.LANE], return_counts=True)
+    lanes, counts = np.unique(stage.cells[used, layout.RUN_LANE], return_counts=True)
     freed = 0
     for at in np.argsort(-counts, kind="stable").tolist():
         _refuse(stage, int(lanes[at]), _by_member(stage, used), stage.limits.engine, position)
@@ -120,7 +119,7 @@ def relieve_engine(stage: NfaExecutor, position: int) -> None:
 
 def _by_member(stage: NfaExecutor, instances: Ints) -> dict[int, int]:
     """How many of some instances are of each subscription."""
-    states, counts = np.unique(stage.cells[instances, layout.STATE], return_counts=True)
+    states, counts = np.unique(stage.cells[instances, layout.RUN_STATE], return_counts=True)
     found: dict[int, int] = {}
     for state, count in zip(states.tolist(), counts.tolist(), strict=True):
         for member in stage.machine.members[state]:
@@ -137,20 +136,20 @@ def _refuse(stage: NfaExecutor, lane: int, members: Iterable[int], most: int, po
     gone = {m for m, where in stage.refused if where == lane}
     dead = np.array([bool(some) and some <= gone for some in stage.machine.members], np.bool_)
     mine = stage.in_use
-    mine = mine[stage.cells[mine, layout.LANE] == lane]
-    _remove(stage, mine[dead[stage.cells[mine, layout.STATE]]])
+    mine = mine[stage.cells[mine, layout.RUN_LANE] == lane]
+    _remove(stage, mine[dead[stage.cells[mine, layout.RUN_STATE]]])
     if all(some <= gone for some in stage.machine.members):
         stage.lanes[1][lane] = -1  # the kernels pass it over
 
 
 def _drop_oldest(stage: NfaExecutor, instances: Ints, count: int) -> None:
-    oldest = instances[np.argsort(stage.cells[instances, layout.FIRST], kind="stable")[:count]]
+    oldest = instances[np.argsort(stage.cells[instances, layout.RUN_FIRST], kind="stable")[:count]]
     for member, lost in _by_member(stage, oldest).items():
         stage.dropped[member] = stage.dropped.get(member, 0) + lost
     _remove(stage, oldest)
 
 
 def _remove(stage: NfaExecutor, instances: Ints) -> None:
-    stage.cells[instances, layout.OVER] = DEAD
+    stage.cells[instances, layout.RUN_OVER] = layout.DEAD
     stage.sweep()
     stage.counters[layout.LONGEST] = max(0, int(stage.lanes[1].max()))

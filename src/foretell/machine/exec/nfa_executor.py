@@ -18,15 +18,15 @@ from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
 from foretell.language.tree import Expression, Literal, Moment, Parameter
 from foretell.machine.exec.limits import Limits, RunLedger, relieve_engine, relieve_lane
+from foretell.machine.exec.reverse_scan import ReverseScan
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
 from foretell.machine.kernels import general, layout, lockstep, strict
-from foretell.machine.kernels.reverse_scan import ReverseScan
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.observe.observer import Probe
-from foretell.plan.lower.program import NONE, CompiledNfa
-from foretell.plan.lower.registers import OTHERS, AnyOf, Every, Hashed, Known, Selected, Start, mapped
+from foretell.plan.lower.program import CompiledNfa
+from foretell.plan.lower.registers import AnyOf, Every, Hashed, Known, Selected, Start, mapped
 from foretell.plan.nfa.decomposition import Parts
 
 #: So many matches are written before they are put aside: their buffer stays in the cache.
@@ -156,7 +156,7 @@ class NfaExecutor:
 
     def _new_cells(self, size: int) -> Arrays:
         """Room for instances: a row of cells each (see binding), and which of them are NULL."""
-        width = OTHERS + self.machine.slots
+        width = layout.FIRST_SLOT + self.machine.slots
         return np.zeros((size, width), np.int64), np.ones((size, width), np.uint8)
 
     def _new_lanes(self, count: int) -> Arrays:
@@ -164,7 +164,7 @@ class NfaExecutor:
         never = -np.inf if self._time is np.float64 else np.iinfo(np.int64).min
         lists = 1 if self.machine.strict and not self.machine.plain else max(1, self.machine.states)
         return (
-            np.full((count, lists), NONE, np.uint32),
+            np.full((count, lists), layout.NONE, np.uint32),
             np.zeros(count, np.int32),
             np.full(count, self.limits.lane, np.int64),
             np.full(count if self.machine.simultaneous else 1, never, self._time),
@@ -212,7 +212,7 @@ class NfaExecutor:
             self.enlist()
         else:
             heads, *lengths = self.lanes
-            self.lanes = (np.pad(heads, ((0, 0), (0, lists)), constant_values=NONE), *lengths)
+            self.lanes = (np.pad(heads, ((0, 0), (0, lists)), constant_values=layout.NONE), *lengths)
         self._output, self._noticed = self._new_output(len(self._output[0])), self._new_output(0)
         if not machine.alive.all():
             self.sweep()
@@ -227,7 +227,7 @@ class NfaExecutor:
         """Goes on with other rows of its template: `move` says where those of an interval stand now."""
         self.selection = selection
         used = self.in_use
-        self.cells[used, layout.ROWS] = move(self.cells[used, layout.ROWS])
+        self.cells[used, layout.RUN_ROWS] = move(self.cells[used, layout.RUN_ROWS])
 
     @property
     def in_use(self) -> Ints:
@@ -249,7 +249,7 @@ class NfaExecutor:
     def oldest(self) -> int | None:
         """The position of the earliest event that an instance has bound; None where there is no instance."""
         used = self.in_use
-        return int(self.cells[used, layout.FIRST].min()) if len(used) else None
+        return int(self.cells[used, layout.RUN_FIRST].min()) if len(used) else None
 
     def referenced(self) -> Ints:
         """The positions of all events that instances have bound."""
@@ -257,7 +257,7 @@ class NfaExecutor:
         used, slots = self.in_use, list(self.machine.positions)
         bound = self.cells[used][:, slots][self.nulls[used][:, slots] == 0]
         nodes = self.nodes[1][: self.counters[layout.NODES]]
-        return np.concatenate([self.cells[used, layout.FIRST], bound, nodes])
+        return np.concatenate([self.cells[used, layout.RUN_FIRST], bound, nodes])
 
     # ── a batch ──
 
@@ -276,7 +276,7 @@ class NfaExecutor:
             self._fates.run(self, piece.base, given, lambda: self._make_room(parts, piece.base + done))
         while done < len(piece):
             done = self._run(done, len(piece), piece.base, given, watch)
-            if self.counters[layout.FULL]:
+            if self.counters[layout.LACKING]:
                 self.now = times[min(done, len(piece) - 1)].item()
                 self._make_room(parts, piece.base + done)
         self.now = now
@@ -316,9 +316,9 @@ class NfaExecutor:
 
     def _partial(self, piece: EventSegment, columns: Ints, watch: tuple[Any, ...]) -> Observation:
         trace, _, key, _, _, output, noted, words, *_ = watch
-        count = noted[layout.FOUND]
+        count = noted[layout.MATCHES]
         found = _Noticed(lambda: self._found(tuple(column[..., :count] for column in output), piece.base))
-        by_value = key != NONE
+        by_value = key != layout.NONE
         parts = None if self.sight is None else self.sight.parts
         return Observation(columns[key] if by_value else piece.lane, by_value, trace, found, parts, words)
 
@@ -357,7 +357,7 @@ class NfaExecutor:
         machine, tables = self.machine, self.machine.tables
         ways = np.empty((len(machine.waiting), predicates.shape[1]), np.uint8)
         lockstep.find_ways(machine.waiting, tables.states, tables.edges, predicates, ways)
-        return machine.waiting, ways, np.arange(OTHERS, self.cells.shape[1], dtype=np.uint64)
+        return machine.waiting, ways, np.arange(layout.FIRST_SLOT, self.cells.shape[1], dtype=np.uint64)
 
     def _run(self, first: int, stop: int, base: int, given: tuple[Any, ...], watch: tuple[Any, ...]) -> int:
         code, events, batch, besides = given
@@ -386,7 +386,7 @@ class NfaExecutor:
 
     def _make_room(self, parts: list[Arrays], position: int) -> None:
         """Makes room for the event at a position; of the one before it where that made a lane too long."""
-        match self.counters[layout.FULL]:
+        match self.counters[layout.LACKING]:
             case layout.FULL_POOL:
                 # What its window has left may stand about in lanes that have gone quiet.
                 if self.sweep() < len(self.cells) // 4:
@@ -394,14 +394,14 @@ class NfaExecutor:
             case layout.FULL_NODES:
                 self.nodes = _joined(self.nodes, _new_nodes(len(self.nodes[0])))
             case layout.FULL_OUTPUT:
-                if not self.counters[layout.FOUND]:
+                if not self.counters[layout.MATCHES]:
                     self._output = self._new_output(2 * len(self._output[0]))
                 parts.append(self._put_aside())
             case layout.FULL_TIMERS:
                 self.timers = _joined(self.timers, self._new_timers(len(self.timers[0])))
             case layout.FULL_LANE:
-                relieve_lane(self, int(self.counters[layout.FRESH]), position - 1)
-        self.counters[layout.FULL] = 0
+                relieve_lane(self, int(self.counters[layout.CROWDED]), position - 1)
+        self.counters[layout.LACKING] = 0
 
     def _grow_or_relieve(self, position: int) -> None:
         self.ledger.held[id(self)] = self.alive
@@ -414,16 +414,16 @@ class NfaExecutor:
 
     def _put_aside(self) -> Arrays:
         """The matches written so far, and room for others."""
-        found = int(self.counters[layout.FOUND])
-        self.counters[layout.FOUND] = 0
+        found = int(self.counters[layout.MATCHES])
+        self.counters[layout.MATCHES] = 0
         return tuple(column[..., :found].copy() for column in self._output)
 
     def _handed_over(self) -> Arrays:
         """The same without a copy where they fill their arrays; then the next batch has others."""
-        found = int(self.counters[layout.FOUND])
+        found = int(self.counters[layout.MATCHES])
         if 2 * found < len(self._output[0]):
             return self._put_aside()
-        self.counters[layout.FOUND] = 0
+        self.counters[layout.MATCHES] = 0
         whole, self._output = self._output, self._new_output(len(self._output[0]))
         return tuple(column[..., :found] for column in whole)
 
@@ -445,7 +445,7 @@ class NfaExecutor:
         if not self.machine.chains or (used < self.kept_nodes * 2 + 1024 and not always):
             return
         nodes = _new_nodes(max(1024, used + used // 4))  # about as many will come again
-        self.kept_nodes = general.keep_nodes(used, self.in_use, self.cells[:, layout.LAST_NODE], *self.nodes, *nodes)
+        self.kept_nodes = general.keep_nodes(used, self.in_use, self.cells[:, layout.RUN_CHAIN], *self.nodes, *nodes)
         self.counters[layout.NODES] = self.kept_nodes
         self.nodes = nodes
 

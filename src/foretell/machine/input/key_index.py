@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
 from foretell.jit import compiled, kernel
+from foretell.machine.kernels.hash_table import first_slot, mixed, next_slot
 
 
 def _empty(size: int) -> Ints:
@@ -87,19 +88,12 @@ def slots_for(count: int) -> int:
 
 
 @kernel
-def mixed(word: int, so_far: Any) -> Any:
-    """One word more in a hash (FNV, with a shift so that high bits come to count)."""
-    more = (so_far ^ np.uint64(word)) * np.uint64(1099511628211)
-    return more ^ (more >> np.uint64(29))
-
-
-@kernel
 def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: Ints, slots: Ints) -> Any:
     """The slot of a key: where it stands, or where it would."""
-    found = np.uint64(14695981039346656037)
+    hashed = np.uint64(0)
     for k in range(first, last):
-        found = mixed(words[k], found)
-    at = np.int64(found & np.uint64(slots.size - 1))
+        hashed = mixed(hashed, words[k])
+    at = first_slot(hashed, slots)
     while slots[at] >= 0:
         known = known_starts[slots[at]]
         same = known_starts[slots[at] + 1] - known == last - first
@@ -109,7 +103,7 @@ def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: I
             k += 1
         if same:
             break
-        at = (at + 1) & (slots.size - 1)
+        at = next_slot(at, slots)
     return at
 
 

@@ -12,11 +12,10 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.jit import compiled, read_only
-from foretell.machine.kernels.layout import S
+from foretell.machine.kernels.hash_table import first_slot, mixed, next_slot
+from foretell.machine.kernels.layout import NONE, S
 
 Numbers = NDArray[np.int32]
-
-NONE = np.uint64(2**32 - 1)
 
 
 class LaneIndex:
@@ -136,7 +135,7 @@ def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, le
     """The lanes of codes, up to one that has none yet: where that is, and the code; -1 where all have."""
     for i in range(np.uint64(done), np.uint64(codes.size)):
         code = codes[i]
-        lane = np.uint64(lane_of[code]) if code < np.uint64(lane_of.size) else np.uint64(NONE)
+        lane = np.uint64(lane_of[code]) if code < np.uint64(lane_of.size) else NONE
         if lane == NONE:
             return S(i), S(code)
         lanes[i] = np.int64(lane)
@@ -146,22 +145,15 @@ def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, le
 
 
 @compiled
-def _mixed(mixed: Any, word: Any) -> Any:
-    mixed = (mixed ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
-    return mixed ^ (mixed >> np.uint64(32))
-
-
-@compiled
 def _enter(keys: Ints, count: int, table: Numbers) -> None:
     """Puts all lanes into an empty table."""
-    mask = np.uint64(table.size - 1)
     for lane in range(count):
-        mixed = np.uint64(0)
+        hashed = np.uint64(0)
         for k in range(keys.shape[1] // 2):
-            mixed = _mixed(mixed, keys[lane, 2 * k + 1] + keys[lane, 2 * k])
-        at = np.int64(mixed & mask)
+            hashed = mixed(hashed, keys[lane, 2 * k + 1] + keys[lane, 2 * k])
+        at = first_slot(hashed, table)
         while table[at] >= 0:
-            at = (at + 1) & np.int64(mask)
+            at = next_slot(at, table)
         table[at] = lane
 
 
@@ -171,13 +163,12 @@ def _number(
     table: Numbers, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Looks keys up and enters new ones, as long as the table is at most half full and there is room for a lane."""
-    mask = np.uint64(table.size - 1)
     width = values.shape[0]
     for i in range(done, lanes.size):
-        mixed = np.uint64(0)
+        hashed = np.uint64(0)
         for k in range(width):
-            mixed = _mixed(mixed, values[k, i] + (0 if known else nulls[k, i]))
-        at = np.int64(mixed & mask)
+            hashed = mixed(hashed, values[k, i] + (0 if known else nulls[k, i]))
+        at = first_slot(hashed, table)
         lane = np.int64(-1)
         while True:
             lane = table[at]
@@ -190,7 +181,7 @@ def _number(
                     break
             if same:
                 break
-            at = (at + 1) & np.int64(mask)
+            at = next_slot(at, table)
         if lane < 0:
             if 2 * count >= table.size - 1 or count >= lengths.size:
                 return i, count

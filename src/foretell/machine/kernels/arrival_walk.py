@@ -38,8 +38,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from foretell.jit import inlined, kernel
-from foretell.machine.kernels.interpreter import COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I, holds
+from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.interpreter import holds
+from foretell.machine.kernels.opcodes import Op
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -68,11 +69,11 @@ def _holds(start: int, stop: int, code: Any, values: Any, row: int, slots: Any, 
     """Whether a condition is true; one comparison of the event tried with a bound one is done on the spot."""
     ops = code[0]
     op = ops[start, 0]
-    if stop - start == 1 and op in (COMPARE_COLUMN_SLOT_F, COMPARE_COLUMN_SLOT_I):
+    if stop - start == 1 and (op == Op.COMPARE_COLUMN_SLOT_F or op == Op.COMPARE_COLUMN_SLOT_I):
         value, outcomes, slot = ops[start, 1] >> 3, ops[start, 1] & 7, ops[start, 2]
         if values[2][value, row] or slots[2][0, slot]:
             return False
-        if op == COMPARE_COLUMN_SLOT_F:
+        if op == Op.COMPARE_COLUMN_SLOT_F:
             one, other = values[0][value, row], slots[0][0, slot]
             outcome = int(one < other) | int(one == other) << 1 | int(one > other) << 2
         else:

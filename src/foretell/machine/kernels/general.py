@@ -16,67 +16,66 @@ from typing import Any
 
 import numpy as np
 
-from foretell.jit import compiled, inlined, kernel
+from foretell.machine.kernels.actions import copy, emit, holds_here, keep, room, started, true
+from foretell.machine.kernels.decorators import compiled, inlined, kernel
 from foretell.machine.kernels.layout import (
-    BEGAN,
-    CODE,
-    CODE_STOP,
-    EDGES,
-    EDGES_STOP,
-    FINAL,
-    FOLLOWING,
-    FOUND,
+    ALIVE,
+    ANY,
+    ASLEEP,
+    AWAKE,
+    CROWDED,
+    DEAD,
+    EDGE_CODE,
+    EDGE_CODE_STOP,
+    EDGE_FINAL,
+    EDGE_PREDICATE,
+    EDGE_TARGET,
+    EDGE_THREAD,
+    EDGE_UPDATES,
+    EDGE_UPDATES_STOP,
+    ENDING,
     FREE,
     FRESH,
-    FULL,
     FULL_LANE,
     FULL_OUTPUT,
-    KEY,
-    KEY_SLOT,
-    LANE,
-    LIST,
+    LACKING,
     LONGEST,
+    MATCHES,
+    NEGATION_GUARD,
+    NEXT,
     NONE,
-    OVER,
-    PREDICATE,
-    SERIAL,
-    STATE,
-    TARGET,
-    THREAD,
-    THREADS,
-    THREADS_STOP,
-    TICKS,
-    TICKS_STOP,
+    RUN_BEGAN,
+    RUN_LANE,
+    RUN_LIST,
+    RUN_NEXT,
+    RUN_OVER,
+    RUN_SERIAL,
+    RUN_STATE,
+    STATE_EDGES,
+    STATE_EDGES_STOP,
+    STATE_KEY,
+    STATE_KEY_SLOT,
+    STATE_THREADS,
+    STATE_THREADS_STOP,
+    STATE_TICKS,
+    STATE_TICKS_STOP,
+    STATE_TOUCH,
+    STATE_WAITS,
+    THREAD_GUARD,
+    THREAD_KIND,
+    THREAD_MARK,
+    THREAD_NEGATIONS,
+    THREAD_NEGATIONS_STOP,
+    TICK_GUARD,
+    TICK_MARK,
+    TICK_SLOT,
     TIMERS,
-    TOUCH,
-    UPDATES,
-    UPDATES_STOP,
-    WAITS,
+    WHERE,
     Array,
     S,
     U,
-    copy,
-    emit,
-    holds_here,
-    keep,
-    room,
-    started,
-    true,
 )
-from foretell.machine.observe.observer import look_at_states
-
-# How a state waits for its next event.
-NEXT, ANY, WHERE = 0, 1, 2
-
-# What has become of an instance: it goes on; it is done and only stands in its list.
-ALIVE, DEAD = 0, 1
-
-# The mark of a thread where events are simultaneous. It may wait on; it must be bound in the present instant, or the
-# instance ends with it; it began in the present instant, and sees nothing of it.
-AWAKE, ENDING, ASLEEP = 0, 1, 2
-
-# The slots of these marks: columns of the threads and of the ticks.
-THREAD_MARK, TICK_MARK = 6, 4
+from foretell.machine.kernels.probe import look_at_states
 
 # fmt: off
 
@@ -124,11 +123,11 @@ def _drop_first(due: Array, whom: Array, serials: Array, counters: Array) -> Non
 def _release(instance: Any, pool: Any, lanes: Any, counters: Array) -> None:
     """Gives an instance back."""
     (cells, _, free) = pool
-    cells[instance, OVER] = ALIVE
-    cells[instance, SERIAL] += 1
+    cells[instance, RUN_OVER] = ALIVE
+    cells[instance, RUN_SERIAL] += 1
     free[U(counters[FREE])] = instance
     counters[FREE] += 1
-    lanes[1][U(cells[instance, LANE])] -= 1
+    lanes[1][U(cells[instance, RUN_LANE])] -= 1
 
 
 @inlined
@@ -137,13 +136,13 @@ def _admit(fresh: Any, states: Array, pool: Any, lanes: Any, registers: Any, cou
     cells = pool[0]
     (heads, lane_length, _, _) = lanes
     while fresh != NONE:
-        next_fresh = U(cells[fresh, FOLLOWING])
-        here = U(cells[fresh, STATE])
-        lane = U(cells[fresh, LANE])
-        slot = states[here, KEY_SLOT]
+        next_fresh = U(cells[fresh, RUN_NEXT])
+        here = U(cells[fresh, RUN_STATE])
+        lane = U(cells[fresh, RUN_LANE])
+        slot = states[here, STATE_KEY_SLOT]
         place = lane if slot == NONE else U(cells[fresh, slot])
-        cells[fresh, LIST] = S(place)
-        cells[fresh, FOLLOWING] = S(heads[place, here])
+        cells[fresh, RUN_LIST] = S(place)
+        cells[fresh, RUN_NEXT] = S(heads[place, here])
         heads[place, here] = fresh
         lane_length[lane] += 1
         if lane_length[lane] > counters[LONGEST]:
@@ -159,9 +158,9 @@ def settle(lane: Any, states: Array, threads: Array, pool: Any, lanes: Any, coun
         previous = NONE
         instance = U(heads[lane, here])
         while instance != NONE:
-            next_instance = U(cells[instance, FOLLOWING])
-            ends = cells[instance, OVER] == DEAD
-            for thread in range(states[here, THREADS], states[here, THREADS_STOP]):
+            next_instance = U(cells[instance, RUN_NEXT])
+            ends = cells[instance, RUN_OVER] == DEAD
+            for thread in range(states[here, STATE_THREADS], states[here, STATE_THREADS_STOP]):
                 mark = threads[thread, THREAD_MARK]
                 ends |= cells[instance, mark] == ENDING
                 cells[instance, mark] = AWAKE
@@ -169,7 +168,7 @@ def settle(lane: Any, states: Array, threads: Array, pool: Any, lanes: Any, coun
                 if previous == NONE:
                     heads[lane, here] = next_instance
                 else:
-                    cells[previous, FOLLOWING] = S(next_instance)
+                    cells[previous, RUN_NEXT] = S(next_instance)
                 _release(instance, pool, lanes, counters)
             else:
                 previous = instance
@@ -183,19 +182,19 @@ def _take(edge: Any, instance: Any, moves: bool, lane: Any, row: Any, position: 
     (cells, times, _) = pool
     (states, _, _, _, edges, updates, state_within, _, _, finals) = tables
     target = instance if moves else copy(instance, pool, registers, counters)
-    keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, target, row, position, batch, registers,
-         counters, stacks)
-    there = edges[edge, TARGET]
-    if edges[edge, FINAL]:
+    keep(edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP], updates, code, target, row, position, batch,
+         registers, counters, stacks)
+    there = edges[edge, EDGE_TARGET]
+    if edges[edge, EDGE_FINAL]:
         emit(there, lane, S(row), target, finals, registers, output, counters)
         if not moves:
             counters[FREE] += 1
         return False
-    cells[target, STATE] = S(there)
-    cells[target, FOLLOWING] = counters[FRESH]
+    cells[target, RUN_STATE] = S(there)
+    cells[target, RUN_NEXT] = counters[FRESH]
     counters[FRESH] = S(target)
-    if states[there, WAITS]:
-        _wait(times[target, BEGAN] + state_within[there], target, cells[target, SERIAL], timers[0], timers[1],
+    if states[there, STATE_WAITS]:
+        _wait(times[target, RUN_BEGAN] + state_within[there], target, cells[target, RUN_SERIAL], timers[0], timers[1],
               timers[2], counters)
     return moves
 
@@ -228,57 +227,58 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
         if simultaneous and time > lane_time[lane]:
             settle(lane, states, threads, pool, lanes, counters)
             lane_time[lane] = time
-        counters[FULL] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
-        if counters[FULL] != 0:
+        counters[LACKING] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
+        if counters[LACKING] != 0:
             return S(row)
 
         counters[FRESH] = S(NONE)  # the instances made by this event must not see it
         if lane_length[lane] > 0:
             for here in range(U(heads.shape[1])):
-                touch = states[here, TOUCH]
+                touch = states[here, STATE_TOUCH]
                 if touch != NONE and not predicates[touch, row]:
                     continue
-                key = states[here, KEY]
+                key = states[here, STATE_KEY]
                 place = lane if key == NONE else U(batch[1][key, row])
                 instance = U(heads[place, here])
                 if instance == NONE:
                     continue
-                first_thread, stop_thread = states[here, THREADS], states[here, THREADS_STOP]
+                first_thread, stop_thread = states[here, STATE_THREADS], states[here, STATE_THREADS_STOP]
                 everyone = (1 << S(stop_thread - first_thread)) - 1
-                waits = states[here, WAITS] != 0
+                waits = states[here, STATE_WAITS] != 0
                 within = state_within[here]
                 previous = NONE
                 while instance != NONE:
-                    next_instance = U(cells[instance, FOLLOWING])
-                    in_time = within < 0 or time <= times[instance, BEGAN] + within
+                    next_instance = U(cells[instance, RUN_NEXT])
+                    in_time = within < 0 or time <= times[instance, RUN_BEGAN] + within
                     stays = in_time
                     gone = False  # moved on, or given to a match
-                    if cells[instance, OVER] == DEAD:
+                    if cells[instance, RUN_OVER] == DEAD:
                         in_time, stays = False, False
                     elif not in_time and waits:
                         emit(here, lane, -1, instance, finals, registers, output, counters)
                     if in_time:
-                        for tick in range(states[here, TICKS], states[here, TICKS_STOP]):
+                        for tick in range(states[here, STATE_TICKS], states[here, STATE_TICKS_STOP]):
                             mark = ticks[tick, TICK_MARK]
                             if simultaneous and mark != NONE and cells[instance, mark] == ASLEEP:
                                 continue
-                            if holds_here(ticks[tick], 1, row, predicates, code, batch, registers, instance, stacks):
-                                counted = ticks[tick, 0]
+                            if holds_here(ticks[tick], TICK_GUARD, row, predicates, code, batch, registers, instance,
+                                          stacks):
+                                counted = ticks[tick, TICK_SLOT]
                                 old = 0 if slot_null[instance, counted] else cells[instance, counted]
                                 cells[instance, counted] = old + 1
                                 slot_null[instance, counted] = 0
                         # Which threads let the event pass, and which may bind it, as bits.
                         passes, permits, bit = 0, 0, 1
                         for thread in range(first_thread, stop_thread):
-                            kind = threads[thread, 0]
+                            kind = threads[thread, THREAD_KIND]
                             if simultaneous and cells[instance, threads[thread, THREAD_MARK]] == ASLEEP:
                                 passes |= bit
                                 bit <<= 1
                                 continue
                             wanted = kind == NEXT or (
                                 kind == WHERE
-                                and holds_here(threads[thread], 1, row, predicates, code, batch, registers, instance,
-                                               stacks)
+                                and holds_here(threads[thread], THREAD_GUARD, row, predicates, code, batch, registers,
+                                               instance, stacks)
                             )
                             if wanted:
                                 permits |= bit
@@ -286,9 +286,11 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                                 if kind == ANY:
                                     permits |= bit
                                 passes |= bit
-                                for negation in range(threads[thread, 4], threads[thread, 5]):
-                                    if holds_here(negations[negation], 0, row, predicates, code, batch, registers,
-                                                  instance, stacks):
+                                first_negation = threads[thread, THREAD_NEGATIONS]
+                                stop_negation = threads[thread, THREAD_NEGATIONS_STOP]
+                                for negation in range(first_negation, stop_negation):
+                                    if holds_here(negations[negation], NEGATION_GUARD, row, predicates, code, batch,
+                                                  registers, instance, stacks):
                                         passes &= ~bit
                                         break
                             bit <<= 1
@@ -302,20 +304,20 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                             passes = everyone
                         stays = passes == everyone
                         chosen = NONE  # the last edge that holds; the instance moves along it if it does not stay
-                        for edge in range(states[here, EDGES], states[here, EDGES_STOP]):
-                            predicate = edges[edge, PREDICATE]
+                        for edge in range(states[here, STATE_EDGES], states[here, STATE_EDGES_STOP]):
+                            predicate = edges[edge, EDGE_PREDICATE]
                             if predicate != NONE and not predicates[predicate, row]:
                                 continue
-                            if edges[edge, THREAD]:
-                                bit = 1 << (S(edges[edge, THREAD]) - 1)
+                            if edges[edge, EDGE_THREAD]:
+                                bit = 1 << (S(edges[edge, EDGE_THREAD]) - 1)
                                 if not (permits & bit) or (passes | bit) != everyone:
                                     continue
                             elif not stays:
                                 continue
-                            if edge_within[edge] >= 0 and time > times[instance, BEGAN] + edge_within[edge]:
+                            if edge_within[edge] >= 0 and time > times[instance, RUN_BEGAN] + edge_within[edge]:
                                 continue
-                            if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers,
-                                        instance, stacks):
+                            if not true(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], code, batch, row,
+                                        registers, instance, stacks):
                                 continue
                             if chosen != NONE:
                                 _take(chosen, instance, False, lane, row, position, tables, code, batch, pool,
@@ -333,7 +335,7 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                         if previous == NONE:
                             heads[place, here] = next_instance
                         else:
-                            cells[previous, FOLLOWING] = S(next_instance)
+                            cells[previous, RUN_NEXT] = S(next_instance)
                         if not gone:
                             _release(instance, pool, lanes, counters)
                     instance = next_instance
@@ -344,12 +346,12 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
                                  output, counters, stacks)
                 if target == NONE:
                     continue
-                there = U(cells[target, STATE])
-                cells[target, FOLLOWING] = counters[FRESH]
+                there = U(cells[target, RUN_STATE])
+                cells[target, RUN_NEXT] = counters[FRESH]
                 counters[FRESH] = S(target)
-                if states[there, WAITS]:
-                    _wait(event_start[row] + state_within[there], target, cells[target, SERIAL], timers[0], timers[1],
-                          timers[2], counters)
+                if states[there, STATE_WAITS]:
+                    _wait(event_start[row] + state_within[there], target, cells[target, RUN_SERIAL], timers[0],
+                          timers[1], timers[2], counters)
 
         fresh = U(counters[FRESH])
         if fresh != NONE:
@@ -358,8 +360,8 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
             spot = lane if watched_key == NONE else U(batch[1][watched_key, row])
             look_at_states(row, lane, spot, time, watch, states, state_within, pool, heads, finals, registers)
         if fresh != NONE and lane_length[lane] > lane_limit[lane]:
-            counters[FRESH] = S(lane)
-            counters[FULL] = FULL_LANE
+            counters[CROWDED] = S(lane)
+            counters[LACKING] = FULL_LANE
             return S(row) + 1
     return stop
 
@@ -373,16 +375,16 @@ def pass_time(now: Any, simultaneous: bool, tables: Any, pool: Any, lanes: Any, 
     lane_time = lanes[3]
     while counters[TIMERS] > 0 and due[0] < now:
         instance = U(whom[0])
-        if cells[instance, SERIAL] == serials[0] and cells[instance, OVER] != DEAD:
-            lane = U(cells[instance, LANE])
+        if cells[instance, RUN_SERIAL] == serials[0] and cells[instance, RUN_OVER] != DEAD:
+            lane = U(cells[instance, RUN_LANE])
             if simultaneous and now > lane_time[lane]:
                 settle(lane, tables[0], tables[1], pool, lanes, counters)
-            if cells[instance, SERIAL] == serials[0]:
-                if counters[FOUND] == output[0].size:
-                    counters[FULL] = FULL_OUTPUT
+            if cells[instance, RUN_SERIAL] == serials[0]:
+                if counters[MATCHES] == output[0].size:
+                    counters[LACKING] = FULL_OUTPUT
                     return False
-                emit(U(cells[instance, STATE]), lane, -1, instance, tables[9], registers, output, counters)
-                cells[instance, OVER] = DEAD
+                emit(U(cells[instance, RUN_STATE]), lane, -1, instance, tables[9], registers, output, counters)
+                cells[instance, RUN_OVER] = DEAD
         _drop_first(due, whom, serials, counters)
     return True
 
@@ -402,26 +404,27 @@ def sweep(now: Any, strict: bool, states: Array, state_within: Array, pool: Any,
     heads = lanes[0]
     for i in range(in_use.size):
         one = U(in_use[i])
-        here = U(cells[one, STATE])
-        late = state_within[here] >= 0 and not states[here, WAITS] and now > times[one, BEGAN] + state_within[here]
-        if cells[one, OVER] == ALIVE and (late or dead[here]):
-            cells[one, OVER] = DEAD
+        here = U(cells[one, RUN_STATE])
+        within = state_within[here]
+        late = within >= 0 and not states[here, STATE_WAITS] and now > times[one, RUN_BEGAN] + within
+        if cells[one, RUN_OVER] == ALIVE and (late or dead[here]):
+            cells[one, RUN_OVER] = DEAD
     freed = 0
     for i in range(in_use.size):
         one = U(in_use[i])
-        if cells[one, OVER] != DEAD:
+        if cells[one, RUN_OVER] != DEAD:
             continue
-        place = cells[one, LANE] if strict else cells[one, LIST]
-        here = cells[one, STATE] if heads.shape[1] > 1 else 0
+        place = cells[one, RUN_LANE] if strict else cells[one, RUN_LIST]
+        here = cells[one, RUN_STATE] if heads.shape[1] > 1 else 0
         previous = NONE
         instance = U(heads[place, here])
         while instance != NONE:
-            next_instance = U(cells[instance, FOLLOWING])
-            if cells[instance, OVER] == DEAD:
+            next_instance = U(cells[instance, RUN_NEXT])
+            if cells[instance, RUN_OVER] == DEAD:
                 if previous == NONE:
                     heads[place, here] = next_instance
                 else:
-                    cells[previous, FOLLOWING] = S(next_instance)
+                    cells[previous, RUN_NEXT] = S(next_instance)
                 _release(instance, pool, lanes, counters)
                 freed += 1
             else:
@@ -434,9 +437,9 @@ def sweep(now: Any, strict: bool, states: Array, state_within: Array, pool: Any,
 def enlist(in_use: Array, cells: Array, heads: Array) -> None:
     """Puts the instances of a strict machine into the lists of their lanes: one for each state, or one for all."""
     for one in in_use:
-        place = cells[one, LANE]
-        here = cells[one, STATE] if heads.shape[1] > 1 else 0
-        cells[one, FOLLOWING] = heads[place, here]
+        place = cells[one, RUN_LANE]
+        here = cells[one, RUN_STATE] if heads.shape[1] > 1 else 0
+        cells[one, RUN_NEXT] = heads[place, here]
         heads[place, here] = one
 
 

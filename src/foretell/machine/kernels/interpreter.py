@@ -19,63 +19,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from foretell.jit import inlined, kernel
+from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.opcodes import Op
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Word: TypeAlias = Any  # an int64 or a uint64, of which mypy knows too little
-
-# The numbers of foretell.plan.lower.bytecode.Op, where each is explained; a test holds the two lists together.
-LOAD_COLUMN_F = 0
-LOAD_COLUMN_I = 1
-LOAD_SLOT_F = 2
-LOAD_SLOT_I = 3
-LOAD_PARAMETER_F = 4
-LOAD_PARAMETER_I = 5
-CONST_F = 6
-CONST_I = 7
-NULL = 8
-PICK = 9
-NIP = 10
-COMPARE_COLUMN_SLOT_F = 11
-COMPARE_COLUMN_SLOT_I = 12
-COMPARE_COLUMN_PARAMETER_F = 13
-COMPARE_COLUMN_PARAMETER_I = 14
-COMPARE_F = 15
-COMPARE_I = 16
-COMPARE_STRING = 17
-NOT = 18
-AND = 19
-OR = 20
-IS_NULL = 21
-SKIP_IF_FALSE = 22
-SKIP_IF_TRUE = 23
-SKIP_IF_PRESENT = 24
-COALESCE = 25
-ADD_I = 26
-SUBTRACT_I = 27
-MULTIPLY_I = 28
-DIVIDE_I = 29
-REMAINDER_I = 30
-NEGATE_I = 31
-ABSOLUTE_I = 32
-INT_TO_FLOAT = 33
-ADD_F = 34
-SUBTRACT_F = 35
-MULTIPLY_F = 36
-DIVIDE_F = 37
-REMAINDER_F = 38
-NEGATE_F = 39
-ABSOLUTE_F = 40
-IN_CALENDAR = 41
-SCALE_F = 42
-SHRINK_F = 43
-SHRINK_I = 44
-LIKE = 45
-CONTAINS = 46
-LENGTH = 47
-LOWER = 48
-UPPER = 49
 
 LEAST = -(2**63)
 LEAST_MICROS = -62_135_596_800_000_000  # year 1
@@ -185,25 +134,25 @@ def run_code(
         at += 1
 
         # ── whole conditions ──
-        if op == COMPARE_COLUMN_SLOT_F:
+        if op == Op.COMPARE_COLUMN_SLOT_F:
             top += 1
             other = ops[at - 1, 2]
             column = argument >> 3
             stack_i[top] = _among(column_f[column, row], slot_f[instance, other], argument & 7)
             stack_null[top] = column_null[column, row] | slot_null[instance, other]
-        elif op == COMPARE_COLUMN_SLOT_I:
+        elif op == Op.COMPARE_COLUMN_SLOT_I:
             top += 1
             other = ops[at - 1, 2]
             column = argument >> 3
             stack_i[top] = _among(column_i[column, row], slot_i[instance, other], argument & 7)
             stack_null[top] = column_null[column, row] | slot_null[instance, other]
-        elif op == COMPARE_COLUMN_PARAMETER_F:
+        elif op == Op.COMPARE_COLUMN_PARAMETER_F:
             top += 1
             other = ops[at - 1, 2]
             column = argument >> 3
             stack_i[top] = _among(column_f[column, row], parameter_f[parameter_row, other], argument & 7)
             stack_null[top] = column_null[column, row] | parameter_null[parameter_row, other]
-        elif op == COMPARE_COLUMN_PARAMETER_I:
+        elif op == Op.COMPARE_COLUMN_PARAMETER_I:
             top += 1
             other = ops[at - 1, 2]
             column = argument >> 3
@@ -211,94 +160,94 @@ def run_code(
             stack_null[top] = column_null[column, row] | parameter_null[parameter_row, other]
 
         # ── loads ──
-        elif op == LOAD_COLUMN_F:
+        elif op == Op.LOAD_COLUMN_F:
             top += 1
             stack_f[top] = column_f[argument, row]
             stack_null[top] = column_null[argument, row]
-        elif op == LOAD_COLUMN_I:
+        elif op == Op.LOAD_COLUMN_I:
             top += 1
             stack_i[top] = column_i[argument, row]
             stack_null[top] = column_null[argument, row]
-        elif op == LOAD_SLOT_F:
+        elif op == Op.LOAD_SLOT_F:
             top += 1
             stack_f[top] = slot_f[instance, argument]
             stack_null[top] = slot_null[instance, argument]
-        elif op == LOAD_SLOT_I:
+        elif op == Op.LOAD_SLOT_I:
             top += 1
             stack_i[top] = slot_i[instance, argument]
             stack_null[top] = slot_null[instance, argument]
-        elif op == LOAD_PARAMETER_F:
+        elif op == Op.LOAD_PARAMETER_F:
             top += 1
             stack_f[top] = parameter_f[parameter_row, argument]
             stack_null[top] = parameter_null[parameter_row, argument]
-        elif op == LOAD_PARAMETER_I:
+        elif op == Op.LOAD_PARAMETER_I:
             top += 1
             stack_i[top] = parameter_i[parameter_row, argument]
             stack_null[top] = parameter_null[parameter_row, argument]
-        elif op == CONST_F:
+        elif op == Op.CONST_F:
             top += 1
             stack_f[top] = const_f[argument]
             stack_null[top] = 0
-        elif op == CONST_I:
+        elif op == Op.CONST_I:
             top += 1
             stack_i[top] = const_i[argument]
             stack_null[top] = 0
-        elif op == NULL:
+        elif op == Op.NULL:
             top += 1
             stack_null[top] = 1
-        elif op == PICK:
+        elif op == Op.PICK:
             top += 1
             stack_f[top] = stack_f[top - 1 - argument]
             stack_i[top] = stack_i[top - 1 - argument]
             stack_null[top] = stack_null[top - 1 - argument]
-        elif op == NIP:
+        elif op == Op.NIP:
             top -= 1
             stack_f[top] = stack_f[top + 1]
             stack_i[top] = stack_i[top + 1]
             stack_null[top] = stack_null[top + 1]
 
         # ── truth ──
-        elif op == COMPARE_F:
+        elif op == Op.COMPARE_F:
             top -= 1
             stack_i[top] = _among(stack_f[top], stack_f[top + 1], argument)
             stack_null[top] |= stack_null[top + 1]
-        elif op == COMPARE_I:
+        elif op == Op.COMPARE_I:
             top -= 1
             stack_i[top] = _among(stack_i[top], stack_i[top + 1], argument)
             stack_null[top] |= stack_null[top + 1]
-        elif op == COMPARE_STRING:
+        elif op == Op.COMPARE_STRING:
             top -= 1
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
                 order = compare_texts(stack_i[top], stack_i[top + 1], heap_offsets, heap_data)
                 stack_i[top] = _among(order, 0, argument)
-        elif op == NOT:
+        elif op == Op.NOT:
             stack_i[top] = 1 if stack_i[top] == 0 else 0
-        elif op == AND:
+        elif op == Op.AND:
             top -= 1
             left_false = stack_null[top] == 0 and stack_i[top] == 0
             right_false = stack_null[top + 1] == 0 and stack_i[top + 1] == 0
             stack_i[top] = 0 if left_false or right_false else 1
             stack_null[top] = 0 if left_false or right_false else stack_null[top] | stack_null[top + 1]
-        elif op == OR:
+        elif op == Op.OR:
             top -= 1
             left_true = stack_null[top] == 0 and stack_i[top] != 0
             right_true = stack_null[top + 1] == 0 and stack_i[top + 1] != 0
             stack_i[top] = 1 if left_true or right_true else 0
             stack_null[top] = 0 if left_true or right_true else stack_null[top] | stack_null[top + 1]
-        elif op == IS_NULL:
+        elif op == Op.IS_NULL:
             stack_i[top] = stack_null[top]
             stack_null[top] = 0
-        elif op == SKIP_IF_FALSE:
+        elif op == Op.SKIP_IF_FALSE:
             if stack_null[top] == 0 and stack_i[top] == 0:
                 at += argument
-        elif op == SKIP_IF_TRUE:
+        elif op == Op.SKIP_IF_TRUE:
             if stack_null[top] == 0 and stack_i[top] != 0:
                 at += argument
-        elif op == SKIP_IF_PRESENT:
+        elif op == Op.SKIP_IF_PRESENT:
             if stack_null[top] == 0:
                 at += argument
-        elif op == COALESCE:
+        elif op == Op.COALESCE:
             top -= 1
             if stack_null[top] != 0:
                 stack_f[top] = stack_f[top + 1]
@@ -306,86 +255,86 @@ def run_code(
                 stack_null[top] = stack_null[top + 1]
 
         # ── floats: what is calculated is finite, or NULL ──
-        elif op == INT_TO_FLOAT:
+        elif op == Op.INT_TO_FLOAT:
             stack_f[top] = float(stack_i[top])
-        elif op == ADD_F:
+        elif op == Op.ADD_F:
             top -= 1
             stack_f[top] = stack_f[top] + stack_f[top + 1]
             stack_null[top] |= stack_null[top + 1] | (not math.isfinite(stack_f[top]))
-        elif op == SUBTRACT_F:
+        elif op == Op.SUBTRACT_F:
             top -= 1
             stack_f[top] = stack_f[top] - stack_f[top + 1]
             stack_null[top] |= stack_null[top + 1] | (not math.isfinite(stack_f[top]))
-        elif op == MULTIPLY_F:
+        elif op == Op.MULTIPLY_F:
             top -= 1
             stack_f[top] = stack_f[top] * stack_f[top + 1]
             stack_null[top] |= stack_null[top + 1] | (not math.isfinite(stack_f[top]))
-        elif op == DIVIDE_F:
+        elif op == Op.DIVIDE_F:
             top -= 1
             stack_f[top] = stack_f[top] / stack_f[top + 1]
             stack_null[top] |= stack_null[top + 1] | (not math.isfinite(stack_f[top])) | (stack_f[top + 1] == 0.0)
-        elif op == REMAINDER_F:
+        elif op == Op.REMAINDER_F:
             top -= 1
             stack_f[top] = np.fmod(stack_f[top], stack_f[top + 1])
             stack_null[top] |= stack_null[top + 1] | (not math.isfinite(stack_f[top])) | (stack_f[top + 1] == 0.0)
-        elif op == NEGATE_F:
+        elif op == Op.NEGATE_F:
             stack_f[top] = -stack_f[top]
             stack_null[top] |= not math.isfinite(stack_f[top])
-        elif op == ABSOLUTE_F:
+        elif op == Op.ABSOLUTE_F:
             stack_f[top] = abs(stack_f[top])
             stack_null[top] |= not math.isfinite(stack_f[top])
 
         # ── integers: what does not fit is NULL ──
-        elif op == ADD_I:
+        elif op == Op.ADD_I:
             top -= 1
             left, right = stack_i[top], stack_i[top + 1]
             total = left + right
             stack_i[top] = total
             stack_null[top] |= stack_null[top + 1] | (((left ^ total) & (right ^ total)) < 0)
-        elif op == SUBTRACT_I:
+        elif op == Op.SUBTRACT_I:
             top -= 1
             left, right = stack_i[top], stack_i[top + 1]
             rest = left - right
             stack_i[top] = rest
             stack_null[top] |= stack_null[top + 1] | (((left ^ right) & (left ^ rest)) < 0)
-        elif op == MULTIPLY_I:
+        elif op == Op.MULTIPLY_I:
             top -= 1
             left, right = stack_i[top], stack_i[top + 1]
             stack_i[top] = left * right
             stack_null[top] |= stack_null[top + 1] | _product_wraps(left, right)
-        elif op == DIVIDE_I:
+        elif op == Op.DIVIDE_I:
             top -= 1
             stack_null[top] |= stack_null[top + 1] | (stack_i[top + 1] == 0)
             if stack_null[top] == 0:
                 stack_f[top] = quotient(stack_i[top], stack_i[top + 1])
-        elif op == REMAINDER_I:
+        elif op == Op.REMAINDER_I:
             top -= 1
             stack_null[top] |= stack_null[top + 1] | (stack_i[top + 1] == 0)
             if stack_null[top] == 0:
                 stack_i[top] = remainder(stack_i[top], stack_i[top + 1])
-        elif op == NEGATE_I:
+        elif op == Op.NEGATE_I:
             stack_null[top] |= stack_i[top] == LEAST
             stack_i[top] = -stack_i[top]
-        elif op == ABSOLUTE_I:
+        elif op == Op.ABSOLUTE_I:
             stack_null[top] |= stack_i[top] == LEAST
             stack_i[top] = abs(stack_i[top])
 
         # ── times ──
-        elif op == IN_CALENDAR:
+        elif op == Op.IN_CALENDAR:
             stack_null[top] |= (stack_i[top] < LEAST_MICROS) | (stack_i[top] > LAST_MICROS)
-        elif op == SCALE_F:
+        elif op == Op.SCALE_F:
             top -= 1
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
                 stack_i[top], fits = scaled(stack_i[top], stack_f[top + 1])
                 stack_null[top] = not fits
-        elif op == SHRINK_F:
+        elif op == Op.SHRINK_F:
             top -= 1
             stack_null[top] |= stack_null[top + 1] | (stack_f[top + 1] == 0.0)
             if stack_null[top] == 0:
                 stack_i[top], fits = shrunk(stack_i[top], stack_f[top + 1])
                 stack_null[top] = not fits
-        elif op == SHRINK_I:
+        elif op == Op.SHRINK_I:
             top -= 1
             stack_null[top] |= stack_null[top + 1] | (stack_i[top + 1] == 0)
             if stack_null[top] == 0:
@@ -393,22 +342,22 @@ def run_code(
                 stack_null[top] = not fits
 
         # ── texts ──
-        elif op == LIKE:
+        elif op == Op.LIKE:
             top -= 1
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
                 stack_i[top] = is_like(stack_i[top], stack_i[top + 1], heap_offsets, heap_data)
-        elif op == CONTAINS:
+        elif op == Op.CONTAINS:
             top -= 1
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
                 stack_i[top] = contains(stack_i[top], stack_i[top + 1], heap_offsets, heap_data)
         elif stack_null[top] == 0:  # of one text
-            if op == LENGTH:
+            if op == Op.LENGTH:
                 stack_i[top] = length(stack_i[top], heap_offsets, heap_data)
-            elif op == LOWER:
+            elif op == Op.LOWER:
                 stack_i[top] = heap_cases[stack_i[top], 0]
-            elif op == UPPER:
+            elif op == Op.UPPER:
                 stack_i[top] = heap_cases[stack_i[top], 1]
 
 

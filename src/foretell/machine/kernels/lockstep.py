@@ -13,44 +13,42 @@ from typing import Any
 
 import numpy as np
 
-from foretell.jit import inlined, kernel
+from foretell.machine.kernels.actions import aggregate, copy, room
+from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.layout import (
-    BEGAN,
     CHAIN,
     COUNT,
     COUNT_KNOWN,
-    EDGES,
-    EDGES_STOP,
-    FINAL,
-    FIRST,
-    FOLLOWING,
-    FOUND,
+    CROWDED,
+    EDGE_FINAL,
+    EDGE_PREDICATE,
+    EDGE_TARGET,
+    EDGE_UPDATES,
+    EDGE_UPDATES_STOP,
     FREE,
-    FRESH,
-    FULL,
     FULL_LANE,
-    LANE,
-    LAST_NODE,
+    LACKING,
     LONGEST,
+    MATCHES,
     NODES,
     NONE,
     POSITION,
-    PREDICATE,
-    ROWS,
+    RUN_BEGAN,
+    RUN_CHAIN,
+    RUN_FIRST,
+    RUN_LANE,
+    RUN_NEXT,
+    RUN_ROWS,
+    RUN_STATE,
     SET,
-    STATE,
+    STATE_EDGES,
+    STATE_EDGES_STOP,
     SUM_FLOAT,
-    TARGET,
-    UPDATES,
-    UPDATES_STOP,
     Array,
     S,
     U,
-    aggregate,
-    copy,
-    room,
 )
-from foretell.machine.observe.observer import look_at_states
+from foretell.machine.kernels.probe import look_at_states
 
 #: Where no edge holds, and where several do; else it is the edge itself.
 NO_WAY: Any = np.uint64(255)
@@ -65,8 +63,8 @@ def find_ways(waiting: Array, states: Array, edges: Array, predicates: Array, wa
     for i in range(U(waiting.size)):
         for row in range(U(ways.shape[1])):
             ways[i, row] = NO_WAY
-        for edge in range(states[waiting[i], EDGES], states[waiting[i], EDGES_STOP]):
-            predicate = edges[edge, PREDICATE]
+        for edge in range(states[waiting[i], STATE_EDGES], states[waiting[i], STATE_EDGES_STOP]):
+            predicate = edges[edge, EDGE_PREDICATE]
             for row in range(U(ways.shape[1])):
                 # Without branches, so that many events are looked at together.
                 known = ways[i, row]
@@ -86,10 +84,10 @@ def _keep(first: Any, stop: Any, at: Any, row: Any, position: int, updates: Arra
         if kind == CHAIN:
             node = U(counters[NODES])
             counters[NODES] += 1
-            node_parent[node] = cells[at + U(LAST_NODE)]
+            node_parent[node] = cells[at + U(RUN_CHAIN)]
             node_position[node] = position
             node_step[node] = S(argument)
-            cells[at + U(LAST_NODE)] = S(node)
+            cells[at + U(RUN_CHAIN)] = S(node)
         elif kind == COUNT:
             cells[slot] = 1 if nulls[slot] else cells[slot] + 1
             nulls[slot] = 0
@@ -119,14 +117,14 @@ def _emit(there: Any, lane: Any, row: Any, at: Any, finals: Array, instances: An
     """See binding.emit."""
     (cells, _, nulls) = instances
     (out_first, out_rows, out_state, out_lane, out_row, out_chain, out_slot, out_null) = output
-    match = U(counters[FOUND])
-    counters[FOUND] += 1
+    match = U(counters[MATCHES])
+    counters[MATCHES] += 1
     out_state[match] = S(there)
     out_lane[match] = S(lane)
     out_row[match] = S(row)
-    out_first[match] = cells[at + U(FIRST)]
-    out_chain[match] = cells[at + U(LAST_NODE)]
-    out_rows[match] = cells[at + U(ROWS)]
+    out_first[match] = cells[at + U(RUN_FIRST)]
+    out_chain[match] = cells[at + U(RUN_CHAIN)]
+    out_rows[match] = cells[at + U(RUN_ROWS)]
     for i in range(U(finals.size)):
         out_slot[i, match] = cells[at + finals[i]]
         out_null[i, match] = nulls[at + finals[i]]
@@ -139,8 +137,8 @@ def _hand_on(instance: Any, edge: Any, lane: Any, row: Any, position: int, table
     (_, _, _, _, edges, updates, _, _, _, finals) = tables
     cells, free = instances[0], pool[2]
     width = U(registers[2].shape[1])
-    there, first, stop = edges[edge, TARGET], edges[edge, UPDATES], edges[edge, UPDATES_STOP]
-    if edges[edge, FINAL]:
+    there, first, stop = edges[edge, EDGE_TARGET], edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP]
+    if edges[edge, EDGE_FINAL]:
         over = 0
         while instance != NONE:
             at = instance * width
@@ -149,15 +147,15 @@ def _hand_on(instance: Any, edge: Any, lane: Any, row: Any, position: int, table
             free[U(counters[FREE])] = instance
             counters[FREE] += 1
             over += 1
-            instance = U(cells[at + U(FOLLOWING)])
+            instance = U(cells[at + U(RUN_NEXT)])
         return over
     top, at = instance, U(0)
     while instance != NONE:
         at = instance * width
         _keep(first, stop, at, row, position, updates, code, batch, instances, registers, counters)
-        cells[at + U(STATE)] = S(there)
-        instance = U(cells[at + U(FOLLOWING)])
-    cells[at + U(FOLLOWING)] = S(heads[lane, there])
+        cells[at + U(RUN_STATE)] = S(there)
+        instance = U(cells[at + U(RUN_NEXT)])
+    cells[at + U(RUN_NEXT)] = S(heads[lane, there])
     heads[lane, there] = top
     return 0
 
@@ -170,18 +168,18 @@ def _hand_on_copies(instance: Any, here: Any, lane: Any, row: Any, position: int
     (states, _, _, _, edges, _, _, _, _, _) = tables
     cells = pool[0]
     chosen, more = NONE, 0
-    for edge in range(states[here, EDGES], states[here, EDGES_STOP]):
-        predicate = edges[edge, PREDICATE]
+    for edge in range(states[here, STATE_EDGES], states[here, STATE_EDGES_STOP]):
+        predicate = edges[edge, EDGE_PREDICATE]
         if predicate != NONE and not predicates[predicate, row]:
             continue
         if chosen != NONE:
             copies, one = NONE, instance
             while one != NONE:
                 target = copy(one, pool, registers, counters)
-                cells[target, FOLLOWING] = S(copies)
+                cells[target, RUN_NEXT] = S(copies)
                 copies = target
                 more += 1
-                one = U(cells[one, FOLLOWING])
+                one = U(cells[one, RUN_NEXT])
             more -= _hand_on(copies, chosen, lane, row, position, tables, code, batch, pool, heads, registers, output,
                              counters, instances)
         chosen = edge
@@ -213,8 +211,8 @@ def run_plain(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int
         starting = begins == NONE or predicates[begins, row] != 0
         if count <= 0 and (count < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
-        counters[FULL] = room(most, nodes, registers, output, timers, counters)
-        if counters[FULL] != 0:
+        counters[LACKING] = room(most, nodes, registers, output, timers, counters)
+        if counters[LACKING] != 0:
             return S(row)
         position = base + S(row)
         if count > 0:
@@ -238,31 +236,31 @@ def run_plain(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int
                     free[U(counters[FREE])] = instance
                     counters[FREE] += 1
                     count -= 1
-                    instance = U(cells[instance * width + U(FOLLOWING)])
+                    instance = U(cells[instance * width + U(RUN_NEXT)])
         if starting:
             for start in range(U(starts.size)):
                 edge = starts[start]
-                predicate = edges[edge, PREDICATE]
+                predicate = edges[edge, EDGE_PREDICATE]
                 if predicate != NONE and not predicates[predicate, row]:
                     continue
-                there = edges[edge, TARGET]
+                there = edges[edge, EDGE_TARGET]
                 instance = U(free[U(counters[FREE] - 1)])
                 at = instance * width
                 for i in range(U(slots.size)):
                     nulls[at + slots[i]] = 1
-                cells[at + U(STATE)] = S(there)
-                cells[at + U(LAST_NODE)] = -1
-                cells[at + U(LANE)] = S(lane)
-                cells[at + U(FIRST)] = position
-                cells[at + U(ROWS)] = event_rows[row]
-                times[instance, BEGAN] = event_start[row]
-                _keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], at, row, position, updates, code, batch,
-                      instances, registers, counters)
-                if edges[edge, FINAL]:
+                cells[at + U(RUN_STATE)] = S(there)
+                cells[at + U(RUN_CHAIN)] = -1
+                cells[at + U(RUN_LANE)] = S(lane)
+                cells[at + U(RUN_FIRST)] = position
+                cells[at + U(RUN_ROWS)] = event_rows[row]
+                times[instance, RUN_BEGAN] = event_start[row]
+                _keep(edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP], at, row, position, updates, code,
+                      batch, instances, registers, counters)
+                if edges[edge, EDGE_FINAL]:
                     _emit(there, lane, row, at, finals, instances, output, counters)
                     continue
                 counters[FREE] -= 1
-                cells[at + U(FOLLOWING)] = S(heads[lane, there])
+                cells[at + U(RUN_NEXT)] = S(heads[lane, there])
                 heads[lane, there] = instance
                 count += 1
         lane_length[lane] = count
@@ -273,8 +271,8 @@ def run_plain(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int
             counters[LONGEST] = count
             most = counters[LONGEST] * moving + beginning
         if count > lane_limit[lane]:
-            counters[FRESH] = S(lane)
-            counters[FULL] = FULL_LANE
+            counters[CROWDED] = S(lane)
+            counters[LACKING] = FULL_LANE
             return S(row) + 1
     return stop
 

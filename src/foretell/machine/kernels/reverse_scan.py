@@ -9,65 +9,42 @@ event begins a match (w3); where few do, foretell.machine.kernels.lockstep has l
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from foretell.jit import inlined, kernel
+from foretell.machine.kernels.actions import begin, keep
+from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.layout import (
-    CHAIN,
     COUNT,
     COUNT_KNOWN,
-    FINAL,
-    FIRST,
-    FOUND,
+    EDGE_PREDICATE,
+    EDGE_TARGET,
+    EDGE_UPDATES,
+    EDGE_UPDATES_STOP,
     FREE,
-    FULL,
     FULL_NODES,
     FULL_OUTPUT,
-    LANE,
-    LAST_NODE,
-    LONGEST,
+    LACKING,
+    MATCHES,
     NODES,
     NONE,
-    PREDICATE,
-    ROWS,
-    SET,
-    STATE,
+    RUN_CHAIN,
+    RUN_FIRST,
+    RUN_LANE,
+    RUN_ROWS,
+    RUN_STATE,
     SUM_FLOAT,
-    TARGET,
-    UPDATES,
-    UPDATES_STOP,
     Array,
     S,
     U,
-    begin,
-    keep,
 )
-from foretell.machine.kernels.lockstep import SEVERAL
-from foretell.plan.lower.program import CompiledNfa
-
-if TYPE_CHECKING:
-    from foretell.machine.exec.nfa_executor import NfaExecutor
-
-#: Batches of fewer events are worked on one by one: to look at all lanes would take longer.
-LEAST = 256
-
-#: So many matches are made together: what is kept of them stays in the cache.
-TOGETHER = 1024
 
 #: No event, no instance.
 NOTHING: Any = np.uint32(2**32 - 1)
 
 #: The kind of a slot that is counted along with another.
 DONE = -2
-
-#: What computes would need some; no machine that is worked on so computes.
-NO_STACKS = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.uint8)
 
 # fmt: off
 
@@ -89,7 +66,7 @@ def foresee(starts: Array, edges: Array, predicates: Array, event_lane: Array, w
         fates[lane, states + U(1)] = row
         for start in range(U(starts.size)):
             edge = starts[start]
-            predicate = edges[edge, PREDICATE]
+            predicate = edges[edge, EDGE_PREDICATE]
             if predicate != NONE and not predicates[predicate, row]:
                 continue
             begun = row * U(starts.size) + start
@@ -114,7 +91,7 @@ def attach(carried: Array, places: Array, cells: Array, fates: Array, ends: Arra
     for back in range(U(carried.size)):
         number = U(carried.size) - U(1) - back
         instance = U(carried[number])
-        over = fates[U(cells[instance, LANE]), places[U(cells[instance, STATE])]]
+        over = fates[U(cells[instance, RUN_LANE]), places[U(cells[instance, RUN_STATE])]]
         if over == U(ends.size - 1):
             free[U(counters[FREE])] = instance
             counters[FREE] += 1
@@ -241,7 +218,7 @@ def fulfil(first: int, base: int, tables: Any, code: Any, events: Any, batch: An
     while True:
         begin_over, begin_one = over, one
         number, length = U(0), U(0)
-        found = U(counters[FOUND])
+        found = U(counters[MATCHES])
         while number < U(ones.size):
             while one == NOTHING and over < count:
                 over += U(1)
@@ -270,24 +247,24 @@ def fulfil(first: int, base: int, tables: Any, code: Any, events: Any, batch: An
                 row = U(following[row])
             else:
                 instance = U(carried[one - fresh])
-                place = U(places[U(cells[instance, STATE])])
-                out_first[here] = cells[instance, FIRST]
-                out_rows[here] = cells[instance, ROWS]
-                out_lane[here] = cells[instance, LANE]
-                out_chain[here] = cells[instance, LAST_NODE]
+                place = U(places[U(cells[instance, RUN_STATE])])
+                out_first[here] = cells[instance, RUN_FIRST]
+                out_rows[here] = cells[instance, RUN_ROWS]
+                out_lane[here] = cells[instance, RUN_LANE]
+                out_chain[here] = cells[instance, RUN_CHAIN]
                 for i in range(U(finals.size)):
                     out_slot[i, here] = slot_i[instance, finals[i]]
                     out_null[i, here] = slot_null[instance, finals[i]]
-                row = U(nexts[U(cells[instance, LANE])])
+                row = U(nexts[U(cells[instance, RUN_LANE])])
             length, _ = _way(place, row, length, leads, ways, following, path)
-            out_state[here] = S(edges[taken[length - U(1)], TARGET])
+            out_state[here] = S(edges[taken[length - U(1)], EDGE_TARGET])
             out_row[here] = S(over)
             number += U(1)
             one = U(same[one])
         if number == 0 and over >= count:
             return S(count)
         if number == 0 or U(node_parent.size) - U(counters[NODES]) < length:
-            counters[FULL] = FULL_NODES if number else FULL_OUTPUT
+            counters[LACKING] = FULL_NODES if number else FULL_OUTPUT
             ends[begin_over] = begin_one
             return S(begin_over)
         offsets[number] = length
@@ -306,7 +283,7 @@ def fulfil(first: int, base: int, tables: Any, code: Any, events: Any, batch: An
             elif kinds[i] != DONE:
                 _kept(number, finals[i], changes[i], base, updates, offsets, path, out_i, nulls, scratch, code, batch,
                       registers, counters, stacks)
-        counters[FOUND] += S(number)
+        counters[MATCHES] += S(number)
         for match in range(number):
             if U(ones[match]) >= fresh:
                 free[U(counters[FREE])] = carried[U(ones[match]) - fresh]
@@ -345,10 +322,10 @@ def leave(base: int, tables: Any, code: Any, events: Any, batch: Any, pool: Any,
             place, row = U(leads[taken[0]]), U(following[row])
         else:
             instance = U(carried[one - fresh])
-            place, row = U(places[U(cells[instance, STATE])]), U(nexts[U(cells[instance, LANE])])
+            place, row = U(places[U(cells[instance, RUN_STATE])]), U(nexts[U(cells[instance, RUN_LANE])])
         length, _ = _way(place, row, length, leads, ways, following, (rows, taken))
         if U(registers[3].size) - U(counters[NODES]) < length:
-            counters[FULL] = FULL_NODES
+            counters[LACKING] = FULL_NODES
             return
         if one < fresh:
             row = U(rows[0])
@@ -357,103 +334,11 @@ def leave(base: int, tables: Any, code: Any, events: Any, batch: Any, pool: Any,
             counters[FREE] -= 1
         for i in range(length):
             edge = U(taken[i])
-            keep(edges[edge, UPDATES], edges[edge, UPDATES_STOP], updates, code, instance, U(rows[i]),
+            keep(edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP], updates, code, instance, U(rows[i]),
                  base + S(rows[i]), batch, registers, counters, stacks)
-            cells[instance, STATE] = S(edges[edge, TARGET])
+            cells[instance, RUN_STATE] = S(edges[edge, EDGE_TARGET])
         one = U(same[one])
     ends[count] = NOTHING
 
 
 # fmt: on
-
-
-class ReverseScan:
-    """A machine that is worked on so, where a batch allows it."""
-
-    def __init__(self, machine: CompiledNfa) -> None:
-        self.machine = machine
-
-    @cached_property
-    def _known(self) -> tuple[Any, ...]:
-        """What the kernels are told of it: the places of states and where edges lead, as foresee has them; the steps
-        that edges chain; of each final slot its kind, its column, the slot that is counted along with it (its own where
-        there is none), and the updates that change it, by edges."""
-        tables, waiting = self.machine.tables, self.machine.waiting
-        edges, updates, finals = (table.astype(np.int64) for table in (tables.edges, tables.updates, tables.finals))
-        places = np.zeros(self.machine.states, np.uint8)
-        places[waiting] = np.arange(len(waiting))
-        leads = np.full(256, len(waiting), np.uint8)
-        leads[: len(edges)] = np.where(edges[:, FINAL], len(waiting) + 1, places[edges[:, TARGET]])
-        chained = np.full(256, -1, np.int64)
-        kinds, columns = np.full(len(finals), -1), np.zeros(len(finals), np.uint64)
-        changes = np.full((len(finals), 256), -1, np.int64)
-        for edge, (first, stop) in enumerate(edges[:, [UPDATES, UPDATES_STOP]]):
-            for update in range(first, stop):
-                kind, slot, argument = updates[update, :3]
-                if kind == CHAIN:
-                    chained[edge] = argument
-                for at in np.flatnonzero(finals == slot) if kind != CHAIN else ():
-                    other = kinds[at] not in (-1, kind) or (kinds[at] == kind and columns[at] != argument)
-                    kinds[at], columns[at] = (SET if other else kind), argument
-                    changes[at, edge] = update
-        keeps = (changes >= 0).astype(np.uint8)
-        counted = np.arange(len(finals))
-        for i, j in product(np.flatnonzero(kinds == SUM_FLOAT), np.flatnonzero(kinds == COUNT_KNOWN)):
-            if columns[i] == columns[j] and (keeps[i] == keeps[j]).all() and kinds[j] != DONE:
-                counted[i], kinds[j] = j, DONE
-        return places, leads, chained, kinds, columns, counted, keeps, changes, self.machine.chains
-
-    def apply(self, stage: NfaExecutor, ways: NDArray[np.uint8]) -> bool:
-        """Whether a batch is worked on so."""
-        machine, count = self.machine, ways.shape[1]
-        if not self._gains(stage, count) or stage.sight is not None or stage.refused or machine.fan[2] > 1:
-            return False
-        # There can be no more partial matches than this, in one lane or in all: no limit has to be looked at.
-        most = stage.alive + count * len(machine.tables.starts)
-        return most <= min(stage.limits.lane, stage.ledger.left) and not (ways == int(SEVERAL)).any()
-
-    def _gains(self, stage: NfaExecutor, count: int) -> bool:
-        """Whether it is worth it: every event begins a match, and there are more of them than there is to look at."""
-        if self.machine.begins != int(NONE) or count < LEAST:
-            return False
-        return stage.alive <= count and stage.lanes[0].size <= 2 * count
-
-    def run(self, stage: NfaExecutor, base: int, given: tuple[Any, ...], make_room: Callable[[], None]) -> None:
-        """Feeds a whole batch to a stage."""
-        code, events, batch, (waiting, ways, _) = given
-        known, tables, count = self._known, self.machine.tables, ways.shape[1]
-        lanes, begun, carried = len(stage.lanes[0]), count * len(tables.starts), stage.in_use
-        fates = np.full((lanes, len(waiting) + 2), count, np.uint32)
-        fates[:, len(waiting)] = count + 1
-        nexts, following = np.full(lanes, NOTHING), np.empty(count, np.uint32)
-        ends, same = np.full(count + 2, NOTHING), np.empty(begun + len(carried), np.uint32)
-        begins = tables.starts, tables.edges, events[3], events[0]
-        matches = foresee(*begins, ways, known[1], fates, nexts, following, ends, same)
-        pool, *_, counters = stage.arrays()
-        attach(carried, known[0], stage.cells, fates, ends, same, pool[2], counters)
-        stage.make_room_for(left(int(ends[count]), same) + 1, matches + len(carried), count)
-        foreseen = ways, nexts, following, ends, same, carried
-        together = (
-            np.empty(TOGETHER, np.uint32),
-            np.empty(TOGETHER + 1, np.uint32),
-            np.empty(count + 8 * TOGETHER, np.uint32),
-            np.empty(count + 8 * TOGETHER, np.uint8),
-        )
-        done = 0
-        while True:
-            pool, _, registers, _, output, _ = stage.arrays()
-            machine = tuple(tables), code, events, batch, pool, registers
-            given = known, foreseen, together, NO_STACKS
-            if done < count:
-                slots = output[6]
-                output = *output[:7], slots.view(np.float64), output[7]
-                done = fulfil(done, base, *machine, output, counters, *given)
-            if done == count:
-                leave(base, *machine, counters, *given)
-            if not counters[FULL]:
-                break
-            make_room()
-        stage.enlist()
-        length = stage.lanes[1]
-        length[:] = np.bincount(stage.cells[stage.in_use, LANE], minlength=lanes)
-        counters[LONGEST] = max(counters[LONGEST], length.max(initial=0))

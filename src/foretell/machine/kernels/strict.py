@@ -7,37 +7,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from foretell.jit import kernel
+from foretell.machine.kernels.actions import copy, emit, keep, room, started, true
+from foretell.machine.kernels.decorators import kernel
 from foretell.machine.kernels.layout import (
-    BEGAN,
-    CODE,
-    CODE_STOP,
-    EDGES,
-    EDGES_STOP,
-    FINAL,
-    FOLLOWING,
+    CROWDED,
+    EDGE_CODE,
+    EDGE_CODE_STOP,
+    EDGE_FINAL,
+    EDGE_PREDICATE,
+    EDGE_TARGET,
+    EDGE_UPDATES,
+    EDGE_UPDATES_STOP,
     FREE,
-    FRESH,
-    FULL,
     FULL_LANE,
+    LACKING,
     LONGEST,
     NONE,
-    PREDICATE,
-    STATE,
-    TARGET,
-    UPDATES,
-    UPDATES_STOP,
+    RUN_BEGAN,
+    RUN_NEXT,
+    RUN_STATE,
+    STATE_EDGES,
+    STATE_EDGES_STOP,
     Array,
     S,
     U,
-    copy,
-    emit,
-    keep,
-    room,
-    started,
-    true,
 )
-from foretell.machine.observe.observer import look_at_lane
+from foretell.machine.kernels.probe import look_at_lane
 
 # fmt: off
 
@@ -61,47 +56,48 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
             continue
         if lane_length[lane] < 0:
             continue  # refused
-        counters[FULL] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
-        if counters[FULL] != 0:
+        counters[LACKING] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
+        if counters[LACKING] != 0:
             return S(row)
         time = event_time[row]
         position = base + S(row)
         fresh, count = NONE, 0
         while instance != NONE:
-            next_instance = U(cells[instance, FOLLOWING])
-            here = U(cells[instance, STATE])
+            next_instance = U(cells[instance, RUN_NEXT])
+            here = U(cells[instance, RUN_STATE])
             chosen = NONE  # the last edge that holds; the instance itself moves along it
-            for edge in range(states[here, EDGES], states[here, EDGES_STOP]):
-                predicate = edges[edge, PREDICATE]
+            for edge in range(states[here, STATE_EDGES], states[here, STATE_EDGES_STOP]):
+                predicate = edges[edge, EDGE_PREDICATE]
                 if predicate != NONE and not predicates[predicate, row]:
                     continue
                 within = edge_within[edge]
-                if within >= 0 and time > times[instance, BEGAN] + within:
+                if within >= 0 and time > times[instance, RUN_BEGAN] + within:
                     continue
-                if not true(edges[edge, CODE], edges[edge, CODE_STOP], code, batch, row, registers, instance, stacks):
+                if not true(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], code, batch, row, registers, instance,
+                            stacks):
                     continue
                 if chosen != NONE:
                     target = copy(instance, pool, registers, counters)
-                    keep(edges[chosen, UPDATES], edges[chosen, UPDATES_STOP], updates, code, target, row, position,
-                         batch, registers, counters, stacks)
-                    if edges[chosen, FINAL]:
-                        emit(edges[chosen, TARGET], lane, S(row), target, finals, registers, output, counters)
+                    keep(edges[chosen, EDGE_UPDATES], edges[chosen, EDGE_UPDATES_STOP], updates, code, target, row,
+                         position, batch, registers, counters, stacks)
+                    if edges[chosen, EDGE_FINAL]:
+                        emit(edges[chosen, EDGE_TARGET], lane, S(row), target, finals, registers, output, counters)
                         counters[FREE] += 1
                     else:
-                        cells[target, STATE] = S(edges[chosen, TARGET])
-                        cells[target, FOLLOWING] = S(fresh)
+                        cells[target, RUN_STATE] = S(edges[chosen, EDGE_TARGET])
+                        cells[target, RUN_NEXT] = S(fresh)
                         fresh = target
                         count += 1
                 chosen = edge
             if chosen != NONE:
-                keep(edges[chosen, UPDATES], edges[chosen, UPDATES_STOP], updates, code, instance, row, position,
-                     batch, registers, counters, stacks)
-                if edges[chosen, FINAL]:
-                    emit(edges[chosen, TARGET], lane, S(row), instance, finals, registers, output, counters)
+                keep(edges[chosen, EDGE_UPDATES], edges[chosen, EDGE_UPDATES_STOP], updates, code, instance, row,
+                     position, batch, registers, counters, stacks)
+                if edges[chosen, EDGE_FINAL]:
+                    emit(edges[chosen, EDGE_TARGET], lane, S(row), instance, finals, registers, output, counters)
                     chosen = NONE
                 else:
-                    cells[instance, STATE] = S(edges[chosen, TARGET])
-                    cells[instance, FOLLOWING] = S(fresh)
+                    cells[instance, RUN_STATE] = S(edges[chosen, EDGE_TARGET])
+                    cells[instance, RUN_NEXT] = S(fresh)
                     fresh = instance
                     count += 1
             if chosen == NONE:
@@ -114,7 +110,7 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
                 target = started(starts[start], lane, row, position, tables, code, events, batch, pool, registers,
                                  output, counters, stacks)
                 if target != NONE:
-                    cells[target, FOLLOWING] = S(fresh)
+                    cells[target, RUN_NEXT] = S(fresh)
                     fresh = target
                     count += 1
         heads[lane, 0] = fresh
@@ -124,7 +120,7 @@ def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, in
         if count > counters[LONGEST]:
             counters[LONGEST] = count
         if count > lane_limit[lane]:
-            counters[FRESH] = S(lane)
-            counters[FULL] = FULL_LANE
+            counters[CROWDED] = S(lane)
+            counters[LACKING] = FULL_LANE
             return S(row) + 1
     return stop

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints
 from foretell.jit import compiled, kernel
 from foretell.language import tree
-from foretell.machine.input.key_index import KeyIndex, mixed, slots_for, with_room
+from foretell.machine.input.key_index import KeyIndex, slots_for, with_room
+from foretell.machine.kernels.hash_table import slot_of
 from foretell.machine.matches.bound_events import BoundEvents
 
 #: What says of positions where their events stand: events of one rank do not follow one another.
@@ -256,15 +257,6 @@ class Positions:
     def restore(self, state: Ints) -> None:
         self._refill(state, 0)
         self.left = self.count
-
-
-@kernel
-def slot_of(position: int, slots: Ints) -> Any:
-    """Where a position stands, or would."""
-    at = np.int64(mixed(position, np.uint64(0)) & np.uint64(slots.size - 1))
-    while slots[at] >= 0 and slots[at] != position:
-        at = (at + 1) & (slots.size - 1)
-    return at
 
 
 @kernel

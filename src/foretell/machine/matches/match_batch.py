@@ -21,7 +21,7 @@ from foretell.jit import compiled
 from foretell.language import tree
 from foretell.machine.exec.nfa_executor import RawMatches
 from foretell.machine.input.event_buffer import EventBuffer, unknown
-from foretell.machine.kernels.layout import overflows
+from foretell.machine.kernels.actions import overflows
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, registers_of

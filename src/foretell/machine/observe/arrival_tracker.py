@@ -26,7 +26,8 @@ from foretell.machine.exec.nfa_executor import NO_NODES, Observation, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.kernels.layout import S, U
-from foretell.machine.matches.exclusions import BEGINNING, EVENTS, FIRSTS, Excluding, is_spent
+from foretell.machine.kernels.probe import BEGINNING, EVENTS, FIRSTS, is_spent
+from foretell.machine.matches.exclusions import Excluding
 from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register

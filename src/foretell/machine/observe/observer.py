@@ -18,25 +18,23 @@ from foretell.arrays import Flags, Ints
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import StringDictionary
 from foretell.filter.predicates import EventColumns
-from foretell.jit import inlined
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import (
-    BEGAN,
-    FOLLOWING,
-    KEY,
-    KEY_SLOT,
+    EDGE_TARGET,
+    EDGE_UPDATES,
+    EDGE_UPDATES_STOP,
     NONE,
-    OVER,
+    RUN_BEGAN,
     SET,
-    STATE,
-    UPDATES,
-    UPDATES_STOP,
-    Array,
-    S,
-    U,
-    emit,
+    STATE_EDGES,
+    STATE_EDGES_STOP,
+    STATE_KEY,
+    STATE_KEY_SLOT,
+    STATE_WAITS,
+    UPDATE_ARGUMENT,
+    UPDATE_KIND,
+    UPDATE_SLOT,
 )
-from foretell.machine.matches.exclusions import BEGINNING, NOTHING, is_excluded
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.decomposition import Parts, parts_of
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
@@ -146,7 +144,7 @@ class Probe:
     @classmethod
     def of(cls, machine: CompiledNfa, program: SubscriptionPlan) -> Probe:
         """Of a subscription that has its machine to itself."""
-        where = [(state, BEGAN if slot is None else slot) for state, slot, _ in program.deadlines]
+        where = [(state, RUN_BEGAN if slot is None else slot) for state, slot, _ in program.deadlines]
         amounts = np.array([amount for _, _, amount in program.deadlines])
         return cls(
             bits_of(machine),
@@ -165,7 +163,7 @@ class Probe:
 def bits_of(machine: CompiledNfa) -> NDArray[np.uint64]:
     """The bit of each state; none for one that is not on the way to a match."""
     left, far = _steps_left(machine), machine.states + 1
-    waiting = {s: left[s] for s in range(machine.states) if 0 < left[s] < far or machine.tables.states[s, 7]}
+    waiting = {s: left[s] for s in range(machine.states) if 0 < left[s] < far or machine.tables.states[s, STATE_WAITS]}
     bits = np.zeros(machine.states, np.uint64)
     for state, bit in bits_by_distance(waiting, BITS).items():
         bits[state] = bit
@@ -174,13 +172,13 @@ def bits_of(machine: CompiledNfa) -> NDArray[np.uint64]:
 
 def _steps_left(machine: CompiledNfa) -> list[int]:
     """The fewest events by which a match at a state is complete."""
-    edges, first = machine.tables.edges, machine.tables.states[:, 2:4]
+    edges, first = machine.tables.edges, machine.tables.states[:, [STATE_EDGES, STATE_EDGES_STOP]]
     far = machine.states + 1
     left = [far] * machine.states
     for state in range(machine.states):
         if machine.owners[state] >= 0:
             left[state] = 0
-    targets = [edges[begin:end, 5].tolist() for begin, end in first.tolist()]
+    targets = [edges[begin:end, EDGE_TARGET].tolist() for begin, end in first.tolist()]
     before: list[int] = []
     while left != before:
         before = left
@@ -190,99 +188,25 @@ def _steps_left(machine: CompiledNfa) -> list[int]:
 
 def looks_up(machine: CompiledNfa) -> bool:
     """Whether instances of some state are found by a value."""
-    return bool((machine.tables.states[:, KEY] != NONE).any())
+    return bool((machine.tables.states[:, STATE_KEY] != NONE).any())
 
 
 def process_key(machine: CompiledNfa) -> int:
     """The column that tells processes apart: that by which the instances of all states are found, and whose value for
     its first event an instance has kept. NONE where there is no such column; then processes are lanes."""
     states, edges, updates = machine.tables.states, machine.tables.edges, machine.tables.updates
-    keys = {(int(s[KEY]), int(s[KEY_SLOT])) for s, owner in zip(states, machine.owners, strict=True) if owner < 0}
+    keys = {
+        (int(s[STATE_KEY]), int(s[STATE_KEY_SLOT]))
+        for s, owner in zip(states, machine.owners, strict=True)
+        if owner < 0
+    }
     if len(keys) != 1:
         return int(NONE)
     column, slot = keys.pop()
     for edge in machine.tables.starts:
-        kept = updates[int(edges[edge, UPDATES]) : int(edges[edge, UPDATES_STOP])]
-        if not ((kept[:, 0] == SET) & (kept[:, 1] == slot) & (kept[:, 2] == column)).any():
+        kept = updates[int(edges[edge, EDGE_UPDATES]) : int(edges[edge, EDGE_UPDATES_STOP])]
+        if not (
+            (kept[:, UPDATE_KIND] == SET) & (kept[:, UPDATE_SLOT] == slot) & (kept[:, UPDATE_ARGUMENT] == column)
+        ).any():
             return int(NONE)
     return column
-
-
-# fmt: off
-
-
-@inlined
-def _go_past(row: Any, lane: Any, excluding: Any) -> None:
-    """What the matches of an event exclude by where it began."""
-    if excluding[0] == BEGINNING:
-        excluding[2][lane] = max(excluding[2][lane], excluding[1][row])
-
-
-@inlined
-def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, finals: Array, registers: Any) -> None:
-    """Where a lane's instances stand in one list."""
-    (trace, bits, _, _, _, partial, noted, words, part_bits, excluding, kept) = watch
-    cells = pool[0]
-    excludes = excluding[0] != NOTHING
-    if excludes:
-        _go_past(row, lane, excluding)
-    occupied, best, furthest = U(0), U(0), NONE
-    while instance != NONE:
-        if excludes and is_excluded(row, lane, instance, excluding, kept, registers):
-            instance = U(cells[instance, FOLLOWING])
-            continue
-        here = U(cells[instance, STATE])
-        bit = bits[here]
-        occupied |= bit
-        for part in range(U(words.shape[1])):
-            words[row, part] |= part_bits[here, part]
-        if bit > best:
-            best, furthest = bit, instance
-        instance = U(cells[instance, FOLLOWING])
-    trace[row] = occupied
-    if furthest != NONE:
-        emit(U(cells[furthest, STATE]), lane, S(row), furthest, finals, registers, partial, noted)
-
-
-@inlined
-def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, states: Array, state_within: Array,
-                   pool: Any, heads: Array, finals: Array, registers: Any) -> None:
-    """Where they stand in a list for each state: of those that are over, or too late, nothing is seen."""
-    (trace, bits, _, limits, amounts, partial, noted, words, part_bits, excluding, kept) = watch
-    (cells, times, _) = pool
-    slot_null = registers[2]
-    excludes = excluding[0] != NOTHING
-    if excludes:
-        _go_past(row, lane, excluding)
-    occupied, best, furthest = U(0), U(0), NONE
-    for here in range(U(heads.shape[1])):
-        bit = bits[here]
-        if bit == U(0):
-            continue
-        instance = U(heads[lane if states[here, KEY] == NONE else place, here])
-        within = state_within[here]
-        while instance != NONE:
-            alive = cells[instance, OVER] == 0 and (within < 0 or time <= times[instance, BEGAN] + within)
-            if alive and excludes and is_excluded(row, lane, instance, excluding, kept, registers):
-                alive = False
-            if alive:
-                for limit in range(limits.shape[0]):
-                    if limits[limit, 0] == here:
-                        slot = limits[limit, 1]
-                        if not slot_null[instance, slot] and time > times[instance, slot] + amounts[limit]:
-                            alive = False
-            if alive:
-                break
-            instance = U(cells[instance, FOLLOWING])
-        if instance != NONE:
-            occupied |= bit
-            for part in range(U(words.shape[1])):
-                words[row, part] |= part_bits[here, part]
-            if bit > best:
-                best, furthest = bit, instance
-    trace[row] = occupied
-    if furthest != NONE:
-        emit(U(cells[furthest, STATE]), lane, S(row), furthest, finals, registers, partial, noted)
-
-
-# fmt: on

@@ -1,8 +1,7 @@
 """Conditions that compare with bound events, as a flat program for the kernel's stack machine.
 
-Everything is typed here, once, so that the kernel need not ask: an operation on `F` takes floats, one on `I` integers
-(INT, and also BOOL, TIMESTAMP, DURATION in microseconds, STRING codes). What each operation does stands beside its
-number below; `foretell.machine.kernels.interpreter`, which may import nothing of ours, repeats the numbers.
+The compiler types every operation, so that the kernel need not ask. `foretell.machine.kernels.opcodes` says what each
+operation does.
 
 >>> price = tree.Attribute(tree.This(), "price")
 >>> bound = tree.Attribute(tree.Bound("a"), "price")
@@ -23,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
@@ -33,75 +31,7 @@ from numpy.typing import NDArray
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.tree import Expression
-
-
-class Op(IntEnum):
-    """The operations. `… a b → c` is what they take from the stack, the top last, and what they leave."""
-
-    # What lies somewhere: the argument says where.
-    LOAD_COLUMN_F = 0  # → a
-    LOAD_COLUMN_I = 1
-    LOAD_SLOT_F = 2
-    LOAD_SLOT_I = 3
-    LOAD_PARAMETER_F = 4
-    LOAD_PARAMETER_I = 5
-    CONST_F = 6
-    CONST_I = 7
-    NULL = 8  # → NULL
-    PICK = 9  # … → what lies `argument` below the top, once more
-    NIP = 10  # a b → b
-
-    # Whole conditions in one: `argument` is column * 8 + outcomes, `argument2` the slot or parameter.
-    COMPARE_COLUMN_SLOT_F = 11
-    COMPARE_COLUMN_SLOT_I = 12
-    COMPARE_COLUMN_PARAMETER_F = 13
-    COMPARE_COLUMN_PARAMETER_I = 14
-
-    # Truth.
-    COMPARE_F = 15  # a b → whether their order is among the outcomes in `argument`
-    COMPARE_I = 16
-    COMPARE_STRING = 17
-    NOT = 18
-    AND = 19
-    OR = 20
-    IS_NULL = 21
-    SKIP_IF_FALSE = 22  # goes `argument` operations further where the top, which stays, is false (not NULL)
-    SKIP_IF_TRUE = 23
-    SKIP_IF_PRESENT = 24  # the same where it is not NULL
-    COALESCE = 25  # a b → b where a is NULL, else a
-
-    # Integers. What does not fit 64 bits is NULL.
-    ADD_I = 26
-    SUBTRACT_I = 27
-    MULTIPLY_I = 28
-    DIVIDE_I = 29  # a b → the FLOAT nearest to the quotient
-    REMAINDER_I = 30
-    NEGATE_I = 31
-    ABSOLUTE_I = 32
-    INT_TO_FLOAT = 33
-
-    # Floats. A result that is not finite is NULL.
-    ADD_F = 34
-    SUBTRACT_F = 35
-    MULTIPLY_F = 36
-    DIVIDE_F = 37
-    REMAINDER_F = 38
-    NEGATE_F = 39
-    ABSOLUTE_F = 40
-
-    # Times.
-    IN_CALENDAR = 41  # a TIMESTAMP outside of years 1 to 9999 becomes NULL
-    SCALE_F = 42  # a DURATION and a FLOAT → a DURATION, rounded half to even
-    SHRINK_F = 43  # … by a FLOAT
-    SHRINK_I = 44  # … by an INT
-
-    # Texts, by their codes.
-    LIKE = 45
-    CONTAINS = 46
-    LENGTH = 47
-    LOWER = 48
-    UPPER = 49
-
+from foretell.machine.kernels.opcodes import Op
 
 #: A comparison is the set of outcomes for which it is true: 1 less, 2 equal, 4 greater.
 OUTCOMES: Mapping[str, int] = {"=": 2, "<>": 5, "<": 1, "<=": 3, ">": 4, ">=": 6}

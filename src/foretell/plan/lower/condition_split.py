@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretell.language import tree
+from foretell.machine.kernels.opcodes import Op
 from foretell.plan.condition_scope import is_static
-from foretell.plan.lower.bytecode import Code, Op, Operand, compile_expression, link
+from foretell.plan.lower.bytecode import Code, Operand, compile_expression, link
 from foretell.plan.lower.ir import NO_CODE, Guard, Numbers
 from foretell.plan.lower.registers import Every, Viewpoint
 

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.language import tree
+from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, UPDATE_KIND, WHERE
 from foretell.plan.lower.bytecode import Linked, link
-from foretell.plan.lower.ir import CHAINED, GAP, NEXT, NO_CODE, NO_MARK, RUN, WHERE, Guard, Update, WaitingState
-from foretell.plan.lower.program import NONE, CompiledNfa, NfaTables, Table
+from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, Update, WaitingState
+from foretell.plan.lower.program import CompiledNfa, NfaTables, Table
 from foretell.plan.lower.registers import AnyOf
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class _Flat:
         """Whether what stands at one state always goes the same way, and never back to an earlier state."""
         asks = any(e.judged.code != NO_CODE or self.states[e.target].within >= 0 for e in self.edges)
         returns = any(e.source is not None and e.target < e.source for e in self.edges)
-        computes = np.isin(tables.updates[:, 0], (RUN, GAP)).any()
+        computes = np.isin(tables.updates[:, UPDATE_KIND], (COMPUTE, GAP)).any()
         return len(self.states) <= MOST_PLAIN and not (asks or returns or computes)
 
     # ── predicates ──
@@ -132,14 +133,14 @@ class _Flat:
     def _predicate(self, number: int) -> int:
         """A predicate's number among those in use."""
         if number < 0:
-            return NONE
+            return int(NONE)
         return self.predicates.setdefault(self._asked[number], len(self.predicates))
 
     def _any_of(self, judged: Iterable[Guard]) -> int:
         """The predicate that one of several holds; NONE where one of them is always tried."""
         numbers = sorted({j.predicate for j in judged})
         if not numbers or numbers[0] < 0:
-            return NONE
+            return int(NONE)
         if len(numbers) == 1:
             return self._predicate(numbers[0])
         options = (AnyOf(tuple(self._asked[n] for n in numbers)),)
@@ -153,7 +154,7 @@ class _Flat:
         """
         waiting = self.states[number].waiting
         if any(t.kind == NEXT for t in waiting.threads) or waiting.final:
-            return NONE
+            return int(NONE)
         touching = [t.where for t in waiting.threads if t.kind == WHERE]
         touching += [absent for t in waiting.threads for absent in t.absent]
         touching += [tick.counted for tick in waiting.ticks]
@@ -206,7 +207,7 @@ class _Flat:
         rows = []
         for update in (u for some in kept for u in some):
             first, stop = _span(linked, update.code)
-            argument = first if update.kind == RUN else update.argument
+            argument = first if update.kind == COMPUTE else update.argument
             rows.append([update.kind, max(update.slot, 0), argument, stop, update.is_float])
         return _table(rows, 5)
 
@@ -262,7 +263,7 @@ class _Flat:
 
 def _turn(update: Update) -> int:
     """What reads other slots comes before what writes them."""
-    return {RUN: 0, GAP: 1}.get(update.kind, 2)
+    return {COMPUTE: 0, GAP: 1}.get(update.kind, 2)
 
 
 def _table(rows: Sequence[Sequence[int]], width: int) -> Table:

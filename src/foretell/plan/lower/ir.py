@@ -7,20 +7,13 @@ from copy import copy
 from dataclasses import dataclass, field
 
 from foretell.language import tree
+from foretell.machine.kernels.layout import NEXT
 from foretell.plan.lower.bytecode import Code, compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, Store
 
-# The kernels' numbers (their modules may import nothing of ours, so they stand twice).
-NEXT, ANY, WHERE = 0, 1, 2
-(POSITION, SET, COUNT, COUNT_KNOWN, SUM_INT, SUM_FLOAT, MIN_INT, MAX_INT, MIN_FLOAT, MAX_FLOAT, CHAIN, RUN, GAP,
- MIN_TEXT, MAX_TEXT) = range(15)  # fmt: skip
-
 NO_CODE = 0
 NO_MARK = -1
-
-#: The mark of a wait that begins: it sees nothing of the present instant (see machine.instances).
-ASLEEP = 2
 
 #: In place of a slot: the chain of the events of repeated steps.
 CHAINED = -1
@@ -28,7 +21,7 @@ CHAINED = -1
 
 @dataclass(frozen=True)
 class Update:
-    """What an edge writes into a slot. `argument` is a column, a step or a negation; `code` is for RUN."""
+    """What an edge writes into a slot. `argument` is a column, a step or a negation; `code` is for COMPUTE."""
 
     kind: int
     slot: int

@@ -13,14 +13,12 @@ from itertools import takewhile
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.machine.kernels.layout import ANY, NEXT, WHERE
 from foretell.plan.condition_scope import bound_by, has_parameter, is_of_another, is_relative, is_static
 from foretell.plan.lower.condition_split import ConditionSplit
 from foretell.plan.lower.ir import (
-    ANY,
-    NEXT,
     NO_CODE,
     NO_MARK,
-    WHERE,
     Guard,
     Key,
     Lowered,

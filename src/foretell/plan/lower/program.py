@@ -14,6 +14,7 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE_KEY
 from foretell.plan.lower.bytecode import Linked
 from foretell.plan.lower.registers import AnyOf, Lagged, Register
 from foretell.plan.nfa.automaton import Automaton
@@ -61,10 +62,6 @@ class SubscriptionPlan:
     def chains(self) -> bool:
         """Whether events of repeated steps, or gaps, are kept in chains."""
         return any(s.shape.repeated for s in self.subscription.steps.values()) or bool(self.deferred)
-
-
-#: Stands for none in tables of unsigned numbers.
-NONE = 2**32 - 1
 
 
 class NfaTables(NamedTuple):
@@ -126,7 +123,7 @@ class CompiledNfa:
     def waiting(self) -> Table:
         """The states at which instances may stand, the last one first."""
         edges = self.tables.edges
-        return np.unique(edges[edges[:, 6] == 0, 5])[::-1].copy()
+        return np.unique(edges[edges[:, EDGE_FINAL] == 0, EDGE_TARGET])[::-1].copy()
 
     @property
     def alive(self) -> NDArray[np.bool_]:
@@ -145,5 +142,5 @@ class CompiledNfa:
 
     def key(self, state: int) -> tree.Expression | None:
         """The column by which a state's instances are found."""
-        column = int(self.tables.states[state, 5])
+        column = int(self.tables.states[state, STATE_KEY])
         return None if column == NONE else self.columns[column]

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.lower.condition_split import ConditionSplit
-from foretell.plan.lower.ir import (
+from foretell.machine.kernels.layout import (
     ASLEEP,
     CHAIN,
-    CHAINED,
+    COMPUTE,
     COUNT,
     COUNT_KNOWN,
     GAP,
@@ -22,14 +21,13 @@ from foretell.plan.lower.ir import (
     MIN_FLOAT,
     MIN_INT,
     MIN_TEXT,
-    NO_CODE,
     POSITION,
-    RUN,
     SET,
     SUM_FLOAT,
     SUM_INT,
-    Update,
 )
+from foretell.plan.lower.condition_split import ConditionSplit
+from foretell.plan.lower.ir import CHAINED, NO_CODE, Update
 from foretell.plan.lower.registers import BEGAN, OF_VARIABLES, Hashed, Register, Registers, Start, Viewpoint, of_this
 from foretell.plan.nfa import automaton as machine
 from foretell.plan.nfa.conjunction_scopes import Side, SideRegisters
@@ -79,7 +77,7 @@ class RegisterUpdates:
         for register, expression, code in variables:
             slot, kind = numbers[register], self.registers.types[register]
             if code != NO_CODE:
-                updates.append(Update(RUN, slot, 0, code, kind is Type.FLOAT))
+                updates.append(Update(COMPUTE, slot, 0, code, kind is Type.FLOAT))
             else:
                 updates.append(Update(SET, slot, self.registers.column(of_this(expression))))
             bucket = Register("bucket of variable", register.step, register.expression)
@@ -92,11 +90,13 @@ class RegisterUpdates:
         if self.subscription.simultaneous:
             names = [wait.name for wait in following] or [""]
             marks = [numbers[Register("mark", one)] for one in names if Register("mark", one) in numbers]
-            updates += [Update(RUN, mark, 0, self.judging.constant(ASLEEP)) for mark in marks]
+            updates += [Update(COMPUTE, mark, 0, self.judging.constant(ASLEEP)) for mark in marks]
         for wait in following:
             counted = {o.leaf: None for o in wait.options if o.leaf.index and o.leaf.counted_here}
             ticking = [leaf.step for leaf in counted if leaf not in self.counted_late]
-            updates += [Update(RUN, numbers[Register("ticks", one)], 0, self.judging.constant(None)) for one in ticking]
+            updates += [
+                Update(COMPUTE, numbers[Register("ticks", one)], 0, self.judging.constant(None)) for one in ticking
+            ]
             looking = [one for one in wait.link.absent if one in deferred]
             looking += [leaf.step for leaf in counted if leaf in self.counted_late]
             updates += [Update(POSITION, numbers[Register("where", one)], 0) for one in looking]
@@ -119,11 +119,11 @@ class RegisterUpdates:
             before = Viewpoint(
                 self.registers, None, None, state.bound, variables=self.sides.see(around[:inside], [name])
             )
-            yield Update(RUN, slot, 0, self.judging.compiled(tree.Variable(name), before), is_float)
+            yield Update(COMPUTE, slot, 0, self.judging.compiled(tree.Variable(name), before), is_float)
         view = Viewpoint(self.registers, step, step, state.bound)
         for variable, value in self.subscription.steps[step].binders:
             if step in side.steps and variable == name:
-                yield Update(RUN, slot, 0, self.judging.compiled(value, view), is_float)
+                yield Update(COMPUTE, slot, 0, self.judging.compiled(value, view), is_float)
 
     def _begun(self, edge: machine.Edge) -> tuple[Wait, ...]:
         """The waits that the event of an edge precedes."""

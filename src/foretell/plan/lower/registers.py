@@ -15,6 +15,7 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.type_check import Scope, type_of
+from foretell.machine.kernels.layout import FIRST_SLOT
 from foretell.plan.lower.bytecode import Operand
 
 AnyNode = TypeVar("AnyNode", bound=tree.Node)
@@ -91,9 +92,6 @@ class Register:
     expression: tree.Expression | None = None
 
 
-#: The cells of an instance before its slots (machine.kernels.layout says which; it may import nothing of ours).
-OTHERS = 10
-
 #: When the match began.
 BEGAN = Register("began")
 
@@ -129,7 +127,7 @@ class Registers:
     def register(self, register: Register, kind: Type) -> int:
         if register not in self.registers:
             common = self._numbered(register), kind
-            self.registers[register] = self.store.slots.setdefault(common, OTHERS + len(self.store.slots))
+            self.registers[register] = self.store.slots.setdefault(common, FIRST_SLOT + len(self.store.slots))
             self.types[register] = kind
         return self.registers[register]
 

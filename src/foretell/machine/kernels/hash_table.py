@@ -1,0 +1,55 @@
+"""Open-addressed hash tables with linear probing, as arrays.
+
+A table is an array of a power of two of slots, at most half full, in which a negative number marks a free slot. Its
+owner stores keys as it likes and compares them itself; it finds the slot of a key with
+
+    slot = first_slot(hash_of_key, table)
+    while table[slot] >= 0 and not the same key:
+        slot = next_slot(slot, table)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from foretell.machine.kernels.decorators import inlined
+from foretell.machine.kernels.layout import Array
+
+
+@inlined
+def mixed(so_far: Any, word: Any) -> Any:
+    """A hash with one word more (Fibonacci hashing; the shift makes high bits count)."""
+    more = (so_far ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
+    return more ^ (more >> np.uint64(32))
+
+
+@inlined
+def first_slot(hashed: Any, table: Array) -> Any:
+    """The slot at which the search for a key begins."""
+    return np.int64(hashed & np.uint64(table.size - 1))
+
+
+@inlined
+def next_slot(slot: Any, table: Array) -> Any:
+    """The slot to try after another."""
+    return (slot + 1) & (table.size - 1)
+
+
+@inlined
+def slot_of(number: Any, table: Array) -> Any:
+    """The slot of a number in a set of numbers from 0 on, or the free slot where it belongs."""
+    slot = first_slot(mixed(np.uint64(0), number), table)
+    while table[slot] >= 0 and table[slot] != number:
+        slot = next_slot(slot, table)
+    return slot
+
+
+@inlined
+def slot_of_word(word: Any, words: Array, table: Array) -> Any:
+    """The slot of a word in a map whose keys lie in `words`, slot by slot, or the free slot where it belongs."""
+    slot = first_slot(mixed(np.uint64(0), word), table)
+    while table[slot] >= 0 and words[slot] != word:
+        slot = next_slot(slot, table)
+    return slot
