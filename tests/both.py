@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foretell import parse
-from foretell.api.run import _values, loaded_inputs
-from foretell.arguments.streams import known_schema, tables_of
+from foretell.api.run import _values, read_inputs
+from foretell.arguments.streams import observed_schema, tables_of
 from foretell.events.ingest.reader import EventBatch, TemplateTable, events_of
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedProgram
@@ -31,10 +31,10 @@ class Both:
         program = parse(text)
         self.text = text
         self.until = until
-        self.loaded: dict[str, EventBatch] = loaded_inputs(program, streams, time or {}, False)
+        self.loaded: dict[str, EventBatch] = read_inputs(program, streams, time or {}, False)
         self.given: dict[str, TemplateTable] = tables_of(program, tables or {})
         self.checked: CheckedProgram = program.checked(
-            {name: known_schema(one) for name, one in self.loaded.items()},
+            {name: observed_schema(one) for name, one in self.loaded.items()},
             {name: table.types for name, table in self.given.items()},
         )
 

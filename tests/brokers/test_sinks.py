@@ -18,12 +18,12 @@ from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.notify.messages import messages_of
 from foretell.notify.outbox import Outbox
-from foretell.notify.sender import Pauses, drain
+from foretell.notify.sender import Backoff, drain
 from foretell.notify.sinks import FileSink, OutboxSink, Sink
 from tests.broker import Listener, Mosquitto, wait_until
 from tests.receiver import Answer, WebServer
 
-QUICK = Pauses(first=0.01, longest=0.1)
+QUICK = Backoff(first=0.01, longest=0.1)
 ONE = Notification("s", "match", None, 1, 2, 1.0, None, None, {}, {"a": 0}, Type.INT)
 
 

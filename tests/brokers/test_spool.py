@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from foretell.connectors.mqtt.spool import Received, Spool
+from foretell.connectors.mqtt.spool import Spool, SpooledMessage
 from foretell.errors import InputError
 
 
-def message(i: int) -> Received:
-    return Received(f"t/{i % 3}", b"x" * (i % 7) + str(i).encode(), 1_000_000 + i, i % 65536)
+def message(i: int) -> SpooledMessage:
+    return SpooledMessage(f"t/{i % 3}", b"x" * (i % 7) + str(i).encode(), 1_000_000 + i, i % 65536)
 
 
-def contents(spool: Spool, start: int, end: int) -> list[tuple[int, Received]]:
+def contents(spool: Spool, start: int, end: int) -> list[tuple[int, SpooledMessage]]:
     return [found for part in spool.slices(start, end) for found in part.read()]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from paho.mqtt.client import MQTTMessage
 
-from foretell.connectors.mqtt.client import ON_THE_WAY, Broker
+from foretell.connectors.mqtt.client import RECEIVE_MAXIMUM, Broker
 from foretell.connectors.mqtt.spool import Spool
 from foretell.connectors.mqtt.subscriber import Subscriber, TopicSubscription
 from foretell.errors import InputError
@@ -125,7 +125,7 @@ def test_what_is_done_with_goes_but_for_the_last_few(
     mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Spool.__init__, "__kwdefaults__", {"segment_bytes": 500})
-    monkeypatch.setattr("foretell.connectors.mqtt.subscriber.KNOWN", 30)
+    monkeypatch.setattr("foretell.connectors.mqtt.subscriber.DUPLICATE_WINDOW", 30)
     subscriber = subscribe()
     for start in range(0, 200, 20):
         mosquitto.publish("plant/1", texts(start, start + 20))
@@ -158,7 +158,7 @@ def test_another_topic_takes_the_place_of_the_first(mosquitto: Mosquitto, subscr
 
 def test_more_is_sent_again_than_may_be_on_the_way(mosquitto: Mosquitto, subscribe: Open) -> None:
     """As mosquitto does when a session is taken up again and again (see `KNOWN`)."""
-    count = ON_THE_WAY + 52
+    count = RECEIVE_MAXIMUM + 52
     sent = []
     for number, text in enumerate(texts(0, count)):
         message = MQTTMessage(number + 1, b"plant/1")

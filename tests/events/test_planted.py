@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import foretell as ft
-from foretell.bench.workloads.planted import Planted, composites, planted
+from foretell.bench.workloads.planted import PlantedStream, composites, planted
 
 
-def kinds(stream: Planted) -> list[int]:
+def kinds(stream: PlantedStream) -> list[int]:
     found: list[int] = stream.events["kind"].to_numpy().tolist()
     return found
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.arguments.model import model_of, timing_of
+from foretell.arguments.model import as_model, delay_models
 from foretell.errors import InputError
 from foretell.forecast.chain.probability_table import Table
 from foretell.forecast.chain.semi_markov import Durations
@@ -80,11 +80,11 @@ def test_the_file(tmp_path: Path) -> None:
 def test_delays_and_forecasts_live_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     Model({"m": learned(), "gone": learned()}, {"m": DELAYS}).save(path)
-    assert timing_of(path, ["m"])["m"].after["b"].parameters == {"mean": 2.0}
-    assert set(model_of(path).learned) == {"m", "gone"}
+    assert delay_models(path, ["m"])["m"].after["b"].parameters == {"mean": 2.0}
+    assert set(as_model(path).learned) == {"m", "gone"}
     by_hand = {"subscriptions": {"m": DELAYS}}
-    assert model_of(by_hand).learned == {}
-    assert timing_of(Model({"gone": learned()}), ["m"]) == {}
+    assert as_model(by_hand).learned == {}
+    assert delay_models(Model({"gone": learned()}), ["m"]) == {}
 
 
 def test_statements_that_have_changed() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 import foretell as ft
 from foretell.events import arrow_interop
-from foretell.events.arrow_interop import arrow_of, taken
+from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.types import Type
 from foretell.machine.matches.results import rows
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify import arrow_encoder, lazy_notifications
-from foretell.notify.arrow_encoder import rows_of
+from foretell.notify.arrow_encoder import to_notifications
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_json, to_table
@@ -39,7 +39,7 @@ def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pyt
     both = Both(case.text, case.streams, time=case.time, tables=case.tables)
     found = MatchRuntime(both.checked, both.given).tell(both.loaded)
     plain = rows(found)
-    mine = rows_of(found)
+    mine = to_notifications(found)
     assert told(mine) == told(plain)
     if isinstance(mine, LazyNotifications):
         assert mine.table().equals(to_table(plain)), (mine.table().to_pylist(), to_table(plain).to_pylist())
@@ -66,7 +66,7 @@ def test_many_are_columns_and_few_are_not() -> None:
 
 
 def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_notifications, "TOGETHER", 7)
+    monkeypatch.setattr(lazy_notifications, "CHUNK_ROWS", 7)
     found = ft.run(MANY, {"s": events(400)})
     monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
     plain = ft.run(MANY, {"s": events(400)})
@@ -169,7 +169,7 @@ def test_texts_too_long_for_a_column_are_rows(monkeypatch: pytest.MonkeyPatch) -
     def full(*_: object, **__: object) -> pa.Table:
         raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
 
-    monkeypatch.setattr(arrow_encoder, "columns_of", full)
+    monkeypatch.setattr(arrow_encoder, "notification_columns", full)
     found = ft.run(MANY, {"s": events(400)})
     assert isinstance(found.rows, tuple)
     assert found == plain
@@ -181,15 +181,15 @@ def test_the_reference_gives_the_same_kind_of_thing() -> None:
 
 
 def test_none_at_all() -> None:
-    assert rows_of([]) == ()
+    assert to_notifications([]) == ()
     assert Notifications(()).table().num_rows == 0
 
 
 def test_texts_of_more_than_one_column_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.concat_tables([pa.table({"n": [0, 1], "t": ["a", None]}), pa.table({"n": [2, 3], "t": ["c", "d"]})])
     order = arrow_of(np.array([3, 0, 2, 1, 0]))
-    plain = taken(table, order)
+    plain = take_rows(table, order)
     monkeypatch.setattr(arrow_interop, "_MOST_BYTES", table.nbytes - 1)
-    found = taken(table, order)
+    found = take_rows(table, order)
     assert found.to_pylist() == plain.to_pylist()
     assert found.schema == plain.schema

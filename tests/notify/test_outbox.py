@@ -11,7 +11,7 @@ import pytest
 
 from foretell.errors import InputError
 from foretell.notify.messages import Message
-from foretell.notify.outbox import Counts, Outbox
+from foretell.notify.outbox import Outbox, OutboxCounts
 
 
 def messages(*names: str) -> list[Message]:
@@ -31,7 +31,7 @@ def test_a_batch_goes_in_once(tmp_path: Path) -> None:
     again = Outbox(tmp_path)
     assert again.put(messages("a", "b"), 0) == 0
     assert waiting(again) == ["b"]
-    assert again.counts() == Counts(waiting=1, delivered=1, dead=0)
+    assert again.counts() == OutboxCounts(waiting=1, delivered=1, dead=0)
 
 
 def test_the_same_name_in_a_later_batch_is_another_message(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_batch_that_fails_leaves_nothing(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     with pytest.raises(RuntimeError):
         outbox.put(failing(), 0)
-    assert outbox.counts() == Counts(0, 0, 0)
+    assert outbox.counts() == OutboxCounts(0, 0, 0)
     assert outbox.put(messages("a", "b"), 0) == 2
 
 
@@ -88,7 +88,7 @@ def test_dead_letters(tmp_path: Path) -> None:
     outbox.refused(outbox.waiting(1), "400 Bad Request")
     [line] = (tmp_path / "dead-letters.jsonl").read_text().splitlines()
     assert json.loads(line) == {"id": "a", "reason": "400 Bad Request", "message": {"notification": "a"}}
-    assert outbox.counts() == Counts(waiting=1, delivered=0, dead=1)
+    assert outbox.counts() == OutboxCounts(waiting=1, delivered=0, dead=1)
 
 
 def test_one_sends_at_a_time(tmp_path: Path) -> None:

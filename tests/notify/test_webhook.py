@@ -17,12 +17,12 @@ import pytest
 from foretell.connectors.webhook import Receiver
 from foretell.errors import InputError
 from foretell.notify.messages import Message
-from foretell.notify.outbox import Counts, Outbox
-from foretell.notify.sender import Pauses, Sender, drain
+from foretell.notify.outbox import Outbox, OutboxCounts
+from foretell.notify.sender import Backoff, Sender, drain
 from tests.broker import free_port, wait_until
 from tests.receiver import Answer, WebServer
 
-QUICK = Pauses(first=0.01, longest=0.05)
+QUICK = Backoff(first=0.01, longest=0.05)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_each_is_posted_once_and_in_order(outbox: Outbox, server: WebServer) -> 
     assert [request.key for request in server.requests] == [f"id-{i}" for i in range(5)]
     assert server.requests[0].headers["Content-Type"] == "application/json"
     assert server.requests[0].headers["Authorization"] == "Bearer x"
-    assert outbox.counts() == Counts(0, 5, 0)
+    assert outbox.counts() == OutboxCounts(0, 5, 0)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_may_pass_is_tried_again(outbox: Outbox, server: WebServer, trouble
     assert send(outbox, server)
     wait_until(lambda: len(server.requests) == 7)
     assert [request.key for request in server.requests] == [f"id-{i}" for i in [0, 1, 1, 1, 2, 3, 4]]
-    assert outbox.counts() == Counts(0, 5, 0)
+    assert outbox.counts() == OutboxCounts(0, 5, 0)
 
 
 def test_what_is_refused_goes_to_the_dead_letters(outbox: Outbox, server: WebServer) -> None:
@@ -82,7 +82,7 @@ def test_what_is_refused_goes_to_the_dead_letters(outbox: Outbox, server: WebSer
     lines = (outbox.folder / "dead-letters.jsonl").read_text().splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["id-1", "id-3"]
     assert json.loads(lines[0])["reason"] == f"{server.url}: 400 Bad Request"
-    assert outbox.counts() == Counts(0, 3, 2)
+    assert outbox.counts() == OutboxCounts(0, 3, 2)
 
 
 def test_retry_after_is_honoured(outbox: Outbox, server: WebServer) -> None:
@@ -153,7 +153,7 @@ def test_a_sender_that_is_killed_and_comes_back(outbox: Outbox, server: WebServe
 def test_the_receiver_is_away(outbox: Outbox, server: WebServer, caplog: pytest.LogCaptureFixture) -> None:
     server.stop()
     assert not send(outbox, server, patience=0.2)
-    assert outbox.counts() == Counts(5, 0, 0)
+    assert outbox.counts() == OutboxCounts(5, 0, 0)
     assert f"not delivered, next attempt in 0.0 s: {server.url}: [Errno 111] Connection refused" in caplog.text
 
 

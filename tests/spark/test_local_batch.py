@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.arrow_interop import arrow_of_values, table_of
-from foretell.events.ingest.python_columns import Values, deciding_values
-from foretell.events.ingest.text_columns import Texts, deciding_texts
+from foretell.events.arrow_interop import arrow_of_values, table_from_bytes
+from foretell.events.ingest.python_columns import PythonColumn, deciding_values
+from foretell.events.ingest.text_columns import TextColumn, deciding_texts
 from foretell.events.types import Type
 from tests.both import told
 from tests.spark.local_batch import LocalBatchJob, local_batch
@@ -111,7 +111,7 @@ def events_of(batch: LocalBatchJob) -> Counter[int]:
     for row in batch._parts(batch.plan.sent()):
         [one] = row.to_pylist()
         if one["kind"] == "events":
-            counts[one["task"]] += table_of(one["data"]).num_rows
+            counts[one["task"]] += table_from_bytes(one["data"]).num_rows
     return counts
 
 
@@ -341,8 +341,8 @@ VALUES: Any = st.lists(st.sampled_from([None, 1, 2**70, 1.5, float("nan"), True,
 @settings(deadline=None)
 @given(st.lists(COLUMN))
 def test_few_texts_tell_the_type_of_all(parts: list[list[str]]) -> None:
-    def texts(some: Iterable[str]) -> Texts:
-        return Texts("c", arrow_of_values([one or None for one in some], Type.STRING))
+    def texts(some: Iterable[str]) -> TextColumn:
+        return TextColumn("c", arrow_of_values([one or None for one in some], Type.STRING))
 
     whole = texts(chain.from_iterable(parts))
     few = texts(chain.from_iterable(deciding_texts(texts(part).texts) for part in parts))
@@ -352,6 +352,6 @@ def test_few_texts_tell_the_type_of_all(parts: list[list[str]]) -> None:
 @settings(deadline=None)
 @given(st.lists(VALUES))
 def test_few_values_tell_the_type_of_all(parts: list[list[object]]) -> None:
-    whole = Values("c", list(chain.from_iterable(parts)))
-    few = Values("c", list(chain.from_iterable(map(deciding_values, parts))))
+    whole = PythonColumn("c", list(chain.from_iterable(parts)))
+    few = PythonColumn("c", list(chain.from_iterable(map(deciding_values, parts))))
     assert (few.guess(), few.guess_time()) == (whole.guess(), whole.guess_time())

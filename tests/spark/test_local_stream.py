@@ -17,7 +17,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import foretell as ft
 from foretell.arguments.streams import declaration_of
-from foretell.events.arrow_interop import table_of
+from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.reader import StreamDeclaration, read
 from foretell.events.types import Type
 from foretell.forecast.online.factory import Forecasts
@@ -56,7 +56,7 @@ class Spark:
             random.shuffle(mine)
             for found in self._tester.test(code, mine):
                 if found.told is not None:
-                    told += map(shown, table_of(found.told).to_pylist())
+                    told += map(shown, table_from_bytes(found.told).to_pylist())
         return sorted(told)
 
     def _packed(self, name: str, events: list[dict[str, Any]], random: Random) -> list[Row]:
@@ -127,7 +127,7 @@ def way(shards: int) -> StreamTopology:
 
 def counts(packer: MapSidePacker, table: pa.Table) -> list[int]:
     (packed,) = packer(iter(table.to_batches()))
-    return [0 if block is None else table_of(block).num_rows for block in packed.column("events").to_pylist()]
+    return [0 if block is None else table_from_bytes(block).num_rows for block in packed.column("events").to_pylist()]
 
 
 def test_keys_are_dealt_out_evenly() -> None:

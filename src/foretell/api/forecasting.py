@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foretell.api.run import check_names, is_for_spark, loaded_inputs
-from foretell.arguments.model import learning_of, model_of
-from foretell.arguments.statements import statements_of
-from foretell.arguments.streams import declaration_of, known_schema, tables_of
-from foretell.arguments.validation import by_name, described, given_tables, time_columns, wrong
+from foretell.api.run import check_input_names, prefers_spark, read_inputs
+from foretell.arguments.model import as_learning, as_model
+from foretell.arguments.statements import as_subscriptions
+from foretell.arguments.streams import declaration_of, observed_schema, tables_of
+from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
 from foretell.errors import InputError
-from foretell.events.ingest.quarantine import set_aside
+from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.events.ingest.reader import EventBatch, TemplateTable
 from foretell.forecast.chain.match_interval import Asked
 from foretell.forecast.evaluation.backtest import Judges
@@ -47,15 +47,15 @@ def train(
     here.
     `learning` says how: how fast old events lose weight, which features tell events apart.
     """
-    program, settings = statements_of(subscriptions), _settings(learning)
+    program, settings = as_subscriptions(subscriptions), _settings(learning)
     if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):
         raise _no_forecasts()
     if engine not in (None, "spark", "embedded"):
         raise InputError(
-            "unknown-engine", f"nothing is learned with the engine {described(engine)}", hint="spark or embedded"
+            "unknown-engine", f"nothing is learned with the engine {describe(engine)}", hint="spark or embedded"
         )
-    sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    if engine == "spark" or (engine is None and is_for_spark(program, sources)):
+    sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
+    if engine == "spark" or (engine is None and prefers_spark(program, sources)):
         return _made(*_trained_on_spark(program, sources, time, tables, strict, settings))
     watching = Recorders(settings)
     checked, notes = _watched(program, inputs, time, tables, strict, watching)
@@ -82,9 +82,9 @@ def _trained_on_spark(
     from foretell.spark.batch import training
     from foretell.spark.batch.job import BatchJob
 
-    times = time_columns(time)
-    check_names(program, sources, times)
-    given = tables_of(program, given_tables(tables))
+    times = as_time_columns(time)
+    check_input_names(program, sources, times)
+    given = tables_of(program, as_tables(tables))
     declarations = {name: declaration_of(program, name, times) for name in program.sources}
     batch = BatchJob(program, sources, declarations, given, None, strict, Recorders(settings))
     asking = {
@@ -115,7 +115,7 @@ def backtest(
     """
     some = _thresholds(thresholds)
     judges, given, untrained_ones = _judges(subscriptions, model, horizons, learning, Asked(confidence))
-    _, aside = _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
+    _, aside = _watched(as_subscriptions(subscriptions), inputs, time, tables, strict, judges)
     if not judges.made:
         raise _no_forecasts()
     report = judges.report(given, some)
@@ -136,7 +136,7 @@ def recalibrate(
     judges, given, _ = _judges(subscriptions, model, None, learning)
     if not given.learned:
         raise InputError("no-model", "there is no model to recalibrate", hint="give the one that train has made")
-    _watched(statements_of(subscriptions), inputs, time, tables, strict, judges)
+    _watched(as_subscriptions(subscriptions), inputs, time, tables, strict, judges)
     return judges.recalibrated(given)
 
 
@@ -147,12 +147,12 @@ def _judges(
     learning: Learning | None,
     asked: Asked | None = None,
 ) -> tuple[Judges, Model, tuple[str, ...]]:
-    given = model_of(model)
-    notes = untrained(given, statements_of(subscriptions))
+    given = as_model(model)
+    notes = untrained(given, as_subscriptions(subscriptions))
     ahead: Any = () if horizons is None else horizons
     for n in ahead if isinstance(ahead, Iterable) else [ahead]:
         if type(n) is not int or n < 1:
-            raise wrong("horizons", "numbers of events, from 1 on", n)
+            raise bad_argument("horizons", "numbers of events, from 1 on", n)
     settings = None if learning is None else _settings(learning)
     some = tuple(Horizon(events=n) for n in ahead)
     return Judges(Forecasts(given.learned, settings), some, asked or Asked()), given, notes
@@ -167,11 +167,11 @@ def _watched(
     watching: ObserverFactory,
 ) -> tuple[CheckedProgram, tuple[str, ...]]:
     """Runs statements in process, for those who watch; with what is to be said of malformed events."""
-    sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    times = time_columns(time)
-    given: dict[str, TemplateTable] = tables_of(program, given_tables(tables))
-    loaded: dict[str, EventBatch] = loaded_inputs(program, sources, times, strict)
-    schemas = {name: known_schema(one) for name, one in loaded.items()}
+    sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
+    times = as_time_columns(time)
+    given: dict[str, TemplateTable] = tables_of(program, as_tables(tables))
+    loaded: dict[str, EventBatch] = read_inputs(program, sources, times, strict)
+    schemas = {name: observed_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})
     try:
         MatchRuntime(checked, given, watching=watching).tell(loaded)
@@ -182,7 +182,7 @@ def _watched(
             hint="train and judge the other statements in a file of their own",
         ) from None
     bad = tuple(b for one in loaded.values() for b in one.bad)
-    return checked, tuple(set_aside(bad, [(name, one.total) for name, one in loaded.items()]))
+    return checked, tuple(quarantine_summary(bad, [(name, one.total) for name, one in loaded.items()]))
 
 
 def _no_forecasts() -> InputError:
@@ -195,9 +195,9 @@ def _thresholds(given: Any) -> Sequence[float] | None:
         return None
     some = list(given) if isinstance(given, Iterable) else []
     if not some or not all(isinstance(p, int | float) and not isinstance(p, bool) and 0 <= p <= 1 for p in some):
-        raise wrong("thresholds", "probabilities", given)
+        raise bad_argument("thresholds", "probabilities", given)
     return some
 
 
 def _settings(learning: object) -> Learning:
-    return learning_of(learning) or Learning()
+    return as_learning(learning) or Learning()

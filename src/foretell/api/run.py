@@ -9,11 +9,11 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from foretell.arguments.model import learning_of, model_of, timing_of
-from foretell.arguments.statements import statements_of
-from foretell.arguments.streams import declaration_of, known_schema, tables_of
-from foretell.arguments.until import end_of_time
-from foretell.arguments.validation import by_name, described, given_tables, time_columns, wrong
+from foretell.arguments.model import as_learning, as_model, delay_models
+from foretell.arguments.statements import as_subscriptions
+from foretell.arguments.streams import declaration_of, observed_schema, tables_of
+from foretell.arguments.until import parse_until
+from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, events_of, read
 from foretell.events.notification import Notification
@@ -83,16 +83,16 @@ def run(
     yet go there.
     """
     if engine is not None and engine not in ENGINES:
-        raise InputError("unknown-engine", f"unknown engine {described(engine)}", hint=suggestion(str(engine), ENGINES))
+        raise InputError("unknown-engine", f"unknown engine {describe(engine)}", hint=suggestion(str(engine), ENGINES))
     if not isinstance(strict, bool):
-        raise wrong("strict", "True or False", strict)
-    program = statements_of(subscriptions)
-    sources = by_name(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    times = time_columns(time)
-    given = tables_of(program, given_tables(tables))
-    known = model_of(model)
-    timing = timing_of(known, [str(s.name) for s in _subscribed(program)])
-    learning = learning_of(learning)
+        raise bad_argument("strict", "True or False", strict)
+    program = as_subscriptions(subscriptions)
+    sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
+    times = as_time_columns(time)
+    given = tables_of(program, as_tables(tables))
+    known = as_model(model)
+    timing = delay_models(known, [str(s.name) for s in _subscribed(program)])
+    learning = as_learning(learning)
     if any(getattr(source, "isStreaming", False) for source in sources.values()):
         from foretell.spark.streaming.query import follow
 
@@ -100,15 +100,15 @@ def run(
             raise InputError("not-on-streams", "a stream takes none of the arguments engine, until and strict")
         frames: Any = sources
         return follow(program, frames, time=times, tables=tables, model=known, learning=learning)
-    if engine == "spark" or (engine is None and is_for_spark(program, sources)):
-        check_names(program, sources, times)
+    if engine == "spark" or (engine is None and prefers_spark(program, sources)):
+        check_input_names(program, sources, times)
         declarations = {name: declaration_of(program, name, times) for name in program.sources}
         return _run_spark(program, sources, declarations, given, until, strict, known, learning)
-    loaded = loaded_inputs(program, sources, times, strict)
+    loaded = read_inputs(program, sources, times, strict)
     columns = {name: table.types for name, table in given.items()}
-    schemas = {name: known_schema(one) for name, one in loaded.items()}
+    schemas = {name: observed_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, columns)
-    end = end_of_time(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
+    end = parse_until(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
     notes: tuple[str, ...] = ()
     if engine == "embedded" or (engine is None and _is_compiled(checked)):
         found, notes = _run_embedded(program, checked, loaded, given, end, known, learning)
@@ -122,7 +122,7 @@ def run(
     return Notifications(found, bad, totals, notes)
 
 
-def is_for_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
+def prefers_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
     """A JVM is worth its start where events lie in files or in Spark; a few dicts are done before it is there."""
     if any(map(_is_spark, sources.values())):
         return True
@@ -169,13 +169,13 @@ def _run_embedded(
     # Numba takes a while to load, and only those who ask for this engine need it.
     from foretell.forecast.online.factory import Forecasts, untrained
     from foretell.machine.runtime import MatchRuntime
-    from foretell.notify.arrow_encoder import rows_of
+    from foretell.notify.arrow_encoder import to_notifications
     from foretell.plan.lower.program import UnsupportedError
 
     notes = untrained(model, program)
     try:
         running = MatchRuntime(checked, tables, watching=Forecasts(model.learned, learning))
-        return rows_of(running.tell(loaded, until)), notes + running.ledger.tell()
+        return to_notifications(running.tell(loaded, until)), notes + running.ledger.tell()
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"
@@ -187,14 +187,14 @@ def _is_compiled(checked: CheckedProgram) -> bool:
     return all(isinstance(s, CheckedSubscription) and s.tree.losing is None for s in checked.statements)
 
 
-def loaded_inputs(
+def read_inputs(
     program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
 ) -> dict[str, EventBatch]:
-    check_names(program, inputs, time)
+    check_input_names(program, inputs, time)
     return {n: read(inputs[n], declaration_of(program, n, time), strict=strict) for n in program.sources}
 
 
-def check_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
+def check_input_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
     """Every stream that is read must be given, and no other."""
     sources = program.sources
     for name in (*inputs, *time):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from foretell.arguments.validation import described, wrong
+from foretell.arguments.validation import bad_argument, describe
 from foretell.errors import InputError, suggestion
 from foretell.events.delay_distributions import DelayModel
 from foretell.learn.model import SHAPE, Model
 from foretell.learn.settings import Learning
 
 
-def model_of(given: object) -> Model:
+def as_model(given: object) -> Model:
     if given is None:
         return Model()
     if isinstance(given, Model):
@@ -20,13 +20,13 @@ def model_of(given: object) -> Model:
     if isinstance(given, Mapping):
         return Model.of(given)
     if not isinstance(given, str | os.PathLike):
-        raise InputError("bad-model", f"model: expected a path or a dict, found {described(given)}", hint=SHAPE)
+        raise InputError("bad-model", f"model: expected a path or a dict, found {describe(given)}", hint=SHAPE)
     return Model.load(given)
 
 
-def timing_of(model: object, subscriptions: Iterable[str]) -> dict[str, DelayModel]:
+def delay_models(model: object, subscriptions: Iterable[str]) -> dict[str, DelayModel]:
     """The delays that a model gives for each of the subscriptions."""
-    given, known = model_of(model), list(subscriptions)
+    given, known = as_model(model), list(subscriptions)
     timing: dict[str, DelayModel] = {}
     for name, delays in given.delays.items():
         if name not in known:
@@ -44,7 +44,7 @@ def _timing(delays: object, where: str) -> DelayModel:
         raise InputError(error.code, f"{where}: {error.message}", hint=error.hint) from None
 
 
-def learning_of(given: object) -> Learning | None:
+def as_learning(given: object) -> Learning | None:
     if given is None or isinstance(given, Learning):
         return given
-    raise wrong("learning", "ft.Learning(...)", given)
+    raise bad_argument("learning", "ft.Learning(...)", given)

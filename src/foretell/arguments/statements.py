@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from foretell.arguments.validation import wrong
+from foretell.arguments.validation import bad_argument
 from foretell.events.atomic_files import path_of, read_text
 from foretell.language import subscriptions as language
 from foretell.language.builder.statements import StatementBuilder
@@ -26,9 +26,9 @@ def parse(text: str, file: str = "") -> Subscriptions:
     """
     given: object = text
     if isinstance(given, os.PathLike):
-        raise wrong("parse", "a text", given, hint=f"a file: ft.load({str(given)!r})")
+        raise bad_argument("parse", "a text", given, hint=f"a file: ft.load({str(given)!r})")
     if not isinstance(given, str):
-        raise wrong("parse", "a text", given)
+        raise bad_argument("parse", "a text", given)
     return language.parse(given, file)
 
 
@@ -36,11 +36,11 @@ def load(path: str | Path) -> Subscriptions:
     """Statements from a file."""
     given: object = path
     if not isinstance(given, str | os.PathLike):
-        raise wrong("load", "a path", given)
+        raise bad_argument("load", "a path", given)
     return language.parse(read_text(path_of(given)), str(given))
 
 
-def statements_of(given: object) -> Subscriptions:
+def as_subscriptions(given: object) -> Subscriptions:
     """The statements of a run. A single built statement, or a list of them, is as good as `subscriptions(...)`."""
     if isinstance(given, Subscriptions):
         return given
@@ -49,10 +49,10 @@ def statements_of(given: object) -> Subscriptions:
     if isinstance(given, list | tuple) and given and all(isinstance(one, StatementBuilder) for one in given):
         return built(*given)
     if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_file_name(given)):
-        raise wrong("subscriptions", _KINDS, given, hint=f"a file: ft.load({os.fspath(given)!r})")
+        raise bad_argument("subscriptions", _KINDS, given, hint=f"a file: ft.load({os.fspath(given)!r})")
     if isinstance(given, str):
         return language.parse(given)
-    raise wrong("subscriptions", _KINDS, given)
+    raise bad_argument("subscriptions", _KINDS, given)
 
 
 def _is_file_name(text: str) -> bool:

@@ -13,7 +13,7 @@ from foretell.language.stream_schemas import declared_schema
 from foretell.language.subscriptions import Subscriptions
 
 
-def known_schema(loaded: EventBatch) -> Schema:
+def observed_schema(loaded: EventBatch) -> Schema:
     """A stream without events does not show what is not declared; that is no reason to refuse a name or a unit."""
     schema = replace(loaded.schema, open=loaded.open and loaded.total == 0)
     if loaded.timed or schema.time is None:
@@ -23,12 +23,12 @@ def known_schema(loaded: EventBatch) -> Schema:
 
 def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -> StreamDeclaration:
     try:
-        return declared_as(program.declared.get(name), name, time)
+        return stream_declaration(program.declared.get(name), name, time)
     except LanguageError as error:
         raise error.within(program.text, program.file) from None
 
 
-def declared_as(stream: tree.Stream | None, name: str, time: Mapping[str, str]) -> StreamDeclaration:
+def stream_declaration(stream: tree.Stream | None, name: str, time: Mapping[str, str]) -> StreamDeclaration:
     """What is said of a stream by its STREAM statement, if it has one, and by the caller."""
     if stream is None:
         if name not in time:

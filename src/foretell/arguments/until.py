@@ -7,13 +7,13 @@ import re
 from collections.abc import Set
 from decimal import Decimal
 
-from foretell.arguments.validation import described
+from foretell.arguments.validation import describe
 from foretell.errors import InputError
 from foretell.events.ingest.scalar_parsing import INT_TEXT, MisfitError, convert, convert_text, unboxed
 from foretell.events.types import Type
 
 
-def end_of_time(until: object, kinds: Set[Type]) -> int | float | None:
+def parse_until(until: object, kinds: Set[Type]) -> int | float | None:
     """`kinds` are those of the streams' times; there are none where no stream has shown an event yet."""
     if until is None:
         return None
@@ -29,7 +29,7 @@ def end_of_time(until: object, kinds: Set[Type]) -> int | float | None:
         found = _timestamp(until)
     if found is None:
         wanted, hint = _wanted(timestamps)
-        raise InputError("bad-until", f"until: expected {wanted}, found {described(until)}", hint=hint)
+        raise InputError("bad-until", f"until: expected {wanted}, found {describe(until)}", hint=hint)
     return found
 
 

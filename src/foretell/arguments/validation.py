@@ -5,47 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from foretell.errors import InputError
-from foretell.events.ingest.scalar_parsing import shown
+from foretell.events.ingest.scalar_parsing import display_value
 
 
-def wrong(what: str, expected: str, found: object, hint: str = "") -> InputError:
-    return InputError("bad-argument", f"{what}: expected {expected}, found {described(found)}", hint=hint)
+def bad_argument(what: str, expected: str, found: object, hint: str = "") -> InputError:
+    return InputError("bad-argument", f"{what}: expected {expected}, found {describe(found)}", hint=hint)
 
 
-def described(value: object) -> str:
+def describe(value: object) -> str:
     """A small value as it is written, another by its type."""
     if value is None or isinstance(value, bool):
         return repr(value)
     if isinstance(value, str | int | float):
-        return shown(value)
+        return display_value(value)
     return f"a value of type {type(value).__name__}"
 
 
-def by_name(given: object, what: str, hint: str) -> dict[str, object]:
+def as_mapping(given: object, what: str, hint: str) -> dict[str, object]:
     """What is given for each stream or table, by its name."""
     if not isinstance(given, Mapping):
-        raise wrong(what, "a dict", given, hint)
+        raise bad_argument(what, "a dict", given, hint)
     for name in given:
         if not isinstance(name, str):
-            raise wrong(f"a name in {what}", "a text", name, hint)
+            raise bad_argument(f"a name in {what}", "a text", name, hint)
     return dict(given)
 
 
-def columns_by_name(given: object, what: str, hint: str) -> dict[str, str]:
+def as_column_names(given: object, what: str, hint: str) -> dict[str, str]:
     """The same, where what is given is the name of a column."""
     columns: dict[str, str] = {}
-    for name, column in by_name(given, what, hint).items():
+    for name, column in as_mapping(given, what, hint).items():
         if not isinstance(column, str):
-            raise wrong(f"{what} of '{name}'", "the name of a column", column, hint)
+            raise bad_argument(f"{what} of '{name}'", "the name of a column", column, hint)
         columns[name] = column
     return columns
 
 
-def time_columns(given: object) -> dict[str, str]:
+def as_time_columns(given: object) -> dict[str, str]:
     """The time columns of streams that have no STREAM statement."""
-    return columns_by_name({} if given is None else given, "time", "time={'logins': 'time'}")
+    return as_column_names({} if given is None else given, "time", "time={'logins': 'time'}")
 
 
-def given_tables(given: object) -> dict[str, object]:
+def as_tables(given: object) -> dict[str, object]:
     """The tables of FOR EACH."""
-    return by_name({} if given is None else given, "tables", "tables={'limits': 'limits.csv'}")
+    return as_mapping({} if given is None else given, "tables", "tables={'limits': 'limits.csv'}")

@@ -13,7 +13,7 @@ from foretell.bench.result import Measured
 from foretell.errors import InputError, suggestion
 from foretell.language.check import check
 from foretell.language.parser import parse
-from foretell.notify.files import onto, standard_output
+from foretell.notify.files import standard_output, writing_to
 
 
 def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path | None = None) -> None:
@@ -25,7 +25,7 @@ def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path 
     drawing = {one: partial(function, quick, output) for one, function in _DRAWING.items()}
     benches: dict[str, Callable[[], Iterator[Measured]]] = {**BENCHES, **drawing}
     stream = standard_output()
-    with onto(stream):
+    with writing_to(stream):
         for one in benches if name is None else (name,):
             for measured in benches[one]():
                 stream.write(f"{_json(measured) if as_json else measured.line()}\n".encode())

@@ -15,7 +15,7 @@ from foretell.cli import demo as demonstration
 from foretell.cli import forecast_commands
 from foretell.cli.output import say
 from foretell.cli.run_report import report, write_bad
-from foretell.notify.files import onto, standard_output, write, write_lines
+from foretell.notify.files import standard_output, write, write_lines, writing_to
 
 app = typer.Typer(
     name="foretell",
@@ -145,7 +145,7 @@ def _follow(
         stream.write(line)
         stream.flush()
 
-    with onto(stream):
+    with writing_to(stream):
         run_pipeline(pipeline, once=once, write=write, say=say)
 
 

@@ -17,7 +17,7 @@ from foretell.api.run import run
 from foretell.arguments.statements import load
 from foretell.events.notification import Notification
 from foretell.language.subscriptions import Subscriptions
-from foretell.notify.files import onto, standard_output
+from foretell.notify.files import standard_output, writing_to
 
 _MEANING = {
     "match": "has happened",
@@ -43,7 +43,7 @@ def show() -> None:
             for notification in found:
                 _tell(console, notification)
             _forecast(console, folder / "tills.ftl")
-    with onto(stream):
+    with writing_to(stream):
         stream.write(shown.get().encode())
 
 

@@ -10,7 +10,7 @@ from foretell.arguments.statements import load
 from foretell.arguments.streams import tables_of
 from foretell.errors import InputError, suggestion
 from foretell.language.checked import CheckedSubscription
-from foretell.notify.files import onto, standard_output
+from foretell.notify.files import standard_output, writing_to
 from foretell.plan.explain import Codes, as_mermaid, as_text, explain
 from foretell.plan.sharing_report import together
 from foretell.spark.batch.explain import on_spark
@@ -34,7 +34,7 @@ def show(file: Path, form: str, tables: Mapping[str, str]) -> None:
                 hint=f"declare it: STREAM {name} (attribute TYPE, ...) TIME column",
             )
     stream = standard_output()
-    with onto(stream):
+    with writing_to(stream):
         for statement in checked.statements:
             if isinstance(statement, CheckedSubscription):
                 explained = explain(statement, types.get(str(statement.tree.table)))

@@ -12,7 +12,7 @@ import typer
 
 from foretell.arguments.statements import load
 from foretell.cli.output import say
-from foretell.events.atomic_files import replacing
+from foretell.events.atomic_files import atomic_write
 from foretell.learn.settings import Learning
 from foretell.notify.files import standard_output
 
@@ -81,7 +81,7 @@ def backtest(
     if page is not None:
         from foretell.charts.forecasts import forecast_page
 
-        with replacing(page) as out:
+        with atomic_write(page) as out:
             out.write(forecast_page(report).encode())
     if corrected is not None:
         recalibrate(

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from foretell.cli.output import say
-from foretell.events.atomic_files import replacing
-from foretell.events.ingest.quarantine import set_aside
+from foretell.events.atomic_files import atomic_write
+from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.events.ingest.reader import QuarantinedEvent
 from foretell.notify.notifications import Notifications
 
@@ -19,10 +19,10 @@ def report(found: Notifications) -> None:
     """On standard error, its notes; then a line for each stream with malformed events: how many, why, the first."""
     for note in found.notes:
         say(f"note: {note}")
-    for line in set_aside(found.bad, found.totals):
+    for line in quarantine_summary(found.bad, found.totals):
         say(line)
 
 
 def write_bad(bad: Iterable[QuarantinedEvent], path: Path) -> None:
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.writelines(msgspec.json.encode(asdict(b)) + b"\n" for b in bad)

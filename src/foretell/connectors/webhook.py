@@ -16,8 +16,8 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from foretell.errors import InputError
-from foretell.notify.outbox import Entry
-from foretell.notify.sender import Delivered, Outcome, Refused, RetryLater
+from foretell.notify.outbox import OutboxEntry
+from foretell.notify.sender import Delivered, DeliveryOutcome, RetryLater, Undeliverable
 
 _TEMPORARY = frozenset({408, 429})
 _LONGEST_ANSWER = 64 * 1024  # bytes that are read of an answer, to leave the connection usable
@@ -59,7 +59,7 @@ class Webhook:
     def together(self) -> int:
         return self._receiver.together
 
-    def send(self, entries: Sequence[Entry]) -> Outcome:
+    def send(self, entries: Sequence[OutboxEntry]) -> DeliveryOutcome:
         try:
             return self._post(entries)
         except (OSError, http.client.HTTPException) as error:
@@ -70,7 +70,7 @@ class Webhook:
     def close(self) -> None:
         self._connection.close()
 
-    def _post(self, entries: Sequence[Entry]) -> Outcome:
+    def _post(self, entries: Sequence[OutboxEntry]) -> DeliveryOutcome:
         headers = {"Content-Type": "application/json", "Idempotency-Key": _key(entries), **self._receiver.headers}
         self._connection.request("POST", self._target, self._body(entries), headers)
         answer = self._connection.getresponse()
@@ -79,7 +79,7 @@ class Webhook:
             self._connection.close()
         return _outcome(self._receiver.url, answer)
 
-    def _body(self, entries: Sequence[Entry]) -> bytes:
+    def _body(self, entries: Sequence[OutboxEntry]) -> bytes:
         bodies = [entry.message.body for entry in entries]
         return bodies[0] if self.together == 1 else b"[" + b",".join(bodies) + b"]"
 
@@ -96,19 +96,19 @@ def _connection(receiver: Receiver) -> http.client.HTTPConnection:
     return http.client.HTTPSConnection(host, parts.port, timeout=receiver.timeout, context=context)
 
 
-def _key(entries: Sequence[Entry]) -> str:
+def _key(entries: Sequence[OutboxEntry]) -> str:
     """The notification's name; of several together a hash of theirs, the same whenever they are sent again."""
     if len(entries) == 1:
         return entries[0].message.id
     return hashlib.sha256(" ".join(entry.message.id for entry in entries).encode()).hexdigest()[:24]
 
 
-def _outcome(url: str, answer: http.client.HTTPResponse) -> Outcome:
+def _outcome(url: str, answer: http.client.HTTPResponse) -> DeliveryOutcome:
     reason = f"{url}: {answer.status} {answer.reason}"
     if 200 <= answer.status < 300:
         return Delivered()
     if 400 <= answer.status < 500 and answer.status not in _TEMPORARY:
-        return Refused(reason)
+        return Undeliverable(reason)
     return RetryLater(reason, _retry_after(answer.headers.get("Retry-After")))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
-from foretell.engine.settings import Settings, tables_of
+from foretell.engine.settings import EngineSettings, live_tables
 from foretell.engine.template_tables import LiveTable
 from foretell.errors import ForetellError, InputError
 from foretell.language import tree
@@ -28,7 +28,7 @@ from foretell.storage.blob import pack, unpack
 LAYOUT = 2
 
 
-def packed(here: Deployment) -> bytes:
+def take_snapshot(here: Deployment) -> bytes:
     """Statements, tables, and all that they wait for."""
     program = here.statements.subscriptions().program
     state: dict[str, Any] = {
@@ -50,7 +50,7 @@ def packed(here: Deployment) -> bytes:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RestoreRequest:
     """What an engine is to be that goes on from a snapshot. What is None, or not named, is as it was there."""
 
     subscriptions: Subscriptions | None
@@ -61,7 +61,7 @@ class Wanted:
     learning: Learning | None
 
 
-def unpacked(snapshot: bytes, wanted: Wanted) -> tuple[Deployment, StatementDiff]:
+def restore_snapshot(snapshot: bytes, wanted: RestoreRequest) -> tuple[Deployment, StatementDiff]:
     """What is here now, and what has become of the statements of the snapshot."""
     header, state = unpack(snapshot, "engine")
     if header.get("layout", LAYOUT) > LAYOUT:
@@ -70,13 +70,13 @@ def unpacked(snapshot: bytes, wanted: Wanted) -> tuple[Deployment, StatementDiff
     said = wanted.subscriptions
     same = said is not None and _fingerprint(said.program) == header.get("statements")
     before = _as_it_was(state, said if same else None, wanted)
-    return _Restoring(before, said or before.statements.subscriptions(), wanted.time, wanted.tables).now()
+    return _Migration(before, said or before.statements.subscriptions(), wanted.time, wanted.tables).now()
 
 
-def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: Wanted) -> Deployment:
+def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: RestoreRequest) -> Deployment:
     """What was there when the snapshot was made; where a model is given forecasts begin anew with it."""
     try:
-        settings = Settings.restore(state, wanted.limits, wanted.model, wanted.learning)
+        settings = EngineSettings.restore(state, wanted.limits, wanted.model, wanted.learning)
         text = state["statements"]
         statements = StatementRegistry(same or Subscriptions(parse_text(text), text))
         tables = {name: LiveTable.restore(name, one) for name, one in state["tables"].items()}
@@ -91,7 +91,7 @@ def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: Wan
 
 
 @dataclass(frozen=True)
-class _Restoring:
+class _Migration:
     """From what was there to the statements, time columns and tables that are wanted now."""
 
     before: Deployment
@@ -121,7 +121,7 @@ class _Restoring:
     def _tables_now(self, now: StatementRegistry) -> dict[str, LiveTable]:
         """Those that are given, and the others as they were."""
         known = {name: table for name, table in self.before.tables.items() if name not in self.given}
-        given = tables_of([name for name in now.templates if name not in known], self.given)
+        given = live_tables([name for name in now.templates if name not in known], self.given)
         return {name: given[name] if name in given else known[name] for name in now.templates}
 
     def _replace(self, found: StatementDiff, now: StatementRegistry, tables: Mapping[str, LiveTable]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foretell.engine.input_registry import InputRegistry
-from foretell.engine.settings import Settings
+from foretell.engine.settings import EngineSettings
 from foretell.engine.template_tables import LiveTable
 from foretell.engine.work import Work
 from foretell.errors import ForetellError, InputError, refuse, suggestion
@@ -33,7 +33,7 @@ class Deployment:
     statements: StatementRegistry
     inputs: InputRegistry
     tables: dict[str, LiveTable]
-    settings: Settings
+    settings: EngineSettings
     checking: Checker | None = None
     work: Work | None = None
 

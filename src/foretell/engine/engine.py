@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from foretell.arguments.model import learning_of, model_of
-from foretell.arguments.statements import statements_of
-from foretell.arguments.until import end_of_time
-from foretell.arguments.validation import given_tables, time_columns
-from foretell.engine.checkpoint import Wanted, packed, unpacked
+from foretell.arguments.model import as_learning, as_model
+from foretell.arguments.statements import as_subscriptions
+from foretell.arguments.until import parse_until
+from foretell.arguments.validation import as_tables, as_time_columns
+from foretell.engine.checkpoint import RestoreRequest, restore_snapshot, take_snapshot
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
-from foretell.engine.settings import Settings, limits_of, tables_of
+from foretell.engine.settings import EngineSettings, as_limits, live_tables
 from foretell.errors import ForetellError, InputError
 from foretell.events.ingest.reader import QuarantinedEvent, read
-from foretell.events.reorder_buffer import LateEvents, shown_time
+from foretell.events.reorder_buffer import LateEvents, format_time
 from foretell.events.types import Scalar, Type
 from foretell.forecast.chain.match_interval import Asked
 from foretell.forecast.online.factory import untrained
@@ -29,7 +29,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import ResultBatch
-from foretell.notify.arrow_encoder import rows_of
+from foretell.notify.arrow_encoder import to_notifications
 from foretell.notify.notifications import Notifications
 
 
@@ -77,12 +77,12 @@ class Engine:
         model: object = None,
         learning: Learning | None = None,
     ) -> None:
-        statements = StatementRegistry(statements_of(subscriptions))
-        settings = Settings.of(limits, model, learning)
+        statements = StatementRegistry(as_subscriptions(subscriptions))
+        settings = EngineSettings.of(limits, model, learning)
         #: What a model has nothing to say of.
         self.untrained = untrained(settings.model, statements.subscriptions())
-        inputs = InputRegistry(statements, time_columns(time))
-        self._here = Deployment(statements, inputs, tables_of(statements.templates, given_tables(tables)), settings)
+        inputs = InputRegistry(statements, as_time_columns(time))
+        self._here = Deployment(statements, inputs, live_tables(statements.templates, as_tables(tables)), settings)
 
     @property
     def subscriptions(self) -> Subscriptions:
@@ -143,7 +143,7 @@ class Engine:
         """
         told = self.tell_together(batches, latest)
         set_aside = tuple(event for one in told.late for event in one.events())
-        return Notifications(rows_of(told.told), told.bad, told.totals, told.notes, set_aside)
+        return Notifications(to_notifications(told.told), told.bad, told.totals, told.notes, set_aside)
 
     def tell_together(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
@@ -169,12 +169,12 @@ class Engine:
         An event at `now` itself may still come; those that have come wait for it.
         """
         kinds = {schema.time_type for schema in self._here.inputs.schemas.values()} - {Type.UNKNOWN}
-        until = end_of_time(now, kinds)
+        until = parse_until(now, kinds)
         if self._here.work is None or until is None:
             return Notifications(())
         waiting = self._here.work.waiting
         if until < waiting.time:
-            shown = shown_time(waiting.time, next(iter(kinds)))
+            shown = format_time(waiting.time, next(iter(kinds)))
             raise InputError("out-of-order", f"time does not go back: it is {shown} already")
         waiting.advance(until)
         found = self._here.work.tell(waiting.ready(), until)
@@ -214,15 +214,15 @@ class Engine:
         They may read the streams and statements that are here, and streams that they declare. `tables` has the rows of
         those that are FOR EACH. What is refused changes nothing.
         """
-        said = statements_of(subscriptions)
-        given = given_tables(tables)
+        said = as_subscriptions(subscriptions)
+        given = as_tables(tables)
         for name in given:
             if name in self._here.tables:
                 hint = f"change it with add_rows({name!r}, ...) and remove_rows"
                 raise InputError("known-table", f"the table '{name}' is there already", hint=hint)
         try:
             new = self._here.statements.new(said)
-            self._here.add(new, tables_of([name for name in new.tables if name not in self._here.tables], given))
+            self._here.add(new, live_tables([name for name in new.tables if name not in self._here.tables], given))
         except ForetellError as error:
             raise error.within(said.text, said.file) from None
 
@@ -244,7 +244,7 @@ class Engine:
 
     def snapshot(self) -> bytes:
         """All of the engine as bytes, for `restore`: statements, tables, and all that they wait for."""
-        return packed(self._here)
+        return take_snapshot(self._here)
 
     @classmethod
     def restore(
@@ -264,16 +264,16 @@ class Engine:
         those that are not named any more are gone (`dropped`). Where tables are given, rows that are not in them are
         removed and rows that are new are added. Where a `model` is given, forecasts begin anew with it.
         """
-        wanted = Wanted(
-            None if subscriptions is None else statements_of(subscriptions),
-            time_columns(time),
-            given_tables(tables),
-            limits_of(limits),
-            None if model is None else model_of(model),
-            learning_of(learning),
+        wanted = RestoreRequest(
+            None if subscriptions is None else as_subscriptions(subscriptions),
+            as_time_columns(time),
+            as_tables(tables),
+            as_limits(limits),
+            None if model is None else as_model(model),
+            as_learning(learning),
         )
         engine = cls.__new__(cls)
-        engine._here, changed = unpacked(snapshot, wanted)
+        engine._here, changed = restore_snapshot(snapshot, wanted)
         engine.untrained = ()
         engine.carried, engine.fresh, engine.dropped = changed.carried, changed.fresh, changed.dropped
         return engine

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from foretell.arguments.streams import declared_as, known_schema
+from foretell.arguments.streams import observed_schema, stream_declaration
 from foretell.errors import InputError, LanguageError, suggestion
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.types import Schema, Type
@@ -46,7 +46,7 @@ class InputRegistry:
 
     def begin(self, loaded: EventBatch) -> None:
         """The first events show what the text leaves open."""
-        like = known_schema(loaded)
+        like = observed_schema(loaded)
         names = dict.fromkeys([*self.statements.sources, loaded.stream])
         self.schemas = {name: like if name == loaded.stream else self._schema(name, like) for name in names}
 
@@ -65,7 +65,7 @@ class InputRegistry:
 
     def _declared(self, name: str) -> StreamDeclaration:
         try:
-            return declared_as(self.statements.declared(name), name, self.time)
+            return stream_declaration(self.statements.declared(name), name, self.time)
         except LanguageError as error:
             raise error.within(*self.statements.text_of(name)) from None
 

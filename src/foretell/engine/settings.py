@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.arguments.model import learning_of, model_of
+from foretell.arguments.model import as_learning, as_model
 from foretell.arguments.streams import read_tables
-from foretell.arguments.validation import wrong
+from foretell.arguments.validation import bad_argument
 from foretell.engine.template_tables import LiveTable
 from foretell.forecast.online.factory import Forecasts
 from foretell.learn.model import Model
@@ -18,7 +18,7 @@ from foretell.machine.exec.limits import Limits
 
 
 @dataclass(frozen=True)
-class Settings:
+class EngineSettings:
     """How many partial matches there may be, and how forecasts are made."""
 
     limits: Limits
@@ -26,8 +26,8 @@ class Settings:
     learning: Learning | None
 
     @classmethod
-    def of(cls, limits: object, model: object, learning: object) -> Settings:
-        return cls(limits_of(limits), model_of(model), learning_of(learning))
+    def of(cls, limits: object, model: object, learning: object) -> EngineSettings:
+        return cls(as_limits(limits), as_model(model), as_learning(learning))
 
     @property
     def forecasts(self) -> Forecasts:
@@ -41,7 +41,7 @@ class Settings:
     @classmethod
     def restore(
         cls, state: Mapping[str, Any], limits: Limits, model: Model | None, learning: Learning | None
-    ) -> Settings:
+    ) -> EngineSettings:
         """What is not given is as it was."""
         if model is None:
             model = Model.of(json.loads(state.get("model") or '{"subscriptions": {}}'))
@@ -51,11 +51,11 @@ class Settings:
         return cls(limits, model, learning)
 
 
-def limits_of(given: object) -> Limits:
+def as_limits(given: object) -> Limits:
     if given is None or isinstance(given, Limits):
         return given or Limits()
-    raise wrong("limits", "a foretell.Limits", given)
+    raise bad_argument("limits", "a foretell.Limits", given)
 
 
-def tables_of(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, LiveTable]:
+def live_tables(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, LiveTable]:
     return {name: LiveTable.of(name, loaded) for name, loaded in read_tables(wanted, given).items()}

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.arguments.validation import wrong
+from foretell.arguments.validation import bad_argument
 from foretell.errors import InputError, suggestion
-from foretell.events.ingest.reader import TemplateTable, read_rows
+from foretell.events.ingest.reader import TemplateTable, read_more_rows
 from foretell.events.types import Scalar, Type
 
 
@@ -32,7 +32,7 @@ class LiveTable:
         if not self.types:
             hint = "unsubscribe what is FOR EACH of it, and subscribe again with rows"
             raise InputError("bad-table", f"{self.name}: the table was given without columns", hint=hint)
-        loaded = read_rows(rows, self.name, self.types)
+        loaded = read_more_rows(rows, self.name, self.types)
         for row in loaded.rows:
             if row["id"] in self.rows:
                 hint = f"remove_rows({self.name!r}, [{row['id']!r}]) first"
@@ -42,7 +42,7 @@ class LiveTable:
     def leaving(self, ids: object) -> list[Scalar]:
         """The ids of rows that may go, each once."""
         if isinstance(ids, str) or not isinstance(ids, Iterable):
-            raise wrong("ids", "a list of the rows' ids", ids, hint=f"remove_rows({self.name!r}, [id, ...])")
+            raise bad_argument("ids", "a list of the rows' ids", ids, hint=f"remove_rows({self.name!r}, [id, ...])")
         found = list(ids)
         for one in found:
             if not isinstance(one, bool | int | float | str) or one not in self.rows:

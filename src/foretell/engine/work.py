@@ -12,7 +12,7 @@ from foretell.events.reorder_buffer import ReorderBuffer
 from foretell.language.checked import CheckedStatement
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
-from foretell.notify.arrow_encoder import rows_of
+from foretell.notify.arrow_encoder import to_notifications
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Work:
     def go_on(self) -> Sequence[Notification]:
         """What has come to be known by the events that have come. Some wait and are not told yet, but time has gone on,
         for each statement by the streams that it reads (decision 0002, item 3)."""
-        return rows_of(self.told())
+        return to_notifications(self.told())
 
     def told(self) -> list[ResultBatch]:
         return self.running.tell(self.waiting.ready(), clocks=self.waiting.clocks())
 
     def tell(self, ready: Mapping[str, EventBatch], until: int | float | None = None) -> Sequence[Notification]:
-        return rows_of(self.running.tell(ready, until))
+        return to_notifications(self.running.tell(ready, until))

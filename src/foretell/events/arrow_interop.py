@@ -40,7 +40,7 @@ def numpy_of(array: ArrowArray) -> NDArray[Any]:
     return values
 
 
-def taken(table: pa.Table, order: ArrowArray) -> pa.Table:
+def take_rows(table: pa.Table, order: ArrowArray) -> pa.Table:
     """The rows of a table in another order, however many they are.
 
     Arrow's `take` puts the chunks of a column into one, which cannot have more than 2 GB of texts.
@@ -106,12 +106,12 @@ def _buffer(array: Any) -> pa.Buffer:
 # ── tables as bytes ──
 
 
-def table_bytes(table: pa.Table) -> bytes:
+def table_to_bytes(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
 
-def table_of(data: bytes) -> pa.Table:
+def table_from_bytes(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()

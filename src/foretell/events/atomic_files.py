@@ -27,15 +27,15 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise no_file(path) from None
+        raise missing_file(path) from None
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise unreadable_file(path, error) from None
     except UnicodeDecodeError:
         raise InputError("cannot-read", f"cannot read '{path}': it is not UTF-8") from None
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[BinaryIO]:
+def atomic_write(target: Path) -> Iterator[BinaryIO]:
     """A file beside `target` that takes its place at the end."""
     # A link stays a link: what it points to is replaced.
     final = Path(os.path.realpath(target))
@@ -53,11 +53,11 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
             draft.unlink()
 
 
-def no_file(path: Path) -> InputError:
+def missing_file(path: Path) -> InputError:
     return InputError("no-file", f"there is no file '{path}'", hint=_nearby(path))
 
 
-def unreadable(path: Path, error: OSError) -> InputError:
+def unreadable_file(path: Path, error: OSError) -> InputError:
     # Arrow's own text for it names the path once more.
     return InputError("cannot-read", f"cannot read '{path}': {os.strerror(error.errno) if error.errno else error}")
 

@@ -3,7 +3,7 @@
 `share` is the part of the cases in which the event comes at all, which is what keeps an estimate honest about base
 rates (LANGUAGE section 5). A model gives delays by name and parameters, in seconds where time is a TIMESTAMP:
 
->>> delay = Delay.of({"distribution": "exponential", "mean": 10.0, "share": 0.5})
+>>> delay = DelayDistribution.of({"distribution": "exponential", "mean": 10.0, "share": 0.5})
 >>> round(float(delay.cdf(10.0)), 4)
 0.3161
 """
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from foretell.arrays import Floats
 from foretell.errors import InputError, suggestion
-from foretell.events.ingest.scalar_parsing import shown
+from foretell.events.ingest.scalar_parsing import display_value
 
 Cdf = Callable[[Floats], Floats]
 
@@ -46,7 +46,7 @@ class DelayDistribution:
                 hint=suggestion(name, _DISTRIBUTIONS),
             )
         if not isinstance(share, int | float) or isinstance(share, bool) or not 0 <= share <= 1:
-            raise InputError("bad-delay", f"the share of a delay lies between 0 and 1, found {shown(share)}")
+            raise InputError("bad-delay", f"the share of a delay lies between 0 and 1, found {display_value(share)}")
         wanted, make = _DISTRIBUTIONS[name]
         if set(given) != set(wanted):
             raise InputError("bad-delay", f"the delay '{name}' is given by {', '.join(wanted)} and share")
@@ -92,11 +92,11 @@ class DelayModel:
 
 def _object(found: object, what: str) -> Mapping[str, object]:
     if not isinstance(found, Mapping):
-        raise InputError("bad-model", f"{what}: expected an object, found {shown(found)}")
+        raise InputError("bad-model", f"{what}: expected an object, found {display_value(found)}")
     return found
 
 
-Made = tuple[Cdf, float]
+CdfAndReach = tuple[Cdf, float]
 
 
 #: What comes later than `reach` is left out of account.
@@ -106,7 +106,7 @@ _RARE = 1e-12
 def _number(given: Mapping[str, object], name: str, *, positive: bool = True) -> float:
     number = _finite(given[name], name)
     if positive and number <= 0:
-        raise ValueError(f"{name} is {shown(given[name])}")
+        raise ValueError(f"{name} is {display_value(given[name])}")
     return number
 
 
@@ -118,27 +118,27 @@ def _finite(found: object, name: str) -> float:
             number = math.inf
         if math.isfinite(number):
             return number
-    raise ValueError(f"{name} is {shown(found)}")
+    raise ValueError(f"{name} is {display_value(found)}")
 
 
-def _exponential(given: Mapping[str, object]) -> Made:
+def _exponential(given: Mapping[str, object]) -> CdfAndReach:
     mean = _number(given, "mean")
     return lambda t: -np.expm1(-t / mean), -mean * np.log(_RARE)
 
 
-def _gamma(given: Mapping[str, object]) -> Made:
+def _gamma(given: Mapping[str, object]) -> CdfAndReach:
     from scipy import special  # which takes a quarter of a second to load
 
     shape, scale = _number(given, "shape"), _number(given, "scale")
     return lambda t: special.gammainc(shape, t / scale), scale * float(special.gammainccinv(shape, _RARE))
 
 
-def _weibull(given: Mapping[str, object]) -> Made:
+def _weibull(given: Mapping[str, object]) -> CdfAndReach:
     shape, scale = _number(given, "shape"), _number(given, "scale")
     return lambda t: -np.expm1(-((t / scale) ** shape)), scale * (-np.log(_RARE)) ** (1 / shape)
 
 
-def _lognormal(given: Mapping[str, object]) -> Made:
+def _lognormal(given: Mapping[str, object]) -> CdfAndReach:
     from scipy import special
 
     median, sigma = _number(given, "median"), _number(given, "sigma")
@@ -146,14 +146,14 @@ def _lognormal(given: Mapping[str, object]) -> Made:
     return lambda t: special.ndtr(np.log(t / median) / sigma), reach
 
 
-def _uniform(given: Mapping[str, object]) -> Made:
+def _uniform(given: Mapping[str, object]) -> CdfAndReach:
     low, high = _number(given, "low", positive=False), _number(given, "high")
     if not 0 <= low < high:
         raise ValueError(f"low is {low!r}, high {high!r}")
     return lambda t: np.clip((t - low) / (high - low), 0.0, 1.0), high
 
 
-def _points(given: Mapping[str, object]) -> Made:
+def _points(given: Mapping[str, object]) -> CdfAndReach:
     """A learned curve: [time, probability] pairs, straight lines between them."""
     pairs = given["points"]
     if not isinstance(pairs, Sequence) or len(pairs) < 2 or not all(_is_pair(pair) for pair in pairs):
@@ -175,7 +175,7 @@ def _is_pair(found: object) -> bool:
     return isinstance(found, Sequence) and not isinstance(found, str) and len(found) == 2
 
 
-_DISTRIBUTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Mapping[str, object]], Made]]] = {
+_DISTRIBUTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Mapping[str, object]], CdfAndReach]]] = {
     "exponential": (("mean",), _exponential),
     "gamma": (("shape", "scale"), _gamma),
     "weibull": (("shape", "scale"), _weibull),

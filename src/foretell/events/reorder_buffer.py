@@ -5,9 +5,9 @@ event earlier than that any more, so whatever is earlier can be handed on, in or
 event of exactly that time waits on, for another of the same instant may still come and, by tie-breaker or stream, go
 before it. Where no stream has a lateness nothing waits: events of one instant are then in the order they come in.
 
->>> from foretell.events.ingest.reader import Declaration, read
->>> def batch(*times): return read([{"t": t} for t in times], Declaration("s", {}, "t"))
->>> waiting = Waiting({"s": 10})
+>>> from foretell.events.ingest.reader import StreamDeclaration, read
+>>> def batch(*times): return read([{"t": t} for t in times], StreamDeclaration("s", {}, "t"))
+>>> waiting = ReorderBuffer({"s": 10})
 >>> len(waiting.add(batch(20, 4, 9)))
 0
 >>> waiting.time, waiting.ready()["s"].table["t"].to_pylist()
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Times
 from foretell.errors import InputError
-from foretell.events.arrow_interop import arrow_of, numpy_of, table_bytes, table_of, taken
+from foretell.events.arrow_interop import arrow_of, numpy_of, table_from_bytes, table_to_bytes, take_rows
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type, format_timestamp
 
@@ -77,7 +77,7 @@ class ReorderBuffer:
         self.time: Time = -math.inf
         self.latest: dict[str, Time] = {}
         self.late: dict[str, int] = {}
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _StreamBuffer] = {}
 
     def _measure(self) -> None:
         self.longest: Time = max((some for some in self.lateness.values() if some is not None), default=0)
@@ -111,7 +111,7 @@ class ReorderBuffer:
 
     def add_together(self, batches: Sequence[EventBatch]) -> list[LateEvents]:
         """Takes batches of several streams as one: none makes events of another late."""
-        timed = [(loaded, times_of(loaded)) for loaded in batches]
+        timed = [(loaded, event_times(loaded)) for loaded in batches]
         judged = [(loaded, times, times < self.time) for loaded, times in timed]
         for loaded, times, too_late in judged:
             if self.lateness[loaded.stream] is None and too_late.any():
@@ -171,16 +171,16 @@ class ReorderBuffer:
         waiting.latest, waiting.late = dict(state["latest"]), dict(state["late"])
         for name, some in state["held"].items():
             schema = msgspec.convert(some["schema"], Schema)
-            table = table_of(some["events"])
-            waiting._held[name] = _Held(schema, [_Run(table, _times(table, schema))])
+            table = table_from_bytes(some["events"])
+            waiting._held[name] = _StreamBuffer(schema, [_SortedRun(table, _times(table, schema))])
         return waiting
 
     def _take(self, loaded: EventBatch, table: pa.Table, times: Times) -> None:
         if not len(times):
             return
         # What waits is copied, as the caller may use its memory again.
-        run = _ordered(table, times) if self.longest else _Run(table, times)
-        self._held.setdefault(loaded.stream, _Held(loaded.schema)).add(run)
+        run = _ordered(table, times) if self.longest else _SortedRun(table, times)
+        self._held.setdefault(loaded.stream, _StreamBuffer(loaded.schema)).add(run)
         self.see({loaded.stream: times.max().item()})
 
     def _released(self, bound: Time) -> dict[str, EventBatch]:
@@ -193,7 +193,7 @@ class ReorderBuffer:
         return ready
 
     def _out_of_order(self, loaded: EventBatch, times: Times, row: int) -> InputError:
-        found, passed = (shown_time(t, loaded.schema.time_type) for t in (times[row].item(), self.time))
+        found, passed = (format_time(t, loaded.schema.time_type) for t in (times[row].item(), self.time))
         return InputError(
             "out-of-order",
             f"stream '{loaded.stream}': row {row + 1} has {loaded.schema.time} {found}, but time is {passed} already",
@@ -201,12 +201,12 @@ class ReorderBuffer:
         )
 
 
-def times_of(loaded: EventBatch) -> Times:
+def event_times(loaded: EventBatch) -> Times:
     """The time of each event, as a number."""
     return _times(loaded.table, loaded.schema)
 
 
-def shown_time(time: Time, kind: Type) -> str:
+def format_time(time: Time, kind: Type) -> str:
     return format_timestamp(int(time)) if kind is Type.TIMESTAMP else str(time)
 
 
@@ -217,7 +217,7 @@ def _times(table: pa.Table, schema: Schema) -> Times:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _SortedRun:
     """Events in the order of time, those of one instant as they came. They may be a part of a table of `size` rows."""
 
     table: pa.Table
@@ -235,15 +235,15 @@ class _Run:
             return 0
         return int(np.searchsorted(self.times, math.ceil(bound) if self.times.dtype.kind == "i" else bound))
 
-    def without(self, count: int) -> _Run:
+    def without(self, count: int) -> _SortedRun:
         """All but the first; a small rest does not keep a large table alive."""
         size = self.size or len(self)
-        rest = _Run(self.table.slice(count), self.times[count:], size)
+        rest = _SortedRun(self.table.slice(count), self.times[count:], size)
         return _ordered(rest.table, rest.times) if 2 * len(rest) < size else rest
 
 
 @dataclass
-class _Held:
+class _StreamBuffer:
     """What waits of one stream, in runs, the earlier arrivals before the later ones.
 
     Each run has at least twice the length of the next when that is added, or they become one. So there are few of them,
@@ -251,37 +251,37 @@ class _Held:
     """
 
     schema: Schema
-    runs: list[_Run] = field(default_factory=list)
+    runs: list[_SortedRun] = field(default_factory=list)
 
-    def add(self, run: _Run) -> None:
+    def add(self, run: _SortedRun) -> None:
         self.runs.append(run)
         while len(self.runs) > 1 and len(self.runs[-2]) < 2 * len(self.runs[-1]):
             self.runs[-2:] = [_merged(self.runs[-2:])]
 
-    def release(self, bound: Time) -> list[_Run]:
+    def release(self, bound: Time) -> list[_SortedRun]:
         """What is earlier than `bound`."""
         released, kept = [], []
         for run in self.runs:
             count = run.before(bound)
             if count:
-                released.append(_Run(run.table.slice(0, count), run.times[:count]))
+                released.append(_SortedRun(run.table.slice(0, count), run.times[:count]))
             if count < len(run):
                 kept.append(run.without(count) if count else run)
         self.runs = kept
         return released
 
 
-def _ordered(table: pa.Table, times: Times) -> _Run:
+def _ordered(table: pa.Table, times: Times) -> _SortedRun:
     """A copy in the order of time; the sort is stable, so that arrival decides within an instant."""
     by = np.arange(len(times)) if (times[1:] >= times[:-1]).all() else np.argsort(times, kind="stable")
-    return _Run(taken(table, arrow_of(by)), times[by])
+    return _SortedRun(take_rows(table, arrow_of(by)), times[by])
 
 
-def _merged(runs: Sequence[_Run]) -> _Run:
+def _merged(runs: Sequence[_SortedRun]) -> _SortedRun:
     if len(runs) == 1:
         return runs[0]
     return _ordered(pa.concat_tables([run.table for run in runs]), np.concatenate([run.times for run in runs]))
 
 
-def _written(runs: Sequence[_Run]) -> bytes:
-    return table_bytes(_merged(runs).table)
+def _written(runs: Sequence[_SortedRun]) -> bytes:
+    return table_to_bytes(_merged(runs).table)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foretell.errors import InputError, suggestion
-from foretell.events.atomic_files import path_of, read_text, replacing
+from foretell.events.atomic_files import atomic_write, path_of, read_text
 from foretell.learn.calibration import AS_IT_IS, Calibration
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
 from foretell.learn.model_codec import document_of, learned_of
@@ -77,7 +77,7 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """The file is there whole or, if anything fails, as it was before."""
-        with replacing(path_of(path)) as file:
+        with atomic_write(path_of(path)) as file:
             file.write((_readable(self.document()) + "\n").encode())
 
     def document(self) -> dict[str, object]:

@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints
-from foretell.events.arrow_interop import arrow_of, taken
+from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.machine.matches.rendering import shown
 from foretell.machine.matches.results import ResultBatch, by_result, rows
-from foretell.notify.lazy_notifications import LazyNotifications, by_value
-from foretell.notify.row_encoder import TIME_TYPES, encoded
+from foretell.notify.lazy_notifications import LazyNotifications, map_distinct
+from foretell.notify.row_encoder import TIME_TYPES, encode_json
 
 ArrowArray = Any
 _ENCODER = msgspec.json.Encoder()
@@ -38,10 +38,10 @@ FEW = 32
 MOST = 2**19
 
 
-def columns_of(told: ResultBatch, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
+def notification_columns(told: ResultBatch, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
     """The notifications of matches, each to a row of a template (-1: to none)."""
     if len(match) <= MOST:
-        return _Columns(told, exact).table(match, row)
+        return _ArrowEncoder(told, exact).table(match, row)
     parts = [slice(first, first + MOST) for first in range(0, len(match), MOST)]
     return pa.concat_tables(_piece(told, match[part], row[part], exact) for part in parts)
 
@@ -50,10 +50,10 @@ def _piece(told: ResultBatch, match: Ints, row: Ints, exact: bool) -> pa.Table:
     """Some of many: without the matches that are not among them."""
     keep = np.zeros(len(told), np.bool_)
     keep[match] = True
-    return _Columns(told.kept(keep), exact).table((np.cumsum(keep) - 1)[match], row)
+    return _ArrowEncoder(told.kept(keep), exact).table((np.cumsum(keep) - 1)[match], row)
 
 
-def rows_of(told: Sequence[ResultBatch]) -> Sequence[Notification]:
+def to_notifications(told: Sequence[ResultBatch]) -> Sequence[Notification]:
     """The notifications of results, in their order: as objects where they are few, else as columns."""
     some = [one for one in told if len(one)]
     kinds = {one.checked.time is Type.FLOAT for one in some}
@@ -72,15 +72,15 @@ def rows_of(told: Sequence[ResultBatch]) -> Sequence[Notification]:
 def _in_order(told: Sequence[ResultBatch]) -> pa.Table:
     tables, places = [], []
     for one, match, row, number in by_result(told):
-        tables.append(columns_of(one, match, row, exact=True))
+        tables.append(notification_columns(one, match, row, exact=True))
         places.append(number)
     exact = pa.concat_tables(tables)
     if len(tables) > 1 or (np.diff(places[0]) < 0).any():
-        exact = taken(exact, arrow_of(np.argsort(np.concatenate(places))))
+        exact = take_rows(exact, arrow_of(np.argsort(np.concatenate(places))))
     return exact
 
 
-class _Columns:
+class _ArrowEncoder:
     def __init__(self, told: ResultBatch, exact: bool) -> None:
         self._told, self._exact = told, exact
 
@@ -112,10 +112,10 @@ class _Columns:
         return arrow_of(plain, None if self._exact else TIME_TYPES[kind])
 
     def _keys(self) -> ArrowArray:
-        return by_value(arrow_of(self._told.lane), lambda lane: self._json(self._told.keys[lane]))
+        return map_distinct(arrow_of(self._told.lane), lambda lane: self._json(self._told.keys[lane]))
 
     def _ids(self, row: Ints) -> ArrowArray:
-        return by_value(arrow_of(row), lambda number: self._id(self._told.id_of(number)))
+        return map_distinct(arrow_of(row), lambda number: self._id(self._told.id_of(number)))
 
     def _id(self, value: Scalar) -> str | None:
         if value is None or (isinstance(value, str) and not self._exact):
@@ -142,7 +142,9 @@ class _Columns:
             found = arrow_of(values).cast(pa.string())
         else:  # what stands where NULL is need not be the code of any text
             known = np.where(nulls, values[np.argmin(nulls)], values)
-            found = by_value(arrow_of(known), lambda value: self._json(shown(value, column.kind, self._told.strings)))
+            found = map_distinct(
+                arrow_of(known), lambda value: self._json(shown(value, column.kind, self._told.strings))
+            )
         return _without(found, nulls)
 
     def _floats(self, values: NDArray[np.float64]) -> ArrowArray:
@@ -187,11 +189,11 @@ class _Columns:
             return pa.repeat(pa.scalar("{}", pa.string()), len(self._told))
         parts: list[Any] = []
         for number, (name, texts) in enumerate(values.items()):
-            parts += [f"{',' if number else '{'}{encoded(str(name))}:", texts]
+            parts += [f"{',' if number else '{'}{encode_json(str(name))}:", texts]
         return pc.binary_join_element_wise(*parts, "}", "", null_handling="replace", null_replacement="null")
 
     def _json(self, value: object) -> str:
-        return json.dumps(value) if self._exact and _is_infinite(value) else encoded(value)
+        return json.dumps(value) if self._exact and _is_infinite(value) else encode_json(value)
 
 
 def _is_infinite(value: object) -> bool:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import pyarrow.parquet as pq
 
 from foretell.errors import InputError
-from foretell.events.atomic_files import replacing
+from foretell.events.atomic_files import atomic_write
 from foretell.events.notification import Notification
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_json, to_table
@@ -25,13 +25,13 @@ def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -
     if writer is None:
         hint = f"known endings: {', '.join(_WRITERS)}"
         raise InputError("unknown-format", f"{target}: cannot tell the format by the ending", hint=hint)
-    with replacing(target) as file:
+    with atomic_write(target) as file:
         writer(notifications, file)
 
 
 def write_lines(notifications: Iterable[Notification], stream: BinaryIO) -> None:
     """As lines of JSON, as they come."""
-    with onto(stream):
+    with writing_to(stream):
         for line in _lines(notifications):
             stream.write(line)
 
@@ -56,7 +56,7 @@ _WRITERS: Mapping[str, Callable[[Iterable[Notification], BinaryIO], None]] = {
 
 
 @contextmanager
-def onto(stream: BinaryIO) -> Iterator[None]:
+def writing_to(stream: BinaryIO) -> Iterator[None]:
     """Writing onto a stream such as standard output. A reader that has seen enough (`| head`) is no error."""
     try:
         yield

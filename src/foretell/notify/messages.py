@@ -15,7 +15,7 @@ from foretell.notify.identity import identity
 from foretell.notify.row_encoder import to_row
 
 #: The field of a message that holds the notification's name (`identity`); the others are the columns.
-NAME = "notification"
+NAME_FIELD = "notification"
 
 _NESTED = ("key", "bindings", "events")
 _ENCODER = msgspec.json.Encoder()
@@ -42,7 +42,7 @@ def messages_of_batch(batch: pa.RecordBatch) -> Iterator[Message]:
 
 def _message(row: Mapping[str, object]) -> Message:
     name = identity(row)
-    return Message(name, str(row["subscription"]), _ENCODER.encode({NAME: name, **row}))
+    return Message(name, str(row["subscription"]), _ENCODER.encode({NAME_FIELD: name, **row}))
 
 
 def _values(name: str, column: Any) -> list[object]:

@@ -41,7 +41,7 @@ _SCHEMA = """
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutboxEntry:
     """A message that waits, with its number in the outbox and the batch it came in."""
 
     number: int
@@ -50,7 +50,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class OutboxCounts:
     """How many messages wait, and how many have been taken and refused since the outbox was made."""
 
     waiting: int
@@ -81,19 +81,19 @@ class Outbox:
             )
             return self._database.total_changes - before
 
-    def waiting(self, limit: int) -> list[Entry]:
+    def waiting(self, limit: int) -> list[OutboxEntry]:
         """The first that wait, at most `limit`, all of one batch: what is sent together stays together in a repeat."""
         rows = self._database.execute(
             "SELECT number, batch, id, subscription, body FROM message WHERE body IS NOT NULL ORDER BY number LIMIT ?",
             (limit,),
         ).fetchall()
-        entries = [Entry(number, batch, Message(*message)) for number, batch, *message in rows]
+        entries = [OutboxEntry(number, batch, Message(*message)) for number, batch, *message in rows]
         return [entry for entry in entries if entry.batch == entries[0].batch]
 
-    def delivered(self, entries: Sequence[Entry]) -> None:
+    def delivered(self, entries: Sequence[OutboxEntry]) -> None:
         self._done(entries, "delivered")
 
-    def refused(self, entries: Sequence[Entry], reason: str) -> None:
+    def refused(self, entries: Sequence[OutboxEntry], reason: str) -> None:
         """Sets messages aside that the receiver will never take. A crash may write them into the file twice."""
         with self._writing(), (self.folder / DEAD_LETTERS).open("ab") as file:
             for entry in entries:
@@ -103,11 +103,11 @@ class Outbox:
             os.fsync(file.fileno())
         self._done(entries, "dead")
 
-    def counts(self) -> Counts:
+    def counts(self) -> OutboxCounts:
         [row] = self._database.execute(
             "SELECT (SELECT count(*) FROM message WHERE body IS NOT NULL), delivered, dead FROM progress"
         )
-        return Counts(*row)
+        return OutboxCounts(*row)
 
     def postpone(self, seconds: float) -> None:
         """The receiver wants nothing for so long, which a process that takes over must know too."""
@@ -155,7 +155,7 @@ class Outbox:
         self._database.execute("DELETE FROM message WHERE body IS NULL AND batch < ?", (batch,))
         self._database.execute("UPDATE progress SET batch = ?", (batch,))
 
-    def _done(self, entries: Sequence[Entry], how: str) -> None:
+    def _done(self, entries: Sequence[OutboxEntry], how: str) -> None:
         with self._transaction():
             numbers = [(entry.number,) for entry in entries]
             self._database.executemany("UPDATE message SET body = NULL WHERE number = ?", numbers)

@@ -24,7 +24,7 @@ TIME_TYPES: Mapping[Type, Any] = {
 
 def to_json(notification: Notification) -> bytes:
     """One line, with its end; key, bindings and events are nested objects."""
-    return encoded(to_row(notification)).encode() + b"\n"
+    return encode_json(to_row(notification)).encode() + b"\n"
 
 
 def to_row(notification: Notification) -> dict[str, object]:
@@ -59,7 +59,7 @@ def _printed(moment: int | float, time_type: Type) -> int | float | str:
     return format_timestamp(cast(int, moment)) if time_type is Type.TIMESTAMP else moment
 
 
-def encoded(value: object) -> str:
+def encode_json(value: object) -> str:
     """A value as JSON."""
     try:
         return _ENCODER.encode(value).decode()
@@ -68,7 +68,7 @@ def encoded(value: object) -> str:
 
 
 def _text(value: object) -> str | None:
-    return value if value is None or isinstance(value, str) else encoded(value)
+    return value if value is None or isinstance(value, str) else encode_json(value)
 
 
 def common_time_type(found: set[Type]) -> Type:

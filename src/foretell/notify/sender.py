@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from foretell.notify.outbox import Entry, Outbox
+from foretell.notify.outbox import Outbox, OutboxEntry
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Undeliverable:
     """The receiver will never take it, however often it is sent."""
 
     reason: str
@@ -39,7 +39,7 @@ class RetryLater:
     after: float | None = None
 
 
-Outcome = Delivered | Refused | RetryLater
+DeliveryOutcome = Delivered | Undeliverable | RetryLater
 
 
 class Transport(Protocol):
@@ -48,13 +48,13 @@ class Transport(Protocol):
     @property
     def together(self) -> int: ...
 
-    def send(self, entries: Sequence[Entry]) -> Outcome: ...
+    def send(self, entries: Sequence[OutboxEntry]) -> DeliveryOutcome: ...
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Pauses:
+class Backoff:
     """Seconds between attempts: doubled each time, and scattered so that many senders do not come back as one."""
 
     first: float = 0.5
@@ -67,7 +67,7 @@ class Pauses:
             pause = min(2 * pause, self.longest)
 
 
-PAUSES = Pauses()
+DEFAULT_BACKOFF = Backoff()
 
 
 def drain(
@@ -75,7 +75,7 @@ def drain(
     transport: Transport,
     *,
     patience: float = math.inf,
-    pauses: Pauses = PAUSES,
+    pauses: Backoff = DEFAULT_BACKOFF,
     stop: threading.Event | None = None,
 ) -> bool:
     """Sends until nothing waits, `patience` seconds are over or `stop` is set. Whether nothing waits any more.
@@ -104,8 +104,8 @@ def drain(
     return True
 
 
-def _settle(outbox: Outbox, entries: Sequence[Entry], outcome: Delivered | Refused) -> None:
-    if isinstance(outcome, Refused):
+def _settle(outbox: Outbox, entries: Sequence[OutboxEntry], outcome: Delivered | Undeliverable) -> None:
+    if isinstance(outcome, Undeliverable):
         _LOG.warning("refused, now in the dead letters: %s", outcome.reason)
         outbox.refused(entries, outcome.reason)
     else:
@@ -129,7 +129,7 @@ class Sender:
         folder: str | os.PathLike[str],
         connect: Callable[[], Transport],
         *,
-        pauses: Pauses = PAUSES,
+        pauses: Backoff = DEFAULT_BACKOFF,
         idle: float = 0.5,
     ) -> None:
         self._folder, self._connect, self._pauses, self._idle = folder, connect, pauses, idle

@@ -15,7 +15,7 @@ from foretell.events.notification import Notification
 from foretell.notify.files import write
 from foretell.notify.messages import messages_of
 from foretell.notify.outbox import Outbox
-from foretell.notify.sender import PAUSES, Pauses, Sender, Transport, drain
+from foretell.notify.sender import DEFAULT_BACKOFF, Backoff, Sender, Transport, drain
 
 
 class Sink(Protocol):
@@ -50,7 +50,7 @@ class OutboxSink:
         folder: str | os.PathLike[str],
         connect: Callable[[], Transport],
         *,
-        pauses: Pauses = PAUSES,
+        pauses: Backoff = DEFAULT_BACKOFF,
         farewell: float = 10.0,
     ) -> None:
         self._connect, self._farewell, self._pauses = connect, farewell, pauses

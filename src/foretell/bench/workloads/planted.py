@@ -64,7 +64,7 @@ class Composites:
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedStream:
     """A stream, and for each sequence planted in it the number of its first event, its subscription and its length."""
 
     events: pa.Table
@@ -100,7 +100,7 @@ def planted(
     irrelevant: int = 100,
     gaussian: bool = False,
     seed: int = 0,
-) -> Planted:
+) -> PlantedStream:
     """N_pm partial and N_fm full matches of each subscription, with runs of 1 to so many irrelevant events between.
 
     A partial match is the beginning of a full one, of a length from 1 to all but the last step: alike likely in
@@ -120,7 +120,7 @@ def planted(
     runs = random.geometric(0.5, len(order)) - 1
     gaps = _sums(random.integers(1, irrelevant + 1, int(runs.sum())), runs)
     start = np.cumsum(gaps + lengths) - lengths
-    return Planted(_events(random, subscriptions, start, subscription, lengths), start, subscription, lengths)
+    return PlantedStream(_events(random, subscriptions, start, subscription, lengths), start, subscription, lengths)
 
 
 def _partial_lengths(random: np.random.Generator, longest: int, gaussian: bool, count: int) -> Ints:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
 #: How long a broker may take to answer a connection, seconds.
-PATIENCE = 15.0
+ANSWER_TIMEOUT = 15.0
 #: Messages that the broker may have on the way to us before the first of them is acknowledged.
-ON_THE_WAY = 1000
+RECEIVE_MAXIMUM = 1000
 #: By how many of the last messages a repeat is known. More may be on the way than we ask for: when a session is taken
 #: up again, mosquitto 2.0.11 sends what it had sent before and does not count that (1,052 were seen).
-KNOWN = 8 * ON_THE_WAY
+DUPLICATE_WINDOW = 8 * RECEIVE_MAXIMUM
 
 _FOREVER = 0xFFFFFFFF  # the session's end, by the MQTT 5 specification, 3.1.2.11.2
 _PAUSES = (1, 60)  # seconds between attempts to connect again: the first, doubled up to the longest
@@ -52,7 +52,7 @@ class Broker:
         """
         client = self._client(name, lasting)
         prepare(client)
-        answer = _Answer(client)
+        answer = _ConnectReply(client)
         try:
             client.connect(self.host, self.port, keepalive=30, **self._session(lasting))
         except (OSError, ValueError) as error:
@@ -61,7 +61,7 @@ class Broker:
         try:
             answer.wait(self)
         except InputError:
-            close(client)
+            disconnect(client)
             raise
         return client
 
@@ -94,7 +94,7 @@ class Broker:
 
         properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call] # paho has no type here
         properties.SessionExpiryInterval = _FOREVER if lasting else 0
-        properties.ReceiveMaximum = ON_THE_WAY
+        properties.ReceiveMaximum = RECEIVE_MAXIMUM
         return {"clean_start": not lasting, "properties": properties}
 
     def refused(self, reason: object) -> InputError:
@@ -126,12 +126,12 @@ class Broker:
         )
 
 
-def passing(reason: object) -> bool:
+def is_temporary(reason: object) -> bool:
     """Whether a refusal may be over in a while."""
     return str(reason) in _PASSING
 
 
-class _Answer:
+class _ConnectReply:
     """The broker's first answer, heard beside whatever else listens to the client's connections."""
 
     def __init__(self, client: Client) -> None:
@@ -148,13 +148,13 @@ class _Answer:
             self._inner(client, data, flags, reason, properties)
 
     def wait(self, broker: Broker) -> None:
-        if not self._heard.wait(PATIENCE):
+        if not self._heard.wait(ANSWER_TIMEOUT):
             raise InputError("no-broker", f"{broker} is reached but does not answer as an MQTT broker does")
         if self._reason.is_failure:
             raise broker.refused(self._reason)
 
 
-def close(client: Client) -> None:
+def disconnect(client: Client) -> None:
     client.disconnect()
     client.loop_stop()
 

@@ -1,9 +1,9 @@
 """The payloads of messages as rows: a JSON object is one, an array of objects several, anything else is set aside.
 
->>> from foretell.connectors.mqtt.spool import Received
+>>> from foretell.connectors.mqtt.spool import SpooledMessage
 >>> said = [b'{"value": 1}', b'[{"value": 2}, {"value": "high"}]', b"off"]
->>> numbered = [(number, Received("t", payload, 0)) for number, payload in enumerate(said)]
->>> rows(numbered, {"value": Type.FLOAT}).select(["number", "value", "malformed"]).to_pylist()
+>>> numbered = [(number, SpooledMessage("t", payload, 0)) for number, payload in enumerate(said)]
+>>> message_table(numbered, {"value": Type.FLOAT}).select(["number", "value", "malformed"]).to_pylist()
 [{'number': 0, 'value': 1.0, 'malformed': None},
  {'number': 1, 'value': 2.0, 'malformed': None},
  {'number': 1, 'value': None, 'malformed': "value: expected FLOAT, found 'high'"},
@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from foretell.connectors.mqtt.spool import Received
-from foretell.events.ingest.json_lines import NOT_OBJECT, Reason, second_reading
-from foretell.events.ingest.python_columns import Values
+from foretell.connectors.mqtt.spool import SpooledMessage
+from foretell.events.ingest.json_lines import NOT_OBJECT, ParseFailure, parse_lenient_json
+from foretell.events.ingest.python_columns import PythonColumn
 from foretell.events.types import Type
 
 #: What a message has besides the fields of its payload. `malformed` says why the fields are NULL where they should not.
@@ -35,14 +35,14 @@ ENVELOPE: Mapping[str, Any] = {
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def rows(messages: Iterable[tuple[int, Received]], fields: Mapping[str, Type]) -> pa.Table:
+def message_table(messages: Iterable[tuple[int, SpooledMessage]], fields: Mapping[str, Type]) -> pa.Table:
     """A row for each event, in order; without `fields` a row for each message, whatever is in it."""
     parts = [(number, message, *part) for number, message in messages for part in _parts(message.payload, bool(fields))]
     decoded = [row if isinstance(row, dict) else {} for *_, row in parts]
-    reasons = [row.text if isinstance(row, Reason) else None for *_, row in parts]
+    reasons = [row.text if isinstance(row, ParseFailure) else None for *_, row in parts]
     columns = {}
     for name, kind in fields.items():
-        fitted = Values(name, [row.get(name) for row in decoded]).fit(kind)
+        fitted = PythonColumn(name, [row.get(name) for row in decoded]).fit(kind)
         columns[name] = fitted.values
         for position, reason in fitted.misfits.items():
             reasons[position] = reasons[position] or reason
@@ -78,5 +78,5 @@ def _row(piece: bytes) -> object:
     try:
         row = msgspec.json.decode(piece)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        row = second_reading(piece)
-    return row if isinstance(row, dict | Reason) else Reason(NOT_OBJECT)
+        row = parse_lenient_json(piece)
+    return row if isinstance(row, dict | ParseFailure) else ParseFailure(NOT_OBJECT)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from foretell.connectors.mqtt.client import PATIENCE, Broker, close
+from foretell.connectors.mqtt.client import ANSWER_TIMEOUT, Broker, disconnect
 from foretell.errors import InputError
-from foretell.notify.outbox import Entry
-from foretell.notify.sender import Delivered, Outcome, RetryLater
+from foretell.notify.outbox import OutboxEntry
+from foretell.notify.sender import Delivered, DeliveryOutcome, RetryLater
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessageInfo
@@ -51,7 +51,7 @@ class Publisher:
     def together(self) -> int:
         return self._topic.together
 
-    def send(self, entries: Sequence[Entry]) -> Outcome:
+    def send(self, entries: Sequence[OutboxEntry]) -> DeliveryOutcome:
         """All of them are on their way at once; if one is not acknowledged in time, all are sent again."""
         try:
             client = self._connected()
@@ -72,7 +72,7 @@ class Publisher:
 
     def close(self) -> None:
         if self._client is not None:
-            close(self._client)
+            disconnect(self._client)
             self._client = None
 
     def _connected(self) -> Client:
@@ -92,7 +92,7 @@ class Publisher:
 
 
 def _await(client: Client, sent: Sequence[MQTTMessageInfo]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + ANSWER_TIMEOUT
     for one in sent:
         while not one.is_published():
             one.wait_for_publish(0.1)

@@ -34,7 +34,7 @@ _LOCK_PATIENCE = 15.0  # seconds: the process before us may just be ending
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class SpooledMessage:
     """A message as it came: when (microseconds), and under which packet number."""
 
     topic: str
@@ -49,7 +49,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class SpoolRange:
     """The messages `start` to `end` (exclusive) of one segment; reading begins at `position`, message `first`."""
 
     path: str
@@ -58,7 +58,7 @@ class Slice:
     start: int
     end: int
 
-    def read(self) -> Iterator[tuple[int, Received]]:
+    def read(self) -> Iterator[tuple[int, SpooledMessage]]:
         """The messages with their numbers. Any process may do this that sees the folder."""
         found = self.first
         try:
@@ -78,7 +78,7 @@ class Slice:
 
 
 @dataclass
-class _Segment:
+class _SpoolSegment:
     """A segment: its first number, how many messages, and marks (number, position) where reading can begin."""
 
     path: Path
@@ -90,10 +90,10 @@ class _Segment:
     def end(self) -> int:
         return self.first + self.count
 
-    def slice(self, start: int, end: int) -> Slice:
+    def slice(self, start: int, end: int) -> SpoolRange:
         nearest = max(0, bisect_right(self.marks, start, key=lambda mark: mark[0]) - 1)
         first, position = self.marks[nearest]
-        return Slice(str(self.path), first, position, max(start, self.first), min(end, self.end))
+        return SpoolRange(str(self.path), first, position, max(start, self.first), min(end, self.end))
 
 
 class Spool:
@@ -122,7 +122,7 @@ class Spool:
         """The number that the next message will get."""
         return self._segments[-1].end if self._segments else 0
 
-    def append(self, messages: Sequence[Received]) -> None:
+    def append(self, messages: Sequence[SpooledMessage]) -> None:
         """Gives the messages their numbers. When this returns they are on the disk; if it fails, none of them is."""
         with self._mutex:
             file = self._writable()
@@ -142,7 +142,7 @@ class Spool:
                 segment.marks.append((segment.end, position))
             segment.count += len(messages)
 
-    def slices(self, start: int, end: int) -> list[Slice]:
+    def slices(self, start: int, end: int) -> list[SpoolRange]:
         """Where the messages `start` to `end` (exclusive) stand."""
         with self._mutex:
             if start < end and (start < self.first or end > self.next):
@@ -150,7 +150,7 @@ class Spool:
                 raise InputError("bad-spool", f"{self.folder}: messages {start} to {end - 1} are not there; {has}")
             return [s.slice(start, end) for s in self._segments if s.first < end and s.end > start]
 
-    def last(self, count: int) -> list[Received]:
+    def last(self, count: int) -> list[SpooledMessage]:
         """The last messages, at most so many."""
         start = max(self.first, self.next - count)
         return [message for part in self.slices(start, self.next) for _, message in part.read()]
@@ -185,17 +185,17 @@ class Spool:
             raise self._cannot(error) from error
         return self._file
 
-    def _created(self, first: int) -> _Segment:
+    def _created(self, first: int) -> _SpoolSegment:
         path = self.folder / f"{first:020d}{_ENDING}"
         path.touch()
         _sync_folder(self.folder)  # or the file's name may be gone after a power cut
-        return _Segment(path, first, 0, [(first, 0)])
+        return _SpoolSegment(path, first, 0, [(first, 0)])
 
-    def _found(self) -> list[_Segment]:
+    def _found(self) -> list[_SpoolSegment]:
         paths = sorted(self.folder.glob(f"*{_ENDING}"))
         firsts = [int(path.stem) for path in paths]
         older = [
-            _Segment(path, first, following - first, [(first, 0)])
+            _SpoolSegment(path, first, following - first, [(first, 0)])
             for path, first, following in zip(paths, firsts, firsts[1:])
         ]
         return [*older, _scanned(paths[-1], firsts[-1])] if paths else []
@@ -234,7 +234,7 @@ def _locked(folder: Path) -> BinaryIO:
             time.sleep(0.1)
 
 
-def _messages(file: BinaryIO) -> Iterator[tuple[Received, int]]:
+def _messages(file: BinaryIO) -> Iterator[tuple[SpooledMessage, int]]:
     """The messages from here on with the positions where they end, up to the first that is not whole."""
     position = file.tell()
     while len(frame := file.read(_FRAME.size)) == _FRAME.size:
@@ -245,12 +245,12 @@ def _messages(file: BinaryIO) -> Iterator[tuple[Received, int]]:
         when, packet, topic = _HEAD.unpack_from(body)
         cut = _HEAD.size + topic
         position += _FRAME.size + length
-        yield Received(body[_HEAD.size : cut].decode(), body[cut:], when, packet), position
+        yield SpooledMessage(body[_HEAD.size : cut].decode(), body[cut:], when, packet), position
 
 
-def _scanned(path: Path, first: int) -> _Segment:
+def _scanned(path: Path, first: int) -> _SpoolSegment:
     """The last segment as a process left it that may have died, without its torn end."""
-    segment = _Segment(path, first, 0, [(first, 0)])
+    segment = _SpoolSegment(path, first, 0, [(first, 0)])
     end = 0
     with path.open("r+b") as file:
         for _, end in _messages(file):

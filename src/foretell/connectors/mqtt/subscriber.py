@@ -19,8 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from foretell.connectors.mqtt.client import KNOWN, ON_THE_WAY, PATIENCE, Broker, close, passing
-from foretell.connectors.mqtt.spool import Received, Spool
+from foretell.connectors.mqtt.client import (
+    ANSWER_TIMEOUT,
+    DUPLICATE_WINDOW,
+    RECEIVE_MAXIMUM,
+    Broker,
+    disconnect,
+    is_temporary,
+)
+from foretell.connectors.mqtt.spool import Spool, SpooledMessage
 from foretell.errors import ForetellError, InputError
 
 if TYPE_CHECKING:
@@ -59,7 +66,7 @@ class Subscriber:
         self._broker, self._wanted = broker, subscription
         self._name = subscription.client or f"foretell-{self.spool.id[:12]}"
         self._arrived: queue.SimpleQueue[tuple[int, MQTTMessage] | None] = queue.SimpleQueue()
-        self._recent = _Recent(self.spool.last(KNOWN))
+        self._recent = _RecentMessages(self.spool.last(DUPLICATE_WINDOW))
         self._failure: ForetellError | None = None
         self._connection = 0  # how many there have been: an acknowledgement belongs to one of them
         self._since, self._short = 0.0, 0  # when this connection began, how many before it were short
@@ -86,12 +93,12 @@ class Subscriber:
 
     def discard(self, before: int) -> None:
         """The messages before this number are done with; the last few stay, to know a repeat after a crash."""
-        self.spool.discard(min(before, self.spool.next - KNOWN))
+        self.spool.discard(min(before, self.spool.next - DUPLICATE_WINDOW))
 
     def close(self) -> None:
         """Leaves the session with the broker, which keeps what comes meanwhile."""
         if self._client is not None:
-            close(self._client)
+            disconnect(self._client)
         self._arrived.put(None)
         self._storing.join()
         self.spool.close()
@@ -99,7 +106,7 @@ class Subscriber:
     def _connect(self) -> None:
         self._storing.start()
         self._broker.open(self._name, self._prepare, lasting=True)
-        if not self._subscribed.wait(PATIENCE):
+        if not self._subscribed.wait(ANSWER_TIMEOUT):
             raise InputError("no-broker", f"the broker {self._broker} does not answer a subscription")
         self.check()
 
@@ -114,7 +121,7 @@ class Subscriber:
         self._connection += 1
         self._since = time.monotonic()
         if reason.is_failure:
-            if not passing(reason):
+            if not is_temporary(reason):
                 self._fail(self._broker.refused(reason))
                 client.disconnect()
             return
@@ -163,7 +170,7 @@ class Subscriber:
         """The storing thread. All that has arrived goes to the disk in one step, for that is what takes time."""
         while (first := self._arrived.get()) is not None:
             some = [first]
-            while len(some) < ON_THE_WAY and not self._arrived.empty():
+            while len(some) < RECEIVE_MAXIMUM and not self._arrived.empty():
                 if (one := self._arrived.get()) is None:
                     self._arrived.put(None)
                     break
@@ -182,7 +189,7 @@ class Subscriber:
         now = time.time_ns() // 1000
         new = []
         for message in messages:
-            received = Received(_topic(message), bytes(message.payload), now, message.mid)
+            received = SpooledMessage(_topic(message), bytes(message.payload), now, message.mid)
             if not (message.dup and received in self._recent):
                 new.append(received)
                 self._recent.add(received)
@@ -202,25 +209,25 @@ class Subscriber:
             self._client.disconnect()
 
 
-class _Recent:
+class _RecentMessages:
     """The last messages by packet number."""
 
-    def __init__(self, messages: Iterable[Received]) -> None:
+    def __init__(self, messages: Iterable[SpooledMessage]) -> None:
         self._seen: OrderedDict[int, bytes] = OrderedDict()
         for message in messages:
             self.add(message)
 
-    def add(self, message: Received) -> None:
+    def add(self, message: SpooledMessage) -> None:
         self._seen.pop(message.packet, None)
         self._seen[message.packet] = _digest(message)
-        if len(self._seen) > KNOWN:
+        if len(self._seen) > DUPLICATE_WINDOW:
             self._seen.popitem(last=False)
 
-    def __contains__(self, message: Received) -> bool:
+    def __contains__(self, message: SpooledMessage) -> bool:
         return self._seen.get(message.packet) == _digest(message)
 
 
-def _digest(message: Received) -> bytes:
+def _digest(message: SpooledMessage) -> bytes:
     return hashlib.blake2b(message.topic.encode() + b"\0" + message.payload, digest_size=16).digest()
 
 

@@ -15,16 +15,16 @@ import pyarrow.parquet as pq
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, nan_to_null, nulls_of, numpy_of
 from foretell.events.ingest.json_lines import row_text
-from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType, Fitted, Gathered, Part
+from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType, RawTable, RowOrigin, TypedColumn
 from foretell.events.ingest.scalar_parsing import (
     BEYOND_RANGE,
     LAST_MICROS,
     LEAST_MICROS,
     MisfitError,
+    cast_each,
     convert,
-    fit_each,
 )
-from foretell.events.ingest.text_columns import timestamps
+from foretell.events.ingest.text_columns import parse_timestamps
 from foretell.events.types import Type
 
 #: pandas gives an index without a name this one; it is nobody's attribute.
@@ -46,7 +46,7 @@ _MICROS_PER_UNIT = {
 
 
 @dataclass(frozen=True)
-class Chunks:
+class ArrowColumn:
     """A column in pieces, which may differ in type where they come from different files."""
 
     name: str
@@ -54,7 +54,7 @@ class Chunks:
 
     def guess(self) -> Type | None:
         """The type of all pieces; INT and FLOAT together are FLOAT."""
-        found = {family(chunk.type) for chunk in self.chunks} - {Type.NULL}
+        found = {attribute_type(chunk.type) for chunk in self.chunks} - {Type.NULL}
         if found == {Type.INT, Type.FLOAT}:
             return Type.FLOAT
         if len(found) > 1:
@@ -68,7 +68,7 @@ class Chunks:
             return Type.TIMESTAMP
         return found if found in (Type.INT, Type.FLOAT, Type.TIMESTAMP, Type.NULL) else None
 
-    def fit(self, wanted: Type) -> Fitted:
+    def fit(self, wanted: Type) -> TypedColumn:
         values: list[ArrowArray] = []
         misfits: dict[int, str] = {}
         start = 0
@@ -77,11 +77,11 @@ class Chunks:
             values.append(fitted.values)
             misfits.update((start + position, reason) for position, reason in fitted.misfits.items())
             start += len(chunk)
-        return Fitted(pa.chunked_array(values, ARROW_TYPES[wanted]), misfits)
+        return TypedColumn(pa.chunked_array(values, ARROW_TYPES[wanted]), misfits)
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ArrowSource:
     """A table, what to call it, and the names of all its columns, whether they were read or not."""
 
     source: str
@@ -89,35 +89,35 @@ class Sheet:
     names: Sequence[str]
 
 
-def gather_sheets(sheets: Sequence[Sheet]) -> Gathered:
+def combine_tables(sheets: Sequence[ArrowSource]) -> RawTable:
     """The rows of all sheets. A column that one of several lacks is NULL there."""
     names = [name for name in _distinct(sheet.names for sheet in sheets) if not name.startswith(_UNNAMED_INDEX)]
     read = frozenset(name for sheet in sheets for name in sheet.table.column_names)
     columns = {
-        name: Chunks(name, [chunk for sheet in sheets for chunk in _chunks(sheet, name)])
+        name: ArrowColumn(name, [chunk for sheet in sheets for chunk in _chunks(sheet, name)])
         for name in names
         if name in read
     }
-    return Gathered(columns, names, [_part(sheet) for sheet in sheets], (), absent_is_null=False)
+    return RawTable(columns, names, [_part(sheet) for sheet in sheets], (), absent_is_null=False)
 
 
-def read_parquet(path: str, wanted: frozenset[str] | None, content: bytes | None = None) -> Sheet:
+def read_parquet(path: str, wanted: frozenset[str] | None, content: bytes | None = None) -> ArrowSource:
     """The columns of a Parquet file, or those `wanted`; a file that is none is an InputError."""
     try:
         with pq.ParquetFile(path if content is None else pa.BufferReader(content)) as file:
             names = file.schema_arrow.names
             taken = [name for name in names if wanted is None or name in wanted]
-            return Sheet(path, file.read(columns=taken), names)
+            return ArrowSource(path, file.read(columns=taken), names)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         detail = str(error).splitlines()[0]
         raise InputError("wrong-format", f"{path} is not a Parquet file", hint=detail) from None
 
 
-def family(kind: ArrowType) -> Type | None:
+def attribute_type(kind: ArrowType) -> Type | None:
     """The attribute type that holds an Arrow type; None where there is none."""
     types = pa.types
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
-        return family(kind.value_type)
+        return attribute_type(kind.value_type)
     for found, tests in (
         (Type.BOOL, (types.is_boolean,)),
         (Type.INT, (types.is_integer,)),
@@ -135,7 +135,7 @@ def _distinct(lists: Iterable[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(name for names in lists for name in names))
 
 
-def _chunks(sheet: Sheet, name: str) -> Iterator[ArrowArray]:
+def _chunks(sheet: ArrowSource, name: str) -> Iterator[ArrowArray]:
     table = sheet.table
     if table.column_names.count(name) > 1:
         raise InputError("wrong-format", f"{sheet.source} has two columns '{name}'")
@@ -145,10 +145,10 @@ def _chunks(sheet: Sheet, name: str) -> Iterator[ArrowArray]:
         yield pa.nulls(table.num_rows)
 
 
-def _part(sheet: Sheet) -> Part:
+def _part(sheet: ArrowSource) -> RowOrigin:
     table = sheet.table
     numbers = range(1, table.num_rows + 1)
-    return Part(sheet.source, numbers, lambda i: row_text(_row(table, i)))
+    return RowOrigin(sheet.source, numbers, lambda i: row_text(_row(table, i)))
 
 
 def _row(table: pa.Table, position: int) -> dict[str, object]:
@@ -165,10 +165,10 @@ def _value(scalar: Any) -> object:
         return scalar.value
 
 
-def _fit_chunk(chunk: ArrowArray, name: str, wanted: Type) -> Fitted:
-    found = family(chunk.type)
+def _fit_chunk(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
+    found = attribute_type(chunk.type)
     if found is Type.NULL:
-        return Fitted(pa.nulls(len(chunk), ARROW_TYPES[wanted]), {})
+        return TypedColumn(pa.nulls(len(chunk), ARROW_TYPES[wanted]), {})
     if found not in _FITS[wanted]:
         raise InputError("wrong-type", f"{name}: expected {wanted.value}, but the column is {chunk.type}")
     plain = _decoded(chunk)
@@ -190,24 +190,24 @@ def _decoded(chunk: ArrowArray) -> ArrowArray:
     return chunk
 
 
-def _fit_numbers(chunk: ArrowArray, name: str, wanted: Type) -> Fitted:
+def _fit_numbers(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
     if pa.types.is_floating(chunk.type):
         chunk = chunk.cast(pa.float64())
         chunk = nan_to_null(chunk)
     try:
         # A FLOAT is only ever near a long integer; an INT is exact or bad.
-        return Fitted(chunk.cast(ARROW_TYPES[wanted], safe=wanted is not Type.FLOAT), {})
+        return TypedColumn(chunk.cast(ARROW_TYPES[wanted], safe=wanted is not Type.FLOAT), {})
     except pa.ArrowInvalid:
-        return fit_each(chunk.to_pylist(), name, wanted, lambda value: convert(value, wanted))
+        return cast_each(chunk.to_pylist(), name, wanted, lambda value: convert(value, wanted))
 
 
-def _fit_strings(chunk: ArrowArray, name: str, wanted: Type) -> Fitted:
+def _fit_strings(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
     texts = chunk.cast(pa.string())
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:  # a writer put other bytes into a column of strings
-        return fit_each(texts.cast(pa.binary()).to_pylist(), name, wanted, lambda value: _utf8(value, wanted))
-    return Fitted(texts, {}) if wanted is Type.STRING else timestamps(texts, name)
+        return cast_each(texts.cast(pa.binary()).to_pylist(), name, wanted, lambda value: _utf8(value, wanted))
+    return TypedColumn(texts, {}) if wanted is Type.STRING else parse_timestamps(texts, name)
 
 
 def _utf8(value: bytes, wanted: Type) -> bool | int | float | str | None:
@@ -217,7 +217,7 @@ def _utf8(value: bytes, wanted: Type) -> bool | int | float | str | None:
         raise MisfitError("not UTF-8") from None
 
 
-def _fit_timestamps(chunk: ArrowArray, name: str) -> Fitted:
+def _fit_timestamps(chunk: ArrowArray, name: str) -> TypedColumn:
     """Whatever the unit and the zone, microseconds of UTC. Finer units are rounded down, as in texts."""
     per_unit = _MICROS_PER_UNIT[_unit(chunk.type)]
     ticks = _ticks(chunk)
@@ -226,7 +226,7 @@ def _fit_timestamps(chunk: ArrowArray, name: str) -> Fitted:
     micros = np.where(beyond, 0, ticks) * per_unit.numerator // per_unit.denominator
     values = arrow_of(micros, ARROW_TYPES[Type.TIMESTAMP], missing | beyond)
     reason = MisfitError(BEYOND_RANGE).reason(name)
-    return Fitted(values, {int(position): reason for position in np.flatnonzero(beyond)})
+    return TypedColumn(values, {int(position): reason for position in np.flatnonzero(beyond)})
 
 
 def _unit(kind: ArrowType) -> str:

@@ -10,13 +10,21 @@ from itertools import islice
 
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of_values
-from foretell.events.ingest.raw_columns import ArrowArray, Column, Gathered, Part, Rejected, encodable, usable_names
-from foretell.events.ingest.text_columns import Texts
+from foretell.events.ingest.raw_columns import (
+    ArrowArray,
+    RawColumn,
+    RawTable,
+    RejectedRow,
+    RowOrigin,
+    is_valid_unicode,
+    valid_column_names,
+)
+from foretell.events.ingest.text_columns import TextColumn
 from foretell.events.types import Type
 
 
 @dataclass(frozen=True)
-class _Record:
+class _CsvRecord:
     """The fields between two line ends that are not quoted; `fault` says why there are none."""
 
     first_line: int
@@ -26,7 +34,7 @@ class _Record:
 
 
 @dataclass(frozen=True)
-class _File:
+class _CsvFile:
     """One file's header and rows, with the lines they stand on."""
 
     source: str
@@ -34,31 +42,31 @@ class _File:
     header: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
+    rejected: list[RejectedRow] = field(default_factory=list)
 
     def text(self, first_line: int, end_line: int) -> str:
         text = "".join(self.lines[first_line - 1 : end_line]).rstrip("\r\n")
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
-    def part(self) -> Part:
-        return Part(self.source, [first for first, _ in self.spans], lambda i: self.text(*self.spans[i]))
+    def part(self) -> RowOrigin:
+        return RowOrigin(self.source, [first for first, _ in self.spans], lambda i: self.text(*self.spans[i]))
 
 
-def gather_delimited(files: Iterable[tuple[str, bytes]]) -> Gathered:
+def read_csv(files: Iterable[tuple[str, bytes]]) -> RawTable:
     """The rows of all files (each its name and content). A column that one of several files lacks is NULL there."""
-    read: list[_File] = []
+    read: list[_CsvFile] = []
     before = 0
     for source, content in files:
         read.append(_read(source, content, before))
         before += len(read[-1].rows)
-    names = usable_names(name for file in read for name in file.header)
-    columns: dict[str, Column] = {name: Texts(name, _column(name, read)) for name in names}
+    names = valid_column_names(name for file in read for name in file.header)
+    columns: dict[str, RawColumn] = {name: TextColumn(name, _column(name, read)) for name in names}
     rejected = [rejected for file in read for rejected in file.rejected]
     # A file without a single byte has no header to miss a column in.
-    return Gathered(columns, names, [file.part() for file in read], rejected, absent_is_null=not names)
+    return RawTable(columns, names, [file.part() for file in read], rejected, absent_is_null=not names)
 
 
-def _column(name: str, files: Iterable[_File]) -> ArrowArray:
+def _column(name: str, files: Iterable[_CsvFile]) -> ArrowArray:
     texts: list[str | None] = []
     for file in files:
         if name in file.header:
@@ -69,9 +77,9 @@ def _column(name: str, files: Iterable[_File]) -> ArrowArray:
     return arrow_of_values(texts, Type.STRING)
 
 
-def _read(source: str, content: bytes, before: int) -> _File:
+def _read(source: str, content: bytes, before: int) -> _CsvFile:
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    file = _File(source, list(io.StringIO(text, newline="")))
+    file = _CsvFile(source, list(io.StringIO(text, newline="")))
     records = (record for record in _records(file.lines) if record.fields or record.fault)
     for record in islice(records, 1):
         file.header.extend(_checked_header(source, record))
@@ -79,14 +87,14 @@ def _read(source: str, content: bytes, before: int) -> _File:
         reason = _reason(record, len(file.header))
         if reason:
             raw = file.text(record.first_line, record.end_line)
-            file.rejected.append(Rejected(before + len(file.rows), source, record.first_line, reason, raw))
+            file.rejected.append(RejectedRow(before + len(file.rows), source, record.first_line, reason, raw))
         else:
             file.rows.append(record.fields)
             file.spans.append((record.first_line, record.end_line))
     return file
 
 
-def _records(lines: Sequence[str]) -> Iterator[_Record]:
+def _records(lines: Sequence[str]) -> Iterator[_CsvRecord]:
     """Record by record. After a quote that is never closed we go on with the next line, not at the end of the file."""
     start = 0
     while start < len(lines):
@@ -94,28 +102,28 @@ def _records(lines: Sequence[str]) -> Iterator[_Record]:
         done = 0
         try:
             for fields in reader:
-                yield _Record(start + done + 1, start + reader.line_num, fields)
+                yield _CsvRecord(start + done + 1, start + reader.line_num, fields)
                 done = reader.line_num
             return
         except csv.Error as error:
             fault = "a quote is not closed" if "unexpected end" in str(error) else f"not CSV: {error}"
-            yield _Record(start + done + 1, start + done + 1, [], fault)
+            yield _CsvRecord(start + done + 1, start + done + 1, [], fault)
             start += done + 1
 
 
-def _reason(record: _Record, expected: int) -> str:
+def _reason(record: _CsvRecord, expected: int) -> str:
     if record.fault:
         return record.fault
     if len(record.fields) != expected:
         return f"expected {expected} fields, found {len(record.fields)}"
-    return "" if all(map(str.isascii, record.fields)) or all(map(encodable, record.fields)) else "not UTF-8"
+    return "" if all(map(str.isascii, record.fields)) or all(map(is_valid_unicode, record.fields)) else "not UTF-8"
 
 
-def _checked_header(source: str, record: _Record) -> list[str]:
+def _checked_header(source: str, record: _CsvRecord) -> list[str]:
     # Binary files and UTF-16 show a zero byte early; one further on is its own field's affair.
     if any("\0" in name for name in record.fields):
         raise InputError("wrong-format", f"{source} is not CSV: it is binary")
-    if record.fault or not all(map(encodable, record.fields)):
+    if record.fault or not all(map(is_valid_unicode, record.fields)):
         raise InputError("wrong-format", f"{source} is not CSV: its first line is no header")
     for name in record.fields:
         if record.fields.count(name) > 1:

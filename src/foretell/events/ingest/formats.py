@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from foretell.errors import InputError
-from foretell.events.atomic_files import no_file, path_of, unreadable
-from foretell.events.ingest.arrow_columns import Sheet, gather_sheets, read_parquet
-from foretell.events.ingest.csv_reader import gather_delimited
-from foretell.events.ingest.json_lines import gather_json_lines, gather_rows
-from foretell.events.ingest.raw_columns import Gathered
+from foretell.events.atomic_files import missing_file, path_of, unreadable_file
+from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables, read_parquet
+from foretell.events.ingest.csv_reader import read_csv
+from foretell.events.ingest.json_lines import read_dicts, read_json_lines
+from foretell.events.ingest.raw_columns import RawTable
 
 #: Endings of file names, each with its format.
 FORMATS: Mapping[str, str] = {
@@ -26,7 +26,7 @@ FORMATS: Mapping[str, str] = {
 }
 
 
-def gather(source: object, label: str, wanted: frozenset[str] | None = None) -> Gathered:
+def read_raw(source: object, label: str, wanted: frozenset[str] | None = None) -> RawTable:
     """All rows of `source`; only the columns `wanted` where they are known. `label` is what to call one without a path.
 
     Frames of pandas and polars (and of whoever else speaks Arrow's PyCapsule interface) are taken without a copy.
@@ -38,7 +38,7 @@ def gather(source: object, label: str, wanted: frozenset[str] | None = None) -> 
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         return _gather_frame(source, label, wanted)
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes | bytearray):
-        return gather_rows(source, label, wanted)
+        return read_dicts(source, label, wanted)
     raise _unknown(source, label)
 
 
@@ -50,7 +50,7 @@ def _unknown(source: object, label: str) -> InputError:
     )
 
 
-def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> Gathered:
+def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> RawTable:
     try:
         table = pa.table(frame)
     except (TypeError, ValueError):
@@ -61,12 +61,12 @@ def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> Gath
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError("wrong-format", f"{label} has two columns '{twice}'") from None
-        return gather_rows(frame.to_dict("records"), label, wanted)
+        return read_dicts(frame.to_dict("records"), label, wanted)
     taken = [index for index, name in enumerate(table.column_names) if wanted is None or name in wanted]
-    return gather_sheets([Sheet(label, table.select(taken), table.column_names)])
+    return combine_tables([ArrowSource(label, table.select(taken), table.column_names)])
 
 
-def files_of(source: object) -> tuple[str, list[Path]]:
+def input_files(source: object) -> tuple[str, list[Path]]:
     """The files that a source is and their format; none where it is something else."""
     if not isinstance(source, str | os.PathLike):
         return "", []
@@ -74,26 +74,26 @@ def files_of(source: object) -> tuple[str, list[Path]]:
     return FORMATS[files[0].suffix.lower()], files
 
 
-def gather_content(name: str, content: bytes, wanted: frozenset[str] | None) -> Gathered:
+def read_raw_content(name: str, content: bytes, wanted: frozenset[str] | None) -> RawTable:
     """The rows of a file whose content somebody has read."""
     suffix = Path(name).suffix.lower()
     if suffix not in FORMATS:
         raise InputError("unknown-format", f"{name}: cannot tell the format by the ending", hint=_known_endings())
     if FORMATS[suffix] == "Parquet":
-        return gather_sheets([read_parquet(name, wanted, content)])
+        return combine_tables([read_parquet(name, wanted, content)])
     if FORMATS[suffix] == "CSV":
-        return gather_delimited([(name, content)])
-    return gather_json_lines([(name, content)], wanted)
+        return read_csv([(name, content)])
+    return read_json_lines([(name, content)], wanted)
 
 
-def _gather_files(path: Path, wanted: frozenset[str] | None) -> Gathered:
+def _gather_files(path: Path, wanted: frozenset[str] | None) -> RawTable:
     files = _files(path)
     kind = FORMATS[files[0].suffix.lower()]
     if kind == "Parquet":
-        return gather_sheets([_sheet(file, wanted) for file in files])
+        return combine_tables([_sheet(file, wanted) for file in files])
     if kind == "CSV":
-        return gather_delimited(_contents(files))
-    return gather_json_lines(_contents(files), wanted)
+        return read_csv(_contents(files))
+    return read_json_lines(_contents(files), wanted)
 
 
 def _files(path: Path) -> list[Path]:
@@ -101,9 +101,9 @@ def _files(path: Path) -> list[Path]:
         if path.is_dir():
             return _files_within(path)
         if not path.exists():
-            raise no_file(path)
+            raise missing_file(path)
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise unreadable_file(path, error) from None
     if path.suffix.lower() not in FORMATS:
         raise InputError("unknown-format", f"{path}: cannot tell the format by the ending", hint=_known_endings())
     return [path]
@@ -126,14 +126,14 @@ def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
         try:
             yield str(file), file.read_bytes()
         except OSError as error:
-            raise unreadable(file, error) from None
+            raise unreadable_file(file, error) from None
 
 
-def _sheet(file: Path, wanted: frozenset[str] | None) -> Sheet:
+def _sheet(file: Path, wanted: frozenset[str] | None) -> ArrowSource:
     try:
         return read_parquet(str(file), wanted)
     except OSError as error:
-        raise unreadable(file, error) from None
+        raise unreadable_file(file, error) from None
 
 
 def _known_endings() -> str:

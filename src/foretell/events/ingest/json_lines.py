@@ -10,9 +10,9 @@ from itertools import chain
 import msgspec
 
 from foretell.errors import InputError
-from foretell.events.ingest.python_columns import Values
-from foretell.events.ingest.raw_columns import Gathered, Part, Rejected, encodable, usable_names
-from foretell.events.ingest.scalar_parsing import shown
+from foretell.events.ingest.python_columns import PythonColumn
+from foretell.events.ingest.raw_columns import RawTable, RejectedRow, RowOrigin, is_valid_unicode, valid_column_names
+from foretell.events.ingest.scalar_parsing import display_value
 
 NOT_JSON = "not JSON"
 NOT_OBJECT = "not a JSON object"
@@ -22,7 +22,7 @@ Row = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _JsonLines:
     """One file's rows, the numbers of their lines, and the lines that are no rows with their reasons."""
 
     rows: list[Row]
@@ -34,39 +34,39 @@ class _Lines:
         return self.lines[number - 1].decode("utf-8", "replace").strip()
 
 
-def gather_json_lines(
+def read_json_lines(
     files: Iterable[tuple[str, bytes]], wanted: frozenset[str] | None, *, whole: bool = True
-) -> Gathered:
+) -> RawTable:
     """The rows of all files (each its name and content); of `wanted` columns only, where they are known.
 
     A file of which no line is a row is of another format; of one that is not `whole` that cannot be said."""
     rows: list[Row] = []
-    parts: list[Part] = []
-    rejected: list[Rejected] = []
+    parts: list[RowOrigin] = []
+    rejected: list[RejectedRow] = []
     for source, content in files:
         lines = _decode(content)
         if whole and lines.reasons and not lines.rows:
-            raise wrong_format(source)
+            raise not_json_lines(source)
         before = _positions_before(lines.numbers, lines.reasons, len(rows))
         for number, reason in lines.reasons.items():
-            rejected.append(Rejected(before[number], source, number, reason, lines.text(number)))
-        parts.append(Part(source, lines.numbers, lambda i, lines=lines: lines.text(lines.numbers[i])))  # type: ignore[misc]
+            rejected.append(RejectedRow(before[number], source, number, reason, lines.text(number)))
+        parts.append(RowOrigin(source, lines.numbers, lambda i, lines=lines: lines.text(lines.numbers[i])))  # type: ignore[misc]
         rows += lines.rows
     return _gathered(rows, parts, rejected, wanted)
 
 
-def gather_rows(source: Iterable[object], label: str, wanted: frozenset[str] | None) -> Gathered:
+def read_dicts(source: Iterable[object], label: str, wanted: frozenset[str] | None) -> RawTable:
     """The dicts of an iterable; `label` stands for the file that there is none of."""
     rows: list[Row] = []
     numbers: list[int] = []
-    rejected: list[Rejected] = []
+    rejected: list[RejectedRow] = []
     for number, row in enumerate(source, start=1):
         if isinstance(row, Mapping):
             rows.append(row)
             numbers.append(number)
         else:
-            rejected.append(Rejected(len(rows), label, number, NOT_MAPPING, shown(row)))
-    return _gathered(rows, [Part(label, numbers, lambda i: row_text(rows[i]))], rejected, wanted)
+            rejected.append(RejectedRow(len(rows), label, number, NOT_MAPPING, display_value(row)))
+    return _gathered(rows, [RowOrigin(label, numbers, lambda i: row_text(rows[i]))], rejected, wanted)
 
 
 def row_text(row: Row) -> str:
@@ -74,17 +74,19 @@ def row_text(row: Row) -> str:
     try:
         return json.dumps(row, default=str, ensure_ascii=False, skipkeys=True)
     except (ValueError, RecursionError):  # numbers without end, dicts within themselves
-        return json.dumps({str(name): shown(value) for name, value in row.items()})
+        return json.dumps({str(name): display_value(value) for name, value in row.items()})
 
 
-def _gathered(rows: list[Row], parts: list[Part], rejected: list[Rejected], wanted: frozenset[str] | None) -> Gathered:
-    names = usable_names(chain.from_iterable(rows))
+def _gathered(
+    rows: list[Row], parts: list[RowOrigin], rejected: list[RejectedRow], wanted: frozenset[str] | None
+) -> RawTable:
+    names = valid_column_names(chain.from_iterable(rows))
     taken = [name for name in names if wanted is None or name in wanted]
-    columns = {name: Values(name, [row.get(name) for row in rows]) for name in taken}
-    return Gathered(columns, names, parts, rejected, absent_is_null=True)
+    columns = {name: PythonColumn(name, [row.get(name) for row in rows]) for name in taken}
+    return RawTable(columns, names, parts, rejected, absent_is_null=True)
 
 
-def _decode(content: bytes) -> _Lines:
+def _decode(content: bytes) -> _JsonLines:
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     rows: list[Row] = []
     numbers: list[int] = []
@@ -96,34 +98,34 @@ def _decode(content: bytes) -> _Lines:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             if not line.strip():
                 continue
-            row = second_reading(line)
+            row = parse_lenient_json(line)
         if type(row) is dict:
             rows.append(row)
             numbers.append(number)
         else:
-            reasons[number] = row.text if isinstance(row, Reason) else NOT_OBJECT
-    return _Lines(rows, numbers, reasons, lines)
+            reasons[number] = row.text if isinstance(row, ParseFailure) else NOT_OBJECT
+    return _JsonLines(rows, numbers, reasons, lines)
 
 
 @dataclass(frozen=True)
-class Reason:
+class ParseFailure:
     """Why something is no row."""
 
     text: str
 
 
-def second_reading(line: bytes) -> object:
+def parse_lenient_json(line: bytes) -> object:
     """What Python's own writer puts out and its reader takes, though it is not strictly JSON: NaN and Infinity."""
     try:
         text = line.decode()
     except UnicodeDecodeError:
-        return Reason("not UTF-8")
+        return ParseFailure("not UTF-8")
     try:
         row = json.loads(text)
         written = json.dumps(row, ensure_ascii=False)
     except (ValueError, RecursionError):
-        return Reason(NOT_JSON)
-    return row if encodable(written) else Reason("not valid Unicode")
+        return ParseFailure(NOT_JSON)
+    return row if is_valid_unicode(written) else ParseFailure("not valid Unicode")
 
 
 def _positions_before(numbers: Sequence[int], reasons: Mapping[int, str], start: int) -> dict[int, int]:
@@ -138,7 +140,7 @@ def _positions_before(numbers: Sequence[int], reasons: Mapping[int, str], start:
     return positions
 
 
-def wrong_format(source: str) -> InputError:
+def not_json_lines(source: str) -> InputError:
     return InputError(
         "wrong-format",
         f"{source} is not JSON lines: no line of it is a JSON object",

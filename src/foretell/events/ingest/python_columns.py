@@ -11,9 +11,9 @@ from typing import cast
 import pyarrow as pa
 
 from foretell.events.arrow_interop import arrow_of_values
-from foretell.events.ingest.raw_columns import Fitted
-from foretell.events.ingest.scalar_parsing import convert, fit_each, is_timestamp, unboxed
-from foretell.events.ingest.text_columns import timestamps
+from foretell.events.ingest.raw_columns import TypedColumn
+from foretell.events.ingest.scalar_parsing import cast_each, convert, is_timestamp, unboxed
+from foretell.events.ingest.text_columns import parse_timestamps
 from foretell.events.types import Scalar, Type
 
 #: Where a column holds only these (and None), Arrow converts it whole, to the same result.
@@ -27,7 +27,7 @@ _QUICK: Mapping[Type, frozenset[type]] = {
 
 
 @dataclass(frozen=True)
-class Values:
+class PythonColumn:
     """A column of values, None where an event has no such attribute."""
 
     name: str
@@ -51,19 +51,19 @@ class Values:
             return found
         return Type.FLOAT if any(_type_of(value) is Type.FLOAT for value in _plain(self.values)) else found
 
-    def fit(self, wanted: Type) -> Fitted:
+    def fit(self, wanted: Type) -> TypedColumn:
         if set(map(type, self.values)) - {type(None)} <= _QUICK[wanted]:
             try:
                 return self._fit_whole(wanted)
             except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
                 pass  # some value does not fit: find out which
-        return fit_each(self.values, self.name, wanted, lambda value: convert(value, wanted))
+        return cast_each(self.values, self.name, wanted, lambda value: convert(value, wanted))
 
-    def _fit_whole(self, wanted: Type) -> Fitted:
+    def _fit_whole(self, wanted: Type) -> TypedColumn:
         values = cast(Sequence[Scalar], self.values)
         if wanted is Type.TIMESTAMP:
-            return timestamps(arrow_of_values(values, Type.STRING), self.name)
-        return Fitted(arrow_of_values(values, wanted), {})
+            return parse_timestamps(arrow_of_values(values, Type.STRING), self.name)
+        return TypedColumn(arrow_of_values(values, wanted), {})
 
 
 def deciding_values(values: Sequence[object]) -> list[object]:

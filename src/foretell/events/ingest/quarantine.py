@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from foretell.events.ingest.reader import QuarantinedEvent
 
 
-def set_aside(bad: Sequence[QuarantinedEvent], totals: Iterable[tuple[str, int]]) -> Iterator[str]:
+def quarantine_summary(bad: Sequence[QuarantinedEvent], totals: Iterable[tuple[str, int]]) -> Iterator[str]:
     """A line for each stream with malformed events; `totals` are the events read of each."""
     for stream, total in totals:
         its = [b for b in bad if b.stream == stream]

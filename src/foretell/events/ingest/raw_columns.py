@@ -31,14 +31,14 @@ ARROW_TYPES: Mapping[Type, ArrowType] = {
 
 
 @dataclass(frozen=True)
-class Fitted:
+class TypedColumn:
     """A column in its settled type; a row that does not fit is NULL there and has its reason in `misfits`."""
 
     values: ArrowArray
     misfits: Mapping[int, str]
 
 
-class Column(Protocol):
+class RawColumn(Protocol):
     """One column as its format gives it, with its name, which the reasons need."""
 
     def guess(self) -> Type | None:
@@ -47,12 +47,12 @@ class Column(Protocol):
     def guess_time(self) -> Type | None:
         """The same for the time column: only TIMESTAMP, INT, FLOAT (or NULL, or None)."""
 
-    def fit(self, wanted: Type) -> Fitted:
+    def fit(self, wanted: Type) -> TypedColumn:
         """The column in the type that is wanted."""
 
 
 @dataclass(frozen=True)
-class Part:
+class RowOrigin:
     """A file or a table that rows came from: what to call it, the rows' numbers in it, and their text."""
 
     source: str
@@ -61,7 +61,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Rejected:
+class RejectedRow:
     """What could not even be read as a row; it stood right before the row at position `before`."""
 
     before: int
@@ -72,13 +72,13 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class RawTable:
     """Columns of equal length, in the order in which they were first seen, and the names of all that there are."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, RawColumn]
     names: Sequence[str]
-    parts: Sequence[Part]
-    rejected: Sequence[Rejected]
+    parts: Sequence[RowOrigin]
+    rejected: Sequence[RejectedRow]
     #: In JSON an attribute that an event does not have is NULL; a column that a table does not have is an error.
     absent_is_null: bool
 
@@ -90,25 +90,25 @@ class Gathered:
     def total(self) -> int:
         return self.rows + len(self.rejected)
 
-    def rejections(self, reasons: Mapping[int, str]) -> list[Rejected]:
+    def rejections(self, reasons: Mapping[int, str]) -> list[RejectedRow]:
         """All that is set aside, in order of arrival: what was no row, and the rows that have a reason against them."""
         starts = list(accumulate((len(part.numbers) for part in self.parts), initial=0))
         found = [(rejected.before, 0, rejected) for rejected in self.rejected]
         found += [(position, 1, self._reject(position, reason, starts)) for position, reason in reasons.items()]
         return [rejected for _, _, rejected in sorted(found, key=lambda item: item[:2])]
 
-    def _reject(self, position: int, reason: str, starts: Sequence[int]) -> Rejected:
+    def _reject(self, position: int, reason: str, starts: Sequence[int]) -> RejectedRow:
         index = bisect_right(starts, position) - 1
         part, within = self.parts[index], position - starts[index]
-        return Rejected(position, part.source, part.numbers[within], reason, part.raw(within))
+        return RejectedRow(position, part.source, part.numbers[within], reason, part.raw(within))
 
 
-def usable_names(names: Iterable[object]) -> list[str]:
+def valid_column_names(names: Iterable[object]) -> list[str]:
     """The names that can be a column's: texts that can be written down, each once, in order."""
-    return [name for name in dict.fromkeys(names) if isinstance(name, str) and encodable(name)]
+    return [name for name in dict.fromkeys(names) if isinstance(name, str) and is_valid_unicode(name)]
 
 
-def encodable(text: str) -> bool:
+def is_valid_unicode(text: str) -> bool:
     """Whether `text` is Unicode; a lone surrogate from a broken escape is not."""
     try:
         text.encode()

@@ -1,7 +1,7 @@
 """Events into one Arrow table of settled types. What is malformed is set aside with its reason (LANGUAGE section 8).
 
 >>> rows = [{"time": 1, "price": 2}, {"time": 2, "price": "dear"}, {"price": 3.5}]
->>> loaded = read(rows, Declaration("ticks", {}, "time", open=True))
+>>> loaded = read(rows, StreamDeclaration("ticks", {}, "time", open=True))
 >>> loaded.table.to_pylist()
 [{'time': 1, 'price': 2.0}]
 >>> [(bad.row, bad.reason) for bad in loaded.bad]
@@ -21,8 +21,8 @@ from foretell.arrays import Flags
 from foretell.errors import InputError, suggestion
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
-from foretell.events.ingest.formats import gather, gather_content
-from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, Fitted, Gathered, Rejected
+from foretell.events.ingest.formats import read_raw, read_raw_content
+from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, RawTable, RejectedRow, TypedColumn
 from foretell.events.ingest.scalar_parsing import BEYOND_RANGE, MisfitError
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
 
@@ -87,18 +87,18 @@ class EventBatch:
 def read(source: object, declaration: StreamDeclaration, *, strict: bool = False) -> EventBatch:
     """All events of `source`: a path, Arrow data, a frame, an iterable of dicts. With `strict` a bad one is fatal."""
     wanted = None if declaration.open else frozenset(declaration.columns)
-    gathered = gather(source, declaration.stream, wanted)
-    loaded = load(gathered, declaration, _settle(gathered, declaration))
+    gathered = read_raw(source, declaration.stream, wanted)
+    loaded = cast_events(gathered, declaration, _settle(gathered, declaration))
     if strict and loaded.bad:
-        raise bad_event(loaded.bad[0])
+        raise malformed_event(loaded.bad[0])
     return loaded
 
 
-def bad_event(bad: QuarantinedEvent) -> InputError:
+def malformed_event(bad: QuarantinedEvent) -> InputError:
     return InputError("bad-event", f"{bad.source}:{bad.row}: {bad.reason}")
 
 
-def load(gathered: Gathered, declaration: StreamDeclaration, types: Mapping[str, Type]) -> EventBatch:
+def cast_events(gathered: RawTable, declaration: StreamDeclaration, types: Mapping[str, Type]) -> EventBatch:
     """What was gathered, in types that are settled. A column that is not there is NULL."""
     fitted = {name: _fit(gathered, name, kind) for name, kind in types.items()}
     reasons = _reasons(fitted, declaration.time)
@@ -110,7 +110,7 @@ def load(gathered: Gathered, declaration: StreamDeclaration, types: Mapping[str,
     )
 
 
-def schema_of(gathered: Gathered, declaration: StreamDeclaration) -> Schema:
+def infer_schema(gathered: RawTable, declaration: StreamDeclaration) -> Schema:
     """The schema that the events of a source have; of Arrow data the columns' types tell it, without a row."""
     return _schema(declaration, _settle(gathered, declaration))
 
@@ -123,8 +123,8 @@ def events_of(loaded: EventBatch, stream_rank: int) -> list[Event]:
 
 def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> EventBatch:
     """The events of a file that somebody has read; its name says what it is."""
-    gathered = gather_content(name, content, frozenset(declaration.columns))
-    return load(gathered, declaration, _settle(gathered, declaration))
+    gathered = read_raw_content(name, content, frozenset(declaration.columns))
+    return cast_events(gathered, declaration, _settle(gathered, declaration))
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class TemplateTable:
 
 def read_table(source: object, name: str) -> TemplateTable:
     """The rows of a FOR EACH table. A row that is malformed, or has no `id` of its own, is an error: it is no event."""
-    gathered = gather(source, name)
+    gathered = read_raw(source, name)
     if not gathered.rows:
         for rejected in gathered.rejected:
             raise _bad_row(rejected)
@@ -154,9 +154,9 @@ def read_table(source: object, name: str) -> TemplateTable:
     return TemplateTable(types, list(scalar_rows(_table(fitted, types))))
 
 
-def read_rows(source: object, name: str, types: Mapping[str, Type]) -> TemplateTable:
+def read_more_rows(source: object, name: str, types: Mapping[str, Type]) -> TemplateTable:
     """More rows of a table whose columns are known."""
-    gathered = gather(source, name)
+    gathered = read_raw(source, name)
     for rejected in gathered.rejected:
         raise _bad_row(rejected)
     for column in gathered.names:
@@ -169,7 +169,7 @@ def read_rows(source: object, name: str, types: Mapping[str, Type]) -> TemplateT
     return TemplateTable(types, list(scalar_rows(_table(fitted, types))))
 
 
-def _bad_row(rejected: Rejected) -> InputError:
+def _bad_row(rejected: RejectedRow) -> InputError:
     return InputError("bad-table", f"{rejected.source}:{rejected.row}: {rejected.reason}")
 
 
@@ -195,7 +195,7 @@ def _event(loaded: EventBatch, row: dict[str, Scalar], stream_rank: int, arrival
     return Event(loaded.stream, row, time, time, base_key(time, tie, stream_rank, arrival), name)
 
 
-def _settle(gathered: Gathered, declaration: StreamDeclaration) -> dict[str, Type]:
+def _settle(gathered: RawTable, declaration: StreamDeclaration) -> dict[str, Type]:
     """Every column's type: as declared, else as the data have it. Declared columns come first, as declared."""
     _check_columns(gathered, declaration)
     types: dict[str, Type] = {}
@@ -211,7 +211,7 @@ def _settle(gathered: Gathered, declaration: StreamDeclaration) -> dict[str, Typ
     return types
 
 
-def _read_off(gathered: Gathered, name: str, declaration: StreamDeclaration) -> Type | None:
+def _read_off(gathered: RawTable, name: str, declaration: StreamDeclaration) -> Type | None:
     is_time = name == declaration.time
     kind = _guess_time(gathered, name) if is_time else _guess(gathered, name)
     if kind is None and name in declaration.columns:
@@ -221,18 +221,18 @@ def _read_off(gathered: Gathered, name: str, declaration: StreamDeclaration) -> 
     return kind
 
 
-def _guess(gathered: Gathered, name: str) -> Type | None:
+def _guess(gathered: RawTable, name: str) -> Type | None:
     """NULLs alone tell no type: such a column is STRING, as an untyped NULL is in SQL."""
     kind = gathered.columns[name].guess() if name in gathered.columns else Type.NULL
     return Type.STRING if kind is Type.NULL else kind
 
 
-def _guess_time(gathered: Gathered, name: str) -> Type | None:
+def _guess_time(gathered: RawTable, name: str) -> Type | None:
     kind = gathered.columns[name].guess_time() if name in gathered.columns else Type.NULL
     return Type.INT if kind is Type.NULL else kind
 
 
-def _check_columns(gathered: Gathered, declaration: StreamDeclaration) -> None:
+def _check_columns(gathered: RawTable, declaration: StreamDeclaration) -> None:
     """What must be there and is not. A JSON object without a declared attribute is still an event."""
     if gathered.absent_is_null and not gathered.rows:
         return
@@ -244,34 +244,34 @@ def _check_columns(gathered: Gathered, declaration: StreamDeclaration) -> None:
             )
 
 
-def _missing(gathered: Gathered, declaration: StreamDeclaration, name: str) -> str:
+def _missing(gathered: RawTable, declaration: StreamDeclaration, name: str) -> str:
     source = gathered.parts[0].source if len(gathered.parts) == 1 else declaration.stream
     what = "time column" if name == declaration.time else "column"
     return f"{source}: no event has the {what} '{name}'" if gathered.absent_is_null else f"{source}: no {what} '{name}'"
 
 
-def _fit(gathered: Gathered, name: str, kind: Type) -> Fitted:
+def _fit(gathered: RawTable, name: str, kind: Type) -> TypedColumn:
     if name not in gathered.columns:
-        return Fitted(pa.nulls(gathered.rows, ARROW_TYPES[kind]), {})
+        return TypedColumn(pa.nulls(gathered.rows, ARROW_TYPES[kind]), {})
     return gathered.columns[name].fit(kind)
 
 
-def _reasons(fitted: Mapping[str, Fitted], time: str) -> dict[int, str]:
+def _reasons(fitted: Mapping[str, TypedColumn], time: str) -> dict[int, str]:
     """Why each bad row is bad: of several reasons the time's, else that of the first column."""
     others = (column for name, column in fitted.items() if name != time)
     return _first_reasons([_timed(fitted[time], time), *others])
 
 
-def _timed(fitted: Fitted, name: str) -> Fitted:
+def _timed(fitted: TypedColumn, name: str) -> TypedColumn:
     """The time column, in which NULL and infinity are misfits too."""
     reasons = dict.fromkeys(_positions(nulls_of(fitted.values)), NO_TIME)
     if pa.types.is_floating(fitted.values.type):
         endless = _positions(np.isinf(numpy_of(fitted.values)) & ~nulls_of(fitted.values))
         reasons |= dict.fromkeys(endless, MisfitError(BEYOND_RANGE).reason(name))
-    return Fitted(fitted.values, reasons | dict(fitted.misfits))
+    return TypedColumn(fitted.values, reasons | dict(fitted.misfits))
 
 
-def _id_reasons(fitted: Fitted) -> dict[int, str]:
+def _id_reasons(fitted: TypedColumn) -> dict[int, str]:
     reasons: dict[int, str] = {}
     seen: set[Scalar] = set()
     for position, value in enumerate(fitted.values.to_pylist()):
@@ -283,7 +283,7 @@ def _id_reasons(fitted: Fitted) -> dict[int, str]:
     return reasons
 
 
-def _first_reasons(columns: Iterable[Fitted]) -> dict[int, str]:
+def _first_reasons(columns: Iterable[TypedColumn]) -> dict[int, str]:
     reasons: dict[int, str] = {}
     for column in columns:
         reasons = {**column.misfits, **reasons}
@@ -294,7 +294,7 @@ def _positions(mask: Flags) -> list[int]:
     return np.flatnonzero(mask).tolist()
 
 
-def _table(fitted: Mapping[str, Fitted], types: Mapping[str, Type]) -> pa.Table:
+def _table(fitted: Mapping[str, TypedColumn], types: Mapping[str, Type]) -> pa.Table:
     schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
     return pa.table([column.values for column in fitted.values()], schema=schema)
 
@@ -307,7 +307,7 @@ def _without(table: pa.Table, reasons: Mapping[int, str]) -> pa.Table:
     return table.filter(arrow_of(good))
 
 
-def _bad_event(stream: str, rejected: Rejected) -> QuarantinedEvent:
+def _bad_event(stream: str, rejected: RejectedRow) -> QuarantinedEvent:
     return QuarantinedEvent(stream, rejected.source, rejected.row, rejected.reason, rejected.raw)
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from foretell.events.arrow_interop import arrow_of_values
-from foretell.events.ingest.raw_columns import Fitted, encodable
+from foretell.events.ingest.raw_columns import TypedColumn, is_valid_unicode
 from foretell.events.types import EPOCH, Scalar, Type, parse_timestamp
 
 LEAST_MICROS = parse_timestamp("0001-01-01T00:00:00")
@@ -54,7 +54,9 @@ def convert_text(text: str, wanted: Type) -> Scalar:
     return _TEXT_CONVERTERS[wanted](text)
 
 
-def fit_each(values: Iterable[Value | None], name: str, wanted: Type, converter: Callable[[Value], Scalar]) -> Fitted:
+def cast_each(
+    values: Iterable[Value | None], name: str, wanted: Type, converter: Callable[[Value], Scalar]
+) -> TypedColumn:
     """One value after the other, with the reason for each that does not fit."""
     fitted: list[Scalar] = []
     misfits: dict[int, str] = {}
@@ -64,7 +66,7 @@ def fit_each(values: Iterable[Value | None], name: str, wanted: Type, converter:
         except MisfitError as misfit:
             misfits[position] = misfit.reason(name)
             fitted.append(None)
-    return Fitted(arrow_of_values(fitted, wanted), misfits)
+    return TypedColumn(arrow_of_values(fitted, wanted), misfits)
 
 
 def is_timestamp(text: str) -> bool:
@@ -87,7 +89,7 @@ def unboxed(value: object) -> object:
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
 
-def shown(value: object) -> str:
+def display_value(value: object) -> str:
     """A value as a reason shows it."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -108,7 +110,7 @@ def _written(value: object) -> str:
 
 
 def _expected(wanted: Type, value: object) -> MisfitError:
-    return MisfitError(f"expected {wanted.value}, found {shown(value)}")
+    return MisfitError(f"expected {wanted.value}, found {display_value(value)}")
 
 
 def _bool(value: object) -> bool:
@@ -123,7 +125,7 @@ def _int(value: object) -> int:
     if not isinstance(value, int) and (not math.isfinite(value) or value != int(value)):
         raise _expected(Type.INT, value)
     if not LEAST_INT <= value <= LAST_INT:
-        raise MisfitError(f"{shown(value)} does not fit INT")
+        raise MisfitError(f"{display_value(value)} does not fit INT")
     return int(value)
 
 
@@ -133,13 +135,13 @@ def _float(value: object) -> float | None:
     try:
         return float(value)
     except OverflowError:
-        raise MisfitError(f"{shown(value)} does not fit FLOAT") from None
+        raise MisfitError(f"{display_value(value)} does not fit FLOAT") from None
 
 
 def _string(value: object) -> str:
     if not isinstance(value, str):
         raise _expected(Type.STRING, value)
-    if not encodable(value):
+    if not is_valid_unicode(value):
         raise MisfitError("not valid Unicode")
     return value
 
@@ -182,7 +184,7 @@ def _int_text(text: str) -> int:
         return _int(_number(stripped, Type.INT, text))
     number = Decimal(stripped)  # unlike int(), at home with any number of digits
     if not LEAST_INT <= number <= LAST_INT:
-        raise MisfitError(f"{shown(number)} does not fit INT")
+        raise MisfitError(f"{display_value(number)} does not fit INT")
     return int(number)
 
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.events.arrow_interop import nan_to_null
-from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, Fitted
+from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, TypedColumn
 from foretell.events.ingest.scalar_parsing import (
     BOOL_TEXT,
     FLOAT_TEXT,
     INT_TEXT,
     LAST_MICROS,
     LEAST_MICROS,
+    cast_each,
     convert,
     convert_text,
-    fit_each,
     is_timestamp,
 )
 from foretell.events.types import Type
@@ -33,7 +33,7 @@ _HEAD = 64
 
 
 @dataclass(frozen=True)
-class Texts:
+class TextColumn:
     """A column of texts; an empty field is NULL."""
 
     name: str
@@ -51,7 +51,7 @@ class Texts:
             return Type.FLOAT
         if _all_match(texts, rf"\s*{BOOL_TEXT}\s*"):
             return Type.BOOL
-        if _all_match(texts, rf"\s*{_DATE_TIME}.*") and not timestamps(texts, self.name).misfits:
+        if _all_match(texts, rf"\s*{_DATE_TIME}.*") and not parse_timestamps(texts, self.name).misfits:
             return Type.TIMESTAMP
         return Type.STRING
 
@@ -67,19 +67,19 @@ class Texts:
         numbers = (text for text in _strings(self.texts) if text and _PLAIN_NUMBER.fullmatch(text))
         return Type.INT if all(map(_PLAIN_INT.fullmatch, numbers)) else Type.FLOAT
 
-    def fit(self, wanted: Type) -> Fitted:
+    def fit(self, wanted: Type) -> TypedColumn:
         if wanted is Type.STRING:
-            return Fitted(self.texts, {})
+            return TypedColumn(self.texts, {})
         if wanted is Type.TIMESTAMP:
-            return timestamps(self.texts, self.name)
+            return parse_timestamps(self.texts, self.name)
         pattern = {Type.INT: INT_TEXT, Type.FLOAT: FLOAT_TEXT, Type.BOOL: BOOL_TEXT}[wanted]
         # Arrow would also take '0x1f' for a number and '1' for true, hence the pattern first.
         if _all_match(self.texts, pattern):
             try:
-                return Fitted(_without_nan(pc.cast(self.texts, ARROW_TYPES[wanted])), {})
+                return TypedColumn(_without_nan(pc.cast(self.texts, ARROW_TYPES[wanted])), {})
             except pa.ArrowInvalid:
                 pass  # some text does not fit, or is spelled '+5': one by one
-        return fit_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
+        return cast_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
 
 
 def deciding_texts(texts: ArrowArray) -> list[str]:
@@ -109,11 +109,11 @@ def _matching(texts: ArrowArray, pattern: str) -> ArrowArray:
 def _first_misfit(texts: ArrowArray, pattern: str, kind: Type) -> int:
     """Where the first stands that looks like a type and is not: a whole number that is too long, a 13th month."""
     alike: ArrowArray = pc.indices_nonzero(_matching(texts, pattern))
-    misfits = Texts("", texts.take(alike)).fit(kind).misfits
+    misfits = TextColumn("", texts.take(alike)).fit(kind).misfits
     return int(alike[min(misfits)].as_py()) if misfits else -1
 
 
-def timestamps(texts: ArrowArray, name: str) -> Fitted:
+def parse_timestamps(texts: ArrowArray, name: str) -> TypedColumn:
     """ISO 8601 texts as timestamps; one without an offset is UTC."""
     for pattern, kind in ((_NAIVE + "Z", ARROW_TYPES[Type.TIMESTAMP]), (_NAIVE, pa.timestamp("us"))):
         if _all_match(texts, pattern):
@@ -122,8 +122,8 @@ def timestamps(texts: ArrowArray, name: str) -> Fitted:
             except pa.ArrowInvalid:
                 break  # such as a 13th month
             if _within_range(moments):
-                return Fitted(pc.cast(pc.cast(moments, pa.int64()), ARROW_TYPES[Type.TIMESTAMP]), {})
-    return fit_each(_strings(texts), name, Type.TIMESTAMP, lambda text: convert(text, Type.TIMESTAMP))
+                return TypedColumn(pc.cast(pc.cast(moments, pa.int64()), ARROW_TYPES[Type.TIMESTAMP]), {})
+    return cast_each(_strings(texts), name, Type.TIMESTAMP, lambda text: convert(text, Type.TIMESTAMP))
 
 
 def _within_range(moments: ArrowArray) -> bool:

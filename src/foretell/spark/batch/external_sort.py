@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.arrays import Times
-from foretell.events.arrow_interop import arrow_of, numpy_of, taken
+from foretell.events.arrow_interop import arrow_of, numpy_of, take_rows
 
 #: So many events of each run are in memory at once.
 TAKEN = 65_536
@@ -32,7 +32,7 @@ class ExternalSort:
     def put_down(self, stream: str, table: pa.Table) -> None:
         last = table.num_columns - 1
         by = np.lexsort((numpy_of(table.column(last)), _numbers(table[self.times[stream]])))
-        table = taken(_plain(table), arrow_of(by))
+        table = take_rows(_plain(table), arrow_of(by))
         path = Path(self.folder.name) / str(len(self.files))
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
             writer.write_table(table, max_chunksize=TAKEN)
@@ -87,7 +87,7 @@ def _together(piece: list[tuple[str, pa.Table]]) -> dict[str, pa.Table]:
     for stream in streams:
         table = pa.concat_tables(table for one, table in piece if one == stream)
         arrival = table.column(table.num_columns - 1).combine_chunks()
-        found[stream] = taken(table, pc.array_sort_indices(arrival))
+        found[stream] = take_rows(table, pc.array_sort_indices(arrival))
     return found
 
 

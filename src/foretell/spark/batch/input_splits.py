@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Ints
-from foretell.events.arrow_interop import table_of
-from foretell.events.ingest.csv_reader import gather_delimited
-from foretell.events.ingest.json_lines import gather_json_lines, wrong_format
-from foretell.events.ingest.raw_columns import Gathered
-from foretell.events.ingest.reader import EventBatch, load, read
-from foretell.events.reorder_buffer import times_of
+from foretell.events.arrow_interop import table_from_bytes
+from foretell.events.ingest.csv_reader import read_csv
+from foretell.events.ingest.json_lines import not_json_lines, read_json_lines
+from foretell.events.ingest.raw_columns import RawTable
+from foretell.events.ingest.reader import EventBatch, cast_events, read
+from foretell.events.reorder_buffer import event_times
 from foretell.spark.batch.plan import BatchPlan
 
 #: So many rows are packed at once, and so many bytes of text are read.
@@ -73,7 +73,7 @@ def part_of(loaded: EventBatch, arrival: Ints, first: int) -> SplitEvents:
 def seen_in(loaded: EventBatch) -> StreamProgress:
     if not loaded.table.num_rows:
         return StreamProgress(loaded.total)
-    times = times_of(loaded)
+    times = event_times(loaded)
     return StreamProgress(loaded.total, times.min().item(), times.max().item())
 
 
@@ -99,7 +99,7 @@ def _gathered(batches: Batches) -> Iterator[list[pa.RecordBatch]]:
 def table_parts(plan: BatchPlan, stream: str, batches: Batches) -> Iterator[SplitEvents]:
     """Events that were read before: the number of the first, and Arrow's bytes."""
     for row in (row for batch in batches for row in batch.to_pylist()):
-        table, arrival = table_of(row["data"]), row["arrival"]
+        table, arrival = table_from_bytes(row["data"]), row["arrival"]
         loaded = EventBatch(stream, plan.schemas[stream], table, (), table.num_rows)
         yield part_of(loaded, arrival + np.arange(table.num_rows), arrival)
 
@@ -123,11 +123,11 @@ def rows_part(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: i
 def text_parts(plan: BatchPlan, stream: str, piece: InputSplit) -> Iterator[SplitEvents]:
     declaration = plan.declaration(stream)
     if piece.format == "CSV":
-        chunks = iter([(0, gather_delimited([(piece.path, Path(piece.path).read_bytes())]))])
+        chunks = iter([(0, read_csv([(piece.path, Path(piece.path).read_bytes())]))])
     else:
         chunks = json_chunks(piece.path, frozenset(declaration.columns))
     for line, gathered in chunks:
-        loaded = load(gathered, declaration, plan.schemas[stream].attributes)
+        loaded = cast_events(gathered, declaration, plan.schemas[stream].attributes)
         bad = {one.row for one in loaded.bad}
         good = [number for part in gathered.parts for number in part.numbers if number not in bad]
         moved = tuple(replace(one, row=line + one.row) for one in loaded.bad)
@@ -135,14 +135,14 @@ def text_parts(plan: BatchPlan, stream: str, piece: InputSplit) -> Iterator[Spli
         yield part_of(replace(loaded, bad=moved), first + np.array(good, np.int64), first)
 
 
-def json_chunks(path: str, wanted: frozenset[str] | None) -> Iterator[tuple[int, Gathered]]:
+def json_chunks(path: str, wanted: frozenset[str] | None) -> Iterator[tuple[int, RawTable]]:
     """JSON lines some at a time, each time with how many lines came before: a file may be larger than memory."""
     line, rows, rejected = 0, 0, 0
     with Path(path).open("rb") as file:
         while content := file.read(CHUNK) + file.readline():
-            gathered = gather_json_lines([(path, content)], wanted, whole=False)
+            gathered = read_json_lines([(path, content)], wanted, whole=False)
             rows, rejected = rows + gathered.rows, rejected + len(gathered.rejected)
             yield line, gathered
             line += content.count(b"\n")
     if rejected and not rows:
-        raise wrong_format(path)
+        raise not_json_lines(path)

@@ -23,16 +23,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from foretell.arguments.until import end_of_time
+from foretell.arguments.until import parse_until
 from foretell.errors import InputError
-from foretell.events.arrow_interop import table_of
-from foretell.events.ingest.reader import QuarantinedEvent, StreamDeclaration, TemplateTable, bad_event
+from foretell.events.arrow_interop import table_from_bytes
+from foretell.events.ingest.reader import QuarantinedEvent, StreamDeclaration, TemplateTable, malformed_event
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedProgram
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
-from foretell.notify.lazy_notifications import LazyNotifications, notifications_of
+from foretell.notify.lazy_notifications import LazyNotifications, decode_notifications
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_table
 from foretell.spark.batch import dataframe_source
@@ -70,7 +70,7 @@ class BatchJob:
         known = {name: one.known for name, one in self._sources.items()}
         self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
         _refuse_unsupported(self.checked)
-        end = end_of_time(until, {one.time_type for one in known.values()} - {Type.UNKNOWN})
+        end = parse_until(until, {one.time_type for one in known.values()} - {Type.UNKNOWN})
         schemas = {name: one.schema for name, one in self._sources.items()}
         self._cores = self._spark.sparkContext.defaultParallelism
         named = frozenset(name for name, one in self._sources.items() if one.named)
@@ -90,7 +90,7 @@ class BatchJob:
             return Notifications(())
         told = by_kind(self._reported(self.plan.sent()))
         bad, totals = self.set_aside(told)
-        matches = self._in_order([table_of(data) for _, data in told.get(MATCH, ())])
+        matches = self._in_order([table_from_bytes(data) for _, data in told.get(MATCH, ())])
         return Notifications(matches, bad, totals, tuple(dict.fromkeys(n.decode() for _, n in told.get(NOTE, ()))))
 
     def set_aside(self, told: Reports) -> tuple[tuple[QuarantinedEvent, ...], tuple[tuple[str, int], ...]]:
@@ -149,7 +149,7 @@ class BatchJob:
                 LazyNotifications(sorted_of(pa.concat_tables(tables)).drop_columns(["place"]), times) if tables else ()
             )
         # Some times are INT and others FLOAT: no one column holds both exactly.
-        rows = [(n, p) for t in tables for n, p in zip(notifications_of(t, times), t["place"].to_pylist())]
+        rows = [(n, p) for t in tables for n, p in zip(decode_notifications(t, times), t["place"].to_pylist())]
         rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))
         return tuple(notification for notification, _ in rows)
 
@@ -166,7 +166,7 @@ class BatchJob:
 
         found.sort(key=place)
         if self._strict and found:
-            raise bad_event(found[0])
+            raise malformed_event(found[0])
         return tuple(found)
 
     def _set_aside(self, name: str) -> int:

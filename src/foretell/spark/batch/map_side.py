@@ -16,8 +16,8 @@ from pyspark import TaskContext
 
 from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of
-from foretell.events.ingest.arrow_columns import Chunks
-from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, bad_event
+from foretell.events.ingest.arrow_columns import ArrowColumn
+from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, malformed_event
 from foretell.spark.batch.input_splits import (
     Batches,
     InputSplit,
@@ -58,7 +58,7 @@ def pack_seen(sent: PlanHandle, stream: str, batches: Batches) -> Iterator[pa.Re
     assert schema.time is not None
     for batch in batches:
         total, *times = batch.columns
-        fitted = Chunks(schema.time, times).fit(schema.attributes[schema.time]).values
+        fitted = ArrowColumn(schema.time, times).fit(schema.attributes[schema.time]).values
         numbers = fitted.cast(pa.int64()) if pa.types.is_timestamp(fitted.type) else fitted
         yield from _seen_by_all(plan, stream, StreamProgress(total[0].as_py(), *numbers.to_pylist()))
 
@@ -127,7 +127,7 @@ def _seen_by_all(plan: BatchPlan, stream: str, seen: StreamProgress) -> Iterator
 
 def _set_aside(plan: BatchPlan, bad: tuple[QuarantinedEvent, ...]) -> tuple[QuarantinedEvent, ...]:
     if plan.strict:
-        raise bad_event(bad[0])
+        raise malformed_event(bad[0])
     return bad
 
 

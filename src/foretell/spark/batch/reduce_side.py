@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.arrays import Ints
-from foretell.events.arrow_interop import arrow_of, numpy_of, taken
+from foretell.events.arrow_interop import arrow_of, numpy_of, take_rows
 from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch, QuarantinedEvent
 from foretell.machine.matches.results import ResultBatch, by_result
 from foretell.machine.runtime import MatchRuntime
-from foretell.notify.arrow_encoder import columns_of
-from foretell.notify.row_encoder import encoded
+from foretell.notify.arrow_encoder import notification_columns
+from foretell.notify.row_encoder import encode_json
 from foretell.spark.batch.external_sort import ExternalSort
 from foretell.spark.batch.input_splits import StreamProgress
 from foretell.spark.batch.map_side import BAD, EVENTS, READ, buffer_of, bytes_of
@@ -154,7 +154,7 @@ def in_order(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def sorted_of(notifications: pa.Table) -> pa.Table:
-    return taken(notifications, pc.sort_indices(notifications, sort_keys=_ORDER))
+    return take_rows(notifications, pc.sort_indices(notifications, sort_keys=_ORDER))
 
 
 def reported(kind: str, stream: str, data: pa.Buffer) -> pa.RecordBatch:
@@ -256,7 +256,7 @@ class _SortedResult:
     place: Any
 
     def table(self, *, exact: bool) -> pa.Table:
-        return columns_of(self.told, self.match, self.row, exact=exact).append_column("place", self.place)
+        return notification_columns(self.told, self.match, self.row, exact=exact).append_column("place", self.place)
 
 
 def _placed(
@@ -279,7 +279,7 @@ def _ranged(table: pa.Table, first: int | float, latest: int | float, ranges: in
 def _set_aside(bad: Sequence[QuarantinedEvent], schema: pa.Schema) -> pa.Table:
     """Malformed events as rows, as a stream has them: `subscription` is the stream, `bindings` says why and what."""
     rows = [
-        {"subscription": one.stream, "kind": BAD, "bindings": encoded({"reason": one.reason, "raw": one.raw})}
+        {"subscription": one.stream, "kind": BAD, "bindings": encode_json({"reason": one.reason, "raw": one.raw})}
         for one in bad
     ]
     return pa.Table.from_pylist(rows, schema).append_column("place", numbered(np.arange(len(rows))))

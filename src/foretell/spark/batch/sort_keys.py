@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.events.ingest.reader import EventBatch
-from foretell.events.reorder_buffer import times_of
+from foretell.events.reorder_buffer import event_times
 from foretell.events.types import Scalar
 from foretell.filter.column import StringDictionary
 from foretell.machine.input.event_order import EventOrder, tie_breaker
@@ -45,7 +45,7 @@ class FirstEventSortKeys:
         """More events, as the engine is given them."""
         ranks = np.array([self._ranks[name] for name in loaded], np.int64)
         stream, row = _in_order(loaded, self._ranks)
-        times = [times_of(one) for one in loaded.values()]
+        times = [event_times(one) for one in loaded.values()]
         if len(times) == 1 and row is None:
             columns: list[Any] = [times[0], *arrivals.values(), np.full(len(times[0]), ranks[0])]
         else:
@@ -126,7 +126,7 @@ def _in_order(loaded: Mapping[str, EventBatch], ranks: Mapping[str, int]) -> tup
     stream = np.repeat(np.arange(len(sizes)), sizes)
     if len(sizes) == 1:
         (one,) = loaded.values()
-        times = times_of(one)
+        times = event_times(one)
         if one.schema.order is None and bool((times[1:] >= times[:-1]).all()):
             return stream, None
     order = [one.order[:, 0] // 2 for one in EventOrder(ranks).inputs(loaded, StringDictionary(), {}).values()]

@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from foretell.arguments.streams import known_schema
+from foretell.arguments.streams import observed_schema
 from foretell.errors import InputError
-from foretell.events.arrow_interop import table_bytes
-from foretell.events.atomic_files import unreadable
-from foretell.events.ingest.arrow_columns import Sheet, gather_sheets
-from foretell.events.ingest.csv_reader import gather_delimited
-from foretell.events.ingest.formats import files_of
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, schema_of
-from foretell.events.ingest.type_evidence import Witness, gathered_of, witness_of
+from foretell.events.arrow_interop import table_to_bytes
+from foretell.events.atomic_files import unreadable_file
+from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
+from foretell.events.ingest.csv_reader import read_csv
+from foretell.events.ingest.formats import input_files
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read
+from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, table_from_evidence
 from foretell.events.types import Schema, Type
 from foretell.spark.batch.input_splits import ROWS, InputSplit, json_chunks
 from foretell.spark.batch.map_side import pack_files, pack_tables
@@ -62,7 +62,10 @@ class BatchSource:
             return partial(pack_files, sent, name, self.files), numbered(len(self.files))
         table = self.loaded.table
         firsts = range(0, max(1, table.num_rows), ROWS)
-        columns: dict[str, Any] = {"arrival": list(firsts), "data": [table_bytes(table.slice(n, ROWS)) for n in firsts]}
+        columns: dict[str, Any] = {
+            "arrival": list(firsts),
+            "data": [table_to_bytes(table.slice(n, ROWS)) for n in firsts],
+        }
         return partial(pack_tables, sent, name), pa.table(columns)
 
 
@@ -73,19 +76,19 @@ def numbered(count: int) -> pa.Table:
 def source_of(given: object, declaration: StreamDeclaration, strict: bool, survey: Survey) -> BatchSource:
     if isinstance(given, DataFrame):
         return _frame(given, declaration)
-    kind, files = files_of(given)
+    kind, files = input_files(given)
     if kind == "Parquet":
         return _parquet([str(file) for file in files], declaration)
     if not files or sum(_size(file) for file in files) <= SMALL:
         loaded = read(given, declaration, strict=strict)
         named = declaration.id is not None and loaded.table[declaration.id].null_count == 0
-        return BatchSource(loaded.schema, known_schema(loaded), loaded=loaded, named=named)
+        return BatchSource(loaded.schema, observed_schema(loaded), loaded=loaded, named=named)
     return _texts(kind, [str(file) for file in files], declaration, survey)
 
 
 def _frame(frame: DataFrame, declaration: StreamDeclaration) -> BatchSource:
     arrow = frame.limit(0).toArrow().schema
-    schema = schema_of(gather_sheets([_sheet(declaration.stream, arrow)]), declaration)
+    schema = infer_schema(combine_tables([_sheet(declaration.stream, arrow)]), declaration)
     named = declaration.id is not None and _exact(schema, declaration.id) and never_null(frame, declaration.id)
     return BatchSource(schema, schema, frame=frame, named=named)
 
@@ -98,7 +101,7 @@ def _exact(schema: Schema, name: str) -> bool:
 def _parquet(files: list[str], declaration: StreamDeclaration) -> BatchSource:
     """What the files' own footers tell: their columns, and where their rows lie."""
     pieces: list[InputSplit] = []
-    sheets: list[Sheet] = []
+    sheets: list[ArrowSource] = []
     arrival, unnamed = 0, 0
     for path in files:
         try:
@@ -114,15 +117,15 @@ def _parquet(files: list[str], declaration: StreamDeclaration) -> BatchSource:
             detail = str(error).splitlines()[0]
             raise InputError("wrong-format", f"{path} is not a Parquet file", hint=detail) from None
         except OSError as error:
-            raise unreadable(Path(path), error) from None
-    schema = schema_of(gather_sheets(sheets), declaration)
+            raise unreadable_file(Path(path), error) from None
+    schema = infer_schema(combine_tables(sheets), declaration)
     named = declaration.id is not None and unnamed == 0 and _exact(schema, declaration.id)
     return BatchSource(schema, schema, files=tuple(pieces), named=named)
 
 
-def _sheet(name: str, schema: pa.Schema) -> Sheet:
+def _sheet(name: str, schema: pa.Schema) -> ArrowSource:
     columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in schema]
-    return Sheet(name, pa.table(columns, schema=schema), schema.names)
+    return ArrowSource(name, pa.table(columns, schema=schema), schema.names)
 
 
 # ── JSON lines and CSV ──
@@ -134,12 +137,12 @@ def _texts(kind: str, files: list[str], declaration: StreamDeclaration, survey: 
     found = survey(partial(_witnesses, pieces, wanted), numbered(len(pieces)))
     witnesses = [_witness(text) for text in found]
     order = {path: number for number, path in enumerate(files)}
-    gathered = gathered_of(sorted(witnesses, key=lambda one: order[one.source]))
-    schema = schema_of(gathered, declaration)
+    gathered = table_from_evidence(sorted(witnesses, key=lambda one: order[one.source]))
+    schema = infer_schema(gathered, declaration)
     total = sum(one.rows + one.rejected for one in witnesses)
     timed = gathered.rows > 0 or declaration.declared(declaration.time) is not None
     empty = EventBatch(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)
-    return BatchSource(schema, known_schema(empty), files=pieces)
+    return BatchSource(schema, observed_schema(empty), files=pieces)
 
 
 def _witnesses(
@@ -155,26 +158,26 @@ def _looked_at(piece: InputSplit, wanted: frozenset[str] | None) -> str:
     """What a file shows, or what is wrong with it."""
     try:
         if piece.format == "CSV":
-            gathered = gather_delimited([(piece.path, Path(piece.path).read_bytes())])
-            found = witness_of(piece.path, gathered, texts=True)
+            gathered = read_csv([(piece.path, Path(piece.path).read_bytes())])
+            found = evidence_of(piece.path, gathered, texts=True)
         else:
-            found = Witness(piece.path, [], {}, 0, 0, texts=False)
+            found = TypeEvidence(piece.path, [], {}, 0, 0, texts=False)
             for _, chunk in json_chunks(piece.path, wanted):
-                found += witness_of(piece.path, chunk, texts=False)
+                found += evidence_of(piece.path, chunk, texts=False)
     except InputError as error:
         return json.dumps({"code": error.code, "message": error.message, "hint": error.hint})
     return json.dumps(msgspec.to_builtins(found))
 
 
-def _witness(text: str) -> Witness:
+def _witness(text: str) -> TypeEvidence:
     found = json.loads(text)
     if "code" in found:
         raise InputError(found["code"], found["message"], hint=found["hint"])
-    return msgspec.convert(found, Witness)
+    return msgspec.convert(found, TypeEvidence)
 
 
 def _size(file: Path) -> int:
     try:
         return file.stat().st_size
     except OSError as error:
-        raise unreadable(file, error) from None
+        raise unreadable_file(file, error) from None

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from foretell.events.arrow_interop import table_of
-from foretell.events.ingest.quarantine import set_aside
+from foretell.events.arrow_interop import table_from_bytes
+from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.forecast.training.context_order import MOST_ROWS
 from foretell.forecast.training.trace_recorder import Record, Recorders
 from foretell.forecast.training.train import Chosen, Counts, chosen_of, counted, learned_from
@@ -62,7 +62,7 @@ def train(
         for name, one in statements.items()
         if name in counts
     }
-    return learned, tuple(set_aside(*batch.set_aside(told)))
+    return learned, tuple(quarantine_summary(*batch.set_aside(told)))
 
 
 def _told(batch: BatchJob, sent: PlanHandle, work: Any) -> Reports:
@@ -137,7 +137,7 @@ def _counts(data: bytes) -> Counts:
 
 
 def _record(data: bytes, parts: Parts | None) -> Record:
-    table = table_of(data)
+    table = table_from_bytes(data)
     told = table.schema.metadata
     columns = {name: table[name].to_numpy() for name in _COLUMNS}
     keys, starts = tuple(json.loads(told[b"keys"])), json.loads(told[b"starts"])

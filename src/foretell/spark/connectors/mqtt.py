@@ -27,9 +27,9 @@ from pyspark.sql.types import (
 )
 
 from foretell.connectors.mqtt.client import Broker
-from foretell.connectors.mqtt.payloads import ENVELOPE, rows
+from foretell.connectors.mqtt.payloads import ENVELOPE, message_table
 from foretell.connectors.mqtt.publisher import Topic
-from foretell.connectors.mqtt.spool import Slice
+from foretell.connectors.mqtt.spool import SpoolRange
 from foretell.connectors.mqtt.subscriber import Subscriber, TopicSubscription
 from foretell.errors import InputError
 from foretell.events.types import Type
@@ -87,7 +87,7 @@ class MqttSource(DataSource):
 class SpoolPartition(InputPartition):
     """What one task reads."""
 
-    slice: Slice
+    slice: SpoolRange
 
 
 class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -137,7 +137,7 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, SpoolPartition)
         messages = partition.slice.read()
         while some := list(islice(messages, _ARROW_BATCH)):
-            yield from self._shaped(rows(some, self._fields)).to_batches()
+            yield from self._shaped(message_table(some, self._fields)).to_batches()
 
     def commit(self, end: dict[str, Any]) -> None:
         self._open().discard(self._number(end))

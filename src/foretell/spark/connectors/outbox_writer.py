@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from foretell.errors import InputError
-from foretell.events.atomic_files import replacing
+from foretell.events.atomic_files import atomic_write
 from foretell.events.notification import COLUMNS
 from foretell.notify.messages import Message, messages_of_batch
 from foretell.notify.outbox import Outbox
@@ -60,7 +60,7 @@ class OutboxWriter(DataSourceStreamArrowWriter):
         folder = self._staging()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{uuid.uuid4().hex}.jsonl"
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(_line(first))
             file.writelines(map(_line, messages))
         return StagedFile(str(path))

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from foretell.events.arrow_interop import arrow_of, numpy_of
-from foretell.events.ingest.arrow_columns import Chunks
-from foretell.events.ingest.raw_columns import ARROW_TYPES, Fitted
+from foretell.events.ingest.arrow_columns import ArrowColumn
+from foretell.events.ingest.raw_columns import ARROW_TYPES, TypedColumn
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type
 from foretell.language import tree
@@ -224,12 +224,12 @@ def _possible(sign: str, least: Any, greatest: Any, value: Any) -> bool:
     return bool(greatest > value or (sign == ">=" and greatest == value))
 
 
-def _fitted(name: str, column: Any, kind: Type) -> Fitted:
+def _fitted(name: str, column: Any, kind: Type) -> TypedColumn:
     if pa.types.is_dictionary(column.type):
         coded = column.unify_dictionaries().combine_chunks()
         if _is_utf8(coded.dictionary):
-            return Fitted(coded, {})
-    return Chunks(name, column.chunks).fit(kind)
+            return TypedColumn(coded, {})
+    return ArrowColumn(name, column.chunks).fit(kind)
 
 
 def _is_utf8(texts: Any) -> bool:
@@ -240,7 +240,7 @@ def _is_utf8(texts: Any) -> bool:
     return True
 
 
-def _timed(time: Fitted) -> bool:
+def _timed(time: TypedColumn) -> bool:
     """Whether every event has a time."""
     if time.values.null_count:
         return False

@@ -24,14 +24,14 @@ from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from foretell.arguments.statements import statements_of
+from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, tables_of
-from foretell.arguments.until import end_of_time
-from foretell.arguments.validation import by_name, described, given_tables, time_columns, wrong
+from foretell.arguments.until import parse_until
+from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
 from foretell.errors import ForetellError, InputError, suggestion
-from foretell.events.ingest.arrow_columns import Sheet, gather_sheets
+from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
 from foretell.events.ingest.raw_columns import ARROW_TYPES
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, read, schema_of
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, infer_schema, read
 from foretell.events.types import Schema, Type
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
@@ -62,11 +62,11 @@ def register(
     a STREAM statement, `tables` are those of FOR EACH. With `strict` a malformed event stops the query; without, they
     are set aside, and the log of the task says how many.
     """
-    program = statements_of(subscriptions)
+    program = as_subscriptions(subscriptions)
     schemas = stream_schemas(spark, program, inputs, time)
-    given = tables_of(program, given_tables(tables))
+    given = tables_of(program, as_tables(tables))
     if not isinstance(strict, bool):
-        raise wrong("strict", "True or False", strict)
+        raise bad_argument("strict", "True or False", strict)
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})
     works = [TableFunction(program.text, one.name, schemas, given, strict) for one in checked.statements]
     for work in works:
@@ -146,7 +146,7 @@ class TableFunction:
         return replace(loaded, schema=schema)
 
     def until(self, given: object) -> int | float | None:
-        return end_of_time(given, {self.schemas[self.stream].time_type})
+        return parse_until(given, {self.schemas[self.stream].time_type})
 
     def rows(self, loaded: EventBatch, until: int | float | None) -> Iterator[pa.Table]:
         running = MatchRuntime(self.checked, self.tables)
@@ -231,8 +231,8 @@ def _told_plainly() -> Iterator[None]:
 
 
 def stream_schemas(spark: SparkSession, program: Subscriptions, inputs: object, time: object) -> dict[str, Schema]:
-    given = by_name({} if inputs is None else inputs, "inputs", "inputs={'logins': frame}")
-    times = time_columns(time)
+    given = as_mapping({} if inputs is None else inputs, "inputs", "inputs={'logins': frame}")
+    times = as_time_columns(time)
     sources = program.sources
     if not any(isinstance(s, tree.Subscription | tree.Correlator) for s in program.program.statements):
         raise InputError("no-statements", "there is no statement that could be a function")
@@ -259,16 +259,16 @@ def _schema(declaration: StreamDeclaration, spark: SparkSession, given: object) 
 def _read_off(schema: pa.Schema, declaration: StreamDeclaration) -> Schema:
     """As events of these columns have it. (A table without even a chunk would tell no types.)"""
     columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in schema]
-    sheet = Sheet(declaration.stream, pa.table(columns, schema=schema), schema.names)
-    return schema_of(gather_sheets([sheet]), declaration)
+    sheet = ArrowSource(declaration.stream, pa.table(columns, schema=schema), schema.names)
+    return infer_schema(combine_tables([sheet]), declaration)
 
 
 def _columns(spark: SparkSession, stream: str, given: object) -> StructType:
     if isinstance(given, str):
         if not spark.catalog.tableExists(given):
-            raise InputError("unknown-table", f"inputs: Spark has no table {described(given)}")
+            raise InputError("unknown-table", f"inputs: Spark has no table {describe(given)}")
         given = spark.table(given)
     found = given.schema if isinstance(given, DataFrame) else given
     if not isinstance(found, StructType):
-        raise wrong(f"inputs: '{stream}'", "a Spark frame, a schema, or the name of a table", given)
+        raise bad_argument(f"inputs: '{stream}'", "a Spark frame, a schema, or the name of a table", given)
     return found

@@ -17,15 +17,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from foretell.arguments.model import model_of
-from foretell.arguments.statements import statements_of
+from foretell.arguments.model import as_model
+from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, tables_of
-from foretell.arguments.validation import by_name, given_tables, time_columns
+from foretell.arguments.validation import as_mapping, as_tables, as_time_columns
 from foretell.engine import Engine
 from foretell.errors import InputError, suggestion
 from foretell.events.arrow_interop import arrow_of_values
-from foretell.events.ingest.arrow_columns import Sheet, gather_sheets
-from foretell.events.ingest.reader import StreamDeclaration, TemplateTable, schema_of
+from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
+from foretell.events.ingest.reader import StreamDeclaration, TemplateTable, infer_schema
 from foretell.events.notification import COLUMNS
 from foretell.events.types import Type
 from foretell.forecast.online.factory import Forecasts, untrained
@@ -67,12 +67,12 @@ def follow(
     and malformed events and refused changes are rows too, of the kinds "late", "bad" and "refused": see `matches`,
     `late`, `bad` and `refused`.
     """
-    times = time_columns(time)
-    said = statements_of(subscriptions)
+    times = as_time_columns(time)
+    said = as_subscriptions(subscriptions)
     frames = _frames(inputs)
     declared = _declared(said, frames, times)
-    forecasts = Forecasts(model_of(model).learned, learning)
-    untrained(model_of(model), said)
+    forecasts = Forecasts(as_model(model).learned, learning)
+    untrained(as_model(model), said)
     way = topology_of(said, declared, tables, shards, limits, forecasts)
     packed = [_packed(frames[name], packer) for name, packer in way.packers.items()]
     if control is not None:
@@ -105,7 +105,7 @@ def topology_of(
     """`declared` has the streams with the types of all their attributes."""
     program = _with_streams(said, declared)
     shares = stream_groups(program, _whole(shards))
-    given = tables_of(said, given_tables(tables))
+    given = tables_of(said, as_tables(tables))
     rows = {name: _table(table) for name, table in given.items()}
     schema = told_schema(declared)
     shard = ShardProcessor(
@@ -159,7 +159,7 @@ def told_schema(declared: Mapping[str, StreamDeclaration]) -> pa.Schema:
 
 
 def _frames(inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-    frames: dict[str, Any] = by_name(inputs, "inputs", "inputs={'logins': frame}")
+    frames: dict[str, Any] = as_mapping(inputs, "inputs", "inputs={'logins': frame}")
     return {name: _streaming(frame, f"inputs: '{name}'") for name, frame in frames.items()}
 
 
@@ -195,8 +195,8 @@ def _declaration(
     if declaration.open and MALFORMED[0] in arrow.names:
         arrow = arrow.remove(arrow.get_field_index(MALFORMED[0]))
     columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in arrow]
-    sheet = Sheet(name, pa.table(columns, schema=arrow), arrow.names)
-    schema = schema_of(gather_sheets([sheet]), declaration)
+    sheet = ArrowSource(name, pa.table(columns, schema=arrow), arrow.names)
+    schema = infer_schema(combine_tables([sheet]), declaration)
     return replace(declaration, attributes=schema.attributes, open=False)
 
 

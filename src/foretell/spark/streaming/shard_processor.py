@@ -16,7 +16,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from foretell.engine import ColumnarResult, Engine
 from foretell.errors import InputError
-from foretell.events.arrow_interop import table_bytes, table_of
+from foretell.events.arrow_interop import table_from_bytes, table_to_bytes
 from foretell.events.reorder_buffer import LateEvent
 from foretell.language.printer import program_text
 from foretell.language.subscriptions import Subscriptions
@@ -24,7 +24,7 @@ from foretell.language.subscriptions import parse as parse_text
 from foretell.language.tree import Program
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import order_of
-from foretell.notify.arrow_encoder import columns_of
+from foretell.notify.arrow_encoder import notification_columns
 from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.streaming.chunked_state import ChunkedState, StoredState, WriteCost
 from foretell.spark.streaming.control_stream import ChangeApplier, StatementChange, StatementDirectory, decode
@@ -95,7 +95,7 @@ class ShardProcessor(StatefulProcessor):
         cost = self._write(before, about, engine)
         took += perf_counter() - begun
         yield Row(
-            told=table_bytes(told_rows) if told_rows.num_rows else None,
+            told=table_to_bytes(told_rows) if told_rows.num_rows else None,
             events=sum(len(batch) for name, batch in batches.items() if self._tells(share, name)) + len(bad),
             matches=sum(map(len, matches)),
             late=len(late),
@@ -166,7 +166,9 @@ class ShardProcessor(StatefulProcessor):
         """As columns, each statement's in their order: what comes of several shards has no order of its own."""
         result, match, row = order_of(told.told)
         parts = [(one, result == n) for n, one in enumerate(told.told)]
-        return [columns_of(one, match[mine], row[mine]).cast(self.schema) for one, mine in parts if mine.any()]
+        return [
+            notification_columns(one, match[mine], row[mine]).cast(self.schema) for one, mine in parts if mine.any()
+        ]
 
     def _tells(self, share: StatementGroup, stream: str) -> bool:
         """Whether this share counts a stream's events and tells of late ones: all that read it find the same late."""
@@ -188,7 +190,7 @@ class NotificationDecoder:
             blocks: list[Any] = batch.column(0).to_pylist()
             for block in blocks:
                 if block is not None:
-                    yield from table_of(block).combine_chunks().to_batches()
+                    yield from table_from_bytes(block).combine_chunks().to_batches()
 
 
 def _batches(packed: Iterable[Row]) -> dict[str, pa.Table]:
@@ -196,7 +198,7 @@ def _batches(packed: Iterable[Row]) -> dict[str, pa.Table]:
     for row in packed:
         if row.events is not None:
             blocks.setdefault(row.stream, []).append(row.events)
-    return {stream: pa.concat_tables(map(table_of, some)) for stream, some in blocks.items()}
+    return {stream: pa.concat_tables(map(table_from_bytes, some)) for stream, some in blocks.items()}
 
 
 def _latest(packed: Iterable[Row]) -> dict[str, int | float]:

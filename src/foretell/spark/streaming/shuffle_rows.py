@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from foretell.events.arrow_interop import numpy_of, table_bytes
+from foretell.events.arrow_interop import numpy_of, table_to_bytes
 from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, StreamDeclaration, read, read_file
-from foretell.events.reorder_buffer import Time, times_of
+from foretell.events.reorder_buffer import Time, event_times
 from foretell.spark.partitioning.hash_partitioner import hash_partition, split_by_partition
 from foretell.spark.partitioning.statement_groups import StatementGroup
 
@@ -100,7 +100,7 @@ class MapSidePacker:
             return ((code, None) for code in share.shards)
         shards = len(share.shards)
         rows = dict(split_by_partition(loaded.table, hash_partition(loaded, share.keys, shards), shards))
-        return ((code, table_bytes(rows[n]) if n in rows else None) for n, code in enumerate(share.shards))
+        return ((code, table_to_bytes(rows[n]) if n in rows else None) for n, code in enumerate(share.shards))
 
 
 def _joined(parts: Sequence[EventBatch]) -> EventBatch:
@@ -129,4 +129,4 @@ def latest_of(text: str) -> Time:
 
 def _latest(loaded: EventBatch) -> str | None:
     """None where no event has a time."""
-    return repr(times_of(loaded).max().item()) if loaded.table.num_rows else None
+    return repr(event_times(loaded).max().item()) if loaded.table.num_rows else None
