@@ -12,8 +12,9 @@ import pytest
 import foretell as ft
 from foretell import parse
 from foretell.events.types import Type
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedSubscription
 from foretell.machine import input_group, nfa_group
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
@@ -67,7 +68,7 @@ def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[ArrivalExecuto
         return strategy.kind_of(subscription, shared=shared) if hindrance(subscription) else Kind.ARRIVALS
 
     monkeypatch.setattr(input_group, "kind_of", kind_of)
-    monkeypatch.setattr(nfa_group, "Arrivals", kind)
+    monkeypatch.setattr(nfa_group, "ArrivalExecutor", kind)
 
 
 def drawn(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Case, Both] | None:

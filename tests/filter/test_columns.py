@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 from foretell.events.event import Event
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS
 from foretell.events.types import EPOCH, Scalar, Type
-from foretell.filter.column import Column, StringDictionary, evaluate, from_arrow
+from foretell.filter.arrow_conversion import column_from_arrow
+from foretell.filter.column import Column, as_declared
+from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.tree import Binary, Call, Expression, Literal, Span
 from foretell.language.type_check import Scope, type_of
@@ -249,7 +252,7 @@ def test_columns_agree_with_the_reference(data: st.DataObject) -> None:
     columns = {name: column(kind, [row[name] for row, _ in rows], strings) for name, kind in TYPES.items()}
     time = column(Type.TIMESTAMP, [t for _, t in rows], strings)
     stream = column(Type.STRING, ["s"] * len(rows), strings)
-    found = evaluate(expression, columns, time, stream, strings, Type.TIMESTAMP, TYPES)
+    found = EventColumns(columns, TYPES, time, time, stream).evaluate(expression, strings)
     assert found.values.dtype == (np.float64 if found.kind is Type.FLOAT else np.int64)
     got = scalars(found, strings)
     assert len(got) == len(rows)
@@ -267,7 +270,7 @@ def _one(expression: Expression, **values: tuple[Type, Scalar]) -> Scalar:
     columns = {name: column(kind, [found], strings) for name, (kind, found) in values.items()}
     time = column(Type.INT, [0], strings)
     types = {name: kind for name, (kind, _) in values.items()}
-    return scalars(evaluate(expression, columns, time, None, strings, Type.INT, types), strings)[0]
+    return scalars(EventColumns(columns, types, time, time, time).evaluate(expression, strings), strings)[0]
 
 
 # What the decisions say where the reference is no guide; the kernel's tests ask the same.
@@ -303,14 +306,15 @@ def test_types_say_what_a_narrower_column_means() -> None:
     strings = StringDictionary()
     columns = {"x": column(Type.INT, [2**53 + 1], strings)}
     time = column(Type.INT, [0], strings)
-    found = evaluate(tree.Attribute(THIS, "x"), columns, time, None, strings, Type.TIMESTAMP, {"x": Type.FLOAT})
+    events = EventColumns(columns, {"x": Type.FLOAT}, time, time, time)
+    found = events.evaluate(tree.Attribute(THIS, "x"), strings)
     assert (found.kind, found.values.tolist()) == (Type.FLOAT, [2.0**53])
-    assert evaluate(tree.TimeOf(THIS), columns, time, None, strings, Type.TIMESTAMP, {}).kind is Type.TIMESTAMP
+    assert as_declared(time, Type.TIMESTAMP).kind is Type.TIMESTAMP
 
 
-@pytest.mark.parametrize("node", [tree.TimeOf(tree.BoundEvent("a")), tree.Elapsed(), tree.StreamOf(THIS)])
+@pytest.mark.parametrize("node", [tree.TimeOf(tree.BoundEvent("a")), tree.Elapsed()])
 def test_what_is_not_about_one_event_is_refused(node: Expression) -> None:
-    with pytest.raises(ValueError, match="one event"):
+    with pytest.raises(ValueError, match="cannot evaluate"):
         _one(node)
 
 
@@ -324,10 +328,10 @@ def test_codes_are_equal_where_strings_are(texts: list[str | None], pieces: int)
     chunked = pa.chunked_array(
         [pa.array(texts[i : i + size], pa.string()) for i in range(0, len(texts), size)], pa.string()
     )
-    codes, nulls = strings.codes(chunked)
+    codes, nulls = strings.encode(chunked)
     assert [None if null else strings.text(code) for code, null in zip(codes.tolist(), nulls.tolist())] == texts
     again = StringDictionary.restore(strings.state())
-    assert again.codes(chunked.combine_chunks())[0].tolist() == codes.tolist()
+    assert again.encode(chunked.combine_chunks())[0].tolist() == codes.tolist()
     assert again.state() == strings.state()
     _check_heap(again)
 
@@ -348,7 +352,7 @@ def test_the_heap_grows() -> None:
 
 def test_a_dictionary_column_may_hold_words_twice_and_null() -> None:
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2, 3]), pa.array(["a", "b", "a", None]))
-    codes, nulls = StringDictionary().codes(words)
+    codes, nulls = StringDictionary().encode(words)
     assert (codes.tolist(), nulls.tolist()) == ([1, 2, 0, 1, 0], [False, False, True, False, True])
 
 
@@ -367,6 +371,6 @@ def test_a_dictionary_column_may_hold_words_twice_and_null() -> None:
 )
 def test_from_arrow(array: pa.Array, kind: Type, wanted: list[Scalar]) -> None:
     strings = StringDictionary()
-    found = from_arrow(array, kind, strings)
+    found = column_from_arrow(array, kind, strings)
     assert found.kind is kind
     assert scalars(found, strings) == wanted

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import foretell as ft
 from foretell.events.ingest.reader import EventBatch
-from foretell.filter.column import StringDictionary
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.forecast.online.event_symbols import Symbols
 from foretell.forecast.training.trace_recorder import Recorder
 from foretell.language import tree

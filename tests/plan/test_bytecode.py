@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import StringDictionary
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.tree import Attribute, Binary, Call, Expression
 from foretell.language.type_check import Scope

@@ -1,1 +1,1 @@
-"""Which predicates an event satisfies: a batch as columns, and every expression over one event, column by column."""
+"""Events of a batch as columns, vectorised evaluation of expressions over them, and indexes of predicates."""

@@ -1,7 +1,6 @@
-"""Which predicates does each event of a batch satisfy.
+"""Predicates over the events of a batch: each distinct one is evaluated once for the whole batch, column by column.
 
-The first, simple way: every distinct predicate once for the whole batch, column by column. What is asked and what is
-answered (a row of flags for each predicate) is meant to stay when an index takes its place.
+An index may take the place of this evaluation later; its interface (a row of flags for each predicate) can stay.
 """
 
 from __future__ import annotations
@@ -16,16 +15,20 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags
 from foretell.events.types import Type
-from foretell.filter.column import Column, StringDictionary, evaluate, truth
-from foretell.language.tree import Attribute, Expression, This
-from foretell.plan.lower.registers import AnyOf, Lagged, mapped
+from foretell.filter.column import Column, as_declared, null_constant
+from foretell.filter.evaluate.expression import evaluate, truth
+from foretell.filter.string_dictionary import StringDictionary
+from foretell.language.tree import Attribute, Expression, StreamOf, This, TimeOf
+from foretell.plan.lower.registers import AnyOf, Lagged
 
 
 @dataclass(frozen=True)
 class EventColumns:
     """The events of a batch as columns; `start` differs from `time` only for events that are matches themselves.
 
-    What is asked of them is worked out once, whichever subscription asks: `known` remembers it.
+    `types` are the declared types of attributes; a column may be narrower (INT in one stream, FLOAT in another).
+    `earlier` holds the columns of the lane's earlier events. Expressions are evaluated once, whichever subscriptions
+    share them: `cache` holds the results.
     """
 
     attributes: Mapping[str, Column]
@@ -34,73 +37,71 @@ class EventColumns:
     start: Column
     stream: Column
     earlier: Mapping[Lagged, Column] = field(default_factory=dict)
-    known: dict[tuple[str, Expression], Any] = field(default_factory=dict, compare=False, repr=False)
+    cache: dict[tuple[str, Expression], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.time.values)
 
-    def worth(self, expression: Expression, strings: StringDictionary) -> Column:
-        """What an expression about one event is worth for each of them."""
-        asked = "worth", expression
-        if asked not in self.known:
-            self.known[asked] = evaluate(expression, *self._given(strings))
-        found: Column = self.known[asked]
-        return found
+    def evaluate(self, expression: Expression, strings: StringDictionary) -> Column:
+        """The value of an expression over one event, for each event."""
+        key = "value", expression
+        if key not in self.cache:
+            self.cache[key] = evaluate(expression, self.leaf, strings, len(self))
+        column: Column = self.cache[key]
+        return column
 
-    def true(self, condition: Expression, strings: StringDictionary) -> Flags:
-        """For which of them a condition is true."""
-        asked = "true", condition
-        if asked not in self.known:
-            self.known[asked] = truth(*self._with_earlier(condition), *self._given(strings)[1:])
-        found: Flags = self.known[asked]
-        return found
+    def truth(self, condition: Expression, strings: StringDictionary) -> Flags:
+        """The events for which a condition is true."""
+        key = "truth", condition
+        if key not in self.cache:
+            self.cache[key] = truth(condition, self.leaf, strings, len(self))
+        flags: Flags = self.cache[key]
+        return flags
 
-    def _with_earlier(self, condition: Expression) -> tuple[Expression, Mapping[str, Column]]:
-        """A condition and the attributes it speaks of: those of earlier events of the lane have names of their own."""
-        attributes = dict(self.attributes)
+    def leaf(self, expression: Expression) -> Column | None:
+        """The column of a leaf over one event; an attribute without a column is NULL."""
+        match expression:
+            case Attribute(event=This(), name=name):
+                return self._attribute(name)
+            case TimeOf(event=This()):
+                return self.time
+            case StreamOf(event=This()):
+                return self.stream
+            case Lagged():
+                return self.earlier.get(expression)
+        return None
 
-        def change(expression: Expression) -> Expression:
-            if isinstance(expression, Lagged):
-                name = f"{expression.distance} before: {expression.expression}"
-                attributes[name] = self.earlier[expression]
-                return Attribute(This(), name)
-            return mapped(expression, change)
-
-        plain = change(condition) if self.earlier else condition
-        return plain, attributes
-
-    def _given(self, strings: StringDictionary) -> tuple[Any, ...]:
-        return self.attributes, self.time, self.stream, strings, self.time.kind, self._types
-
-    @property
-    def _types(self) -> Mapping[str, Type]:
-        names = {f"{one.distance} before: {one.expression}": column.kind for one, column in self.earlier.items()}
-        return {**self.types, **names} if names else self.types
+    def _attribute(self, name: str) -> Column:
+        kind = self.types.get(name, Type.UNKNOWN)
+        column = self.attributes.get(name)
+        if column is None:
+            return null_constant(Type.NULL if kind is Type.UNKNOWN else kind)
+        return as_declared(column, kind)
 
 
-def answers(
+def evaluate_predicates(
     predicates: Sequence[Sequence[Expression]],
     events: EventColumns,
     strings: StringDictionary,
-    given: Mapping[Expression, Flags] | None = None,
+    precomputed: Mapping[Expression, Flags] | None = None,
 ) -> NDArray[np.uint8]:
     """A row for each predicate (a conjunction of conditions), a flag for each event.
 
-    `given` are the answers to conditions that are not about one event alone, such as being every third.
+    `precomputed` has the flags of conditions that depend on more than one event, such as `a[3]`.
     """
-    given = given or {}
+    precomputed = precomputed or {}
 
-    def true(condition: Expression) -> Flags:
-        if condition in given:
-            return given[condition]
+    def holds(condition: Expression) -> Flags:
+        if condition in precomputed:
+            return precomputed[condition]
         if isinstance(condition, AnyOf):
-            return reduce(np.logical_or, map(together, condition.predicates), np.zeros(len(events), np.bool_))
-        return events.true(condition, strings)
+            return reduce(np.logical_or, map(all_hold, condition.predicates), np.zeros(len(events), np.bool_))
+        return events.truth(condition, strings)
 
-    def together(conditions: Sequence[Expression]) -> Flags:
-        return reduce(np.logical_and, map(true, conditions)) if conditions else np.ones(len(events), np.bool_)
+    def all_hold(conditions: Sequence[Expression]) -> Flags:
+        return reduce(np.logical_and, map(holds, conditions)) if conditions else np.ones(len(events), np.bool_)
 
     result = np.empty((len(predicates), len(events)), np.bool_)
     for row, conditions in zip(result, predicates, strict=True):
-        row[:] = together(conditions)
+        row[:] = all_hold(conditions)
     return result.view(np.uint8)

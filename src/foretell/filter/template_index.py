@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import compiled, read_only
 from foretell.plan.template_selection import Comparison
 
@@ -55,11 +56,11 @@ class TemplateIndex:
         """The interval of rows that each event satisfies."""
         if not len(self.rows_in_order):
             return np.zeros(len(events), np.int64)
-        group = self._group([events.worth(c.expression, strings) for c in self.equal], len(events))
+        group = self._group([events.evaluate(c.expression, strings) for c in self.equal], len(events))
         low, high = self.starts[np.maximum(group, 0)], self.starts[np.maximum(group, 0) + 1]
         low, high = np.where(group < 0, 0, low), np.where(group < 0, 0, high)
         if self.bound is not None:
-            value = events.worth(self.bound.expression, strings)
+            value = events.evaluate(self.bound.expression, strings)
             wanted = -value.values if self.bound.operator in ("<", "<=") else value.values
             high = np.where(
                 value.nulls, low, _up_to(low, high, self.limits, read_only(wanted), self.bound.operator in ("<", ">"))

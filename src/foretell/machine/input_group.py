@@ -11,7 +11,7 @@ import numpy as np
 
 from foretell.events.ingest.reader import TemplateTable
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import StringDictionary
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.exec.absence_executor import AbsenceExecutor

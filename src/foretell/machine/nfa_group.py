@@ -12,7 +12,8 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
 from foretell.language.tree import Policy

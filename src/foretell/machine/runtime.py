@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from foretell.events.ingest.reader import EventBatch, TemplateTable
 from foretell.events.types import Scalar
-from foretell.filter.column import StringDictionary
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.input.event_order import EventOrder, OrderedInput

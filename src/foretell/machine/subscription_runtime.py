@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.events.types import Scalar
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.exec.nfa_executor import NO_NODES, RawMatches

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.events.ingest.reader import TemplateTable
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT, TemplateIndex
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.registers import Registers

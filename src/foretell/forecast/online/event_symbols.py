@@ -9,8 +9,8 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.errors import InputError, LanguageError
-from foretell.filter.column import StringDictionary
-from foretell.filter.predicates import EventColumns, answers
+from foretell.filter.predicates import EventColumns, evaluate_predicates
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.parser import parse
@@ -35,7 +35,7 @@ class Symbols:
     def coded(self, events: EventColumns, strings: StringDictionary) -> Ints:
         """Of each event which conditions hold, as bits."""
         code = np.zeros(len(events), np.int64)
-        for bit, holds in enumerate(answers(self.conditions, events, strings)):
+        for bit, holds in enumerate(evaluate_predicates(self.conditions, events, strings)):
             code |= holds.astype(np.int64) << bit
         return code
 

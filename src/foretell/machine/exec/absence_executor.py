@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, StringDictionary, evaluate
-from foretell.filter.predicates import answers
+from foretell.filter.column import Column
+from foretell.filter.evaluate.expression import evaluate
+from foretell.filter.predicates import evaluate_predicates
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.exec.silences import Silences
@@ -54,22 +56,27 @@ class AbsenceExecutor:
             piece.events,
             attributes={**piece.events.attributes, **{n: _repeated(c, len(piece)) for n, c in given.items()}},
             types={**piece.events.types, **{n: c.kind for n, c in given.items()}},
-            known={},
+            cache={},
         )
-        return np.asarray(answers(steps, events, self.strings).any(axis=0))
+        return np.asarray(evaluate_predicates(steps, events, self.strings).any(axis=0))
 
     def _told(self, lane: Ints, start: NDArray[Any], end: NDArray[Any], order: EventOrder) -> ResultBatch:
         """Silences as results, where HAVING holds. The duration of one is its length."""
         checked = self.checked
         places = order.deadlines(end).reshape(-1, 1)
         kind = Type.DURATION if checked.time is Type.TIMESTAMP else checked.time
-        columns = {"duration": Column(kind, end - start, np.zeros(len(lane), np.bool_))}
-        columns |= {f":{name}": _repeated(column, len(lane)) for name, column in self.parameters.items()}
+        duration = Column(kind, end - start, np.zeros(len(lane), np.bool_))
+
+        def leaf(expression: tree.Expression) -> Column | None:
+            match expression:
+                case tree.Elapsed():
+                    return duration
+                case tree.Parameter(name=name):
+                    return self.parameters[name]
+            return None
 
         def worth(expression: tree.Expression) -> Column:
-            types = {name: column.kind for name, column in columns.items()}
-            plain = _with_given(expression)
-            return evaluate(plain, columns, columns["duration"], None, self.strings, kind, types)
+            return evaluate(expression, leaf, self.strings, len(lane))
 
         returned = {str(r.name): worth(r.expression) for r in checked.tree.returns}
         told = ResultBatch(checked, None, lane, start, end, places, returned, self.feed.keys, self.id, self.strings)
@@ -80,12 +87,9 @@ class AbsenceExecutor:
 
 
 def _with_given(expression: tree.Expression) -> tree.Expression:
-    """An expression with `duration` and the parameters of its row as attributes."""
-    match expression:
-        case tree.Elapsed():
-            return tree.Attribute(tree.This(), "duration")
-        case tree.Parameter(name=name):
-            return tree.Attribute(tree.This(), f":{name}")
+    """An expression with the parameters of its row as attributes."""
+    if isinstance(expression, tree.Parameter):
+        return tree.Attribute(tree.This(), f":{expression.name}")
     return mapped(expression, _with_given)
 
 

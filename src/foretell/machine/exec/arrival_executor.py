@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Arrays, Ints
 from foretell.events.types import Type
-from foretell.filter.column import Column, StringDictionary
-from foretell.filter.predicates import EventColumns, answers
+from foretell.filter.column import Column
+from foretell.filter.predicates import EventColumns, evaluate_predicates
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.language.tree import Expression
 from foretell.machine.exec.arrival_ring import ArrivalRing
@@ -163,7 +164,7 @@ class ArrivalExecutor:
         if self.selection is not None:
             template_rows = self.selection.rows(events, self.strings)
             given[Selected()] = template_rows != 0
-        flags = answers(self.plan.predicates, events, self.strings, given)
+        flags = evaluate_predicates(self.plan.predicates, events, self.strings, given)
         for key, kind in self._kinds.items():
             if kind:
                 flags[[k == key for k in self.plan.keys]] &= self._agreeing(key, events)
@@ -202,7 +203,7 @@ class ArrivalExecutor:
                 attribute = events.attributes.get(name)
                 nothing = np.zeros(1, np.bool_)
                 return Column(Type.INT, (nothing if attribute is None else ~attribute.nulls).astype(np.int64), nothing)
-        return events.worth(expression, self.strings)
+        return events.evaluate(expression, self.strings)
 
     # ── keys ──
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Arrays, Ints
 from foretell.events.types import Type
-from foretell.filter.column import Column, StringDictionary, may_be_null, no_nulls
-from foretell.filter.predicates import EventColumns, answers
+from foretell.filter.column import Column, may_be_null, no_nulls
+from foretell.filter.predicates import EventColumns, evaluate_predicates
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.jit import read_only
 from foretell.language.tree import Expression, Literal, Moment, Parameter
@@ -332,7 +333,7 @@ class NfaExecutor:
         if self.selection is not None:
             rows = self.selection.rows(events, self.strings)
             flags[Selected()] = rows != 0
-        predicates = answers(machine.predicates, events, self.strings, flags)
+        predicates = evaluate_predicates(machine.predicates, events, self.strings, flags)
         if not len(predicates):
             predicates = no_nulls(count).view(np.uint8).reshape(1, -1)
         code = machine.code.code
@@ -479,9 +480,9 @@ class NfaExecutor:
         if isinstance(expression, Hashed):
             table = self.tables.setdefault(expression.kind, LaneIndex((Type.INT, expression.kind)))
             lane = Column(Type.INT, piece.lane, no_nulls(len(piece)))
-            value = events.worth(expression.expression, self.strings)
+            value = events.evaluate(expression.expression, self.strings)
             return Column(Type.INT, table.of([lane, value], len(piece)), no_nulls(len(piece)))
-        return events.worth(expression, self.strings)
+        return events.evaluate(expression, self.strings)
 
     # ── state ──
 
@@ -535,10 +536,10 @@ class NfaExecutor:
         return {every: self._is_every(number, every, events, lane) for number, every in enumerate(asked)}
 
     def _is_every(self, number: int, every: Every, events: EventColumns, lane: Ints) -> NDArray[np.bool_]:
-        values = [events.worth(self._with_row(expression), self.strings) for expression in every.binders]
+        values = [events.evaluate(self._with_row(expression), self.strings) for expression in every.binders]
         satisfied = np.ones(len(events), np.bool_)
         for condition in every.conditions:
-            satisfied &= events.true(self._with_row(condition), self.strings)
+            satisfied &= events.truth(self._with_row(condition), self.strings)
         for value in values:
             satisfied &= ~value.nulls
         # Each binding of the step's variables is counted by itself, as each is a match of its own.

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints
-from foretell.events.types import Type
-from foretell.filter.column import Column, may_be_null, no_nulls
+from foretell.filter.column import Column, concatenate_columns, may_be_null, no_nulls, null_column
 from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import deepened
 
@@ -153,10 +152,10 @@ class EventBuffer:
         absent = positions < 0
 
         def column(piece: EventSegment) -> Column:
-            return of(piece.events) or unknown(kind, len(piece))
+            return of(piece.events) or null_column(kind, len(piece))
 
         if not len(self) or absent.all():
-            return unknown(kind, len(positions))
+            return null_column(kind, len(positions))
         at = np.where(absent, self.pieces[-1].end - 1, positions) if absent.any() else positions
         values = self.values(lambda piece: column(piece).values, at)
         if not absent.any() and not any(may_be_null(column(piece).nulls) for piece in self.pieces):
@@ -218,30 +217,17 @@ def _some(nulls: NDArray[np.bool_], at: Ints) -> NDArray[np.bool_]:
 def _joined_events(one: EventColumns, other: EventColumns) -> EventColumns:
     def column(name: str) -> Column:
         kind = one.types.get(name) or other.types[name]
-        some, more = (e.attributes.get(name) or unknown(kind, len(e)) for e in (one, other))
-        return _concatenated(some, more)
+        some, more = (e.attributes.get(name) or null_column(kind, len(e)) for e in (one, other))
+        return concatenate_columns([some, more], more.kind)
 
     names = dict.fromkeys([*one.attributes, *other.attributes])
     return EventColumns(
         {n: column(n) for n in names},
         {**one.types, **other.types},
-        _concatenated(one.time, other.time),
-        _concatenated(one.start, other.start),
-        _concatenated(one.stream, other.stream),
+        concatenate_columns([one.time, other.time], other.time.kind),
+        concatenate_columns([one.start, other.start], other.start.kind),
+        concatenate_columns([one.stream, other.stream], other.stream.kind),
     )
-
-
-def unknown(kind: Type, count: int) -> Column:
-    """A column of NULLs."""
-    return Column(kind, np.zeros(count, np.float64 if kind is Type.FLOAT else np.int64), np.ones(count, np.bool_))
-
-
-def _concatenated(one: Column, other: Column) -> Column:
-    if may_be_null(one.nulls) or may_be_null(other.nulls):
-        nulls = np.concatenate([one.nulls, other.nulls])
-    else:
-        nulls = no_nulls(len(one.values) + len(other.values))
-    return Column(other.kind, np.concatenate([one.values, other.values]), nulls)
 
 
 def _part(nulls: NDArray[np.bool_], cut: int) -> NDArray[np.bool_]:

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Scalar, Type, format_timestamp
-from foretell.filter.column import Column, StringDictionary, from_arrow, no_nulls
+from foretell.filter.arrow_conversion import column_from_arrow
+from foretell.filter.column import Column, no_nulls
 from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def _input(name: str, loaded: EventBatch, strings: StringDictionary, needed: set
     schema, table = loaded.schema, loaded.table
     assert schema.time is not None
     wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
-    columns = {n: from_arrow(table[n], kind, strings) for n, kind in wanted.items()}
+    columns = {n: column_from_arrow(table[n], kind, strings) for n, kind in wanted.items()}
     count = table.num_rows
     stream = Column(Type.STRING, np.broadcast_to(np.int64(strings.code(name)), count), no_nulls(count))
     events = EventColumns(columns, wanted, columns[schema.time], columns[schema.time], stream)

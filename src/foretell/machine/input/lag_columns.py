@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.events.types import Type
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import compiled
 from foretell.plan.lower.registers import Lagged
 
@@ -33,7 +34,7 @@ class LagColumns:
         found: dict[Lagged, Column] = {}
         for one in self._latest:
             nearer = Lagged(one.distance - 1, one.expression)
-            value = found[nearer] if one.distance > 1 else events.worth(one.expression, strings)
+            value = found[nearer] if one.distance > 1 else events.evaluate(one.expression, strings)
             found[one] = self._shifted(one, value, lane, lanes)
         return found
 

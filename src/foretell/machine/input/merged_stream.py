@@ -10,12 +10,13 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column, concatenate_columns, dtype_of, null_column
 from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.exec.limits import RunLedger
-from foretell.machine.input.event_buffer import EventBuffer, EventSegment, unknown
+from foretell.machine.input.event_buffer import EventBuffer, EventSegment
 from foretell.machine.input.event_order import OrderedInput, deepened
 from foretell.machine.input.lag_columns import LagColumns
 from foretell.machine.input.lane_index import LaneIndex
@@ -73,7 +74,7 @@ class MergedStream:
     def take(self, inputs: list[OrderedInput]) -> EventSegment:
         """The events of a batch, as one piece of the history."""
         merged = self._merged(inputs)
-        keys = [merged.events.attributes.get(n) or unknown(self._kind(n), len(merged)) for n in self.per]
+        keys = [merged.events.attributes.get(n) or null_column(self._kind(n), len(merged)) for n in self.per]
         lane, number = self.lanes.numbered(keys, len(merged))
         earlier = self.lags.columns(merged.events, lane, len(self.lanes), self.strings)
         events = replace(merged.events, earlier=earlier) if earlier else merged.events
@@ -119,16 +120,16 @@ class MergedStream:
         """The streams of FROM as one, in order."""
         checked = self.checked
         attributes = {
-            name: _stacked([_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs], kind)
+            name: concatenate_columns([_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs], kind)
             for name, kind in checked.attributes.items()
             if name in self.needed
         }
         if "stream" in self.per and not any("stream" in i.events.attributes for i in inputs):
-            attributes["stream"] = _stacked([i.events.stream for i in inputs], Type.STRING)
-        time = _stacked([_typed(i.events.time, checked.time, len(i)) for i in inputs], checked.time)
+            attributes["stream"] = concatenate_columns([i.events.stream for i in inputs], Type.STRING)
+        time = concatenate_columns([_typed(i.events.time, checked.time, len(i)) for i in inputs], checked.time)
         plain = all(i.events.start is i.events.time for i in inputs)
-        start = _stacked([_typed(i.events.start, checked.time, len(i)) for i in inputs], checked.time)
-        stream = _stacked([i.events.stream for i in inputs], Type.STRING)
+        start = concatenate_columns([_typed(i.events.start, checked.time, len(i)) for i in inputs], checked.time)
+        stream = concatenate_columns([i.events.stream for i in inputs], Type.STRING)
         depth = max((i.order.shape[1] for i in inputs), default=1)
         order = _one([deepened(i.order, depth) for i in inputs] or [np.zeros((0, depth), np.int64)])
         names = None
@@ -169,19 +170,8 @@ def needed(checked: CheckedSubscription) -> set[str]:
 
 def _typed(column: Column | None, kind: Type, count: int) -> Column:
     if column is None:
-        return unknown(kind, count)
-    return Column(kind, column.values.astype(np.float64 if kind is Type.FLOAT else np.int64, copy=False), column.nulls)
-
-
-def _stacked(columns: list[Column], kind: Type) -> Column:
-    if len(columns) == 1:
-        return columns[0]
-    dtype = np.float64 if kind is Type.FLOAT else np.int64
-    return Column(
-        kind,
-        np.concatenate([np.zeros(0, dtype), *(c.values for c in columns)]),
-        np.concatenate([np.zeros(0, np.bool_), *(c.nulls for c in columns)]),
-    )
+        return null_column(kind, count)
+    return Column(kind, column.values.astype(dtype_of(kind), copy=False), column.nulls)
 
 
 def _one(arrays: Iterable[np.ndarray]) -> np.ndarray:

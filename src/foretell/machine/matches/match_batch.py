@@ -7,7 +7,7 @@ an expression over columns that are gathered from the matches' events.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
-from foretell.filter.column import Column, StringDictionary, evaluate, no_nulls
+from foretell.filter.column import Column, no_nulls, null_column
+from foretell.filter.evaluate.expression import evaluate
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import compiled
 from foretell.language import tree
 from foretell.machine.exec.nfa_executor import RawMatches
-from foretell.machine.input.event_buffer import EventBuffer, unknown
+from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.kernels.actions import overflows
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.plan.lower.program import SubscriptionPlan
@@ -291,43 +293,23 @@ class _Gathering:
 
     def __init__(self, matches: MatchBatch, rows: Rows) -> None:
         self.matches, self.rows = matches, rows
-        self.columns: dict[str, Column] = {}
 
     def worth(self, expression: tree.Expression) -> Column:
-        subscription = self.matches.program.subscription
-        plain = self._plain(expression)
-        count = len(self.rows.match)
-        time = Column(subscription.time, np.zeros(count, np.int64), np.ones(count, np.bool_))
-        types = {name: column.kind for name, column in self.columns.items()}
-        return evaluate(plain, self.columns, time, None, self.matches.strings, subscription.time, types)
+        return evaluate(expression, self._leaf, self.matches.strings, len(self.rows.match))
 
-    def _plain(self, expression: tree.Expression) -> tree.Expression:
+    def _leaf(self, expression: tree.Expression) -> Column | None:
         match expression:
             case tree.Attribute(event=event) | tree.TimeOf(event=event) | tree.StreamOf(event=event):
-                return self._given(expression, self._of_event(expression, self._positions(event)))
+                return self._of_event(expression, self._positions(event))
             case tree.Aggregate():
-                return self._given(expression, self._aggregate(expression))
+                return self._aggregate(expression)
             case tree.Variable(name=name):
-                return self._given(expression, self._variable(name))
+                return self._variable(name)
             case tree.Elapsed():
-                return self._given(expression, self._elapsed())
+                return self._elapsed()
             case tree.Parameter(name=name):
-                column = self.matches.parameters[name]
-                zeros = np.zeros(len(self.rows.match), np.int64)
-                return self._given(expression, Column(column.kind, column.values[zeros], column.nulls[zeros]))
-        changes: dict[str, Any] = {}
-        for one in fields(expression):
-            value = getattr(expression, one.name)
-            if isinstance(value, tree.Expression):
-                changes[one.name] = self._plain(value)
-            elif isinstance(value, tuple):
-                changes[one.name] = tuple(self._plain(v) if isinstance(v, tree.Expression) else v for v in value)
-        return replace(expression, **changes) if changes else expression
-
-    def _given(self, expression: tree.Expression, column: Column) -> tree.Expression:
-        name = f"#{len(self.columns)}"
-        self.columns[name] = column
-        return tree.Attribute(tree.This(), name)
+                return self.matches.parameters[name]
+        return None
 
     def _positions(self, event: tree.EventReference) -> Ints:
         rows = self.rows
@@ -387,7 +369,7 @@ class _Gathering:
             case tree.Attribute(name=name):
                 kind = subscription.attributes.get(name, Type.NULL)
                 found = history.gather(lambda events: events.attributes.get(name), positions)
-                return unknown(kind, len(positions)) if found is None else _retyped(found, kind)
+                return null_column(kind, len(positions)) if found is None else _retyped(found, kind)
         raise AssertionError(expression)
 
     def _variable(self, name: str) -> Column:

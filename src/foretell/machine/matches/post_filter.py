@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretell.arrays import Flags, Ints
-from foretell.filter.predicates import answers
+from foretell.filter.predicates import evaluate_predicates
 from foretell.language import tree
 from foretell.machine.matches.match_batch import MatchBatch, Rows
 from foretell.plan.condition_scope import is_static
@@ -109,7 +109,7 @@ def _candidates(
     """
     history = matches.history.whole
     static = [c for c in conditions if is_static(c)]
-    satisfied = np.flatnonzero(answers([static], history.events, matches.strings)[0])
+    satisfied = np.flatnonzero(evaluate_predicates([static], history.events, matches.strings)[0])
     order = np.lexsort((satisfied, history.lane[satisfied]))
     lanes, positions = history.lane[satisfied][order], satisfied[order] + history.base
     width = int(positions.max(initial=0)) + 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from foretell.events.types import Scalar, Type, format_timestamp
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
+from foretell.filter.string_dictionary import StringDictionary
 
 
 def shown(value: Any, kind: Type, strings: StringDictionary) -> Scalar:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.input.event_order import OrderedInput, deepened

@@ -18,8 +18,9 @@ import numpy as np
 
 from foretell.arrays import Ints
 from foretell.events.types import Type
-from foretell.filter.column import Column, StringDictionary, no_nulls
-from foretell.filter.predicates import answers
+from foretell.filter.column import Column, no_nulls
+from foretell.filter.predicates import evaluate_predicates
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import kernel, read_only
 from foretell.language import tree
 from foretell.machine.exec.nfa_executor import NO_NODES, Observation, RawMatches
@@ -163,13 +164,13 @@ class ArrivalTracker:
     def see(self, piece: EventSegment, excluding: Excluding) -> Observation:
         """What a batch has left, when it is known what its matches exclude."""
         events, count, checked = piece.events, len(piece), self.plan.program.subscription
-        flags = answers(self.plan.predicates, events, self.strings)
+        flags = evaluate_predicates(self.plan.predicates, events, self.strings)
         kept = [number for number, after in enumerate(self._gaps) if after >= 0]
         steps = len(self.plan.steps)
         flags = np.ascontiguousarray(flags[[*range(steps), *(steps + number for number in kept)]])
         process = piece.lane
         if self.by_value is not None:
-            values = [events.worth(expression, self.strings) for expression in self.values]
+            values = [events.evaluate(expression, self.strings) for expression in self.values]
             lane = Column(Type.INT, piece.lane, no_nulls(count))
             process = self.by_value.of([lane, *values], count)
         self._room_for(int(process.max(initial=-1)) + 1)

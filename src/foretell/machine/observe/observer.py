@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import StringDictionary
 from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import (
     EDGE_TARGET,

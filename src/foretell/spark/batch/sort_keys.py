@@ -21,7 +21,7 @@ from foretell.arrays import Ints
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.reorder_buffer import event_times
 from foretell.events.types import Scalar
-from foretell.filter.column import StringDictionary
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.input.event_order import EventOrder, tie_breaker
 from foretell.machine.matches.results import ResultBatch
 

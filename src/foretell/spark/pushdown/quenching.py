@@ -15,7 +15,10 @@ import numpy as np
 from foretell.arrays import Flags
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Type
-from foretell.filter.column import Column, StringDictionary, from_arrow, no_nulls, truth
+from foretell.filter.arrow_conversion import column_from_arrow
+from foretell.filter.column import Column, as_declared, no_nulls
+from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
@@ -112,11 +115,11 @@ class _ConditionEvaluator:
         assert loaded.schema.time is not None
         count = loaded.table.num_rows
         stream = Column(Type.STRING, np.full(count, self._strings.code(loaded.stream), np.int64), no_nulls(count))
-        given = columns, self._column(loaded.schema.time), stream, self._strings
-        return truth(condition, *given, statement.time, statement.attributes)
+        time = as_declared(self._column(loaded.schema.time), statement.time)
+        return EventColumns(columns, statement.attributes, time, time, stream).truth(condition, self._strings)
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
             kind = self._loaded.schema.attributes[name]
-            self._columns[name] = from_arrow(self._loaded.table[name], kind, self._strings)
+            self._columns[name] = column_from_arrow(self._loaded.table[name], kind, self._strings)
         return self._columns[name]

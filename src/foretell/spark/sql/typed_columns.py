@@ -16,7 +16,8 @@ from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, arrow_of_values
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
 from foretell.events.types import Scalar, Type, parse_timestamp
-from foretell.filter.column import Column, StringDictionary
+from foretell.filter.column import Column
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.matches.results import ResultBatch
 

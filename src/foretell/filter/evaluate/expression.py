@@ -1,0 +1,155 @@
+"""Evaluation of whole expressions: operators are applied here, leaves come from the caller.
+
+A constant is a column of one row, which NumPy broadcasts: a part that does not depend on the row is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+
+from foretell.arrays import Flags
+from foretell.events.types import Type
+from foretell.filter.column import Column, as_float, constant, dtype_of, may_be_null, null_constant
+from foretell.filter.evaluate import numbers, texts
+from foretell.filter.evaluate.logic import COMPARISONS, compare, conjunction, disjunction, negated_if, negation
+from foretell.filter.evaluate.times import time_arithmetic
+from foretell.filter.string_dictionary import StringDictionary
+from foretell.language import tree
+from foretell.language.tree import Expression
+
+#: Resolves a leaf (an attribute, a time, a parameter…) to its column; None if the leaf is unknown there.
+LeafResolver: TypeAlias = Callable[[Expression], Column | None]
+
+
+def evaluate(expression: Expression, resolve: LeafResolver, strings: StringDictionary, count: int) -> Column:
+    """The value of an expression in each of `count` rows."""
+    with np.errstate(all="ignore"):  # operators look for results that do not exist themselves
+        column = _Evaluator(resolve, strings).value(expression)
+    values = column.values.astype(dtype_of(column.kind), copy=False)
+    if len(values) == count:
+        return Column(column.kind, values, column.nulls)
+    return Column(column.kind, np.full(count, values), np.full(count, column.nulls))
+
+
+def truth(condition: Expression, resolve: LeafResolver, strings: StringDictionary, count: int) -> Flags:
+    """The rows, out of `count`, in which a condition is true: neither false nor NULL."""
+    with np.errstate(all="ignore"):
+        column = _Evaluator(resolve, strings).value(condition)
+    true = column.values if column.values.dtype == np.bool_ else column.values != 0
+    if may_be_null(column.nulls):
+        true = true & ~column.nulls
+    return true if len(true) == count else np.full(count, true)
+
+
+@dataclass(frozen=True)
+class _Evaluator:
+    """BOOL columns are NumPy's own while operators are applied, and 0 and 1 again at the end."""
+
+    resolve: LeafResolver
+    strings: StringDictionary
+
+    def value(self, expression: Expression) -> Column:
+        match expression:
+            case tree.Literal(value=literal):
+                return self._literal(literal)
+            case tree.Span(micros=micros):
+                return constant(Type.DURATION, micros)
+            case tree.Moment(micros=micros):
+                return constant(Type.TIMESTAMP, micros)
+            case tree.Unary(operator="NOT", operand=operand):
+                return negation(self.value(operand))
+            case tree.Unary(operand=operand):
+                return numbers.negative(self.value(operand))
+            case tree.Binary(operator=operator, left=left, right=right):
+                return self._binary(operator, self.value(left), self.value(right))
+            case tree.In(value=inner, options=options, negated=negated):
+                value = self.value(inner)
+                equal = (compare("=", value, self.value(option), self.strings) for option in options)
+                return negated_if(negated, reduce(disjunction, equal, constant(Type.BOOL, False)))
+            case tree.Between(value=inner, low=low, high=high, negated=negated):
+                value = self.value(inner)
+                above = compare(">=", value, self.value(low), self.strings)
+                below = compare("<=", value, self.value(high), self.strings)
+                return negated_if(negated, conjunction(above, below))
+            case tree.Like(value=inner, pattern=pattern, negated=negated):
+                return negated_if(negated, texts.like(self.value(inner), self.value(pattern), self.strings))
+            case tree.IsNull(value=inner, negated=negated):
+                nulls = self.value(inner).nulls
+                return Column(Type.BOOL, ~nulls if negated else nulls, np.zeros(len(nulls), np.bool_))
+            case tree.Call(function=function, arguments=arguments):
+                return self._call(function, [self.value(argument) for argument in arguments])
+        return self._leaf(expression)
+
+    def _leaf(self, leaf: Expression) -> Column:
+        column = self.resolve(leaf)
+        if column is None:
+            raise ValueError(f"cannot evaluate {leaf}: these rows have no such value")
+        return Column(Type.BOOL, column.values != 0, column.nulls) if column.kind is Type.BOOL else column
+
+    def _literal(self, value: bool | int | float | str | None) -> Column:
+        match value:
+            case None:
+                return null_constant(Type.NULL)
+            case bool():
+                return constant(Type.BOOL, value)
+            case int():
+                return constant(Type.INT, value)
+            case float():
+                return constant(Type.FLOAT, value)
+        return constant(Type.STRING, self.strings.code(value))
+
+    def _binary(self, operator: str, left: Column, right: Column) -> Column:
+        match operator:
+            case "AND":
+                return conjunction(left, right)
+            case "OR":
+                return disjunction(left, right)
+        if operator in COMPARISONS:
+            return compare(operator, left, right, self.strings)
+        return _arithmetic(operator, left, right)
+
+    def _call(self, function: str, arguments: list[Column]) -> Column:
+        first = arguments[0]
+        match function:
+            case "coalesce":
+                return _coalesce(arguments)
+            case "abs":
+                return numbers.absolute(first)
+            case "contains":
+                return texts.contains(first, arguments[1], self.strings)
+            case "length":
+                return texts.length(first, self.strings)
+            case "lower":
+                return texts.lower(first, self.strings)
+            case "upper":
+                return texts.upper(first, self.strings)
+        raise AssertionError(function)
+
+
+def _arithmetic(operator: str, left: Column, right: Column) -> Column:
+    kinds = (left.kind, right.kind)
+    if Type.NULL in kinds:
+        return null_constant(Type.NULL)
+    if Type.DURATION in kinds or Type.TIMESTAMP in kinds:
+        return time_arithmetic(operator, left, right)
+    if Type.FLOAT in kinds:
+        return numbers.float_arithmetic(operator, as_float(left), as_float(right))
+    if operator == "/":
+        return numbers.quotient(left, right)
+    return numbers.int_arithmetic(operator, left, right, Type.INT)
+
+
+def _coalesce(arguments: list[Column]) -> Column:
+    typed = [argument for argument in arguments if argument.kind is not Type.NULL]
+    if any(argument.kind is Type.FLOAT for argument in typed):
+        typed = [as_float(argument) for argument in typed]
+    return reduce(_first_present, typed) if typed else null_constant(Type.NULL)
+
+
+def _first_present(first: Column, second: Column) -> Column:
+    return Column(first.kind, np.where(first.nulls, second.values, first.values), first.nulls & second.nulls)
