@@ -21,12 +21,12 @@ def test_states_are_those_of_the_planner(gaussian: bool, length: int, pool: int)
     _, unique = np.unique(np.hstack([some.kinds, some.later]), axis=0, return_index=True)
     some = Composites(some.kinds[unique], some.later[unique], pool)
     statements = [s for s in parse(some.text()).checked().statements if isinstance(s, CheckedSubscription)]
-    machine = SharedNfa(Codes(), False, statements[0].time)
+    machine = SharedNfa.empty(Codes(), False, statements[0].time)
     for statement in statements:
-        machine.add(statement)
+        machine, _ = machine.joined_by(statement)
     found = merged(some)
     assert found.alone == len(unique) * length
-    assert (found.states, found.serving) == (len(machine.states), machine.shared_by_several())
+    assert (found.states, found.serving) == (len(machine.states), machine.shared_states)
 
 
 def test_equal_subscriptions_are_one() -> None:

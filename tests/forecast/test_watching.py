@@ -140,9 +140,8 @@ def test_the_nearer_to_a_match_the_higher_the_bit(steps: int) -> None:
     text = f"STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s MATCH {pattern} DEFINE {defined}"
     (checked,) = Both(text, {"s": []}).checked.statements
     assert isinstance(checked, CheckedSubscription)
-    shared = SharedNfa(StringDictionary().code, checked.simultaneous, checked.time)
-    shared.add(checked)
-    machine = shared.machine()
+    shared, _ = SharedNfa.empty(StringDictionary().code, checked.simultaneous, checked.time).joined_by(checked)
+    machine = shared.compiled
     bits, left = bits_of(machine), np.array(_steps_left(machine))
     waiting = bits > 0
     assert waiting.sum() == (steps - 1 if steps > 8 else 2**steps - 2)

@@ -20,7 +20,7 @@ def test_states_edges_and_where_conditions_are_judged() -> None:
     DEFINE a AS volume > 9 AND price < c.price WITHIN 99;"""
     assert as_text(explained(text)) == (
         "w: instances with registers\n"
-        "  because `;{θ}` wants the first event for which θ holds\n"
+        "  because `;{θ}` takes only the first event for which θ holds\n"
         "  lanes by name\n"
         "  window 99\n"
         "  3 states, 3 edges, 1 predicates, 1 columns compared, 4 registers\n"

@@ -23,7 +23,7 @@ from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedS
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory, go_on, kept
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import TemplateRows, parameters_of
-from foretell.plan.strategy import Kind, kind_of
+from foretell.plan.strategy import GroupKind, Strategy, TemplateMode, choose_strategy
 
 #: What runs a subscription or one row of a template: its silence, or its group and its number there.
 Part = AbsenceExecutor | tuple[NfaGroup, int]
@@ -56,7 +56,7 @@ class InputGroup:
     silent: dict[AbsenceExecutor, None] = field(default_factory=dict)
     watching: ObserverFactory = NO_OBSERVERS
     now: int | float = -math.inf
-    _open: dict[Kind, NfaGroup] = field(default_factory=dict)
+    _open: dict[GroupKind, NfaGroup] = field(default_factory=dict)
 
     def tell(self, inputs: list[OrderedInput], now: int | float, order: EventOrder) -> list[ResultBatch]:
         self._settle()
@@ -119,19 +119,17 @@ class InputGroup:
     def add(self, statement: CheckedSubscription, table: TemplateTable | None) -> None:
         """A statement more, from the next event on; of a template all rows, in one machine where that can be."""
         placed = PlacedStatement(statement, {} if table is None else table.types)
-        if isinstance(statement.pattern, tree.Silence) or table is None or self.watching.watches(statement):
-            rows = None
-        else:
+        strategy = self._strategy(placed)
+        if table is not None and strategy.template and strategy.template.value is TemplateMode.ONE_EXECUTOR:
             rows = TemplateRows.of(statement, table, self.strings, self.feed.positions)
-        if rows is not None:
-            group = NfaGroup(self.feed, self.strings, rows=rows, kind=kind_of(statement, shared=False))
+            group = NfaGroup(self.feed, self.strings, rows=rows, kind=strategy.group_kind)
             placed.parts[None] = self._joined(group, placed)
         elif table is None:
             placed.parts[None] = self._one(placed)
         elif table.rows or not table.types or isinstance(statement.pattern, tree.Silence):
             self._add_each(placed, table)
         else:  # what cannot be run is refused now, not when the first row comes
-            NfaGroup(self.feed, self.strings, kind=kind_of(statement, shared=False)).add(statement, table.types)
+            NfaGroup(self.feed, self.strings, kind=strategy.group_kind).add(statement, table.types)
         self.placed[statement.name] = placed
 
     def remove(self, name: str) -> None:
@@ -172,12 +170,16 @@ class InputGroup:
             self.silent[silent] = None
             return silent
         watcher = self.watching.watcher(statement)
-        if row is None and watcher is None:
-            return self._joined(self._group(kind_of(statement)), placed)
-        kind = kind_of(statement, shared=False)
+        kind = self._strategy(placed).group_kind
+        if kind.shares:
+            return self._joined(self._group(kind), placed)
         return self._joined(NfaGroup(self.feed, self.strings, parameters, kind=kind, watcher=watcher), placed, row_id)
 
-    def _group(self, kind: Kind) -> NfaGroup:
+    def _strategy(self, placed: PlacedStatement) -> Strategy:
+        observed = self.watching.watches(placed.checked)
+        return choose_strategy(placed.checked, placed.types, observed=observed)
+
+    def _group(self, kind: GroupKind) -> NfaGroup:
         """A group that a subscription can join."""
         group = self._open.get(kind)
         return group if group is not None and group.open else NfaGroup(self.feed, self.strings, kind=kind)
@@ -244,7 +246,7 @@ class InputGroup:
         self, state: Mapping[str, Any], rows: _Rows, rechecked: Callable[[str], CheckedSubscription]
     ) -> None:
         joined = [self.placed[name].checked if text is None else rechecked(text) for name, text in state["joined"]]
-        group = NfaGroup(self.feed, self.strings, kind=Kind(state["kind"]))
+        group = NfaGroup(self.feed, self.strings, kind=GroupKind(state["kind"]))
         if state.get("watcher") is not None:
             group.watcher = self.watching.watcher(joined[0])
         first, row_id = joined[0], next((member["id"] for member in state["members"].values()), None)

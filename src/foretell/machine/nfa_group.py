@@ -28,13 +28,13 @@ from foretell.machine.matches.exclusions import Exclusions
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.arrival_tracker import ArrivalTracker
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
-from foretell.machine.observe.observer import Observer, Probe, go_on, kept, looks_up, process_key
+from foretell.machine.observe.observer import Observer, Probe, go_on, kept
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import Move, TemplateRows
 from foretell.plan.lower.arrivals import lower
 from foretell.plan.lower.registers import Hashed, Lagged
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import Kind
+from foretell.plan.strategy import GroupKind, keeps_keys
 
 
 @dataclass(eq=False)
@@ -49,12 +49,12 @@ class NfaGroup:
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
     rows: TemplateRows | None = None
-    kind: Kind = Kind.ALONE
+    kind: GroupKind = GroupKind.OWN
     watcher: Observer | None = None
 
     def __post_init__(self) -> None:
         checked = self.feed.checked
-        self.shared = SharedNfa(self.strings.code, checked.simultaneous, checked.time)
+        self.shared = SharedNfa.empty(self.strings.code, checked.simultaneous, checked.time)
         self.members: dict[int, SubscriptionRuntime] = {}
         self.joined: list[CheckedSubscription] = []
         self.moves: list[int] = []
@@ -72,21 +72,18 @@ class NfaGroup:
     def add(self, checked: CheckedSubscription, types: Mapping[str, Type] | None = None, row_id: Scalar = None) -> int:
         """One more subscription, from the next event on; its number. `types` and `row_id` are of its template."""
         selection = None if self.rows is None else self.rows.selection
-        if self.kind is Kind.ARRIVALS:
+        if self.kind is GroupKind.ARRIVALS:
             plan = lower(checked, self.strings.code, types, selected=selection is not None)
             self.stage = ArrivalExecutor(plan, self.strings, self.parameters, selection, ledger=self.feed.ledger)
             self.standing = None if self.watcher is None else ArrivalTracker(plan, self.strings)
             number, program = 0, plan.program
         else:
-            number, program = self.shared.add(checked, types, selected=selection is not None)
-            if (
-                self.watcher is not None
-                and looks_up(self.shared.machine())
-                and process_key(self.shared.machine()) == NONE
-            ):
-                # Who watches must see all that stands in a lane.
-                self.shared = SharedNfa(self.strings.code, checked.simultaneous, checked.time, keyed=False)
-                number, program = self.shared.add(checked, types, selected=selection is not None)
+            selected = selection is not None
+            shared, number = self.shared.joined_by(checked, types, selected=selected)
+            if not keeps_keys(shared, observed=self.watcher is not None).value:
+                unkeyed = SharedNfa.empty(self.strings.code, checked.simultaneous, checked.time, keyed=False)
+                shared, number = unkeyed.joined_by(checked, types, selected=selected)
+            self.shared, program = shared, shared.members[number]
         since = self.feed.positions
         self.members[number] = SubscriptionRuntime(
             program, self.strings, self.feed, row_id, self.parameters, self.rows, since=since
@@ -101,16 +98,16 @@ class NfaGroup:
     def remove(self, number: int) -> None:
         del self.members[number]
         self.moves.append(~number)
-        if self.kind is not Kind.ARRIVALS:
-            self.shared.remove(number)
+        if self.kind is not GroupKind.ARRIVALS:
+            self.shared = self.shared.without(number)
         self.settled = False
 
     def settle(self) -> None:
         """Puts the machine as it is now to work. It waits for the next batch, as others may come and go before."""
-        if self.settled or self.kind is Kind.ARRIVALS:
+        if self.settled or self.kind is GroupKind.ARRIVALS:
             self.settled = True
             return
-        machine = self.shared.machine()
+        machine = self.shared.compiled
         if isinstance(self.stage, NfaExecutor):
             self.stage.adopt(machine)
         else:

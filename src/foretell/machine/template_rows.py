@@ -22,8 +22,7 @@ from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT, TemplateIndex
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.lower.registers import Registers
-from foretell.plan.template_selection import Comparison, selection_of
+from foretell.plan.template_selection import Comparison, template_selection
 
 #: What makes of intervals of the rows in their old order those in the new one.
 Move = Callable[[Ints], Ints]
@@ -61,13 +60,12 @@ class TemplateRows:
     @classmethod
     def of(
         cls, statement: CheckedSubscription, table: TemplateTable, strings: StringDictionary, since: int
-    ) -> TemplateRows | None:
-        """The rows of a table, where one machine can serve them all."""
-        selected = _selected(statement, table)
-        if selected is None:
-            return None
-        comparisons, floats = selected
-        return cls(comparisons, floats, *_read(comparisons, table, strings, since))
+    ) -> TemplateRows:
+        """The rows of a table that one executor serves."""
+        selection = template_selection(statement, table.types)
+        assert selection is not None
+        rows = _read(selection.comparisons, table, strings, since)
+        return cls(selection.comparisons, list(selection.floats), *rows)
 
     @property
     def row_ids(self) -> NDArray[np.object_]:
@@ -99,23 +97,6 @@ class TemplateRows:
         place = np.full(len(self.ids) + 1, -1, np.int64)  # a row that went is number -1, and so has the last place
         place[self.selection.rows_in_order] = np.arange(len(self.selection.rows_in_order))
         return _move(place[before])
-
-
-def is_selection(statement: CheckedSubscription, table: TemplateTable) -> bool:
-    """Whether one machine can serve all rows of a table."""
-    return _selected(statement, table) is not None
-
-
-def _selected(statement: CheckedSubscription, table: TemplateTable) -> tuple[tuple[Comparison, ...], list[bool]] | None:
-    """By which comparisons rows are selected, and whether each is of FLOATs."""
-    comparisons = selection_of(statement)
-    if comparisons is None or not table.types:
-        return None
-    registers = Registers(statement)
-    kinds = [(registers.event_type(c.expression), table.types[c.parameter]) for c in comparisons]
-    if any(c.operator != "=" and Type.STRING in k for c, k in zip(comparisons, kinds, strict=True)):
-        return None
-    return comparisons, [Type.FLOAT in k for k in kinds]
 
 
 def _move(places: Ints) -> Move:

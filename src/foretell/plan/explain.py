@@ -16,7 +16,7 @@ from foretell.plan.nfa.decomposition import parts_of
 from foretell.plan.nfa.derivatives import Connector, Done, threads
 from foretell.plan.nfa.state_bits import BITS
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import choose
+from foretell.plan.strategy import Executor, choose_executor
 from foretell.plan.template_selection import selection_of
 
 
@@ -73,22 +73,23 @@ def explain(subscription: CheckedSubscription, parameters: Mapping[str, Type] | 
     if subscription.tree.table is not None and not selected and parameters is None:
         unknown = "what its states are depends on the types of its parameters, which its table tells"
         return _explained(subscription, None, strategy, f"{why}; {unknown}")
-    shared = SharedNfa(Codes(), subscription.simultaneous, subscription.time)
-    _, program = shared.add(subscription, parameters, selected=selected)
-    return _explained(subscription, (program, shared.machine()), strategy, why)
+    empty = SharedNfa.empty(Codes(), subscription.simultaneous, subscription.time)
+    shared, number = empty.joined_by(subscription, parameters, selected=selected)
+    return _explained(subscription, (shared.members[number], shared.compiled), strategy, why)
 
 
 def _strategy(subscription: CheckedSubscription) -> tuple[str, str]:
-    chosen = choose(subscription)
+    chosen = choose_executor(subscription)
+    name = {Executor.NFA: "instances with registers"}.get(chosen.value, chosen.value.value)
     if subscription.tree.table is None:
-        return chosen.name, chosen.why
+        return name, chosen.why
     if selection_of(subscription) is not None:
         return (
-            f"{chosen.name}, one machine for all rows",
+            f"{name}, one machine for all rows",
             f"{chosen.why}; the parameters only select the first event, by equalities and at most one bound",
         )
     return (
-        f"{chosen.name}, a machine for each row",
+        f"{name}, a machine for each row",
         f"{chosen.why}; the parameters do more than select the first event by equalities and one bound",
     )
 

@@ -1,165 +1,227 @@
-"""One machine for many subscriptions: what begins alike is one (P-ToPSS section 4.3).
+"""Prefix sharing: one NFA for many subscriptions, whose equivalent states are merged (P-ToPSS section 4.3).
 
-Two states are equivalent where they wait alike and are reached by the same edges from equivalent states: a partial
-match at the one is a partial match at the other. They are found by going along equal edges from the beginning, and by
-taking back every pair that something else leads to as well.
+Two states are equivalent where they wait alike and the same edges lead to them from equivalent states: a partial match
+at one is a partial match at the other. The search follows equal edges from the start, then drops every pair that
+another edge leads to as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.lower.flatten import SharedEdge, SharedState, machine_of
-from foretell.plan.lower.ir import CHAINED, Lowered, LoweredEdge, Numbers
+from foretell.plan.lower.flatten import machine_of
+from foretell.plan.lower.ir import CHAINED, Guard, Lowered, LoweredEdge, Numbers, Update, WaitingState
 from foretell.plan.lower.nfa import lower
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 
-#: A machine takes subscriptions until it has so many states: the kernel looks at all of them on each event.
+#: An NFA takes subscriptions until it has so many states: the kernel visits each of them on every event.
 MOST_STATES = 64
 
 
-@dataclass
-class SharedNfa:
-    """A machine that subscriptions join and leave. The numbers of states and slots never change."""
+@dataclass(frozen=True)
+class SharedState:
+    """A state with the numbers of the subscriptions that go through it; `owner` is the one it is a match of, or -1."""
 
-    code_of: Callable[[str], int]
+    waiting: WaitingState
+    owner: int
+    members: frozenset[int] = frozenset()
+    within: int | float = 0
+
+    def joined_by(self, number: int, within: int | float | None) -> SharedState:
+        """The state with one more subscription. A run is kept for the longest window of those that wait here."""
+        longest = -1 if within is None or self.within < 0 else max(self.within, within)
+        return replace(self, members=self.members | {number}, within=longest)
+
+
+@dataclass(frozen=True)
+class SharedEdge:
+    """An edge with the numbers of the subscriptions that take it, and the register updates of all of them."""
+
+    source: int | None
+    target: int
+    thread: int
+    judged: Guard
+    updates: tuple[Update, ...] = ()
+    members: frozenset[int] = frozenset()
+
+    def joined_by(self, number: int, updates: tuple[Update, ...]) -> SharedEdge:
+        """The edge with one more subscription."""
+        merged = tuple(dict.fromkeys((*self.updates, *updates)))
+        return replace(self, members=self.members | {number}, updates=merged)
+
+
+@dataclass(frozen=True)
+class SharedNfa:
+    """An immutable NFA of one or more subscriptions; `joined_by` and `without` give the next one.
+
+    The numbers of states, slots and subscriptions never change: snapshots of runs refer to them.
+    Without `keyed` no state is indexed by a key.
+    """
+
+    numbers: Numbers
     simultaneous: bool
     time: Type
     keyed: bool = True
-    numbers: Numbers = field(init=False)
-    states: list[SharedState] = field(default_factory=list)
-    edges: list[SharedEdge] = field(default_factory=list)
-    members: dict[int, SubscriptionPlan] = field(default_factory=dict)
-    slots: dict[int, frozenset[int]] = field(default_factory=dict)
-    finals: dict[int, int] = field(default_factory=dict)
+    states: tuple[SharedState, ...] = ()
+    edges: tuple[SharedEdge, ...] = ()
+    members: Mapping[int, SubscriptionPlan] = field(default_factory=dict)
+    slots: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    finals: Mapping[int, int] = field(default_factory=dict)
     strict: bool = True
     chains: bool = False
-    _next: int = 0
+    next_number: int = 0
 
-    def __post_init__(self) -> None:
-        self.numbers = Numbers(self.code_of)
+    @classmethod
+    def empty(cls, code_of: Callable[[str], int], simultaneous: bool, time: Type, *, keyed: bool = True) -> SharedNfa:
+        """An NFA without subscriptions; `code_of` gives the codes of strings."""
+        return cls(Numbers(code_of), simultaneous, time, keyed)
 
     @property
     def full(self) -> bool:
         return len(self.states) >= MOST_STATES
 
-    def add(
+    @cached_property
+    def compiled(self) -> CompiledNfa:
+        """The NFA as the flat arrays that kernels read."""
+        return machine_of(self)
+
+    @property
+    def shared_states(self) -> int:
+        """The number of states that serve more than one subscription."""
+        return sum(len(state.members) > 1 for state in self.states)
+
+    def joined_by(
         self,
         subscription: CheckedSubscription,
         parameters: Mapping[str, Type] | None = None,
         *,
         selected: bool = False,
-    ) -> tuple[int, SubscriptionPlan]:
-        """A subscription more: its number in the machine, and what is asked of its matches."""
+    ) -> tuple[SharedNfa, int]:
+        """The NFA with one more subscription, and the number of that subscription in it."""
         numbers = self.numbers.copied()
         lowered = lower(subscription, numbers, parameters, selected=selected, keyed=self.keyed)
-        self.numbers = numbers
-        number, self._next = self._next, self._next + 1
-        pairs = self._equivalent(lowered) if self.members and is_shareable(lowered) else {}
-        self.slots[number] = frozenset(lowered.registers.values())
-        self._join(number, lowered, pairs)
-        slots = [lowered.registers[r] for r in lowered.finals]
+        number = self.next_number
+        assert not self.members or _is_shareable(lowered), "plan.strategy gives such a subscription its own NFA"
+        pairs = self._equivalent(lowered) if self.members else {}
+        states, edges = self._merged(number, lowered, pairs)
+        finals = dict(self.finals)
+        slots = [lowered.registers[register] for register in lowered.finals]
         for slot in slots:
-            self.finals.setdefault(slot, len(self.finals))
-        program = replace(lowered.program, finals={r: self.finals[s] for r, s in zip(lowered.finals, slots)})
-        self.members[number] = program
-        self.chains |= program.chains
-        return number, program
+            finals.setdefault(slot, len(finals))
+        places = {register: finals[slot] for register, slot in zip(lowered.finals, slots, strict=True)}
+        plan = replace(lowered.program, finals=places)
+        joined = replace(
+            self,
+            numbers=numbers,
+            states=states,
+            edges=edges,
+            members={**self.members, number: plan},
+            slots={**self.slots, number: frozenset(lowered.registers.values())},
+            finals=finals,
+            strict=self.strict and all(waiting.strict for waiting in lowered.states),
+            chains=self.chains or plan.chains,
+            next_number=number + 1,
+        )
+        return joined, number
 
-    def remove(self, number: int) -> None:
-        """A subscription less. What only it went through is dead."""
-        del self.members[number], self.slots[number]
-        for state in self.states:
-            state.members.discard(number)
-        self.edges = [e for e in self.edges if e.members - {number}]
-        for edge in self.edges:
-            edge.members.discard(number)
-
-    def machine(self) -> CompiledNfa:
-        return machine_of(self)
-
-    def shared_by_several(self) -> int:
-        """How many states serve more than one subscription."""
-        return sum(len(state.members) > 1 for state in self.states)
+    def without(self, number: int) -> SharedNfa:
+        """The NFA with one subscription less. States that served it alone are dead, and keep their numbers."""
+        gone = {number}
+        return replace(
+            self,
+            states=tuple(replace(s, members=s.members - gone) if number in s.members else s for s in self.states),
+            edges=tuple(
+                replace(e, members=e.members - gone) if number in e.members else e
+                for e in self.edges
+                if e.members != gone
+            ),
+            members={n: plan for n, plan in self.members.items() if n != number},
+            slots={n: slots for n, slots in self.slots.items() if n != number},
+        )
 
     # ── equivalent states ──
 
     def _equivalent(self, lowered: Lowered) -> dict[int, int]:
-        """The subscription's states that are states of the machine already."""
+        """Pairs of a state of the subscription and the state of this NFA that it is equivalent to."""
         pairs: dict[int, int] = {}
         todo: list[int | None] = [None]
         while todo:
-            mine = todo.pop()
-            theirs = None if mine is None else pairs[mine]
-            for edge in (e for e in lowered.edges if e.source == mine and e.target not in pairs):
-                for other in (e for e in self.edges if e.source == theirs):
+            source = todo.pop()
+            shared_source = None if source is None else pairs[source]
+            for edge in (e for e in lowered.edges if e.source == source and e.target not in pairs):
+                for shared in (e for e in self.edges if e.source == shared_source):
                     if (
-                        other.target not in pairs.values()
-                        and self._waits_alike(lowered, edge.target, other.target)
-                        and self._is_same(lowered, edge, other)
+                        shared.target not in pairs.values()
+                        and self._waits_alike(lowered, edge.target, shared.target)
+                        and self._is_same(lowered, edge, shared)
                     ):
-                        pairs[edge.target] = other.target
+                        pairs[edge.target] = shared.target
                         todo.append(edge.target)
                         break
-        while wrong := [m for m in pairs if not self._reached_alike(lowered, m, pairs)]:
-            for one in wrong:
-                del pairs[one]
+        while wrong := [state for state in pairs if not self._reached_alike(lowered, state, pairs)]:
+            for state in wrong:
+                del pairs[state]
         return pairs
 
-    def _waits_alike(self, lowered: Lowered, mine: int, theirs: int) -> bool:
-        waiting = lowered.states[mine]
-        return not waiting.final and waiting == self.states[theirs].waiting and bool(self.states[theirs].members)
+    def _waits_alike(self, lowered: Lowered, state: int, shared: int) -> bool:
+        waiting = lowered.states[state]
+        return not waiting.final and waiting == self.states[shared].waiting and bool(self.states[shared].members)
 
     def _reached_alike(self, lowered: Lowered, state: int, pairs: dict[int, int]) -> bool:
-        """Whether each edge to a state has its equal to the other one of the pair, and nothing else leads there."""
-        theirs = [e for e in self.edges if e.target == pairs[state]]
+        """Whether each edge to a state has an equal edge to its pair, and no other edge leads there."""
+        left = [e for e in self.edges if e.target == pairs[state]]
         for edge in (e for e in lowered.edges if e.target == state):
             if edge.source is not None and edge.source not in pairs:
                 return False
             source = None if edge.source is None else pairs[edge.source]
-            same = next((e for e in theirs if e.source == source and self._is_same(lowered, edge, e)), None)
+            same = next((e for e in left if e.source == source and self._is_same(lowered, edge, e)), None)
             if same is None:
                 return False
-            theirs.remove(same)
-        return not theirs
+            left.remove(same)
+        return not left
 
-    def _is_same(self, lowered: Lowered, edge: LoweredEdge, other: SharedEdge) -> bool:
-        """Whether an edge asks the same and keeps the same, as far as both sides know the slots."""
-        if (edge.thread, edge.judged) != (other.thread, other.judged):
+    def _is_same(self, lowered: Lowered, edge: LoweredEdge, shared: SharedEdge) -> bool:
+        """Whether two edges have the same guard and the same updates of the slots that both sides know."""
+        if (edge.thread, edge.judged) != (shared.thread, shared.judged):
             return False
-        mine = set(lowered.registers.values()) | {CHAINED}
-        theirs = set().union(*(self.slots[m] for m in other.members)) | {CHAINED}
-        return {u for u in edge.updates if u.slot in theirs} == {u for u in other.updates if u.slot in mine}
+        own_slots = set(lowered.registers.values()) | {CHAINED}
+        shared_slots = set().union(*(self.slots[member] for member in shared.members)) | {CHAINED}
+        return {u for u in edge.updates if u.slot in shared_slots} == {u for u in shared.updates if u.slot in own_slots}
 
-    def _join(self, number: int, lowered: Lowered, pairs: dict[int, int]) -> None:
+    def _merged(
+        self, number: int, lowered: Lowered, pairs: Mapping[int, int]
+    ) -> tuple[tuple[SharedState, ...], tuple[SharedEdge, ...]]:
+        """The states and edges of both: those of `pairs` are one."""
+        states, edges, places = list(self.states), list(self.edges), dict(pairs)
         within = lowered.program.subscription.within
-        places = dict(pairs)
         for i, waiting in enumerate(lowered.states):
             if i not in places:
-                places[i] = len(self.states)
-                self.states.append(SharedState(waiting, owner=number if waiting.final or waiting.waits else -1))
-            state = self.states[places[i]]
-            state.members.add(number)
-            state.reach(within)
-            self.strict &= waiting.strict
+                places[i] = len(states)
+                states.append(SharedState(waiting, owner=number if waiting.final or waiting.waits else -1))
+            states[places[i]] = states[places[i]].joined_by(number, within)
         for edge in lowered.edges:
             source, target = None if edge.source is None else places[edge.source], places[edge.target]
-            there = (e for e in self.edges if e.source == source and e.target == target and number not in e.members)
-            known = None
+            at = len(edges)
             if edge.target in pairs:
-                known = next(e for e in there if self._is_same(lowered, edge, e))
+                at = next(
+                    i
+                    for i, e in enumerate(edges)
+                    if (e.source, e.target) == (source, target)
+                    and number not in e.members
+                    and self._is_same(lowered, edge, e)
+                )
             else:
-                known = SharedEdge(source, target, edge.thread, edge.judged)
-                self.edges.append(known)
-            known.members.add(number)
-            known.updates.update(dict.fromkeys(edge.updates))
+                edges.append(SharedEdge(source, target, edge.thread, edge.judged))
+            edges[at] = edges[at].joined_by(number, edge.updates)
+        return tuple(states), tuple(edges)
 
 
-def is_shareable(lowered: Lowered) -> bool:
-    """Whether a subscription may share states: what counts, or looks back into gaps, keeps its own."""
+def _is_shareable(lowered: Lowered) -> bool:
+    """Whether a subscription's states may serve others: a step that counts, or looks back into gaps, forbids it."""
     program = lowered.program
     counts = any(waiting.ticks or waiting.waits for waiting in lowered.states)
     return not counts and not program.leading and not program.deferred and program.subscription.tree.table is None

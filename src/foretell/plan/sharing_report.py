@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict, dataclass
 
-from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import Kind, kind_of
-from foretell.plan.template_selection import selection_of
+from foretell.plan.strategy import GroupKind, choose_strategy
 
 
 def reads(checked: CheckedSubscription) -> tuple[Hashable, ...]:
@@ -47,22 +44,17 @@ class SharingReport:
 
 def together(statements: Iterable[CheckedSubscription], code_of: Callable[[str], int]) -> SharingReport:
     """As the engine would put them into machines, of what can share one."""
-    machines: dict[tuple[Hashable, Kind], list[SharedNfa]] = {}
+    machines: dict[tuple[Hashable, GroupKind], list[SharedNfa]] = {}
     count = states = predicates = 0
     for one in statements:
-        kind = kind_of(one) if not isinstance(one.pattern, tree.Silence) and one.tree.losing is None else Kind.ALONE
-        by_row = one.tree.table is not None and selection_of(one) is None
-        if by_row or not kind.shares:
+        kind = choose_strategy(one).group_kind
+        if one.tree.losing is not None or not kind.shares:
             continue
-        alone = SharedNfa(code_of, one.simultaneous, one.time)
-        try:
-            alone.add(one)
-        except UnsupportedError:
-            continue
+        alone, _ = SharedNfa.empty(code_of, one.simultaneous, one.time).joined_by(one)
         mine = machines.setdefault((reads(one), kind), [])
         if not mine or mine[-1].full:
-            mine.append(SharedNfa(code_of, one.simultaneous, one.time))
-        mine[-1].add(one)
+            mine.append(SharedNfa.empty(code_of, one.simultaneous, one.time))
+        mine[-1], _ = mine[-1].joined_by(one)
         count, states = count + 1, states + len(alone.states)
         predicates += len(alone.numbers.predicates)
     every = [shared for some in machines.values() for shared in some]
@@ -72,7 +64,7 @@ def together(statements: Iterable[CheckedSubscription], code_of: Callable[[str],
         len(every),
         states,
         sum(len(shared.states) for shared in every),
-        sum(shared.shared_by_several() for shared in every),
+        sum(shared.shared_states for shared in every),
         predicates,
         len(distinct),
     )

@@ -1,105 +1,191 @@
-"""The one place that chooses how a subscription is run, and says why (DESIGN, section 3).
+"""The only place that chooses how a subscription runs: executor, sharing, template mode, observation and kernel.
 
-Arrival lists pay where nothing is known of a combination before its last step comes: then instances only copy what the
-lists hold anyway. A condition between earlier steps is another matter: instances judge it once and drop what fails,
-lists judge it again at every last step. Measured on ticks, `a ; b ; c` in one run (CPU time, the best of two): where
-few b met a condition with a and half of all events were c, lists took up to 20 times as long; with the condition
-between c and one of the others they took from as long down to 1/8. Where a value that all steps share finds the list
-they took from 1.3 times as long down to 1/24, whatever else was asked: instances are not looked up by value.
+Every choice is a `Choice`: the value, and the reason in words that `explain` prints (DESIGN, section 3).
+
+Arrival lists pay where nothing is known of a combination before its last step: runs would only copy the events that
+the lists hold anyway. A condition between earlier steps changes that: runs evaluate it once and drop the combinations
+that fail, lists evaluate it again for every last step. Measured on ticks, `a ; b ; c` in one run (CPU time, the best of
+two): where few b met a condition with a and half of all events were c, lists took up to 20 times as long; with the
+condition between c and one of the others they took between the same time and 1/8 of it. Where a value that all steps
+share finds the list, they took between 1.3 times as long and 1/24, whatever the other conditions: the runs of that
+measurement were not indexed by the value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.language.printer import expression_text
 from foretell.plan.lower.arrivals import Asked, ask
+from foretell.plan.template_selection import selection_of, template_selection
 
-ARRIVALS, INSTANCES = "arrival lists", "instances with registers"
+if TYPE_CHECKING:
+    from foretell.plan.prefix_sharing import SharedNfa
+
+T = TypeVar("T")
 
 
-class Kind(Enum):
-    """What runs a subscription: which kernel, and whether in a machine that it may share."""
+@dataclass(frozen=True)
+class Choice(Generic[T]):
+    """A value that was chosen, and why, as one clause for people."""
 
-    ARRIVALS = "arrivals"
+    value: T
+    why: str
+
+
+class Executor(Enum):
+    """The object that holds a subscription's partial matches."""
+
+    NFA = "NFA"
+    ARRIVALS = "arrival lists"
+    ABSENCE = "absence clock"
+    REFERENCE = "reference evaluator"
+
+
+class Sharing(Enum):
+    """The NFA that a subscription joins. Strict patterns share one so that a strict kernel can run it."""
+
+    STRICT = "shared with strict patterns"
+    GENERAL = "shared"
+    OWN = "its own"
+
+
+class TemplateMode(Enum):
+    """How the rows of a FOR EACH table run."""
+
+    ONE_EXECUTOR = "one executor for all rows"
+    EXECUTOR_PER_ROW = "an executor for each row"
+
+
+class ObservationMode(Enum):
+    """Where forecasts read the configuration after each event."""
+
+    PROBE = "a probe in the kernel"
+    SECOND_EXECUTOR = "a second executor with a probe"
+    ARRIVAL_TRACKER = "a tracker of the arrival lists"
+    NO_RUNS = "no runs to observe"
+
+
+class Kernel(Enum):
+    """The compiled loop that runs an executor's events (foretell.machine.kernels)."""
+
+    GENERAL = "general"
     STRICT = "strict"
-    INSTANCES = "instances"
-    ALONE = "instances, alone"
+    LOCKSTEP = "lockstep"
+    ARRIVAL_WALK = "arrival walk"
+    ABSENCE = "absence"
 
     @property
-    def shares(self) -> bool:
-        return self in (Kind.STRICT, Kind.INSTANCES)
+    def next_only(self) -> bool:
+        """Whether it runs patterns in which only the very next event can be bound."""
+        return self in (Kernel.STRICT, Kernel.LOCKSTEP)
 
-
-def kind_of(subscription: CheckedSubscription, *, shared: bool = True) -> Kind:
-    """How a subscription is run; with `shared` it may join others."""
-    if choose(subscription).arrivals:
-        return Kind.ARRIVALS
-    nodes = list(subscription.pattern.walk())
-    # What counts, or looks into gaps, keeps a machine of its own.
-    if not shared or any(isinstance(n, tree.Numbered | tree.Negation) for n in nodes):
-        return Kind.ALONE
-    operators = [p.operator for n in nodes if isinstance(n, tree.Sequence) for p in n.parts[1:]]
-    operators += [n.under for n in nodes if isinstance(n, tree.Repeat)]
-    strict = all(isinstance(o, tree.Next) for o in operators if o is not None)
-    conjoined = any(isinstance(n, tree.Conjunction) for n in nodes)
-    return Kind.STRICT if strict and not conjoined and not subscription.simultaneous else Kind.INSTANCES
+    @property
+    def lockstep(self) -> bool:
+        return self is Kernel.LOCKSTEP
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How a subscription is run. `why` is one sentence for people."""
+    """How one subscription runs, as far as its text and the types of its parameters decide it."""
 
-    name: str
-    why: str
+    executor: Choice[Executor]
+    sharing: Choice[Sharing]
+    template: Choice[TemplateMode] | None = None
+    observation: Choice[ObservationMode] | None = None
 
     @property
-    def arrivals(self) -> bool:
-        return self.name == ARRIVALS
+    def group_kind(self) -> GroupKind:
+        return GroupKind.of(self.executor.value, self.sharing.value)
 
 
-def choose(subscription: CheckedSubscription) -> Strategy:
-    """Arrival lists where they can do it and where it pays; instances with registers can do everything."""
-    why_not = hindrance(subscription)
-    if why_not is not None:
-        return Strategy(INSTANCES, why_not)
+class GroupKind(Enum):
+    """Subscriptions of one kind, FROM and PER may share an executor. Snapshots record the values."""
+
+    ARRIVALS = "arrivals"
+    STRICT = "strict"
+    GENERAL = "instances"
+    OWN = "instances, alone"
+    ABSENCE = "silence"
+
+    @property
+    def shares(self) -> bool:
+        return self in (GroupKind.STRICT, GroupKind.GENERAL)
+
+    @classmethod
+    def of(cls, executor: Executor, sharing: Sharing) -> GroupKind:
+        match executor:
+            case Executor.ARRIVALS:
+                return cls.ARRIVALS
+            case Executor.ABSENCE:
+                return cls.ABSENCE
+        return {Sharing.STRICT: cls.STRICT, Sharing.GENERAL: cls.GENERAL, Sharing.OWN: cls.OWN}[sharing]
+
+
+def choose_strategy(
+    subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None, *, observed: bool = False
+) -> Strategy:
+    """The strategy of a subscription. `parameters` are the columns of its FOR EACH table, None where unknown."""
+    executor = choose_executor(subscription)
+    return Strategy(
+        executor,
+        _choose_sharing(subscription, executor.value, observed=observed),
+        _choose_template(subscription, parameters, observed=observed),
+        _choose_observation(subscription, executor.value) if observed else None,
+    )
+
+
+# ── executor ──
+
+
+def choose_executor(subscription: CheckedSubscription) -> Choice[Executor]:
+    """Arrival lists where they can run the pattern and where it pays; an NFA runs every pattern with events."""
+    if subscription.tree.losing is not None:
+        return Choice(Executor.REFERENCE, "the compiled engine does not run LOSING yet")
+    if isinstance(subscription.pattern, tree.Silence):
+        return Choice(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
+    hindrance = arrival_hindrance(subscription)
+    if hindrance is not None:
+        return Choice(Executor.NFA, hindrance)
     asked = ask(subscription)
-    every = "every operator is `;`"
     if asked.keys:
-        return Strategy(ARRIVALS, f"{every} and a value that all steps share finds the list")
+        key = expression_text(asked.keys[0][asked.steps[0]])
+        return Choice(Executor.ARRIVALS, f"every operator is `;` and all steps share `{key}`, which finds the list")
     for question in asked.between:
         if asked.steps[-1] not in question.steps:
             steps = " and ".join(f"`{step}`" for step in asked.steps if step in question.steps)
-            return Strategy(
-                INSTANCES, f"a condition between {steps} drops combinations before `{asked.steps[-1]}` comes"
-            )
-    return Strategy(ARRIVALS, f"{every}, so partial combinations need not be copied")
+            why = f"a condition between {steps} drops combinations before `{asked.steps[-1]}` arrives"
+            return Choice(Executor.NFA, why)
+    return Choice(Executor.ARRIVALS, "every operator is `;`, so partial combinations need not be copied")
 
 
-def hindrance(subscription: CheckedSubscription) -> str | None:
-    """What keeps a pattern from being run with arrival lists at all; None where nothing does."""
-    return next(_hindrances(subscription), None)
+def arrival_hindrance(subscription: CheckedSubscription) -> str | None:
+    """The reason why arrival lists cannot run a pattern; None where they can."""
+    return next(_arrival_hindrances(subscription), None)
 
 
-def _hindrances(subscription: CheckedSubscription) -> Iterator[str]:
+def _arrival_hindrances(subscription: CheckedSubscription) -> Iterator[str]:
     pattern = subscription.pattern
     if subscription.simultaneous:
         yield "simultaneous events wait for their instant to end"
-    yield from filter(None, map(_of_node, pattern.walk()))
+    yield from filter(None, map(_node_hindrance, pattern.walk()))
     if not isinstance(pattern, tree.Sequence) or len(pattern.parts) == 1:
         yield "one step alone has no partial combinations"
     elif pattern.absent:
-        yield f"`!{pattern.absent[0].step.name}` at the end is known only when time has passed"
+        yield f"`!{pattern.absent[0].step.name}` at the end is decided only when time has passed"
     elif any(isinstance(part.pattern, tree.Sequence) for part in pattern.parts):
-        yield "a group is no single step"
+        yield "a group is not a single step"
     else:
-        yield from _of_absences(ask(subscription))
+        yield from _absence_hindrances(ask(subscription))
 
 
-def _of_node(node: tree.Node) -> str | None:
+def _node_hindrance(node: tree.Node) -> str | None:
     match node:
         case tree.Repeat(body=tree.Step(name=name)):
             return f"`{name}` repeats"
@@ -108,18 +194,167 @@ def _of_node(node: tree.Node) -> str | None:
         case tree.Numbered(step=step, index=index):
             return f"`{step.name}[{index}]` counts events"
         case tree.Next():
-            return "`,` wants the very next event"
+            return "`,` takes only the very next event"
         case tree.FirstWhere():
-            return "`;{θ}` wants the first event for which θ holds"
+            return "`;{θ}` takes only the first event for which θ holds"
         case tree.Conjunction():
             return "`&` takes its sides in any order"
         case tree.Alternation():
-            return "`|` goes on in several ways"
+            return "`|` continues in several ways"
         case tree.Silence():
-            return "a negation alone waits for no events"
+            return "a negated step alone binds no events"
     return None
 
 
-def _of_absences(asked: Asked) -> Iterator[str]:
+def _absence_hindrances(asked: Asked) -> Iterator[str]:
     for step in asked.open:
         yield f"`!{step}` compares with events of the match"
+
+
+# ── sharing ──
+
+
+def _choose_sharing(subscription: CheckedSubscription, executor: Executor, *, observed: bool) -> Choice[Sharing]:
+    why = _reason_to_own(subscription, executor, observed=observed)
+    if why is not None:
+        return Choice(Sharing.OWN, why)
+    if _is_strict(subscription):
+        return Choice(Sharing.STRICT, "every operator is `,`: equal prefixes of such patterns are one")
+    return Choice(Sharing.GENERAL, "equal prefixes of patterns with the same FROM and PER are one")
+
+
+def _reason_to_own(subscription: CheckedSubscription, executor: Executor, *, observed: bool) -> str | None:
+    if executor is not Executor.NFA:
+        return f"{executor.value} serve one subscription" if executor is Executor.ARRIVALS else "it has no states"
+    if subscription.tree.table is not None:
+        return "a FOR EACH template does not share"
+    if observed:
+        return "forecasts observe its runs apart from those of others"
+    for node in subscription.pattern.walk():
+        match node:
+            case tree.Numbered(step=step, index=index):
+                return f"`{step.name}[{index}]` counts events"
+            case tree.Negation(step=step):
+                return f"`!{step.name}` looks into gaps"
+    return None
+
+
+def _is_strict(subscription: CheckedSubscription) -> bool:
+    """Whether every operator is `,`."""
+    nodes = list(subscription.pattern.walk())
+    operators = [p.operator for n in nodes if isinstance(n, tree.Sequence) for p in n.parts[1:]]
+    operators += [n.under for n in nodes if isinstance(n, tree.Repeat)]
+    next_only = all(isinstance(o, tree.Next) for o in operators if o is not None)
+    conjoined = any(isinstance(n, tree.Conjunction) for n in nodes)
+    return next_only and not conjoined and not subscription.simultaneous
+
+
+# ── templates and observation ──
+
+
+def _choose_template(
+    subscription: CheckedSubscription, parameters: Mapping[str, Type] | None, *, observed: bool
+) -> Choice[TemplateMode] | None:
+    if subscription.tree.table is None:
+        return None
+    per_row = TemplateMode.EXECUTOR_PER_ROW
+    if isinstance(subscription.pattern, tree.Silence):
+        return Choice(per_row, "each row has its own clocks")
+    if observed:
+        return Choice(per_row, "forecasts observe the runs of each row apart")
+    if selection_of(subscription) is None:
+        return Choice(per_row, "the parameters do more than select the first event by equalities and one bound")
+    if parameters is not None and template_selection(subscription, parameters) is None:
+        return Choice(per_row, "a parameter bounds a STRING" if parameters else "the table has no columns")
+    why = "the parameters only select the first event, by equalities and at most one bound"
+    return Choice(TemplateMode.ONE_EXECUTOR, why)
+
+
+def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None) -> bool:
+    """Whether one executor serves all rows of a template that nobody observes."""
+    template = _choose_template(subscription, parameters, observed=False)
+    return template is not None and template.value is TemplateMode.ONE_EXECUTOR
+
+
+def _choose_observation(subscription: CheckedSubscription, executor: Executor) -> Choice[ObservationMode]:
+    if executor is Executor.ABSENCE:
+        return Choice(ObservationMode.NO_RUNS, "an absence clock has no runs")
+    if executor is Executor.ARRIVALS:
+        return Choice(ObservationMode.ARRIVAL_TRACKER, "arrival lists have no runs")
+    policy = subscription.tree.after.policy
+    if policy is tree.Policy.HOLD:
+        return Choice(ObservationMode.PROBE, "matches do not exclude runs")
+    why = f"AFTER MATCH {policy.name} excludes runs, which is known only after the batch"
+    return Choice(ObservationMode.SECOND_EXECUTOR, why)
+
+
+def keeps_keys(nfa: SharedNfa, *, observed: bool) -> Choice[bool]:
+    """Whether states of an NFA that could be indexed by a key are."""
+    if not any(state.waiting.key is not None for state in nfa.states):
+        return Choice(True, "no equality with a bound value holds for all events that a state waits for")
+    if observed and not nfa.compiled.has_process_key:
+        return Choice(False, "forecasts must see all runs of a lane, and the states have no key in common")
+    return Choice(True, "all events that the state waits for must equal a bound value")
+
+
+# ── kernels ──
+
+#: With more states most are empty, and visiting all of them would cost more than is gained.
+MOST_LOCKSTEP_STATES = 16
+
+
+@dataclass(frozen=True)
+class NfaShape:
+    """The facts about a flattened NFA by which its kernel is chosen."""
+
+    states: int
+    next_only: bool  # every state waits for the very next event, and ties are not simultaneous
+    runs_code: bool  # a guard compares with bound events
+    has_window: bool
+    goes_back: bool  # an edge leads to an earlier state
+    computes: bool  # an edge computes a register by code, or notes a gap
+    begins_on_every_event: bool
+    chain_nodes: int  # nodes of repeated steps that one event may add to a run
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """The kernel of an NFA. With `reverse_scan`, whole batches may be run backwards: the executor decides for each
+    batch by its size and the limits on partial matches (machine.kernels.reverse_scan, `ReverseScan.apply`)."""
+
+    kernel: Choice[Kernel]
+    reverse_scan: Choice[bool]
+
+
+def choose_kernel(shape: NfaShape) -> KernelChoice:
+    """Lockstep where all runs at a state take the same way, strict where only the next event counts, else general."""
+    if not shape.next_only:
+        return _without_reverse_scan(Kernel.GENERAL, "runs may wait for later events")
+    hindrance = _lockstep_hindrance(shape)
+    if hindrance is not None:
+        return _without_reverse_scan(Kernel.STRICT, f"only the very next event counts, and {hindrance}")
+    kernel = Choice(Kernel.LOCKSTEP, "all runs at a state take the same way")
+    if not shape.begins_on_every_event:
+        return KernelChoice(kernel, Choice(False, "not every event begins a match"))
+    if shape.chain_nodes > 1:
+        return KernelChoice(kernel, Choice(False, "gaps are kept"))
+    why = "every event begins a match; used for batches of 256 events or more that the limits cannot stop"
+    return KernelChoice(kernel, Choice(True, why))
+
+
+def _without_reverse_scan(kernel: Kernel, why: str) -> KernelChoice:
+    return KernelChoice(Choice(kernel, why), Choice(False, "only the lockstep kernel has one"))
+
+
+def _lockstep_hindrance(shape: NfaShape) -> str | None:
+    if shape.runs_code:
+        return "a condition compares with a bound event"
+    if shape.has_window:
+        return "WITHIN ends runs one by one"
+    if shape.goes_back:
+        return "a repetition leads back to an earlier state"
+    if shape.computes:
+        return "a register is computed from others"
+    if shape.states > MOST_LOCKSTEP_STATES:
+        return f"there are more than {MOST_LOCKSTEP_STATES} states"
+    return None

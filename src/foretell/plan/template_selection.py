@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.condition_scope import has_parameter, is_static
+from foretell.plan.lower.registers import Registers
 from foretell.plan.nfa.derivatives import beginnings
 
 
@@ -19,11 +22,31 @@ class Comparison:
     parameter: str
 
 
-def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | None:
-    """The comparisons by which rows of a template begin with an event, if that is all its parameters do.
+@dataclass(frozen=True)
+class TemplateSelection:
+    """The comparisons that select rows of a table, and of each whether it compares FLOATs."""
 
-    Then one machine serves all rows: it carries along which rows began with its first event. They are an interval of
-    the rows sorted by equalities and one inequality; templates that ask for more run row by row.
+    comparisons: tuple[Comparison, ...]
+    floats: tuple[bool, ...]
+
+
+def template_selection(subscription: CheckedSubscription, parameters: Mapping[str, Type]) -> TemplateSelection | None:
+    """The selection of the rows of a table with columns of these types; None where one executor cannot serve them."""
+    comparisons = selection_of(subscription)
+    if comparisons is None or not parameters:
+        return None
+    registers = Registers(subscription)
+    kinds = [(registers.event_type(c.expression), parameters[c.parameter]) for c in comparisons]
+    if any(c.operator != "=" and Type.STRING in k for c, k in zip(comparisons, kinds, strict=True)):
+        return None
+    return TemplateSelection(comparisons, tuple(Type.FLOAT in k for k in kinds))
+
+
+def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | None:
+    """The comparisons that select the event a row's match begins with, if the parameters do nothing else.
+
+    Then one executor serves all rows: each run carries the rows that began with its first event. They are an interval
+    of the rows sorted by the equalities and the one inequality. Other templates run row by row.
     """
     tree_, pattern = subscription.tree, subscription.pattern
     elsewhere: list[tree.Expression | None] = [tree_.having, *(r.expression for r in tree_.returns)]

@@ -20,7 +20,6 @@ from foretell.machine.kernels.layout import (
     EDGE_UPDATES_STOP,
     LACKING,
     LONGEST,
-    NONE,
     RUN_LANE,
     SET,
     SUM_FLOAT,
@@ -81,15 +80,15 @@ class ReverseScan:
     def apply(self, stage: NfaExecutor, ways: NDArray[np.uint8]) -> bool:
         """Whether a batch is worked on so."""
         machine, count = self.machine, ways.shape[1]
-        if not self._gains(stage, count) or stage.sight is not None or stage.refused or machine.fan[2] > 1:
+        if not self._gains(stage, count) or stage.sight is not None or stage.refused:
             return False
         # There can be no more partial matches than this, in one lane or in all: no limit has to be looked at.
         most = stage.alive + count * len(machine.tables.starts)
         return most <= min(stage.limits.lane, stage.ledger.left) and not (ways == int(SEVERAL)).any()
 
     def _gains(self, stage: NfaExecutor, count: int) -> bool:
-        """Whether it is worth it: every event begins a match, and there are more of them than there is to look at."""
-        if self.machine.begins != int(NONE) or count < LEAST:
+        """Whether it is worth it: there are more events than there is to look at."""
+        if not self.machine.kernel.reverse_scan.value or count < LEAST:
             return False
         return stage.alive <= count and stage.lanes[0].size <= 2 * count
 

@@ -21,19 +21,11 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import (
     EDGE_TARGET,
-    EDGE_UPDATES,
-    EDGE_UPDATES_STOP,
     NONE,
     RUN_BEGAN,
-    SET,
     STATE_EDGES,
     STATE_EDGES_STOP,
-    STATE_KEY,
-    STATE_KEY_SLOT,
     STATE_WAITS,
-    UPDATE_ARGUMENT,
-    UPDATE_KIND,
-    UPDATE_SLOT,
 )
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.nfa.decomposition import Parts, parts_of
@@ -148,7 +140,7 @@ class Probe:
         amounts = np.array([amount for _, _, amount in program.deadlines])
         return cls(
             bits_of(machine),
-            process_key(machine),
+            machine.process_key,
             np.array(where, np.uint64).reshape(-1, 2),
             amounts.astype(np.float64 if machine.time is Type.FLOAT else np.int64),
             parts_of(program.subscription, program.automaton),
@@ -184,29 +176,3 @@ def _steps_left(machine: CompiledNfa) -> list[int]:
         before = left
         left = [min([mine, *(1 + before[t] for t in some)]) for mine, some in zip(before, targets, strict=True)]
     return left
-
-
-def looks_up(machine: CompiledNfa) -> bool:
-    """Whether instances of some state are found by a value."""
-    return bool((machine.tables.states[:, STATE_KEY] != NONE).any())
-
-
-def process_key(machine: CompiledNfa) -> int:
-    """The column that tells processes apart: that by which the instances of all states are found, and whose value for
-    its first event an instance has kept. NONE where there is no such column; then processes are lanes."""
-    states, edges, updates = machine.tables.states, machine.tables.edges, machine.tables.updates
-    keys = {
-        (int(s[STATE_KEY]), int(s[STATE_KEY_SLOT]))
-        for s, owner in zip(states, machine.owners, strict=True)
-        if owner < 0
-    }
-    if len(keys) != 1:
-        return int(NONE)
-    column, slot = keys.pop()
-    for edge in machine.tables.starts:
-        kept = updates[int(edges[edge, EDGE_UPDATES]) : int(edges[edge, EDGE_UPDATES_STOP])]
-        if not (
-            (kept[:, UPDATE_KIND] == SET) & (kept[:, UPDATE_SLOT] == slot) & (kept[:, UPDATE_ARGUMENT] == column)
-        ).any():
-            return int(NONE)
-    return column

@@ -18,7 +18,6 @@ All but the windows are unsigned, since a signed index costs a test for being ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,46 +26,20 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.language import tree
-from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, UPDATE_KIND, WHERE
+from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, SET, UPDATE_KIND, WHERE
 from foretell.plan.lower.bytecode import Linked, link
-from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, Update, WaitingState
+from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, Update
 from foretell.plan.lower.program import CompiledNfa, NfaTables, Table
 from foretell.plan.lower.registers import AnyOf
+from foretell.plan.strategy import NfaShape, choose_kernel
 
 if TYPE_CHECKING:
-    from foretell.plan.prefix_sharing import SharedNfa
-
-
-@dataclass
-class SharedState:
-    """A state with the subscriptions that go through it; `owner` is the one that it is a match of."""
-
-    waiting: WaitingState
-    owner: int
-    members: set[int] = field(default_factory=set)
-    within: int | float = 0
-
-    def reach(self, within: int | float | None) -> None:
-        """An instance is kept as long as the longest window of those that wait here."""
-        self.within = -1 if within is None or self.within < 0 else max(self.within, within)
-
-
-@dataclass
-class SharedEdge:
-    source: int | None
-    target: int
-    thread: int
-    judged: Guard
-    updates: dict[Update, None] = field(default_factory=dict)
-    members: set[int] = field(default_factory=set)
+    from foretell.plan.prefix_sharing import SharedNfa, SharedState
 
 
 def machine_of(shared: SharedNfa) -> CompiledNfa:
     return _Flat(shared).machine()
 
-
-#: Of more states most are empty, and to look at them all would cost more than is gained.
-MOST_PLAIN = 16
 
 #: Registers that hold the position of an event.
 OF_POSITIONS = ("position", "where", "leading")
@@ -101,32 +74,49 @@ class _Flat:
             _table([[i] for i in starting], 1)[:, 0].copy(),
             _table([[slot] for slot in shared.finals], 1)[:, 0].copy(),
         )
-        strict = shared.strict and not shared.simultaneous
+        begins = self._any_of(edges[i].judged for i in starting)
+        chain_nodes = 1 + 2 * deferred if shared.chains else 0
         return CompiledNfa(
             tables,
-            self._any_of(edges[i].judged for i in starting),
+            begins,
             linked,
             tuple(shared.numbers.store.columns),
             tuple(self.predicates),
             max(1, len(shared.numbers.store.slots)),
             tuple(slot for (register, _), slot in shared.numbers.store.slots.items() if register.kind in OF_POSITIONS),
-            (max([1, *leaving.tolist()]), len(starting), 1 + 2 * deferred if shared.chains else 0),
+            (max([1, *leaving.tolist()]), len(starting), chain_nodes),
             np.array([s.owner for s in states], np.int64),
             tuple(frozenset(s.members) for s in states),
-            strict,
-            strict and self._plain(tables),
+            choose_kernel(self._shape(tables, begins, chain_nodes)),
             shared.simultaneous,
             any(s.waiting.waits and s.members for s in states),
             shared.chains,
             shared.time,
+            self._process_key(kept),
         )
 
-    def _plain(self, tables: NfaTables) -> bool:
-        """Whether what stands at one state always goes the same way, and never back to an earlier state."""
-        asks = any(e.judged.code != NO_CODE or self.states[e.target].within >= 0 for e in self.edges)
-        returns = any(e.source is not None and e.target < e.source for e in self.edges)
-        computes = np.isin(tables.updates[:, UPDATE_KIND], (COMPUTE, GAP)).any()
-        return len(self.states) <= MOST_PLAIN and not (asks or returns or computes)
+    def _shape(self, tables: NfaTables, begins: int, chain_nodes: int) -> NfaShape:
+        return NfaShape(
+            states=len(self.states),
+            next_only=self.shared.strict and not self.shared.simultaneous,
+            runs_code=any(e.judged.code != NO_CODE for e in self.edges),
+            has_window=any(self.states[e.target].within >= 0 for e in self.edges),
+            goes_back=any(e.source is not None and e.target < e.source for e in self.edges),
+            computes=bool(np.isin(tables.updates[:, UPDATE_KIND], (COMPUTE, GAP)).any()),
+            begins_on_every_event=begins == int(NONE),
+            chain_nodes=chain_nodes,
+        )
+
+    def _process_key(self, kept: list[list[Update]]) -> int:
+        """The column that tells processes of a lane apart for observers: all states are indexed by it, and every run
+        keeps its value from its first event. NONE where there is no such column: then processes are lanes."""
+        keys = {state.waiting.key for state in self.states if state.owner < 0}
+        key = keys.pop() if len(keys) == 1 else None
+        if key is None:
+            return int(NONE)
+        starts = (updates for edge, updates in zip(self.edges, kept, strict=True) if edge.source is None)
+        written = all(any((u.kind, u.slot, u.argument) == (SET, key.slot, key.column) for u in us) for us in starts)
+        return key.column if written else int(NONE)
 
     # ── predicates ──
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE
 from foretell.plan.lower.bytecode import Linked
 from foretell.plan.lower.registers import AnyOf, Lagged, Register
 from foretell.plan.nfa.automaton import Automaton
+
+if TYPE_CHECKING:
+    from foretell.plan.strategy import KernelChoice
 
 Table = NDArray[np.uint64]
 
@@ -95,7 +98,8 @@ class CompiledNfa:
     `begins` is the predicate without which no match begins, `positions` are the slots that hold positions of events.
     `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes one
     of them may need. `owners` has for each state the number of the subscription that it is a match of, or -1; `members`
-    those that go through it, none where it is dead. `plain` machines are those of foretell.machine.kernels.lockstep.
+    those that go through it, none where it is dead. `process_key` is the column that tells processes of a lane apart
+    for observers, or NONE.
     """
 
     tables: NfaTables
@@ -108,12 +112,26 @@ class CompiledNfa:
     fan: tuple[int, int, int]
     owners: Ints
     members: tuple[frozenset[int], ...]
-    strict: bool
-    plain: bool
+    kernel: KernelChoice
     simultaneous: bool
     waits: bool
     chains: bool
     time: Type
+    process_key: int
+
+    @property
+    def has_process_key(self) -> bool:
+        return self.process_key != int(NONE)
+
+    @property
+    def strict(self) -> bool:
+        """Whether only the very next event can be bound."""
+        return self.kernel.kernel.value.next_only
+
+    @property
+    def plain(self) -> bool:
+        """Whether the lockstep kernel runs it."""
+        return self.kernel.kernel.value.lockstep
 
     @property
     def states(self) -> int:

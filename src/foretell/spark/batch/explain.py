@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from foretell.events.ingest.reader import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
-from foretell.plan.template_selection import selection_of
+from foretell.plan.strategy import serves_all_rows
 from foretell.spark.batch.plan import ROWS_PER_TASK, SHARDS_PER_CORE, Share, plan
 from foretell.spark.pushdown.predicate import TextDialect, pushed_down_predicate
 from foretell.spark.pushdown.quenching import why_all_matter
@@ -83,7 +83,7 @@ def _runs(statement: CheckedSubscription, share: Share) -> str:
         return f"{SHARDS_PER_CORE} shards a core, by {', '.join(share.keys)}{with_}"
     if statement.tree.per:
         return f"one task, with {_others(statement, share)}: their results do not carry the key on"
-    if statement.tree.table is not None and statement.tree.forecast is None and selection_of(statement) is None:
+    if statement.tree.table is not None and statement.tree.forecast is None and not serves_all_rows(statement):
         return (
             f"one task for every {ROWS_PER_TASK} rows of {statement.tree.table}, up to one a core; each has all events"
         )

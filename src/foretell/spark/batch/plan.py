@@ -20,7 +20,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.machine.input.merged_stream import needed
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
-from foretell.machine.template_rows import is_selection
+from foretell.plan.strategy import serves_all_rows
 from foretell.spark.partitioning import statement_groups
 from foretell.spark.partitioning.statement_chains import (
     completed_by_time,
@@ -203,7 +203,7 @@ def template_splits(statement: CheckedSubscription, tables: Mapping[str, Templat
     if tree.table is None or tree.per or tree.forecast is not None:  # the rows of one learn from one another
         return 1
     table = tables[tree.table]
-    return 1 if is_selection(statement, table) else max(1, min(cores, len(table.rows) // ROWS_PER_TASK))
+    return 1 if serves_all_rows(statement, table.types) else max(1, min(cores, len(table.rows) // ROWS_PER_TASK))
 
 
 def _keys(chain: Sequence[CheckedSubscription]) -> tuple[str, ...]:
