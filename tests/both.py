@@ -11,7 +11,7 @@ from foretell.arguments.streams import observed_schema, tables_of
 from foretell.events.ingest.reader import EventBatch, TemplateTable, events_of
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedProgram
-from foretell.machine.matches.results import rows
+from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.runtime import MatchRuntime
 from foretell.reference.run import run as run_reference
 
@@ -44,14 +44,14 @@ class Both:
         return run_reference(self.checked, events, given, until=self.until)
 
     def embedded(self) -> list[Notification]:
-        return rows(MatchRuntime(self.checked, self.given).tell(self.loaded, self.until))
+        return notifications_of(MatchRuntime(self.checked, self.given).tell(self.loaded, self.until))
 
     def embedded_in_batches(self, batches: Sequence[Mapping[str, EventBatch]]) -> list[Notification]:
         """Fed one after the other; time goes on to `until` with the last."""
         running = MatchRuntime(self.checked, self.given)
         found: list[Notification] = []
         for number, batch in enumerate(batches, 1):
-            found += rows(running.tell(batch, self.until if number == len(batches) else None))
+            found += notifications_of(running.tell(batch, self.until if number == len(batches) else None))
         return found
 
 

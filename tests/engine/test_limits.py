@@ -11,7 +11,7 @@ import pytest
 import foretell as ft
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import Limits
-from foretell.machine.matches.results import rows as made
+from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.runtime import MatchRuntime
 from tests.both import Both, told
 
@@ -25,7 +25,7 @@ def events(*rows: tuple[int, str, int]) -> list[dict[str, object]]:
 def run(text: str, given: list[dict[str, object]], limits: Limits) -> tuple[list[Any], MatchRuntime]:
     both = Both(text, {"s": given}, time={"s": "time"})
     running = MatchRuntime(both.checked, limits=limits)
-    return told(made(running.tell(both.loaded))), running
+    return told(notifications_of(running.tell(both.loaded))), running
 
 
 def test_a_lane_with_too_many_is_refused_and_others_go_on() -> None:

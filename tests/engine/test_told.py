@@ -13,7 +13,8 @@ import pytest
 from foretell.events.notification import Notification
 from foretell.filter.template_index import SHIFT
 from foretell.machine.matches.after_match import AT_ONCE, LATER, NEVER, known
-from foretell.machine.matches.results import ResultBatch, rows
+from foretell.machine.matches.notification_order import notifications_of
+from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
 from tests.both import Both, told
 from tests.properties.patterns import Chance, case
@@ -31,17 +32,23 @@ def _ordered(results: list[ResultBatch]) -> list[Notification]:
             for row in _rows_of(one, i):
                 called = one.id if row < 0 else one.row_ids[row]
                 number = (called, "") if isinstance(called, int | float) else (math.inf, str(called))
-                positions, steps = zip(*one.bound(i)) if one.bound(i) else ((), ())
+                positions, steps = _bound(one, i)
                 key = json.dumps(one.keys[one.lane[i]], sort_keys=True, default=str)
-                place = one.end[i].item(), one.checked.name, positions, steps, number, key
+                place = one.end[i].item(), one.schema.name, positions, steps, number, key
                 placed.append((place, n, row, i, called))
     return [_called(results[n].notification(i), called) for _, n, _, i, called in sorted(placed, key=lambda p: p[:4])]
 
 
+def _bound(one: ResultBatch, i: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    bound = one.bound_events
+    events = slice(bound.starts[i], bound.starts[i + 1])
+    return tuple(bound.position[events].tolist()), tuple(bound.step[events].tolist())
+
+
 def _rows_of(one: ResultBatch, i: int) -> list[int]:
-    if one.selected is None:
+    if one.intervals is None:
         return [-1]
-    first, count = int(one.selected[i]) >> SHIFT, int(one.selected[i]) & ((1 << SHIFT) - 1)
+    first, count = int(one.intervals[i]) >> SHIFT, int(one.intervals[i]) & ((1 << SHIFT) - 1)
     return list(range(first, first + count))
 
 
@@ -51,7 +58,7 @@ def _called(notification: Notification, name: Any) -> Notification:
 
 def _agrees(both: Both) -> int:
     results = MatchRuntime(both.checked, both.given).tell(both.loaded, both.until)
-    found = rows(results)
+    found = notifications_of(results)
     assert told(found) == told(_ordered(results))
     return len(found)
 
@@ -76,7 +83,7 @@ def test_whole_times_among_others() -> None:
 
 
 def test_nothing_at_all() -> None:
-    assert rows([]) == []
+    assert notifications_of([]) == []
     assert _agrees(Both("SUBSCRIBE m FROM s MATCH a DEFINE a AS v > 9;", {"s": EVENTS}, time={"s": "time"})) == 0
 
 

@@ -47,7 +47,7 @@ def _told(one: ResultBatch) -> Codes:
     if not len(matches):
         return np.zeros(0, np.int64)
     codes = np.zeros(len(matches), np.int64)
-    places = matches.history.values(lambda piece: piece.number, matches.position)
+    places = matches.buffer.values(lambda segment: segment.number, matches.position)
     np.add.at(codes, matches.match, (matches.step + 1) << (BITS * places))
     lanes = np.array([key["lane"] for key in one.keys], np.int64)[one.lane]
     return np.sort((lanes << (BITS * LONGEST)) + codes)
@@ -73,7 +73,7 @@ def _engine_finds_all(everything: Sequence[Small]) -> None:
         part = everything[first : first + AT_ONCE]
         texts = [_text(pattern, number) for number, pattern in enumerate(part)]
         both = _both(texts, all_streams)
-        told = {one.checked.name: one for one in MatchRuntime(both.checked).tell(both.loaded, UNTIL)}
+        told = {one.schema.name: one for one in MatchRuntime(both.checked).tell(both.loaded, UNTIL)}
         for number in range(len(part)):
             one = told.get(f"p{number}")
             expected, found = _meant(part[number], number, some), np.zeros(0, np.int64) if one is None else _told(one)

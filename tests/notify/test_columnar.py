@@ -10,7 +10,7 @@ import foretell as ft
 from foretell.events import arrow_interop
 from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.types import Type
-from foretell.machine.matches.results import rows
+from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify import arrow_encoder, lazy_notifications
 from foretell.notify.arrow_encoder import to_notifications
@@ -38,14 +38,14 @@ def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pyt
     monkeypatch.setattr(arrow_encoder, "MOST", most)
     both = Both(case.text, case.streams, time=case.time, tables=case.tables)
     found = MatchRuntime(both.checked, both.given).tell(both.loaded)
-    plain = rows(found)
+    plain = notifications_of(found)
     mine = to_notifications(found)
     assert told(mine) == told(plain)
     if isinstance(mine, LazyNotifications):
         assert mine.table().equals(to_table(plain)), (mine.table().to_pylist(), to_table(plain).to_pylist())
         assert b"".join(mine.lines()) == b"".join(map(to_json, plain))
     else:
-        times = {one.checked.time for one in found if len(one)}
+        times = {one.schema.time for one in found if len(one)}
         assert not plain or len(times) > 1
 
 

@@ -126,7 +126,7 @@ class _Runs:
         told = engine.tell({"ticks": loaded})
         self.busy = min(self.busy, time.process_time() - busy)
         self.seconds = min(self.seconds, time.perf_counter() - started)
-        self.found = sum(one.count for one in told if one.chances is None)
+        self.found = sum(one.notification_count for one in told if one.forecasts is None)
         if workload.matches is not None and self.found != workload.matches:
             raise AssertionError(f"{workload.name}: {self.found:,} matches, {workload.matches:,} are right")
 

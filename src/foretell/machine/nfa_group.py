@@ -161,7 +161,7 @@ class NfaGroup:
         (member,) = self.members.values()
         assert self.excluded is not None
         holds = member.taker.policy is Policy.HOLD
-        excluding = self.excluded.after(piece, [] if holds else [one.all_bound for one in told if len(one)])
+        excluding = self.excluded.after(piece, [] if holds else [one.bound_events for one in told if len(one)])
         if self.standing is not None:
             seen: Observation | None = self.standing.see(piece, excluding)
         elif self.looking is not None:
@@ -268,7 +268,7 @@ class NfaGroup:
 
     def referenced(self) -> Ints:
         """The positions of the events that partial matches, and those that wait to be told, speak of."""
-        waiting = [told.all_bound.position for m in self.members.values() for told in m.waiting]
+        waiting = [told.bound_events.position for m in self.members.values() for told in m.waiting]
         held = [one.referenced() for one in (self.stage, self.standing) if one is not None]
         return np.concatenate([np.zeros(0, np.int64), *waiting, *held])
 

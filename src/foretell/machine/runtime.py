@@ -17,7 +17,8 @@ from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.merged_stream import MergedStream, needed
 from foretell.machine.input_group import InputGroup
-from foretell.machine.matches.results import ResultBatch, derived
+from foretell.machine.matches.derived_events import derived_events
+from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.forecast_emitter import ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.plan.lower.program import UnsupportedError
@@ -169,13 +170,13 @@ class MatchRuntime:
         """Results as events, for the statements that read them."""
         mine: dict[str, list[ResultBatch]] = {}
         for one in told:
-            if one.chances is None:
-                mine.setdefault(one.checked.name, []).append(one)
+            if one.forecasts is None:
+                mine.setdefault(one.schema.name, []).append(one)
         for name in self._needed:
             if name in fed.placed:
                 self._clock[name] = now
                 if name in mine:
-                    inputs[name] = derived(mine[name], self._order.ranks[name])
+                    inputs[name] = derived_events(mine[name], self._order.ranks[name])
 
     # ── state ──
 

@@ -27,6 +27,7 @@ from foretell.machine.matches.post_filter import finished
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.template_rows import TemplateRows
 from foretell.plan.lower.program import SubscriptionPlan
+from foretell.plan.result_schema import result_schema
 
 
 @dataclass
@@ -45,6 +46,7 @@ class SubscriptionRuntime:
     since: int = 0
 
     def __post_init__(self) -> None:
+        self.schema = result_schema(self.checked)
         steps, after = self.checked.positive, self.checked.tree.after
         shapes = {n: s.shape for n, s in self.checked.steps.items()}
         self.chooser = FirstLastFilter(
@@ -77,7 +79,7 @@ class SubscriptionRuntime:
         told = self._told(finished(self._matches(found)), order)
         if self.rows is not None:
             rows = self.rows
-            return replace(told, selected=found_rows(told), row_ids=rows.row_ids, row_since=rows.row_since)
+            return replace(told, intervals=found_rows(told), row_ids=rows.row_ids, row_since=rows.row_since)
         return self._taken(told, now, order) if self._chooses else told
 
     def forget(self, oldest: int) -> None:
@@ -88,13 +90,13 @@ class SubscriptionRuntime:
         return MatchBatch(self.program, self.feed.history, self.strings, found, self.parameters, since=self.since)
 
     def _told(self, matches: MatchBatch, order: EventOrder) -> ResultBatch:
-        places = matches.history.order(matches.last)
+        places = matches.buffer.order(matches.last)
         late = matches.late
         if late.any():
             places[late] = -1
             places[late, 0] = order.deadlines(matches.end[late])
         return ResultBatch(
-            self.checked,
+            self.schema,
             matches,
             matches.lane,
             matches.start,
@@ -108,8 +110,8 @@ class SubscriptionRuntime:
 
     def _returned(self, matches: MatchBatch) -> dict[str, Column]:
         if self.checked.tree.returns:
-            return {str(r.name): matches.worth(r.expression) for r in self.checked.tree.returns}
-        return {v: matches.worth(tree.Variable(v)) for v in self.checked.variables}
+            return {str(r.name): matches.evaluate(r.expression) for r in self.checked.tree.returns}
+        return {v: matches.evaluate(tree.Variable(v)) for v in self.checked.variables}
 
     # ── FIRST, LAST, AFTER MATCH ──
 
@@ -118,11 +120,11 @@ class SubscriptionRuntime:
         if self.checked.known_late:
             told = self._known(told, now, order)
         if self.program.ambiguous:
-            told = told.kept(told.all_bound.distinct())
+            told = told.filter(told.bound_events.distinct())
         if self.chooser.choices:
-            told = told.kept(self.chooser.chosen(told.all_bound))
+            told = told.filter(self.chooser.chosen(told.bound_events))
         if self.taker.policy is not tree.Policy.HOLD:
-            told = told.kept(self.taker.taken(told.all_bound, told.in_order_of_taking(), self._rank(told)))
+            told = told.filter(self.taker.taken(told.bound_events, told.completion_order(), self._rank(told)))
         return told
 
     def _known(self, told: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
@@ -136,10 +138,10 @@ class SubscriptionRuntime:
         if looks:
             self.waiting, self.due = [], math.inf
         if waits.any():
-            self.waiting = _fewer([*self.waiting, together.kept(waits)], self.feed.history)
+            self.waiting = _fewer([*self.waiting, together.filter(waits)], self.feed.history)
             self.due = min(self.due, at[waits].min().item())
         keep = passed | (when == AT_ONCE)
-        ready, at, passed = together.kept(keep), at[keep], passed[keep]
+        ready, at, passed = together.filter(keep), at[keep], passed[keep]
         places = ready.order.copy()
         places[passed] = -1
         places[passed, 0] = order.deadlines(at[passed])
@@ -147,12 +149,12 @@ class SubscriptionRuntime:
 
     def _known_at(self, told: ResultBatch) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         """Whether each match is known with its last event, later or never; and when, if later."""
-        steps, within, bound = self.checked.positive, self.checked.within, told.all_bound
+        steps, within, bound = self.checked.positive, self.checked.within, told.bound_events
         assert told.matches is not None
         assert within is not None
         last = np.array([steps.index(name) for name in self.checked.known_late], np.int64)
         settles = np.array([[name in some for name in steps] for some in self.checked.known_late.values()], np.bool_)
-        begins = told.matches.history.starts(bound.position)
+        begins = told.matches.buffer.starts(bound.position)
         when, since = known(told.matches.late, bound.starts, bound.step, begins, last, settles)
         return when, since + within
 
@@ -161,7 +163,7 @@ class SubscriptionRuntime:
         if not self.checked.simultaneous:
             return lambda positions: positions
         assert told.matches is not None
-        return told.matches.history.times
+        return told.matches.buffer.times
 
     # ── state ──
 
@@ -184,7 +186,7 @@ class SubscriptionRuntime:
         for waiting in state["waiting"]:
             matches = self._matches(RawMatches(*(nothing,) * 6, waiting["slots"][:0], waiting["nulls"][:0], NO_NODES))
             like = ResultBatch(
-                self.checked, matches, nothing, nothing, nothing, nothing, {}, self.feed.keys, self.id, self.strings
+                self.schema, matches, nothing, nothing, nothing, nothing, {}, self.feed.keys, self.id, self.strings
             )
             self.waiting.append(told_of(waiting, like))
 
@@ -195,29 +197,29 @@ def found_rows(told: ResultBatch) -> Ints:
     return told.matches.rows
 
 
-def _joined(parts: list[ResultBatch], history: EventBuffer) -> ResultBatch:
+def _joined(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch:
     """Results of several batches as one, all speaking of the same history."""
     matches = [p.matches for p in parts if p.matches is not None]
     return replace(
         parts[-1],
-        matches=MatchBatch.joined(matches, history),
+        matches=MatchBatch.joined(matches, buffer),
         lane=np.concatenate([p.lane for p in parts]),
         start=np.concatenate([p.start for p in parts]),
         end=np.concatenate([p.end for p in parts]),
         order=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
-        returned={
+        bindings={
             n: Column(
                 c.kind,
-                np.concatenate([p.returned[n].values for p in parts]),
-                np.concatenate([p.returned[n].nulls for p in parts]),
+                np.concatenate([p.bindings[n].values for p in parts]),
+                np.concatenate([p.bindings[n].nulls for p in parts]),
             )
-            for n, c in parts[-1].returned.items()
+            for n, c in parts[-1].bindings.items()
         },
     )
 
 
-def _fewer(parts: list[ResultBatch], history: EventBuffer) -> list[ResultBatch]:
+def _fewer(parts: list[ResultBatch], buffer: EventBuffer) -> list[ResultBatch]:
     """The same in few parts: short ones at the end are joined in twos."""
     while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
-        parts = [*parts[:-2], _joined(parts[-2:], history)]
+        parts = [*parts[:-2], _joined(parts[-2:], buffer)]
     return parts

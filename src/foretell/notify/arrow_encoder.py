@@ -23,8 +23,9 @@ from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
-from foretell.machine.matches.rendering import shown
-from foretell.machine.matches.results import ResultBatch, by_result, rows
+from foretell.machine.matches.notification_order import by_batch, notifications_of
+from foretell.machine.matches.rendering import scalar_of
+from foretell.machine.matches.results import ResultBatch
 from foretell.notify.lazy_notifications import LazyNotifications, map_distinct
 from foretell.notify.row_encoder import TIME_TYPES, encode_json
 
@@ -50,28 +51,28 @@ def _piece(told: ResultBatch, match: Ints, row: Ints, exact: bool) -> pa.Table:
     """Some of many: without the matches that are not among them."""
     keep = np.zeros(len(told), np.bool_)
     keep[match] = True
-    return _ArrowEncoder(told.kept(keep), exact).table((np.cumsum(keep) - 1)[match], row)
+    return _ArrowEncoder(told.filter(keep), exact).table((np.cumsum(keep) - 1)[match], row)
 
 
 def to_notifications(told: Sequence[ResultBatch]) -> Sequence[Notification]:
     """The notifications of results, in their order: as objects where they are few, else as columns."""
     some = [one for one in told if len(one)]
-    kinds = {one.checked.time is Type.FLOAT for one in some}
-    if len(kinds) != 1 or sum(one.count for one in some) < FEW * len(some):
-        return tuple(rows(some))  # where some times are INT and others FLOAT, no column holds both exactly
+    kinds = {one.schema.time is Type.FLOAT for one in some}
+    if len(kinds) != 1 or sum(one.notification_count for one in some) < FEW * len(some):
+        return tuple(notifications_of(some))  # where some times are INT and others FLOAT, no column holds both exactly
     try:
         exact = _in_order(some)
     except (
         pa.ArrowCapacityError,
         pa.ArrowInvalid,
     ):  # texts so long that even some of them are more than a column holds
-        return tuple(rows(some))
-    return LazyNotifications(exact, {one.checked.name: one.checked.time for one in some})
+        return tuple(notifications_of(some))
+    return LazyNotifications(exact, {one.schema.name: one.schema.time for one in some})
 
 
 def _in_order(told: Sequence[ResultBatch]) -> pa.Table:
     tables, places = [], []
-    for one, match, row, number in by_result(told):
+    for one, match, row, number in by_batch(told):
         tables.append(notification_columns(one, match, row, exact=True))
         places.append(number)
     exact = pa.concat_tables(tables)
@@ -91,15 +92,17 @@ class _ArrowEncoder:
         def each(column: ArrowArray) -> ArrowArray:
             return column if at is None else column.take(arrow_of(at))
 
-        text, nothing, chances = pa.string(), pa.nulls(count, pa.string()), told.chances
+        text, nothing, forecasts = pa.string(), pa.nulls(count, pa.string()), told.forecasts
         columns = {
-            "subscription": pa.repeat(pa.scalar(told.checked.name, text), count),
-            "kind": pa.repeat(pa.scalar("match" if told.chances is None else "forecast", text), count),
-            "key": each(self._keys()) if told.checked.tree.per else nothing,
+            "subscription": pa.repeat(pa.scalar(told.schema.name, text), count),
+            "kind": pa.repeat(pa.scalar("match" if told.forecasts is None else "forecast", text), count),
+            "key": each(self._keys()) if told.schema.per else nothing,
             "start": each(self._times(told.start)),
             "end": each(self._times(told.end)),
-            "probability": pa.repeat(pa.scalar(1.0), count) if chances is None else each(arrow_of(chances.probability)),
-            "horizon": nothing if chances is None else pa.repeat(pa.scalar(chances.horizon, text), count),
+            "probability": pa.repeat(pa.scalar(1.0), count)
+            if forecasts is None
+            else each(arrow_of(forecasts.probability)),
+            "horizon": nothing if forecasts is None else pa.repeat(pa.scalar(forecasts.horizon, text), count),
             "id": self._ids(row),
             "bindings": each(self._bindings()),
             "events": each(self._events()),
@@ -107,7 +110,7 @@ class _ArrowEncoder:
         return pa.table([columns[name] for name in COLUMNS], list(COLUMNS))
 
     def _times(self, values: NDArray[Any]) -> ArrowArray:
-        kind = self._told.checked.time
+        kind = self._told.schema.time
         plain = values.astype(np.float64 if kind is Type.FLOAT else np.int64, copy=False)
         return arrow_of(plain, None if self._exact else TIME_TYPES[kind])
 
@@ -126,7 +129,7 @@ class _ArrowEncoder:
 
     def _bindings(self) -> ArrowArray:
         told = self._told
-        values = {name: self._texts(column, told.type_of(name)) for name, column in told.returned.items()}
+        values = {name: self._texts(column, told.binding_type(name)) for name, column in told.bindings.items()}
         return self._object(values)
 
     def _texts(self, column: Column, kind: Type) -> ArrowArray:
@@ -143,7 +146,7 @@ class _ArrowEncoder:
         else:  # what stands where NULL is need not be the code of any text
             known = np.where(nulls, values[np.argmin(nulls)], values)
             found = map_distinct(
-                arrow_of(known), lambda value: self._json(shown(value, column.kind, self._told.strings))
+                arrow_of(known), lambda value: self._json(scalar_of(value, column.kind, self._told.strings))
             )
         return _without(found, nulls)
 
@@ -163,19 +166,19 @@ class _ArrowEncoder:
         told = self._told
         if told.matches is None:
             unbound = pa.nulls(len(told), pa.string())
-            return self._object({} if told.chances is None else dict.fromkeys(told.checked.positive, unbound))
-        bound, steps = told.all_bound, told.checked.positive
+            return self._object({} if told.forecasts is None else dict.fromkeys(told.schema.steps, unbound))
+        bound, steps = told.bound_events, told.schema.steps
         names = self._names(bound.position)
         found: dict[str, ArrowArray] = {}
         for number, step in enumerate(steps):
             mine = np.flatnonzero(bound.step == number)
-            repeated = told.checked.steps[step].shape.repeated
+            repeated = told.schema.repeated[step]
             found[step] = _of_step(bound.match[mine], names.take(arrow_of(mine)), len(told), repeated)
         return self._object(found)
 
     def _names(self, positions: Ints) -> ArrowArray:
         assert self._told.matches is not None
-        history = self._told.matches.history
+        history = self._told.matches.buffer
         if all(piece.name is None for piece in history.pieces):
             numbers = history.values(lambda piece: piece.number, positions)
             return arrow_of(numbers.astype(np.int64, copy=False)).cast(pa.string())

@@ -57,7 +57,7 @@ def _fed(engine: MatchRuntime, loaded: EventBatch) -> tuple[float, int]:
     """Seconds and matches."""
     started = time.perf_counter()
     told = engine.tell({"ticks": loaded})
-    return time.perf_counter() - started, sum(one.count for one in told)
+    return time.perf_counter() - started, sum(one.notification_count for one in told)
 
 
 def _best(text: str, loaded: EventBatch, tables: Mapping[str, TemplateTable] | None = None) -> tuple[float, int]:

@@ -87,7 +87,7 @@ def _timed(figure: str, curve: str, x: float, some: Composites, quick: bool) -> 
         started = time.process_time()
         told = engine.tell({"events": loaded})
         best = min(best, time.process_time() - started)
-        matches = sum(one.count for one in told)
+        matches = sum(one.notification_count for one in told)
     events = loaded.table.num_rows
     return _point(figure, curve, x, best / events, "s", events=events, seconds=best, matches=matches)
 

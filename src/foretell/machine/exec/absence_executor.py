@@ -24,6 +24,7 @@ from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.observer import Observer
 from foretell.plan.lower.registers import mapped
+from foretell.plan.result_schema import result_schema
 
 
 @dataclass(eq=False)
@@ -35,6 +36,9 @@ class AbsenceExecutor:
     parameters: Mapping[str, Column] = field(default_factory=dict)
     silences: Silences = field(default_factory=Silences)
     watcher: Observer | None = None
+
+    def __post_init__(self) -> None:
+        self.schema = result_schema(self.checked)
 
     def tell(self, piece: EventSegment, now: int | float, order: EventOrder) -> ResultBatch:
         """The silences that a batch completes, and time until `now`."""
@@ -79,11 +83,11 @@ class AbsenceExecutor:
             return evaluate(expression, leaf, self.strings, len(lane))
 
         returned = {str(r.name): worth(r.expression) for r in checked.tree.returns}
-        told = ResultBatch(checked, None, lane, start, end, places, returned, self.feed.keys, self.id, self.strings)
+        told = ResultBatch(self.schema, None, lane, start, end, places, returned, self.feed.keys, self.id, self.strings)
         if checked.tree.having is None:
             return told
         truth = worth(checked.tree.having)
-        return told.kept(np.asarray((truth.values != 0) & ~truth.nulls))
+        return told.filter(np.asarray((truth.values != 0) & ~truth.nulls))
 
 
 def _with_given(expression: tree.Expression) -> tree.Expression:

@@ -21,7 +21,7 @@ from foretell.machine.input.event_order import OrderedInput, deepened
 from foretell.machine.input.lag_columns import LagColumns
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.codec import piece_of, piece_state
-from foretell.machine.matches.rendering import shown
+from foretell.machine.matches.rendering import scalar_of
 from foretell.plan.sharing_report import reads
 
 
@@ -44,8 +44,8 @@ class Keys(Sequence[Mapping[str, Scalar]]):
             return [self[i] for i in range(*lane.indices(len(self)))]
         lane = int(lane)
         if lane not in self._made:
-            values = self._lanes.key(lane)
-            self._made[lane] = {n: shown(v, k, self._strings) for n, (k, v) in zip(self._names, values, strict=True)}
+            values = [scalar_of(value, kind, self._strings) for kind, value in self._lanes.key(lane)]
+            self._made[lane] = dict(zip(self._names, values, strict=True))
         return self._made[lane]
 
 

@@ -1,4 +1,4 @@
-"""The events of many matches in a row: which matches are the same, and in which order they come."""
+"""The events bound by many matches, one after the other in flat arrays; equality and order of matches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from foretell.machine.input.key_index import KeyIndex
 
 @dataclass(frozen=True)
 class BoundEvents:
-    """The events of match i stand at `starts[i]` to `starts[i + 1]`, by position, each with the step it is bound to."""
+    """The events of match i lie at `starts[i]` to `starts[i + 1]`, in the order of position, each with its step."""
 
     lane: Ints
     starts: Ints
@@ -37,11 +37,10 @@ class BoundEvents:
 
     @cached_property
     def match(self) -> Ints:
-        """Whose each event is."""
+        """The match of each event."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def kept(self, keep: Flags) -> BoundEvents:
-        """Those of some matches only."""
+    def filter(self, keep: Flags) -> BoundEvents:
         lengths = np.diff(self.starts)
         events = np.repeat(keep, lengths)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[keep])])
@@ -49,29 +48,29 @@ class BoundEvents:
 
     def of_step(self, step: int, *, latest: bool = False) -> Ints:
         """The position of each match's first or latest event of a step; -1 without one."""
-        found = np.full(len(self), -1, np.int64)
-        mine = np.flatnonzero(self.step == step)
-        mine = mine if latest else mine[::-1]
-        found[self.match[mine]] = self.position[mine]  # of several, the one written last stays
-        return found
+        positions = np.full(len(self), -1, np.int64)
+        events = np.flatnonzero(self.step == step)
+        events = events if latest else events[::-1]
+        positions[self.match[events]] = self.position[events]  # of several, the one written last stays
+        return positions
 
     def distinct(self) -> Flags:
-        """Which matches are not the same as one before: two ways to the same bindings are one match."""
+        """Marks the matches that do not repeat an earlier one: two ways to the same bindings are one match."""
         words = np.stack([self.position, self.step], axis=1).ravel()
         number = KeyIndex().of(2 * self.starts, words)
-        # Numbers are given as keys first come, so what is new has a higher one than all before.
+        # Keys are numbered as they first come, so a new one has a higher number than all before it.
         return np.diff(np.maximum.accumulate(number), prepend=-1) > 0
 
     def order(self, before: Sequence[NDArray[Any]]) -> Ints:
-        """The order by some columns, the weightiest first, then positions, then steps."""
+        """The matches sorted by the given columns, most significant first, then by positions, then by steps."""
         count = len(self)
-        runs = Runs(self.starts[:-1], self.starts[1:], self.position, self.step)
-        return in_order(matrix(before, count), runs, np.zeros((count, 0), np.int64))
+        events = EventRanges(self.starts[:-1], self.starts[1:], self.position, self.step)
+        return merge_sort(sort_columns(before, count), events, np.zeros((count, 0), np.int64))
 
 
 @dataclass(frozen=True)
-class Runs:
-    """Of each thing to be ordered, where its events begin and end; several may be of the same events."""
+class EventRanges:
+    """For each item to be sorted, the range of its events; ranges may overlap."""
 
     begin: Ints
     end: Ints
@@ -79,76 +78,76 @@ class Runs:
     step: Ints
 
 
-def matrix(columns: Sequence[NDArray[Any]], count: int) -> Ints:
-    """Columns side by side, as whole numbers that have the same order."""
-    return np.stack([np.zeros(count, np.int64), *(_whole(c) for c in columns)], axis=1)
+def sort_columns(columns: Sequence[NDArray[Any]], count: int) -> Ints:
+    """Columns side by side, as integers of the same order."""
+    return np.stack([np.zeros(count, np.int64), *(_as_ints(column) for column in columns)], axis=1)
 
 
-def _whole(column: NDArray[Any]) -> Ints:
-    """The bits of a float grow with it where it is positive, and fall where it is negative."""
+def _as_ints(column: NDArray[Any]) -> Ints:
+    # The bits of a float grow with it where it is positive, and fall where it is negative.
     if column.dtype != np.float64:
         return column.astype(np.int64, copy=False)
     bits = (column + 0.0).view(np.int64)  # -0.0 is 0.0
     return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
 
 
-def in_order(before: Ints, runs: Runs, after: Ints) -> Ints:
-    """By numbers, then by the positions of events and by their steps, then by other numbers, then as they stand."""
-    return _sorted(before, (runs.begin, runs.end, runs.position, runs.step), after)
+def merge_sort(before: Ints, events: EventRanges, after: Ints) -> Ints:
+    """The stable order by the columns `before`, the positions of events, their steps, and the columns `after`."""
+    return _merge_sort(before, (events.begin, events.end, events.position, events.step), after)
 
 
 @kernel
-def _compared(i: int, j: int, numbers: Ints) -> int:
-    """Below zero where i comes before j, above where after."""
-    for k in range(numbers.shape[1]):
-        if numbers[i, k] != numbers[j, k]:
-            return -1 if numbers[i, k] < numbers[j, k] else 1
+def _compare_columns(i: int, j: int, columns: Ints) -> int:
+    """Negative where i comes before j, positive where after."""
+    for k in range(columns.shape[1]):
+        if columns[i, k] != columns[j, k]:
+            return -1 if columns[i, k] < columns[j, k] else 1
     return 0
 
 
 @kernel
-def _compared_runs(i: int, j: int, begin: Ints, end: Ints, words: Ints) -> Any:
-    mine, other = end[i] - begin[i], end[j] - begin[j]
-    for k in range(min(mine, other)):
-        one, two = words[begin[i] + k], words[begin[j] + k]
-        if one != two:
-            return -1 if one < two else 1
-    return mine - other
+def _compare_ranges(i: int, j: int, begin: Ints, end: Ints, values: Ints) -> Any:
+    length_i, length_j = end[i] - begin[i], end[j] - begin[j]
+    for k in range(min(length_i, length_j)):
+        value_i, value_j = values[begin[i] + k], values[begin[j] + k]
+        if value_i != value_j:
+            return -1 if value_i < value_j else 1
+    return length_i - length_j
 
 
 @kernel
-def _follows(i: int, j: int, before: Ints, runs: Any, after: Ints) -> bool:
-    (begin, end, position, step) = runs
-    found = _compared(i, j, before)
-    if found == 0:
-        found = _compared_runs(i, j, begin, end, position)
-    if found == 0:
-        found = _compared_runs(i, j, begin, end, step)
-    if found == 0:
-        found = _compared(i, j, after)
-    return found > 0
+def _follows(i: int, j: int, before: Ints, events: Any, after: Ints) -> bool:
+    (begin, end, position, step) = events
+    compared = _compare_columns(i, j, before)
+    if compared == 0:
+        compared = _compare_ranges(i, j, begin, end, position)
+    if compared == 0:
+        compared = _compare_ranges(i, j, begin, end, step)
+    if compared == 0:
+        compared = _compare_columns(i, j, after)
+    return compared > 0
 
 
 @compiled
-def _sorted(before: Ints, runs: Any, after: Ints) -> Ints:
-    """A merge sort that leaves alone what stands in order, as matches mostly do."""
+def _merge_sort(before: Ints, events: Any, after: Ints) -> Ints:
+    """A merge sort that skips what is in order already, as matches mostly are."""
     count = before.shape[0]
     by, other = np.arange(count), np.empty(count, np.int64)
     width = 1
     while width < count:
         for low in range(0, count, 2 * width):
             middle, high = min(low + width, count), min(low + 2 * width, count)
-            one, two = low, middle
-            if middle == high or not _follows(by[middle - 1], by[middle], before, runs, after):
+            left, right = low, middle
+            if middle == high or not _follows(by[middle - 1], by[middle], before, events, after):
                 other[low:high] = by[low:high]
                 continue
             for to in range(low, high):
-                if two == high or (one < middle and not _follows(by[one], by[two], before, runs, after)):
-                    other[to] = by[one]
-                    one += 1
+                if right == high or (left < middle and not _follows(by[left], by[right], before, events, after)):
+                    other[to] = by[left]
+                    left += 1
                 else:
-                    other[to] = by[two]
-                    two += 1
+                    other[to] = by[right]
+                    right += 1
         by, other = other, by
         width *= 2
     return by

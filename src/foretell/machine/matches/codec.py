@@ -67,7 +67,7 @@ def piece_of(state: Mapping[str, Any], types: Mapping[str, Type]) -> EventSegmen
 def told_state(told: ResultBatch) -> Tree:
     """What waits to be told: its matches with their events, so that nothing leads into the machine any more."""
     assert told.matches is not None
-    found, bound = told.matches.found, told.matches.bound
+    found, bound = told.matches.raw, told.matches.bound
     return {
         "found": [found.state, found.lane, found.position, found.first, found.rows],
         "slots": found.slots,
@@ -76,7 +76,7 @@ def told_state(told: ResultBatch) -> Tree:
         "start": told.start,
         "end": told.end,
         "order": told.order,
-        "returned": _columns_state(told.returned),
+        "returned": _columns_state(told.bindings),
     }
 
 
@@ -89,7 +89,7 @@ def told_of(state: Mapping[str, Any], like: ResultBatch) -> ResultBatch:
     given = BoundEvents(lane, *state["bound"]), Gaps.none()
     matches = MatchBatch(
         like.matches.program,
-        like.matches.history,
+        like.matches.buffer,
         like.strings,
         found,
         like.matches.parameters,
@@ -98,4 +98,4 @@ def told_of(state: Mapping[str, Any], like: ResultBatch) -> ResultBatch:
     )
     returned = _columns_of(state["returned"])
     parts = lane, state["start"], state["end"], state["order"], returned
-    return ResultBatch(like.checked, matches, *parts, like.keys, like.id, like.strings)
+    return ResultBatch(like.schema, matches, *parts, like.keys, like.id, like.strings)

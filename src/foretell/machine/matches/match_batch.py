@@ -119,15 +119,15 @@ class MatchBatch:
     """
 
     program: SubscriptionPlan
-    history: EventBuffer
+    buffer: EventBuffer
     strings: StringDictionary
-    found: RawMatches
+    raw: RawMatches
     parameters: Mapping[str, Column]
     given: tuple[BoundEvents, Gaps] | None = None
     since: int = 0
 
     @classmethod
-    def joined(cls, parts: list[MatchBatch], history: EventBuffer) -> MatchBatch:
+    def joined(cls, parts: list[MatchBatch], buffer: EventBuffer) -> MatchBatch:
         """The matches of several batches, all speaking of one history."""
         starts = np.cumsum([0, *(len(p.bound.position) for p in parts)])
         bound = BoundEvents(
@@ -136,59 +136,58 @@ class MatchBatch:
             np.concatenate([p.position for p in parts]),
             np.concatenate([p.step for p in parts]),
         )
-        return replace(parts[-1], history=history, found=RawMatches.joined(_widened(parts)), given=(bound, Gaps.none()))
+        return replace(parts[-1], buffer=buffer, raw=RawMatches.joined(_widened(parts)), given=(bound, Gaps.none()))
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.raw)
 
-    def kept(self, keep: Flags) -> MatchBatch:
-        """Only some of the matches."""
+    def filter(self, keep: Flags) -> MatchBatch:
         if keep.all():
             return self
         given = None
         if self.given is not None or "_events" in self.__dict__:
             numbers = np.cumsum(keep) - 1
-            given = self.bound.kept(keep), self.gaps.kept(keep, numbers)
-        return replace(self, found=self.found.only(keep), given=given)
+            given = self.bound.filter(keep), self.gaps.kept(keep, numbers)
+        return replace(self, raw=self.raw.only(keep), given=given)
 
     # ── columns ──
 
     @property
     def lane(self) -> Ints:
-        return self.found.lane
+        return self.raw.lane
 
     @property
     def rows(self) -> Ints:
-        return self.found.rows
+        return self.raw.rows
 
     @property
     def late(self) -> Flags:
         """Which are matches because time has passed."""
-        return self.found.position < 0
+        return self.raw.position < 0
 
     @property
     def first(self) -> Ints:
-        return self.found.first
+        return self.raw.first
 
     @cached_property
     def last(self) -> Ints:
         late = self.late
-        return np.where(late, self.bound.last, self.found.position) if late.any() else self.found.position
+        return np.where(late, self.bound.last, self.raw.position) if late.any() else self.raw.position
 
     @cached_property
     def start(self) -> NDArray[Any]:
-        return self.history.starts(self.first)
+        return self.buffer.starts(self.first)
 
     @cached_property
     def end(self) -> NDArray[Any]:
-        ended = self.history.times(self.last)
+        ended = self.buffer.times(self.last)
         late, within = self.late, self.program.subscription.within
         return np.where(late, self.start + within, ended) if within is not None and late.any() else ended
 
     def register(self, register: Register) -> tuple[Ints, NDArray[np.uint8]]:
         """What a register held when the match was found, as words, and where it is NULL."""
         at = self.program.finals[register]
-        return self.found.slots[:, at], self.found.nulls[:, at]
+        return self.raw.slots[:, at], self.raw.nulls[:, at]
 
     # ── events ──
 
@@ -197,7 +196,7 @@ class MatchBatch:
         return self.given or self._gathered()
 
     def _gathered(self) -> tuple[BoundEvents, Gaps]:
-        program, found = self.program, self.found
+        program, found = self.program, self.raw
         chain = found.chain.astype(np.int64, copy=False)
         known = {n: self._place(name) for n, name in enumerate(program.steps)}
         places = [place for place in known.values() if place is not None]
@@ -253,25 +252,25 @@ class MatchBatch:
             return np.where(nulls != 0, -1, words)
         if step == self.program.first:
             return self.first
-        return self.found.position if step == self.program.last else None
+        return self.raw.position if step == self.program.last else None
 
     # ── expressions ──
 
-    def worth(self, expression: tree.Expression, rows: Rows | None = None) -> Column:
+    def evaluate(self, expression: tree.Expression, rows: Rows | None = None) -> Column:
         """What an expression is worth for each match, or for each of the given rows."""
-        return _Gathering(self, rows or Rows(np.arange(len(self)))).worth(expression)
+        return _Gathering(self, rows or Rows(np.arange(len(self)))).evaluate(expression)
 
     def holds(self, condition: tree.Expression, rows: Rows | None = None) -> Flags:
-        truth = self.worth(condition, rows)
+        truth = self.evaluate(condition, rows)
         return np.asarray((truth.values != 0) & ~truth.nulls, np.bool_)
 
 
 def _widened(parts: list[MatchBatch]) -> list[RawMatches]:
     """What was found, with as many slots each: others may have joined the machine since, and ask for more of them."""
-    width = max(p.found.slots.shape[1] for p in parts)
-    more = [((0, 0), (0, width - p.found.slots.shape[1])) for p in parts]
+    width = max(p.raw.slots.shape[1] for p in parts)
+    more = [((0, 0), (0, width - p.raw.slots.shape[1])) for p in parts]
     return [
-        replace(p.found, slots=np.pad(p.found.slots, by), nulls=np.pad(p.found.nulls, by, constant_values=1))
+        replace(p.raw, slots=np.pad(p.raw.slots, by), nulls=np.pad(p.raw.nulls, by, constant_values=1))
         for p, by in zip(parts, more, strict=True)
     ]
 
@@ -294,7 +293,7 @@ class _Gathering:
     def __init__(self, matches: MatchBatch, rows: Rows) -> None:
         self.matches, self.rows = matches, rows
 
-    def worth(self, expression: tree.Expression) -> Column:
+    def evaluate(self, expression: tree.Expression) -> Column:
         return evaluate(expression, self._leaf, self.matches.strings, len(self.rows.match))
 
     def _leaf(self, expression: tree.Expression) -> Column | None:
@@ -359,7 +358,7 @@ class _Gathering:
         return np.where(same, matches.position[np.maximum(found, 0)], -1)
 
     def _of_event(self, expression: tree.Expression, positions: Ints) -> Column:
-        history = self.matches.history
+        history = self.matches.buffer
         subscription = self.matches.program.subscription
         match expression:
             case tree.TimeOf():
@@ -385,7 +384,7 @@ class _Gathering:
         return Column(kind, words.view(np.float64) if kind is Type.FLOAT else words, nulls != 0)
 
     def _elapsed(self) -> Column:
-        matches, history = self.matches, self.matches.history
+        matches, history = self.matches, self.matches.buffer
         until = matches.last[self.rows.match] if self.rows.this is None else self.rows.this
         ended = history.gather(lambda events: events.time, until)
         assert ended is not None

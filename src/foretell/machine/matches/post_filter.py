@@ -19,19 +19,19 @@ def finished(matches: MatchBatch) -> MatchBatch:
     program = matches.program
     for condition in program.automaton.final:
         if len(matches):
-            matches = matches.kept(_condition_holds(matches, condition.owner, condition.expression))
+            matches = matches.filter(_condition_holds(matches, condition.owner, condition.expression))
     for step in program.leading:
         if len(matches):
-            matches = matches.kept(~_came_before(matches, step))
+            matches = matches.filter(~_came_before(matches, step))
     for number, step in enumerate(program.deferred):
         if len(matches):
             numbered = program.subscription.steps[step].shape.numbered
-            matches = matches.kept(
+            matches = matches.filter(
                 _is_counted(matches, number, step) if numbered else ~_came_between(matches, number, step)
             )
     having = program.subscription.tree.having
     if having is not None and len(matches):
-        matches = matches.kept(matches.holds(having))
+        matches = matches.filter(matches.holds(having))
     return matches
 
 
@@ -54,15 +54,15 @@ def _came_before(matches: MatchBatch, step: str) -> Flags:
     """Whether the step came in the window before the match, up to its first event."""
     within = matches.program.subscription.within
     assert within is not None
-    times = matches.history.whole.events.time.values
-    ended = matches.history.times(matches.last)
+    times = matches.buffer.whole.events.time.values
+    ended = matches.buffer.times(matches.last)
     # Time goes up with the position, so the window is a range of positions.
-    low = matches.history.base + np.searchsorted(times + within, ended, side="left")
+    low = matches.buffer.base + np.searchsorted(times + within, ended, side="left")
     low = np.maximum(low, matches.since)
     everyone = np.arange(len(matches))
     asked = matches.register(Register("leading", step))[1] == 0
     nothing = np.full(len(matches), -1, np.int64)
-    high = matches.history.instant_of(matches.first, matches.program.subscription.simultaneous)
+    high = matches.buffer.instant_of(matches.first, matches.program.subscription.simultaneous)
     return np.asarray(asked) & _came(matches, step, _Where(everyone, low, high, nothing, matches.first))
 
 
@@ -70,8 +70,8 @@ def _came_between(matches: MatchBatch, number: int, step: str) -> Flags:
     """Whether the step came in one of its gaps, which the kernel has written down."""
     gaps = matches.gaps.of(number)
     simultaneous = matches.program.subscription.simultaneous
-    low = matches.history.instant_after(gaps.after, simultaneous)
-    high = matches.history.instant_of(gaps.before, simultaneous)
+    low = matches.buffer.instant_after(gaps.after, simultaneous)
+    high = matches.buffer.instant_of(gaps.before, simultaneous)
     return _came(matches, step, _Where(gaps.match, low, high, gaps.after, gaps.before))
 
 
@@ -107,7 +107,7 @@ def _candidates(
 
     For each of them: for which of the given places it was found, and its position.
     """
-    history = matches.history.whole
+    history = matches.buffer.whole
     static = [c for c in conditions if is_static(c)]
     satisfied = np.flatnonzero(evaluate_predicates([static], history.events, matches.strings)[0])
     order = np.lexsort((satisfied, history.lane[satisfied]))
@@ -142,7 +142,7 @@ def _is_counted(matches: MatchBatch, number: int, step: str) -> Flags:
     gaps, conditions = matches.gaps.of(number), checked.steps[step].counted
     everywhere = gaps.after < 0  # nothing precedes it: it counts in the whole lane
     low = np.full(len(gaps.match), matches.since)
-    low[~everywhere] = matches.history.instant_after(gaps.after[~everywhere], checked.simultaneous)
+    low[~everywhere] = matches.buffer.instant_after(gaps.after[~everywhere], checked.simultaneous)
     place, position = _candidates(matches, conditions, gaps.match, low, gaps.before + 1)
     first, previous = _others(matches, step, gaps.match[place], position)
     rows = Rows(gaps.match[place], step, position, previous, position, first)

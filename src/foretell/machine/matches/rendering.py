@@ -1,4 +1,4 @@
-"""Values as people see them in a notification."""
+"""Values as notifications show them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 
 
-def shown(value: Any, kind: Type, strings: StringDictionary) -> Scalar:
-    """One value; None is NULL. A length of time is in seconds."""
+def scalar_of(value: Any, kind: Type, strings: StringDictionary) -> Scalar:
+    """One value of a column as a Python scalar; NULL is None, a DURATION is in seconds."""
     if value is None:
         return None
     match kind:
@@ -25,5 +25,5 @@ def shown(value: Any, kind: Type, strings: StringDictionary) -> Scalar:
     return value  # type: ignore[no-any-return]
 
 
-def shown_value(column: Column, at: int, strings: StringDictionary) -> Scalar:
-    return None if column.nulls[at] else shown(column.values[at].item(), column.kind, strings)
+def column_scalar(column: Column, row: int, strings: StringDictionary) -> Scalar:
+    return None if column.nulls[row] else scalar_of(column.values[row].item(), column.kind, strings)

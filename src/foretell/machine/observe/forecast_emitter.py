@@ -13,13 +13,12 @@ from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.language import tree
-from foretell.language.printer import horizon_text
 from foretell.machine.exec.absence_executor import AbsenceExecutor
 from foretell.machine.exec.nfa_executor import NO_NODES, Observation, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.match_batch import MatchBatch
-from foretell.machine.matches.rendering import shown
+from foretell.machine.matches.rendering import scalar_of
 from foretell.machine.matches.results import ForecastColumns, ResultBatch
 from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 from foretell.machine.subscription_runtime import SubscriptionRuntime
@@ -51,7 +50,7 @@ class ObservedStatement:
         _, *values = self.by_value.key(process)
         binders = [binder for step in self.member.checked.steps.values() for binder in step.binders]
         return {
-            variable: shown(value, kind, self.member.strings)
+            variable: scalar_of(value, kind, self.member.strings)
             for expression, (kind, value) in zip(self.values, values, strict=True)
             for variable, bound in binders
             if bound == expression
@@ -105,8 +104,8 @@ class ForecastEmitter:
         program = replace(member.program, last=None)  # what every match ends with, these have not bound
         matches = MatchBatch(program, member.feed.history, member.strings, found, member.parameters)
         returned = {v: _variable(matches, v) for v in member.checked.variables}
-        times = matches.history.times(found.position)
-        places = matches.history.order(found.position)
+        times = matches.buffer.times(found.position)
+        places = matches.buffer.order(found.position)
         return self._forecast(matches, matches.lane, matches.start, times, places, returned, probability)
 
     def _out_of_nothing(self, piece: EventSegment, rows: Ints, probability: NDArray[np.float64]) -> ResultBatch:
@@ -128,12 +127,12 @@ class ForecastEmitter:
         returned: dict[str, Column],
         probability: NDArray[np.float64],
     ) -> ResultBatch:
-        member, forecast = self.member, self.member.checked.tree.forecast
-        assert forecast is not None
-        chances = ForecastColumns(probability, horizon_text(forecast))
+        member, schema = self.member, self.member.schema
+        assert schema.horizon is not None
+        forecasts = ForecastColumns(probability, schema.horizon)
         keys, strings = member.feed.keys, member.strings
         return ResultBatch(
-            member.checked, matches, lane, start, end, places, returned, keys, member.id, strings, chances=chances
+            schema, matches, lane, start, end, places, returned, keys, member.id, strings, forecasts=forecasts
         )
 
 
@@ -141,7 +140,7 @@ def _variable(matches: MatchBatch, name: str) -> Column:
     """The value of a variable: that of the first step that binds it and is bound."""
     steps = matches.program.subscription.steps
     values = [
-        matches.worth(of_step(value, step))
+        matches.evaluate(of_step(value, step))
         for step in matches.program.subscription.positive
         for binding, value in steps[step].binders
         if binding == name
@@ -169,7 +168,7 @@ def _sides(piece: EventSegment, partial: Observation, told: list[ResultBatch]) -
     ended = np.zeros(words.shape, np.bool_)
     for one in told:
         if one.matches is not None and len(one):
-            row, state = one.matches.last - piece.base, one.matches.found.state
+            row, state = one.matches.last - piece.base, one.matches.raw.state
             # Of many matches with one last event it is enough to look at one for each state.
             row, state = np.unique(np.stack([row, state])[:, row >= 0], axis=1)
             np.logical_or.at(ended, row, parts.shares[state])

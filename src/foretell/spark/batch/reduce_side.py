@@ -20,7 +20,8 @@ from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of, take_rows
 from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch, QuarantinedEvent
-from foretell.machine.matches.results import ResultBatch, by_result
+from foretell.machine.matches.notification_order import by_batch
+from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import notification_columns
 from foretell.notify.row_encoder import encode_json
@@ -263,7 +264,7 @@ def _placed(
     told: list[ResultBatch], places: FirstEventSortKeys | BoundEventSortKeys | None, before: int
 ) -> Iterator[_SortedResult]:
     """`before` counts the notifications before these."""
-    for one, match, row, number in by_result(told):
+    for one, match, row, number in by_batch(told):
         of = one, match, row
         yield _SortedResult(*of, numbered(before + number) if places is None else places.of(*of, before + number))
 

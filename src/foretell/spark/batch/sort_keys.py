@@ -58,7 +58,7 @@ class FirstEventSortKeys:
 
     def of(self, told: ResultBatch, match: Ints, row: Ints, number: Ints) -> Any:
         """With events it goes by the first, without by id and lane; `number` is a notification's place in the shard."""
-        first = told.first_places()[match]
+        first = told.first_event_order()[match]
         if not len(first) or first.min() < 0:
             return pa.array([self._one(told, *one) for one in zip(*(a.tolist() for a in (first, match, row, number)))])
         at = first // 2
@@ -75,7 +75,7 @@ class FirstEventSortKeys:
         if first >= 0:
             some = (np.array([value]) for value in (match, row, number))
             return cast(bytes, self.of(told, *some)[0].as_py())
-        key = json.dumps(told.keys[told.lane[match]], sort_keys=True, default=str) if told.checked.tree.per else "null"
+        key = json.dumps(told.keys[told.lane[match]], sort_keys=True, default=str) if told.schema.per else "null"
         return bytes(8) + _scalar(told.id_of(row)) + _text(key) + cast(bytes, numbered(np.array([number]))[0].as_py())
 
 
@@ -84,7 +84,7 @@ class BoundEventSortKeys:
     in all of them, so those of a match, their steps, and then the id of the row tell where a notification stands."""
 
     def of(self, told: ResultBatch, match: Ints, row: Ints, number: Ints) -> Any:
-        bound = told.all_bound
+        bound = told.bound_events
         events = _runs(bound.starts, bound.position), _runs(bound.starts, bound.step)
         ids = {one: _scalar(told.id_of(one)) for one in set(row.tolist())}
         rows = zip(match.tolist(), row.tolist(), numbered(number).to_pylist())

@@ -151,7 +151,7 @@ class TableFunction:
     def rows(self, loaded: EventBatch, until: int | float | None) -> Iterator[pa.Table]:
         running = MatchRuntime(self.checked, self.tables)
         for told in running.tell({self.stream: loaded}, until):
-            if told.checked.name == self.name and told.count:
+            if told.schema.name == self.name and told.notification_count:
                 yield self.columns.rows(told)
         for note in running.ledger.tell():
             _LOG.warning("%s", note)

@@ -57,7 +57,7 @@ class TypedColumns:
 
     def rows(self, told: ResultBatch) -> pa.Table:
         """All notifications of a result, in no particular order: SQL has none."""
-        match, row = told.members
+        match, row = told.notification_rows
         count, time = len(match), column_type(self.checked.time)
         columns: list[ArrowArray] = [
             _same(self.checked.name, count),
@@ -67,7 +67,7 @@ class TypedColumns:
             arrow_of(np.ones(count)),
             pa.nulls(count, pa.string()),
             self._ids(told, row),
-            _structs({n: _returned(c, match, self.checked.returns[n], told.strings) for n, c in told.returned.items()}),
+            _structs({n: _returned(c, match, self.checked.returns[n], told.strings) for n, c in told.bindings.items()}),
             _structs({step: steps.take(pa.array(match)) for step, steps in self._events(told)}),
         ]
         given = [pa.nulls(count, f.type) if c is None else c for c, f in zip(columns, self.schema, strict=True)]
@@ -89,8 +89,8 @@ class TypedColumns:
 
     def _events(self, told: ResultBatch) -> Iterator[tuple[str, ArrowArray]]:
         """Of each step its events' names: one for each match, or a list of them where the step is repeated."""
-        bound = told.all_bound
-        names = _names([] if told.matches is None else told.matches.history.names(bound.position), self.names)
+        bound = told.bound_events
+        names = _names([] if told.matches is None else told.matches.buffer.names(bound.position), self.names)
         owner = np.repeat(np.arange(len(told)), np.diff(bound.starts))
         for number, step in enumerate(self.checked.positive):
             at = np.flatnonzero(bound.step == number)

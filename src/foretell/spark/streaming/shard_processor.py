@@ -23,7 +23,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.language.tree import Program
 from foretell.machine.exec.limits import Limits
-from foretell.machine.matches.results import order_of
+from foretell.machine.matches.notification_order import notification_order
 from foretell.notify.arrow_encoder import notification_columns
 from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.streaming.chunked_state import ChunkedState, StoredState, WriteCost
@@ -164,10 +164,12 @@ class ShardProcessor(StatefulProcessor):
 
     def _matches(self, told: ColumnarResult) -> list[pa.Table]:
         """As columns, each statement's in their order: what comes of several shards has no order of its own."""
-        result, match, row = order_of(told.told)
-        parts = [(one, result == n) for n, one in enumerate(told.told)]
+        order = notification_order(told.told)
+        parts = [(one, order.batch == n) for n, one in enumerate(told.told)]
         return [
-            notification_columns(one, match[mine], row[mine]).cast(self.schema) for one, mine in parts if mine.any()
+            notification_columns(one, order.result[mine], order.row[mine]).cast(self.schema)
+            for one, mine in parts
+            if mine.any()
         ]
 
     def _tells(self, share: StatementGroup, stream: str) -> bool:
