@@ -303,6 +303,19 @@ def test_the_rows_of_a_restored_table() -> None:
     assert engine.fresh == ("above",)
 
 
+def test_a_snapshot_from_before_a_change_of_meaning() -> None:
+    """Decision 0002, item 8: such patterns have other states since layout 3, all others go on."""
+    for pattern, goes_on in [("a ; !c ; b ; d", True), ("a ; !c ; b? ; d", False)]:
+        engine = Engine(f"SUBSCRIBE m FROM s MATCH {pattern};", time={"s": "time"})
+        engine.push("s", events("a"))
+        header, state = unpack(engine.snapshot(), "engine")
+        older = pack("engine", {**header, "layout": 2}, state)
+        if goes_on:
+            assert Engine.restore(None, older).carried == ("m",)
+        else:
+            assert refused(lambda older=older: Engine.restore(None, older))[0] == "unusable-snapshot"
+
+
 def test_what_cannot_be_restored() -> None:
     engine = Engine("SUBSCRIBE m FROM s MATCH a;", time={"s": "time"})
     engine.push("s", events("a"))

@@ -26,10 +26,14 @@ LIMITS = {"?": (0, 1), "*": (0, LONGEST), "+": (1, LONGEST), "{2}": (2, 2)}
 
 @dataclass(frozen=True)
 class Occurrence:
-    """Places with their steps, in order, and the streams on which that is one."""
+    """Places with their steps, in order, and the streams on which that is one.
+
+    `pending` are the kinds that may not come on the way to what follows, if anything does.
+    """
 
     bound: tuple[tuple[int, int], ...]
     on: Flags
+    pending: str = ""
 
     @property
     def first(self) -> int:
@@ -120,13 +124,19 @@ def _are_disjoint(one: Occurrence, other: Occurrence) -> bool:
 
 
 def _sequence(node: Small, one: Occurrence, other: Occurrence, streams: Streams) -> Iterator[Occurrence]:
-    if not one.bound or not other.bound:
-        yield _together(one, other)
+    if not one.bound:
+        yield other
+    elif not other.bound:
+        yield Occurrence(one.bound, one.on & other.on, one.pending + node.negated)
     elif one.last < other.first:
-        on = one.on & other.on & streams.lead(node.form, one.last, other.first)
-        if node.negated:
-            on = on & streams.lacks(node.negated, one.last + 1, other.first)
-        yield Occurrence(one.bound + other.bound, on)
+        yield _in_order(one, other, streams, node.form, one.pending + node.negated)
+
+
+def _in_order(one: Occurrence, other: Occurrence, streams: Streams, operator: str, absent: str) -> Occurrence:
+    on = one.on & other.on & streams.lead(operator, one.last, other.first)
+    for kind in absent:
+        on = on & streams.lacks(kind, one.last + 1, other.first)
+    return Occurrence(one.bound + other.bound, on, other.pending)
 
 
 def _repeated(node: Small, body: list[Occurrence], streams: Streams, under: str) -> Iterator[Occurrence]:
@@ -144,8 +154,7 @@ def _repeated(node: Small, body: list[Occurrence], streams: Streams, under: str)
                 if not one.bound:
                     further.append(other)
                 elif one.last < other.first:
-                    on = one.on & other.on & streams.lead(under, one.last, other.first)
-                    further.append(Occurrence(one.bound + other.bound, on))
+                    further.append(_in_order(one, other, streams, under, one.pending))
         so_far = _some(further)
 
 
@@ -154,5 +163,9 @@ def _at_edge(node: Small, one: Occurrence, streams: Streams) -> Occurrence:
     if not one.bound:
         return one
     if node.form == "!;":
-        return Occurrence(one.bound, one.on & streams.lacks(node.negated, one.last - WINDOW, one.first))
-    return Occurrence(one.bound, one.on & streams.lacks(node.negated, one.last + 1, one.first + WINDOW + 1))
+        on = one.on & streams.lacks(node.negated, one.last - WINDOW, one.first)
+        return Occurrence(one.bound, on, one.pending)
+    on = one.on
+    for kind in one.pending + node.negated:
+        on = on & streams.lacks(kind, one.last + 1, one.first + WINDOW + 1)
+    return Occurrence(one.bound, on)

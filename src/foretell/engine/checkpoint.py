@@ -14,6 +14,7 @@ from foretell.engine.template_tables import LiveTable
 from foretell.errors import ForetellError, InputError
 from foretell.language import tree
 from foretell.language.parser import parse as parse_text
+from foretell.language.pattern_shape import has_optional_after_negation
 from foretell.language.printer import program_text
 from foretell.language.statement_diff import StatementDiff, changes, readers_first
 from foretell.language.statement_registry import StatementRegistry
@@ -24,8 +25,9 @@ from foretell.machine.exec.limits import Limits
 from foretell.plan.lower.program import UnsupportedError
 from foretell.storage.blob import pack, unpack
 
-#: How snapshots are laid out: this version reads its own and those before it.
-LAYOUT = 2
+#: The layout of snapshots: this version reads its own and those before it. Since 3 a negation before a part that can be
+#: empty stays where that part is left out (decision 0002, item 8), so such patterns have other states than before.
+LAYOUT = 3
 
 
 def take_snapshot(here: Deployment) -> bytes:
@@ -69,11 +71,11 @@ def restore_snapshot(snapshot: bytes, wanted: RestoreRequest) -> tuple[Deploymen
         raise InputError("newer-snapshot", f"the snapshot has layout {header['layout']}, not {LAYOUT}", hint=hint)
     said = wanted.subscriptions
     same = said is not None and _fingerprint(said.program) == header.get("statements")
-    before = _as_it_was(state, said if same else None, wanted)
+    before = _as_it_was(header.get("layout", LAYOUT), state, said if same else None, wanted)
     return _Migration(before, said or before.statements.subscriptions(), wanted.time, wanted.tables).now()
 
 
-def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: RestoreRequest) -> Deployment:
+def _as_it_was(layout: int, state: Mapping[str, Any], same: Subscriptions | None, wanted: RestoreRequest) -> Deployment:
     """What was there when the snapshot was made; where a model is given forecasts begin anew with it."""
     try:
         settings = EngineSettings.restore(state, wanted.limits, wanted.model, wanted.learning)
@@ -82,6 +84,8 @@ def _as_it_was(state: Mapping[str, Any], same: Subscriptions | None, wanted: Res
         tables = {name: LiveTable.restore(name, one) for name, one in state["tables"].items()}
         here = Deployment(statements, InputRegistry.restore(statements, state["inputs"]), tables, settings)
         if state["work"] is not None:
+            if layout < 3:
+                _refuse_other_states(statements)
             here.go_on(state["work"], anew=wanted.model is not None)
     except (ForetellError, UnsupportedError) as error:
         raise _unusable(str(error)) from None
@@ -147,6 +151,17 @@ class _Migration:
         if work is not None and work.waiting.holds(stream):
             message = f"stream '{stream}' is declared otherwise now, and the snapshot holds back events of it"
             raise InputError("changed-stream", message, hint="end() before the snapshot lets them go")
+
+
+def _refuse_other_states(statements: StatementRegistry) -> None:
+    """Partial matches from before layout 3 cannot go on where a negation stands before a part that can be empty."""
+    for statement in statements.subscriptions().program.statements:
+        if isinstance(statement, tree.Subscription) and has_optional_after_negation(statement.pattern):
+            raise InputError(
+                "unusable-snapshot",
+                f"the pattern of '{statement.name}' has had another meaning since the snapshot: a negation before a "
+                "part that can be empty now stays where that part is left out",
+            )
 
 
 def _unusable(why: str) -> InputError:

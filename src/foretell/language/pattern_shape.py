@@ -78,6 +78,16 @@ def can_be_empty(pattern: Pattern) -> bool:
     return False
 
 
+def has_optional_after_negation(pattern: Pattern) -> bool:
+    """Whether a negation stands before a part that can be empty, as in `a ; !c ; b? ; d` (decision 0002, item 8)."""
+    return any(
+        part.absent and can_be_empty(part.pattern)
+        for node in pattern.walk()
+        if isinstance(node, tree.Sequence)
+        for part in node.parts[1:]
+    )
+
+
 def step_shapes(pattern: Pattern) -> Iterator[StepShape]:
     """The pattern's steps, negated ones too, in the order of the text."""
     return _shapes(pattern, frozenset(), (), count())

@@ -58,11 +58,15 @@ Duty = Absent | AbsentBefore | AbsentAfter | Counted
 
 @dataclass(frozen=True)
 class Occurrence:
+    """`pending` names the negated steps before parts that bind nothing: they apply on the way to what follows."""
+
     bound: tuple[Bound, ...] = ()
     duties: tuple[Duty, ...] = ()
+    pending: tuple[str, ...] = ()
 
     def __add__(self, other: Occurrence) -> Occurrence:
-        return Occurrence(self.bound + other.bound, self.duties + other.duties)
+        pending = other.pending if other.bound else self.pending + other.pending
+        return Occurrence(self.bound + other.bound, self.duties + other.duties, pending)
 
     @property
     def first(self) -> Placed:
@@ -71,6 +75,10 @@ class Occurrence:
     @property
     def last(self) -> Placed | None:
         return max((b.at for b in self.bound), key=_number, default=None)
+
+
+def _names(negations: tuple[tree.Negation, ...]) -> tuple[str, ...]:
+    return tuple(negation.step.name for negation in negations)
 
 
 def _number(placed: Placed) -> int:
@@ -98,7 +106,9 @@ class Search:
                 # Negations before the first part are bounded by the window, whichever part comes first in the end.
                 leading = tuple(AbsentBefore(n.step.name) for n in pattern.parts[0].absent)
                 for one in self._sequence(pattern.parts, before, Occurrence()):
-                    trailing = tuple(AbsentAfter(n.step.name) for n in pattern.absent)
+                    trailing: tuple[Duty, ...] = ()
+                    if pattern.absent:
+                        trailing = tuple(AbsentAfter(step) for step in one.pending + _names(pattern.absent))
                     yield one + Occurrence((), leading + trailing) if one.bound else one
             case tree.Repeat():
                 yield from self._repeat(pattern, before, Occurrence(), 0)
@@ -119,20 +129,24 @@ class Search:
             yield so_far
             return
         part, *rest = parts
+        absent = _names(part.absent)
         for one in self.occurrences(part.pattern, before + so_far):
-            # Bound to nothing, a part is not there and what leads to it goes with it; what comes first has no lead.
-            led = Occurrence()
-            if one.bound and so_far.bound:
-                found = self._led(part.operator, part.absent, before + so_far, one)
-                if found is None:
+            if not so_far.bound:
+                extended = one  # the first part that binds an event has nothing that leads to it
+            elif not one.bound:
+                # The operator goes with the part; the negations stay, on the way to what follows.
+                extended = so_far + Occurrence(pending=absent)
+            else:
+                led = self._led(part.operator, so_far.pending + absent, before + so_far, one)
+                if led is None:
                     continue
-                led = found
-            yield from self._sequence(tuple(rest), before, so_far + led + one)
+                extended = so_far + led + one
+            yield from self._sequence(tuple(rest), before, extended)
 
     def _led(
         self,
         operator: tree.Operator | None,
-        absent: tuple[tree.Negation, ...],
+        absent: tuple[str, ...],
         before: Occurrence,
         one: Occurrence,
     ) -> Occurrence | None:
@@ -141,7 +155,7 @@ class Search:
         assert last is not None
         if isinstance(operator, tree.Next | tree.FirstWhere) and not self._is_next(operator, before, last, one.first):
             return None
-        return Occurrence((), tuple(Absent(n.step.name, last, one.first) for n in absent))
+        return Occurrence((), tuple(Absent(step, last, one.first) for step in absent))
 
     def _is_next(self, operator: tree.Next | tree.FirstWhere, before: Occurrence, last: Placed, first: Placed) -> bool:
         """`P , Q` is `P ;{true} Q`; where ties are simultaneous every event of that first instant will do."""
@@ -159,7 +173,7 @@ class Search:
         for one in self.occurrences(repeat.body, before + so_far):
             if not one.bound:
                 continue
-            led = self._led(repeat.under, (), before + so_far, one) if so_far.bound else Occurrence()
+            led = self._led(repeat.under, so_far.pending, before + so_far, one) if so_far.bound else Occurrence()
             if led is not None:
                 yield from self._repeat(repeat, before, so_far + led + one, times + 1)
 
@@ -171,4 +185,5 @@ class Search:
         for one in self.occurrences(first, before):
             for others in self._conjunction(tuple(rest), before):
                 if not {b.at for b in one.bound} & {b.at for b in others.bound}:
-                    yield one + others
+                    # Nothing follows inside a side of `&`, so what is pending there says nothing.
+                    yield Occurrence(one.bound + others.bound, one.duties + others.duties)

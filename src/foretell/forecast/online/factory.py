@@ -15,6 +15,7 @@ from foretell.forecast.online.interfaces import Watch
 from foretell.forecast.training.trace_recorder import Recorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.language.pattern_shape import has_optional_after_negation
 from foretell.language.printer import statement_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Learned, Model, fingerprint
@@ -85,7 +86,9 @@ class Forecasts:
 
 def mark_of(subscription: tree.Subscription) -> str:
     """By what a model knows a statement: what it says, but for its forecasts, which may look further or speak later."""
-    return fingerprint(statement_text(replace(subscription, forecast=None)), ())
+    # Such a pattern has another meaning than in earlier versions (decision 0002, item 8): what they learned is void.
+    meaning = ("negation stays",) if has_optional_after_negation(subscription.pattern) else ()
+    return fingerprint(statement_text(replace(subscription, forecast=None)), meaning)
 
 
 def untrained(model: Model, program: Subscriptions) -> tuple[str, ...]:

@@ -214,7 +214,7 @@ def _following(option: Option) -> tuple[Term, ...]:
 
 
 def _after(frames: Frames) -> tuple[Term, ...]:
-    return tuple(_waits(_next(frames, ())))
+    return tuple(_waits(_next(frames, (), ())))
 
 
 def _joined(both: Interleaving, index: int, terms: tuple[Term, ...]) -> tuple[Term, ...]:
@@ -251,7 +251,7 @@ def _begin(pattern: tree.Pattern, link: Connector, frames: Frames) -> Iterator[t
         case tree.Sequence(parts=parts, absent=absent):
             # A part before the first that binds an event is empty, and what leads from it goes with it.
             if link.operator is None:
-                link = Connector(None, (*link.absent, *(str(n.step.name) for n in parts[0].absent)))
+                link = Connector(None, (*link.absent, *_names(parts[0].absent)))
             yield from _parts(parts, absent, frames, lead=link)
         case tree.Conjunction(sides=sides):
             # It begins with its earliest event: one side begins under the link, the others some time later.
@@ -263,38 +263,51 @@ def _begin(pattern: tree.Pattern, link: Connector, frames: Frames) -> Iterator[t
 
 
 def _parts(
-    parts: tuple[tree.SequencePart, ...], absent: tuple[tree.Negation, ...], frames: Frames, *, lead: Connector | None
+    parts: tuple[tree.SequencePart, ...], absent: tuple[tree.Negation, ...], frames: Frames, *, lead: Connector
 ) -> Iterator[tuple[Connector, Option]]:
-    trailing = tuple(str(n.step.name) for n in absent)
+    trailing = _names(absent)
     for i, part in enumerate(parts):
-        link = lead or Connector(part.operator, tuple(str(n.step.name) for n in part.absent))
-        yield from _begin(part.pattern, link, (SequenceFrame(parts[i + 1 :], trailing), *frames))
+        yield from _begin(part.pattern, lead, (SequenceFrame(parts[i + 1 :], trailing), *frames))
         if not can_be_empty(part.pattern):
             return
 
 
-def _next(frames: Frames, trailing: tuple[str, ...]) -> Iterator[Begun]:
-    """What may come after an event, with the frames around it."""
+def _next(frames: Frames, trailing: tuple[str, ...], pending: tuple[str, ...]) -> Iterator[Begun]:
+    """The continuations after an event, with the frames around it.
+
+    `pending` are the negations before the parts left out since that event: they stay, on the way to what follows.
+    """
     if not frames:
-        yield Done(trailing)
+        yield Done((*pending, *trailing) if trailing else ())
         return
     frame, *rest = frames
     outside = tuple(rest)
     match frame:
         case SequenceFrame(parts=parts, trailing=more):
             for i, part in enumerate(parts):
-                link = Connector(part.operator, tuple(str(n.step.name) for n in part.absent))
-                yield from _begin(part.pattern, link, (SequenceFrame(parts[i + 1 :], more), *outside))
+                pending += _names(part.absent)
+                yield from _begin(
+                    part.pattern, _connector(part.operator, pending), (SequenceFrame(parts[i + 1 :], more), *outside)
+                )
                 if not can_be_empty(part.pattern):
                     return
-            yield from _next(outside, (*more, *trailing))
+            yield from _next(outside, (*more, *trailing), pending)
         case RepeatFrame(repeat=repeat, times=times):
             if repeat.high is None or times < repeat.high:
                 matters = max(repeat.low, 1) if repeat.high is None else repeat.high
                 again = RepeatFrame(repeat, min(times + 1, matters))
-                yield from _begin(repeat.body, Connector(repeat.under), (again, *outside))
+                yield from _begin(repeat.body, _connector(repeat.under, pending), (again, *outside))
             if times >= repeat.low or can_be_empty(repeat.body):
-                yield from _next(outside, trailing)
+                yield from _next(outside, trailing, pending)
+
+
+def _connector(operator: tree.Operator | None, absent: tuple[str, ...]) -> Connector:
+    """Under `,` nothing lies between two events, so nothing has to be absent there."""
+    return Connector(operator, () if isinstance(operator, tree.Next) else absent)
+
+
+def _names(negations: tuple[tree.Negation, ...]) -> tuple[str, ...]:
+    return tuple(str(negation.step.name) for negation in negations)
 
 
 def _waits(begun: Iterable[Begun]) -> Iterator[Term]:
