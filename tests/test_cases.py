@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import foretell as ft
-from tests.suite import Case, cases, rows
+from tests.case_files import Case, cases, rows
 
 ALL = cases()
 ENGINES = ("embedded", "reference")  # Spark runs a part of them, in tests/spark

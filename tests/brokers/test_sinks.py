@@ -21,7 +21,7 @@ from foretell.notify.outbox import Outbox
 from foretell.notify.sender import Backoff, drain
 from foretell.notify.sinks import FileSink, OutboxSink, Sink
 from tests.broker import Listener, Mosquitto, wait_until
-from tests.receiver import Answer, WebServer
+from tests.webhook_server import Answer, WebServer
 
 QUICK = Backoff(first=0.01, longest=0.1)
 ONE = Notification("s", "match", None, 1, 2, 1.0, None, None, {}, {"a": 0}, Type.INT)

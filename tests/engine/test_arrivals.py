@@ -26,10 +26,10 @@ from foretell.plan.lower.arrivals import ask, lower
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.strategy import Choice, Executor, arrival_hindrance
 from foretell.plan.strategy import choose_executor as original
-from tests.both import Both, told
+from tests.engine_pair import EnginePair, told
 from tests.properties import patterns
 from tests.properties.patterns import Case, Chance, Maker, Node, Step, case
-from tests.properties.test_engine import _batches, _is_open
+from tests.properties.test_random_programs import _batches, _is_open
 
 
 class Later(Maker):
@@ -74,16 +74,16 @@ def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[ArrivalExecuto
     monkeypatch.setattr(nfa_group, "ArrivalExecutor", kind)
 
 
-def drawn(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Case, Both] | None:
+def drawn(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Case, EnginePair] | None:
     monkeypatch.setattr(patterns, "Maker", Later)
     one = case(Chance(random.Random(seed).randint))
     try:
-        return one, Both(one.text, one.streams, tables=one.tables, until=one.until)
+        return one, EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
     except ft.ForetellError:
         return None
 
 
-def embedded(both: Both) -> list[tuple[Any, ...]] | None:
+def embedded(both: EnginePair) -> list[tuple[Any, ...]] | None:
     try:
         return told(both.embedded())
     except UnsupportedError:

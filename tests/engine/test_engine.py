@@ -8,7 +8,7 @@ import pytest
 
 import foretell as ft
 from foretell.engine import Engine
-from tests.suite import rows
+from tests.case_files import rows
 
 STREAM = "STREAM s (k STRING, v INT, time INT) TIME time;\n"
 PAIR = STREAM + "SUBSCRIBE m FROM s MATCH a ; b DEFINE a AS k = 'a', b AS k = 'b';"

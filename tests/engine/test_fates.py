@@ -14,7 +14,7 @@ import pytest
 import foretell as ft
 from foretell.machine.exec.nfa_executor import NfaExecutor
 from foretell.machine.exec.reverse_scan import ReverseScan
-from tests.both import Both, told
+from tests.engine_pair import EnginePair, told
 
 SCHEMA = "STREAM s (k INT, v FLOAT, n INT, word STRING, time INT) TIME time;\n"
 RETURNED = (
@@ -81,7 +81,7 @@ def _used(monkeypatch: pytest.MonkeyPatch, gains: Callable[[], bool]) -> Counter
     return used
 
 
-def _batches(both: Both, cuts: list[int]) -> list[Any]:
+def _batches(both: EnginePair, cuts: list[int]) -> list[Any]:
     loaded = both.loaded["s"]
     edges = [0, *cuts, loaded.table.num_rows]
     return [{"s": replace(loaded, table=loaded.table.slice(first, last - first))} for first, last in pairwise(edges)]
@@ -92,7 +92,7 @@ def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     used = _used(monkeypatch, lambda: True)
     found = 0
     for _ in range(100):
-        both = Both(_program(chance), {"s": _events(chance, 40)})
+        both = EnginePair(_program(chance), {"s": _events(chance, 40)})
         expected = told(both.reference())
         found += len(expected)
         assert told(both.embedded()) == expected, both.text
@@ -108,7 +108,7 @@ def test_either_way_from_batch_to_batch(monkeypatch: pytest.MonkeyPatch) -> None
     part = 0.0
     used = _used(monkeypatch, lambda: choice.random() < part)
     for _ in range(60):
-        both = Both(_program(chance), {"s": _events(chance, 40)})
+        both = EnginePair(_program(chance), {"s": _events(chance, 40)})
         part = 0.0
         expected = Counter(told(both.embedded()))
         part = 0.5
@@ -132,7 +132,7 @@ def test_long_runs_and_many_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     events = _events(chance, 6000)
     for event in events:
         event["n"] = 0 if chance.random() < 0.01 else chance.randint(1, 5)
-    both = Both(text, {"s": events})
+    both = EnginePair(text, {"s": events})
     plain = told(both.embedded())
     used = _used(monkeypatch, lambda: True)
     assert len(plain) > 2000

@@ -21,7 +21,7 @@ from foretell.engine import Engine
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.reorder_buffer import ReorderBuffer
 from foretell.storage.blob import pack, unpack
-from tests.both import told
+from tests.engine_pair import told
 
 Row = dict[str, Any]
 

@@ -13,7 +13,7 @@ from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.runtime import MatchRuntime
-from tests.both import Both, told
+from tests.engine_pair import EnginePair, told
 
 OPEN = "SUBSCRIBE m FROM s PER k MATCH a ; b+ DEFINE a AS v = 1, b AS v = 2;"
 
@@ -23,7 +23,7 @@ def events(*rows: tuple[int, str, int]) -> list[dict[str, object]]:
 
 
 def run(text: str, given: list[dict[str, object]], limits: Limits) -> tuple[list[Any], MatchRuntime]:
-    both = Both(text, {"s": given}, time={"s": "time"})
+    both = EnginePair(text, {"s": given}, time={"s": "time"})
     running = MatchRuntime(both.checked, limits=limits)
     return told(notifications_of(running.tell(both.loaded))), running
 
@@ -156,7 +156,7 @@ def test_what_a_window_has_let_go_does_not_count_against_a_lane() -> None:
 def test_a_quiet_lane_does_not_keep_what_another_has_dropped() -> None:
     """The oldest arrival of all is of a lane that nothing comes to any more."""
     arrivals = [(0, "y", 1), *((time, "x", 1 + time % 2) for time in range(1, 40_000))]
-    both = Both(LISTS.format("").removeprefix(STREAM), {"s": events(*arrivals)}, time={"s": "time"})
+    both = EnginePair(LISTS.format("").removeprefix(STREAM), {"s": events(*arrivals)}, time={"s": "time"})
     running = MatchRuntime(both.checked, limits=Limits(lane=100, then="drop"))
     running.tell(both.loaded)
     (group,) = next(iter(running._fed.values())).groups

@@ -16,7 +16,7 @@ import pytest
 from foretell.events.notification import Notification
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
-from tests.both import Both, told
+from tests.engine_pair import EnginePair, told
 from tests.exhaustive.meaning import BITS, Codes, Streams, meaning
 from tests.exhaustive.small import LONGEST, Small, as_lanes, patterns, statement, streams
 
@@ -27,8 +27,8 @@ AT_ONCE = 40
 SLICES = 64
 
 
-def _both(texts: list[str], some: list[str]) -> Both:
-    return Both("\n".join(texts), {"s": as_lanes(some)}, time={"s": "time"}, until=UNTIL)
+def _both(texts: list[str], some: list[str]) -> EnginePair:
+    return EnginePair("\n".join(texts), {"s": as_lanes(some)}, time={"s": "time"}, until=UNTIL)
 
 
 def _text(pattern: Small, number: int) -> str:

@@ -24,9 +24,9 @@ from foretell.machine.observe.observer import Observer, _steps_left, bits_of
 from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.prefix_sharing import SharedNfa
-from tests.both import Both
+from tests.engine_pair import EnginePair
 from tests.properties.patterns import Case, cases
-from tests.properties.test_engine import _batches
+from tests.properties.test_random_programs import _batches
 
 quick = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
@@ -49,16 +49,16 @@ class Everyone:
         return set()
 
 
-def watched(both: Both, batches: Iterable[Mapping[str, EventBatch]]) -> tuple[list[Any], dict[str, list[Trace]]]:
+def watched(both: EnginePair, batches: Iterable[Mapping[str, EventBatch]]) -> tuple[list[Any], dict[str, list[Trace]]]:
     everyone = Everyone()
     running = MatchRuntime(both.checked, both.given, watching=everyone)
     told = [one for batch in batches for one in running.tell(batch, both.until)]
     return told, {name: [recorder.record().trace for recorder in some] for name, some in everyone.made.items()}
 
 
-def both_of(one: Case) -> Both:
+def both_of(one: Case) -> EnginePair:
     try:
-        return Both(one.text, one.streams, tables=one.tables, until=one.until)
+        return EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
     except ft.ForetellError:
         assume(False)
         raise
@@ -111,7 +111,7 @@ def test_it_does_not_hang_on_batches(one: Case, cuts: list[int]) -> None:
 def trace_of(statement: str, kinds: str, times: Iterable[int] | None = None) -> Trace:
     times = range(len(kinds)) if times is None else times
     events = [{"time": t, "k": k} for t, k in zip(times, kinds)]
-    both = Both(f"STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s {statement}", {"s": events})
+    both = EnginePair(f"STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s {statement}", {"s": events})
     return watched(both, [both.loaded])[1]["p"][0]
 
 
@@ -138,7 +138,7 @@ def test_the_nearer_to_a_match_the_higher_the_bit(steps: int) -> None:
     pattern = " , ".join(names) if steps > 8 else " & ".join(names)
     defined = ", ".join(f"{name} AS k = '{name}'" for name in names)
     text = f"STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s MATCH {pattern} DEFINE {defined}"
-    (checked,) = Both(text, {"s": []}).checked.statements
+    (checked,) = EnginePair(text, {"s": []}).checked.statements
     assert isinstance(checked, CheckedSubscription)
     shared, _ = SharedNfa.empty(StringDictionary().code, checked.simultaneous, checked.time).joined_by(checked)
     machine = shared.compiled
@@ -212,9 +212,9 @@ def test_many_random_streams_leave_the_same_trace_alone_and_together() -> None:
     chance = random.Random(3)
     events = [{"time": t, "k": chance.choice("abc"), "l": chance.choice("xy")} for t in range(400)]
     text = f"STREAM s (k STRING, l STRING, time INT) TIME time; SUBSCRIBE p FROM s PER l MATCH a , b , c {STEPS}"
-    both = Both(text, {"s": events})
+    both = EnginePair(text, {"s": events})
     (together,) = watched(both, [both.loaded])[1]["p"]
     for number, lane in enumerate(dict.fromkeys(e["l"] for e in events)):
-        mine = Both(text, {"s": [e for e in events if e["l"] == lane]})
+        mine = EnginePair(text, {"s": [e for e in events if e["l"] == lane]})
         (alone,) = watched(mine, [mine.loaded])[1]["p"]
         assert together.state[together.process == number].tolist() == alone.state.tolist()

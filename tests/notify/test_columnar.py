@@ -17,8 +17,8 @@ from foretell.notify.arrow_encoder import to_notifications
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_json, to_table
-from tests.both import Both, told
-from tests.suite import Case, cases
+from tests.case_files import Case, cases
+from tests.engine_pair import EnginePair, told
 from tests.test_cases import beyond
 
 CASES = [case for case in cases() if case.error is None and not beyond("embedded", case) and case.model is None]
@@ -36,7 +36,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.file}: {c.name}")
 def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_encoder, "MOST", most)
-    both = Both(case.text, case.streams, time=case.time, tables=case.tables)
+    both = EnginePair(case.text, case.streams, time=case.time, tables=case.tables)
     found = MatchRuntime(both.checked, both.given).tell(both.loaded)
     plain = notifications_of(found)
     mine = to_notifications(found)

@@ -20,7 +20,7 @@ from foretell.notify.messages import Message
 from foretell.notify.outbox import Outbox, OutboxCounts
 from foretell.notify.sender import Backoff, Sender, drain
 from tests.broker import free_port, wait_until
-from tests.receiver import Answer, WebServer
+from tests.webhook_server import Answer, WebServer
 
 QUICK = Backoff(first=0.01, longest=0.05)
 

@@ -25,8 +25,8 @@ from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.sort_keys import _number, _scalar, numbered
 from foretell.spark.pushdown import plan_inspection
 from foretell.spark.streaming.query import bad, matches
-from tests.both import told
-from tests.suite import Case, cases
+from tests.case_files import Case, cases
+from tests.engine_pair import told
 
 W1 = (
     "SUBSCRIBE w1 FROM ticks PER name MATCH a , b , c "

@@ -20,9 +20,9 @@ from foretell.events.arrow_interop import arrow_of_values, table_from_bytes
 from foretell.events.ingest.python_columns import PythonColumn, deciding_values
 from foretell.events.ingest.text_columns import TextColumn, deciding_texts
 from foretell.events.types import Type
-from tests.both import told
+from tests.case_files import Case, cases, sampled
+from tests.engine_pair import told
 from tests.spark.local_batch import LocalBatchJob, local_batch
-from tests.suite import Case, cases, sampled
 
 
 def runs(case: Case) -> bool:

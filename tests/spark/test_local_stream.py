@@ -26,8 +26,8 @@ from foretell.spark.partitioning.statement_groups import shard_ids, stream_group
 from foretell.spark.streaming import chunked_state, shard_processor
 from foretell.spark.streaming.query import StreamTopology, topology_of
 from foretell.spark.streaming.shuffle_rows import MapSidePacker
+from tests.case_files import Case, sampled
 from tests.spark.test_stream_cases import ALL, as_types, batches, lateness_of, live
-from tests.suite import Case, sampled
 
 CODES = (4112907113393557205, 4112907113393553511)
 COLUMNS = ("subscription", "kind", "key", "start", "end", "id", "bindings", "events")

@@ -21,7 +21,7 @@ from foretell.notify.outbox import Outbox
 from foretell.spark.connectors.outbox_writer import OutboxWriter
 from foretell.spark.connectors.registry import register
 from tests.broker import Listener, Mosquitto, wait_until
-from tests.receiver import Answer, WebServer
+from tests.webhook_server import Answer, WebServer
 
 ONE = Notification(
     "s", "match", {"ip": "x"}, 1704067200000000, 1704067201500000, 1.0, None, None, {}, {"a": 0}, Type.TIMESTAMP

@@ -18,8 +18,8 @@ from foretell.events.types import Type, format_timestamp, parse_timestamp
 from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions, of_program
 from foretell.spark.streaming.query import follow
+from tests.case_files import Case, cases
 from tests.spark.test_stream import Event, expected, finish, frame, put, read, rows_of
-from tests.suite import Case, cases
 
 ALL = [c for c in cases() if c.error is None and "CORRELATE" not in c.text and "LOSING" not in c.text and c.expect]
 PARTS = 3

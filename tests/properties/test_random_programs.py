@@ -17,23 +17,23 @@ import foretell as ft
 from foretell.events.ingest.reader import EventBatch, events_of
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.plan.lower.program import UnsupportedError
-from tests.both import Both, told
+from tests.engine_pair import EnginePair, told
 from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, cases
 
 quick = settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 long = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def _both(one: Case) -> Both | None:
+def _both(one: Case) -> EnginePair | None:
     """None for a text that is none, and for what the reference would take too long for."""
     try:
-        both = Both(one.text, one.streams, tables=one.tables, until=one.until)
+        both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
     except ft.ForetellError:
         return None
     return None if _is_costly(both) else both
 
 
-def _is_costly(both: Both) -> bool:
+def _is_costly(both: EnginePair) -> bool:
     """Whether a statement reads very many derived events; how many there are, the compiled engine says quickly."""
     read = {name for s in both.checked.statements for name in s.tree.streams}
     counts = Counter(n.subscription for n in both.embedded())
@@ -54,7 +54,7 @@ def _is_open(one: Case) -> bool:
     return one.text.count("LAST ") - one.text.count("PAST LAST") - one.text.count("TO LAST") > 1
 
 
-def _batches(both: Both, cuts: list[int]) -> list[Mapping[str, EventBatch]]:
+def _batches(both: EnginePair, cuts: list[int]) -> list[Mapping[str, EventBatch]]:
     """The input cut where the numbers say, in the one order of all its events."""
     keyed = [
         (found.key, name, index)
@@ -142,7 +142,7 @@ UNSUPPORTED = {
 
 @pytest.mark.parametrize("form", UNSUPPORTED)
 def test_what_is_unsupported(form: str) -> None:
-    both = Both(UNSUPPORTED[form], {"s": ROWS}, time={"s": "time"})
+    both = EnginePair(UNSUPPORTED[form], {"s": ROWS}, time={"s": "time"})
     with pytest.raises(UnsupportedError) as caught:
         both.embedded()
     assert str(caught.value) == form

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sphinx.cmd.build import main as sphinx
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")

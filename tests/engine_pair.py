@@ -16,7 +16,7 @@ from foretell.machine.runtime import MatchRuntime
 from foretell.reference.run import run as run_reference
 
 
-class Both:
+class EnginePair:
     """A program with its input, read and checked once. A text that is wrong raises as `foretell.api.run` does."""
 
     def __init__(

@@ -15,7 +15,7 @@ import pytest
 
 import foretell as ft
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LETTERS = [{"time": i, "letter": letter} for i, letter in enumerate("abcabb", start=1)]
 
 

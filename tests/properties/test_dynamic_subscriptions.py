@@ -12,7 +12,7 @@ import pytest
 
 import foretell as ft
 from foretell.engine import Engine
-from tests.both import told
+from tests.engine_pair import told
 from tests.properties.patterns import COLUMNS, Case, Chance, Maker, _rows, case
 
 Told = list[tuple[Any, ...]]
