@@ -8,7 +8,8 @@ from typing import Any
 from foretell import parse
 from foretell.api.run import _values, read_inputs
 from foretell.arguments.streams import observed_schema, tables_of
-from foretell.events.ingest.reader import EventBatch, TemplateTable, events_of
+from foretell.events.ingest.reader import EventBatch, events_of
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedProgram
 from foretell.machine.matches.notification_order import notifications_of

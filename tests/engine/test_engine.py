@@ -42,7 +42,7 @@ def test_time_does_not_go_back() -> None:
     said = "stream 's': row 2 has time 2, but time is 3 already\n"
     code, text = refused(lambda: engine.push("s", [{"time": 4, "k": "b"}, {"time": 2, "k": "b"}]))
     assert (code, text.splitlines(keepends=True)[0]) == ("out-of-order", said)
-    assert refused(lambda: engine.advance(2)) == ("out-of-order", "time does not go back: it is 3 already")
+    assert refused(lambda: engine.advance(2)) == ("out-of-order", "time cannot go back: it is 3 already")
     # The refused batch has left no trace.
     assert rows(engine.push("s", EVENTS[3:])) == rows(ft.run(PAIR, {"s": EVENTS}))[1:]
 

@@ -227,8 +227,8 @@ def test_rows_that_are_refused() -> None:
     )
     assert refused(lambda: engine.remove_rows("limit", []))[2] == "did you mean 'limits'?"
     for rows, said in [
-        ([{"id": "low", "least": 1}], "limits: the id 'low' is there already"),
-        ([{"id": "x", "least": 1}, {"id": "x", "least": 2}], "limits:2: the id 'x' is there twice"),
+        ([{"id": "low", "least": 1}], "limits: the id 'low' exists already"),
+        ([{"id": "x", "least": 1}, {"id": "x", "least": 2}], "limits:2: duplicate id 'x'"),
         ([{"id": "x", "least": "much"}], "limits:1: least: expected INT, found 'much'"),
         ([{"id": "x", "most": 1}], "limits: the table has no column 'most'"),
         ([{"least": 1}], "limits:1: no id"),

@@ -29,7 +29,7 @@ def column(values: pa.Array, kind: Type | None = None) -> tuple[list[object], li
 
 
 def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
-    return [(bad.row, bad.reason) for bad in loaded.bad]
+    return [(bad.row, bad.reason) for bad in loaded.quarantined]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_times() -> None:
     loaded = read(table, OPEN)
     assert loaded.schema.time_type is Type.TIMESTAMP
     assert reasons(loaded) == [(2, "no time"), (3, "time: expected TIMESTAMP, found 'soon'")]
-    assert loaded.bad[1].raw == '{"time": "soon", "a": 3}'
+    assert loaded.quarantined[1].raw == '{"time": "soon", "a": 3}'
     assert loaded.table.to_pylist() == [{"time": MIDNIGHT, "a": 1}]
     endless = read(pa.table({"time": [1.0, float("inf")]}), OPEN)
     assert reasons(endless) == [(2, "time beyond range")]
@@ -184,7 +184,9 @@ def test_parquet_reads_only_what_is_needed(tmp_path: Path) -> None:
     pq.write_table(pa.table({"time": [1, None], "price": [1, 2], "other": ["x", "y"]}), path)
     loaded = read(path, StreamDeclaration("ticks", {"price": Type.FLOAT}, "time"))
     assert loaded.table.to_pylist() == [{"price": 1.0, "time": 1}]
-    assert [(bad.source, bad.row, bad.raw) for bad in loaded.bad] == [(str(path), 2, '{"time": null, "price": 2}')]
+    assert [(bad.source, bad.row, bad.raw) for bad in loaded.quarantined] == [
+        (str(path), 2, '{"time": null, "price": 2}')
+    ]
     with pytest.raises(InputError, match="no time column 'otter'\n  hint: did you mean 'other'"):
         read(path, StreamDeclaration("ticks", {}, "otter"))
 

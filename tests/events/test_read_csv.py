@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, StreamDeclaration, read
+from foretell.events.ingest.quarantine import QuarantinedEvent
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.types import Type
 
 OPEN = StreamDeclaration("ticks", {}, "time", open=True)
@@ -21,7 +22,7 @@ def load(folder: Path, text: str | bytes, declaration: StreamDeclaration = OPEN)
 
 
 def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
-    return [(bad.row, bad.reason) for bad in loaded.bad]
+    return [(bad.row, bad.reason) for bad in loaded.quarantined]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_the_most_specific_type_that_fits_all(
     loaded = load(tmp_path, "time,a\n" + "".join(f"1,{field}\n" for field in fields))
     assert loaded.schema.attributes["a"] is kind
     assert loaded.table.column("a").to_pylist() == values
-    assert loaded.bad == ()
+    assert loaded.quarantined == ()
 
 
 def test_full_date_times_are_timestamps(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_rows_that_do_not_fit_are_set_aside(tmp_path: Path) -> None:
         (10, "time beyond range"),
         (12, "n: expected INT, found 'x'"),
     ]
-    assert loaded.bad[0] == QuarantinedEvent(
+    assert loaded.quarantined[0] == QuarantinedEvent(
         "ticks", str(tmp_path / "ticks.csv"), 3, "n: expected INT, found '1.5'", "2,1.5,,,"
     )
     assert loaded.table.column("n").to_pylist() == [1]
@@ -120,15 +121,15 @@ def test_rows_that_do_not_fit_are_set_aside(tmp_path: Path) -> None:
 def test_quotes_and_the_lines_they_span(tmp_path: Path) -> None:
     loaded = load(tmp_path, 'time,a\r\n1,"x, ""y""\r\nz"\r\nno,"two\nlines"\r\n2,w\r\n')
     assert loaded.table.to_pylist() == [{"time": 1, "a": 'x, "y"\r\nz'}, {"time": 2, "a": "w"}]
-    assert loaded.bad[0].row == 4
-    assert loaded.bad[0].raw == 'no,"two\nlines"'
+    assert loaded.quarantined[0].row == 4
+    assert loaded.quarantined[0].raw == 'no,"two\nlines"'
 
 
 def test_a_quote_that_is_not_closed_costs_one_line(tmp_path: Path) -> None:
     loaded = load(tmp_path, 'time,a\n1,x\n2,"y\n3,z\n4,"w" v\n5,u\n')
     assert [row["time"] for row in loaded.table.to_pylist()] == [1, 3, 5]
     assert reasons(loaded) == [(3, "not CSV: ',' expected after '\"'"), (5, "not CSV: ',' expected after '\"'")]
-    assert loaded.bad[0].raw == '2,"y'
+    assert loaded.quarantined[0].raw == '2,"y'
     assert reasons(load(tmp_path, 'time,a\n1,x\n2,"y\n3,z\n')) == [(3, "a quote is not closed")]
 
 
@@ -136,7 +137,7 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     loaded = load(tmp_path, b"\xef\xbb\xbftime,a\n1,caf\xc3\xa9\n2,caf\xe9\n")
     assert loaded.table.to_pylist() == [{"time": 1, "a": "café"}]
     assert reasons(loaded) == [(3, "not UTF-8")]
-    assert loaded.bad[0].raw == "2,caf\ufffd"
+    assert loaded.quarantined[0].raw == "2,caf\ufffd"
 
 
 def test_no_rows(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, StreamDeclaration, events_of, read
+from foretell.events.ingest.quarantine import QuarantinedEvent
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, events_of, read
 from foretell.events.types import Type, parse_timestamp
 
 OPEN = StreamDeclaration("ticks", {}, "time", open=True)
@@ -25,7 +26,7 @@ def lines(folder: Path, *texts: str, name: str = "ticks.jsonl") -> Path:
 
 
 def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
-    return [(bad.row, bad.reason) for bad in loaded.bad]
+    return [(bad.row, bad.reason) for bad in loaded.quarantined]
 
 
 def of(kind: Type, *values: object) -> tuple[list[object], list[tuple[int, str]]]:
@@ -65,7 +66,7 @@ def test_types_are_read_off_and_normalised(tmp_path: Path) -> None:
         {"time": midnight, "name": "IBM", "price": 1.0, "up": True, "volume": 7},
         {"time": midnight, "name": None, "price": 2.5, "up": None, "volume": 8},
     ]
-    assert (loaded.total, loaded.bad) == (2, ())
+    assert (loaded.total, loaded.quarantined) == (2, ())
     assert not loaded.schema.open
 
 
@@ -120,8 +121,8 @@ def test_every_malformed_line_is_set_aside_with_its_reason(tmp_path: Path) -> No
         (12, "time beyond range"),
         (13, "not valid Unicode"),
     ]
-    assert loaded.bad[1] == QuarantinedEvent("ticks", str(path), 3, "not a JSON object", "[1, 2]")
-    assert loaded.bad[4].raw == '{"time": "2024-01-01", "price": "abc"}'
+    assert loaded.quarantined[1] == QuarantinedEvent("ticks", str(path), 3, "not a JSON object", "[1, 2]")
+    assert loaded.quarantined[4].raw == '{"time": "2024-01-01", "price": "abc"}'
     assert loaded.table.column("price").to_pylist() == [1.0, 3.0]
     assert loaded.total == 13
 
@@ -131,7 +132,7 @@ def test_bytes_that_are_no_text_are_set_aside(tmp_path: Path) -> None:
     path.write_bytes(b'\xef\xbb\xbf{"time": 1, "price": 1}\r\n{"time": 2, "name": "\xff"}\r\n')
     loaded = read(path, PRICED)
     assert reasons(loaded) == [(2, "not UTF-8")]
-    assert loaded.bad[0].raw == '{"time": 2, "name": "\ufffd"}'
+    assert loaded.quarantined[0].raw == '{"time": 2, "name": "\ufffd"}'
 
 
 def test_nesting_without_end_is_not_json(tmp_path: Path) -> None:
@@ -330,7 +331,7 @@ def test_dicts_from_any_iterable_and_what_is_none() -> None:
     rows: list[object] = [{"time": 1, "a": np.int64(3)}, 7, {"time": "x", "a": date(2024, 1, 1)}]
     loaded = read(iter(rows), OPEN)
     assert loaded.table.to_pylist() == [{"time": 1, "a": 3}]
-    assert loaded.bad == (
+    assert loaded.quarantined == (
         QuarantinedEvent("ticks", "ticks", 2, "not a mapping", "7"),
         QuarantinedEvent("ticks", "ticks", 3, "time: expected INT, found 'x'", '{"time": "x", "a": "2024-01-01"}'),
     )

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
-from foretell.events.ingest.reader import read_table
+from foretell.events.ingest.template_tables import read_table
 from foretell.events.types import Type
 
 
@@ -33,7 +33,7 @@ def test_rows_are_plain_scalars(tmp_path: Path) -> None:
 def test_every_row_has_an_id_of_its_own() -> None:
     assert refused([{"id": 1}, {"id": None}]) == "subscribers:2: no id"
     assert refused([{"id": 1}, {"x": 1}]) == "subscribers:2: no id"
-    assert refused([{"id": 1}, {"id": 2}, {"id": 1}]) == "subscribers:3: the id 1 is there twice"
+    assert refused([{"id": 1}, {"id": 2}, {"id": 1}]) == "subscribers:3: duplicate id 1"
     assert refused([{"id": 1}, {"id": "x"}]) == "subscribers:2: id: expected INT, found 'x'"
     assert refused([{"ident": 1}]) == "subscribers: the table has no column 'id'\n  hint: known here: 'ident'"
     assert refused([{"id": {}}]) == "subscribers: the column 'id' holds no scalars"

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, scalar_rows
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
+from foretell.events.ingest.typed_table import scalar_rows
 from foretell.events.types import Type, format_timestamp, parse_timestamp
 
 DECLARED = StreamDeclaration(
@@ -66,7 +67,7 @@ def test_json_to_table_to_json(rows: list[Row]) -> None:
     loaded = load("events.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     if rows:
         assert as_json_rows(loaded) == completed(rows)
-    assert loaded.bad == ()
+    assert loaded.quarantined == ()
     again = load("events.jsonl", "".join(json.dumps(row) + "\n" for row in as_json_rows(loaded)))
     assert as_json_rows(again) == as_json_rows(loaded)
 
@@ -97,8 +98,8 @@ def test_no_event_is_fatal_and_none_is_lost(rows: list[object]) -> None:
         read(timed, StreamDeclaration("s", {}, "time", open=True)),
         load("events.jsonl", "".join(json.dumps(row) + "\n" for row in timed)),
     ):
-        assert loaded.table.num_rows + len(loaded.bad) == loaded.total == len(timed)
-        assert [bad.row for bad in loaded.bad] == sorted({bad.row for bad in loaded.bad})
+        assert loaded.table.num_rows + len(loaded.quarantined) == loaded.total == len(timed)
+        assert [bad.row for bad in loaded.quarantined] == sorted({bad.row for bad in loaded.quarantined})
         loaded.table.validate(full=True)
 
 
@@ -110,4 +111,4 @@ def test_any_bytes_after_a_good_row(content: bytes) -> None:
             path = Path(folder) / name
             path.write_bytes(head + content)
             loaded = read(path, StreamDeclaration("s", {}, "time", open=True))
-            assert loaded.table.num_rows + len(loaded.bad) == loaded.total
+            assert loaded.table.num_rows + len(loaded.quarantined) == loaded.total

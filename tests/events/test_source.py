@@ -32,7 +32,7 @@ def test_a_folder_is_its_files_by_name(tmp_path: Path) -> None:
     (tmp_path / "inner.jsonl").mkdir()
     loaded = read(str(tmp_path), OPEN)
     assert loaded.table.to_pylist() == [{"time": 1, "a": 1.0}, {"time": 3, "a": 0.5}]
-    assert [(bad.source, bad.row, bad.reason) for bad in loaded.bad] == [
+    assert [(bad.source, bad.row, bad.reason) for bad in loaded.quarantined] == [
         (str(tmp_path / "a.jsonl"), 1, "not JSON"),
         (str(tmp_path / "b.ndjson"), 2, "time: expected INT, found 'x'"),
     ]
@@ -43,7 +43,7 @@ def test_a_folder_of_csv(tmp_path: Path) -> None:
     (tmp_path / "2.csv").write_text("b,time\nx,2\nx\n")
     loaded = read(tmp_path, OPEN)
     assert loaded.table.to_pylist() == [{"time": 1, "a": 5, "b": None}, {"time": 2, "a": None, "b": "x"}]
-    assert [(bad.source, bad.row) for bad in loaded.bad] == [(str(tmp_path / "2.csv"), 3)]
+    assert [(bad.source, bad.row) for bad in loaded.quarantined] == [(str(tmp_path / "2.csv"), 3)]
     with pytest.raises(InputError, match=r"^ticks: no column 'c'"):
         read(tmp_path, StreamDeclaration("ticks", {"c": Type.INT}, "time"))
 
@@ -60,7 +60,10 @@ def test_a_folder_of_parquet(tmp_path: Path) -> None:
         {"time": 2, "a": 0.5, "b": "x"},
         {"time": 3, "a": None, "b": "y"},
     ]
-    assert [(Path(bad.source).name, bad.row) for bad in loaded.bad] == [("part-0.parquet", 2), ("part-2.parquet", 1)]
+    assert [(Path(bad.source).name, bad.row) for bad in loaded.quarantined] == [
+        ("part-0.parquet", 2),
+        ("part-2.parquet", 1),
+    ]
     assert read(folder, StreamDeclaration("ticks", {}, "time")).total == 5
 
 

@@ -150,7 +150,7 @@ def test_too_little_seen() -> None:
     [
         ("q", {}, "there is no subscription 'q'"),
         ("s", {}, "there is no subscription 's'"),
-        ("plain", {}, "'plain' does not ask for forecasts"),
+        ("plain", {}, "'plain' has no FORECAST clause"),
         ("p", {"confidence": 1.5}, "confidence: expected a number between 0 and 1, found 1.5"),
         ("p", {"reach": 0}, "reach: expected a number above 0, found 0"),
     ],

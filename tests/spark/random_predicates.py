@@ -72,7 +72,7 @@ def checked(condition: str) -> CheckedSubscription:
 def loaded(rows: pa.Table) -> EventBatch:
     schema = schema_of()
     found = read(rows, StreamDeclaration("s", schema.attributes, "time", "id"))
-    assert not found.bad
+    assert not found.quarantined
     return found
 
 

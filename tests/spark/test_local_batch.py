@@ -346,7 +346,7 @@ def test_few_texts_tell_the_type_of_all(parts: list[list[str]]) -> None:
 
     whole = texts(chain.from_iterable(parts))
     few = texts(chain.from_iterable(deciding_texts(texts(part).texts) for part in parts))
-    assert (few.guess(), few.guess_time()) == (whole.guess(), whole.guess_time())
+    assert (few.infer_type(), few.infer_time_type()) == (whole.infer_type(), whole.infer_time_type())
 
 
 @settings(deadline=None)
@@ -354,4 +354,4 @@ def test_few_texts_tell_the_type_of_all(parts: list[list[str]]) -> None:
 def test_few_values_tell_the_type_of_all(parts: list[list[object]]) -> None:
     whole = PythonColumn("c", list(chain.from_iterable(parts)))
     few = PythonColumn("c", list(chain.from_iterable(map(deciding_values, parts))))
-    assert (few.guess(), few.guess_time()) == (whole.guess(), whole.guess_time())
+    assert (few.infer_type(), few.infer_time_type()) == (whole.infer_type(), whole.infer_time_type())

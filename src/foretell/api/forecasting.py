@@ -13,7 +13,8 @@ from foretell.arguments.streams import declaration_of, observed_schema, tables_o
 from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
 from foretell.errors import InputError
 from foretell.events.ingest.quarantine import quarantine_summary
-from foretell.events.ingest.reader import EventBatch, TemplateTable
+from foretell.events.ingest.reader import EventBatch
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.forecast.chain.match_interval import Asked
 from foretell.forecast.evaluation.backtest import Judges
 from foretell.forecast.evaluation.outcomes import Horizon
@@ -181,7 +182,7 @@ def _watched(
             f"no forecasts are made of {error} yet",
             hint="train and judge the other statements in a file of their own",
         ) from None
-    bad = tuple(b for one in loaded.values() for b in one.bad)
+    bad = tuple(b for one in loaded.values() for b in one.quarantined)
     return checked, tuple(quarantine_summary(bad, [(name, one.total) for name, one in loaded.items()]))
 
 

@@ -15,7 +15,8 @@ from foretell.arguments.streams import declaration_of, observed_schema, tables_o
 from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
 from foretell.errors import InputError, suggestion
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, events_of, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, events_of, read
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language import tree
@@ -117,7 +118,7 @@ def run(
         rows = {name: _values(table) for name, table in given.items()}
         events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
         found = tuple(run_reference(checked, events, rows, until=end, timing=timing))
-    bad = tuple(b for one in loaded.values() for b in one.bad)
+    bad = tuple(b for one in loaded.values() for b in one.quarantined)
     totals = tuple((name, one.total) for name, one in loaded.items())
     return Notifications(found, bad, totals, notes)
 

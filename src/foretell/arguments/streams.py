@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from foretell.errors import InputError, LanguageError, suggestion
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, read_table
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration
+from foretell.events.ingest.template_tables import TemplateTable, read_table
 from foretell.events.types import Schema, Type
 from foretell.language import tree
 from foretell.language.stream_schemas import declared_schema
@@ -16,7 +17,7 @@ from foretell.language.subscriptions import Subscriptions
 def observed_schema(loaded: EventBatch) -> Schema:
     """A stream without events does not show what is not declared; that is no reason to refuse a name or a unit."""
     schema = replace(loaded.schema, open=loaded.open and loaded.total == 0)
-    if loaded.timed or schema.time is None:
+    if loaded.time_known or schema.time is None:
         return schema
     return replace(schema, attributes={**schema.attributes, schema.time: Type.UNKNOWN})
 

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from foretell.bench.result import Measured
 from foretell.bench.workloads.ticks import ticks
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_table
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
+from foretell.events.ingest.template_tables import read_table
 from foretell.forecast.online.factory import Forecasts
 from foretell.jit import compiled
 from foretell.language.subscriptions import parse

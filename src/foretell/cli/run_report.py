@@ -10,8 +10,7 @@ import msgspec
 
 from foretell.cli.output import say
 from foretell.events.atomic_files import atomic_write
-from foretell.events.ingest.quarantine import quarantine_summary
-from foretell.events.ingest.reader import QuarantinedEvent
+from foretell.events.ingest.quarantine import QuarantinedEvent, quarantine_summary
 from foretell.notify.notifications import Notifications
 
 

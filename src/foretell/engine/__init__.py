@@ -1,4 +1,4 @@
-"""Subscriptions at work in process."""
+"""The engine in process: `Engine` with push, advance, snapshot, restore, subscribe."""
 
 from foretell.engine.checkpoint import LAYOUT
 from foretell.engine.engine import ColumnarResult, Engine

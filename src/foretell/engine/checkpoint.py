@@ -1,4 +1,4 @@
-"""Snapshots: all of an engine as bytes, and from those, perhaps with other statements, an engine that goes on."""
+"""Engine snapshots: a deployment to bytes and back, also to a deployment with other statements."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
-from foretell.engine.settings import EngineSettings, live_tables
-from foretell.engine.template_tables import LiveTable
+from foretell.engine.settings import EngineSettings
+from foretell.engine.template_tables import LiveTable, live_tables
 from foretell.errors import ForetellError, InputError
 from foretell.language import tree
 from foretell.language.parser import parse as parse_text
@@ -25,35 +25,35 @@ from foretell.machine.exec.limits import Limits
 from foretell.plan.lower.program import UnsupportedError
 from foretell.storage.blob import pack, unpack
 
-#: The layout of snapshots: this version reads its own and those before it. Since 3 a negation before a part that can be
-#: empty stays where that part is left out (decision 0002, item 8), so such patterns have other states than before.
+#: The version of the snapshot layout. An engine reads this version and all earlier ones. Since 3 a negation before a
+#: part that can be empty stays where that part is left out (decision 0002, item 8), so such patterns have other states.
 LAYOUT = 3
 
 
-def take_snapshot(here: Deployment) -> bytes:
-    """Statements, tables, and all that they wait for."""
-    program = here.statements.subscriptions().program
+def take_snapshot(deployment: Deployment) -> bytes:
+    """The statements, tables, settings and the pipeline's state. The keys are part of the layout."""
+    program = deployment.registry.subscriptions().program
     state: dict[str, Any] = {
         "statements": program_text(program),
-        "tables": {str(name): table.state() for name, table in here.tables.items()},
-        "inputs": here.inputs.state(),
-        **here.settings.state(),
+        "tables": {str(name): table.state() for name, table in deployment.tables.items()},
+        "inputs": deployment.inputs.state(),
+        **deployment.settings.state(),
         "work": None,
     }
-    if here.work is not None:
-        assert here.checking is not None
-        ranks = {str(name): rank for name, rank in here.checking.ranks.items()}
+    if deployment.pipeline is not None:
+        assert deployment.checker is not None
+        ranks = {str(name): rank for name, rank in deployment.checker.ranks.items()}
         state["work"] = {
             "ranks": sorted(ranks, key=ranks.__getitem__),
-            "waiting": here.work.waiting.state(),
-            "running": here.work.running.state(),
+            "waiting": deployment.pipeline.buffer.state(),
+            "running": deployment.pipeline.runtime.state(),
         }
     return pack("engine", {"layout": LAYOUT, "statements": _fingerprint(program)}, state)
 
 
 @dataclass(frozen=True)
 class RestoreRequest:
-    """What an engine is to be that goes on from a snapshot. What is None, or not named, is as it was there."""
+    """The arguments of `Engine.restore`, validated. None, or a name that is left out, stands for the snapshot's."""
 
     subscriptions: Subscriptions | None
     time: Mapping[str, str]
@@ -63,94 +63,100 @@ class RestoreRequest:
     learning: Learning | None
 
 
-def restore_snapshot(snapshot: bytes, wanted: RestoreRequest) -> tuple[Deployment, StatementDiff]:
-    """What is here now, and what has become of the statements of the snapshot."""
+def restore_snapshot(snapshot: bytes, request: RestoreRequest) -> tuple[Deployment, StatementDiff]:
+    """The deployment as requested, and how its statements differ from those of the snapshot."""
     header, state = unpack(snapshot, "engine")
     if header.get("layout", LAYOUT) > LAYOUT:
-        hint = "it was made by a newer version of Foretell"
-        raise InputError("newer-snapshot", f"the snapshot has layout {header['layout']}, not {LAYOUT}", hint=hint)
-    said = wanted.subscriptions
-    same = said is not None and _fingerprint(said.program) == header.get("statements")
-    before = _as_it_was(header.get("layout", LAYOUT), state, said if same else None, wanted)
-    return _Migration(before, said or before.statements.subscriptions(), wanted.time, wanted.tables).now()
+        message = f"the snapshot has layout {header['layout']}, this version of Foretell reads layouts up to {LAYOUT}"
+        raise InputError("newer-snapshot", message, hint="restore it with the version that made it, or a newer one")
+    requested = request.subscriptions
+    unchanged = requested is not None and _fingerprint(requested.program) == header.get("statements")
+    before = _restored(header.get("layout", LAYOUT), state, requested if unchanged else None, request)
+    return _Migration(before, requested or before.registry.subscriptions(), request.time, request.tables).migrate()
 
 
-def _as_it_was(layout: int, state: Mapping[str, Any], same: Subscriptions | None, wanted: RestoreRequest) -> Deployment:
-    """What was there when the snapshot was made; where a model is given forecasts begin anew with it."""
+def _restored(
+    layout: int, state: Mapping[str, Any], unchanged: Subscriptions | None, request: RestoreRequest
+) -> Deployment:
+    """The deployment as it was when the snapshot was taken, but for forecasts where a new model is given."""
     try:
-        settings = EngineSettings.restore(state, wanted.limits, wanted.model, wanted.learning)
+        settings = EngineSettings.restore(state, request.limits, request.model, request.learning)
         text = state["statements"]
-        statements = StatementRegistry(same or Subscriptions(parse_text(text), text))
-        tables = {name: LiveTable.restore(name, one) for name, one in state["tables"].items()}
-        here = Deployment(statements, InputRegistry.restore(statements, state["inputs"]), tables, settings)
+        registry = StatementRegistry(unchanged or Subscriptions(parse_text(text), text))
+        tables = {name: LiveTable.restore(name, table) for name, table in state["tables"].items()}
+        deployment = Deployment(registry, InputRegistry.restore(registry, state["inputs"]), tables, settings)
         if state["work"] is not None:
             if layout < 3:
-                _refuse_other_states(statements)
-            here.go_on(state["work"], anew=wanted.model is not None)
+                _refuse_other_states(registry)
+            deployment.resume(state["work"], reset_forecasts=request.model is not None)
     except (ForetellError, UnsupportedError) as error:
         raise _unusable(str(error)) from None
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError):
-        raise _unusable("its parts are not those that are expected") from None
-    return here
+        raise _unusable("it has unexpected contents") from None
+    return deployment
 
 
 @dataclass(frozen=True)
 class _Migration:
-    """From what was there to the statements, time columns and tables that are wanted now."""
+    """Changes a restored deployment to the requested statements, time columns and tables."""
 
-    before: Deployment
-    wanted: Subscriptions
+    deployment: Deployment
+    requested: Subscriptions
     time: Mapping[str, str]
-    given: Mapping[str, object]
+    given_tables: Mapping[str, object]
 
-    def now(self) -> tuple[Deployment, StatementDiff]:
-        here, now = self.before, StatementRegistry(self.wanted)
-        time, tables = self._times(), self._tables_now(now)
-        retyped = [n for n, table in tables.items() if n in here.tables and table.types != here.tables[n].types]
-        found = changes(here.statements, now, retyped)
-        if not found.carried and (found.fresh or found.dropped or found.streams):
-            return Deployment(now, InputRegistry(now, time), tables, here.settings), found
-        here.inputs.time = time
-        self._replace(found, now, tables)
-        return here, found
+    def migrate(self) -> tuple[Deployment, StatementDiff]:
+        deployment, registry = self.deployment, StatementRegistry(self.requested)
+        time, tables = self._time_columns(), self._requested_tables(registry)
+        old_tables = deployment.tables
+        retyped = [n for n, table in tables.items() if n in old_tables and table.types != old_tables[n].types]
+        diff = changes(deployment.registry, registry, retyped)
+        if not diff.carried and (diff.fresh or diff.dropped or diff.streams):
+            return Deployment(registry, InputRegistry(registry, time), tables, deployment.settings), diff
+        deployment.inputs.time = time
+        self._replace_statements(diff, registry, tables)
+        return deployment, diff
 
-    def _times(self) -> dict[str, str]:
-        known = self.before.inputs.time
+    def _time_columns(self) -> dict[str, str]:
+        known = self.deployment.inputs.time
         for name, column in self.time.items():
             if known.get(name, column) != column:
-                message = f"the time of stream '{name}' is '{known[name]}' in the snapshot, not '{column}'"
+                message = f"the time column of stream '{name}' is '{known[name]}' in the snapshot, not '{column}'"
                 raise InputError("time-twice", message)
         return {**known, **self.time}
 
-    def _tables_now(self, now: StatementRegistry) -> dict[str, LiveTable]:
-        """Those that are given, and the others as they were."""
-        known = {name: table for name, table in self.before.tables.items() if name not in self.given}
-        given = live_tables([name for name in now.templates if name not in known], self.given)
-        return {name: given[name] if name in given else known[name] for name in now.templates}
+    def _requested_tables(self, registry: StatementRegistry) -> dict[str, LiveTable]:
+        """The given tables, and the others from the snapshot."""
+        kept = {name: table for name, table in self.deployment.tables.items() if name not in self.given_tables}
+        given = live_tables([name for name in registry.templates if name not in kept], self.given_tables)
+        return {name: given[name] if name in given else kept[name] for name in registry.templates}
 
-    def _replace(self, found: StatementDiff, now: StatementRegistry, tables: Mapping[str, LiveTable]) -> None:
-        here, carried = self.before, set(found.carried)
-        for stream in found.streams:
-            self._refuse_held(stream)
-        for name in readers_first([n for n in here.statements.made if n not in carried], here.statements):
-            here.remove(name)
-        for name in [n for n in here.statements.said if n not in carried and (n in found.streams or n not in now)]:
-            here.remove(name)
-        for stream in found.streams:
-            here.leave(stream)
-        for name, table in here.tables.items():
+    def _replace_statements(
+        self, diff: StatementDiff, registry: StatementRegistry, tables: Mapping[str, LiveTable]
+    ) -> None:
+        deployment, carried = self.deployment, set(diff.carried)
+        old = deployment.registry
+        for stream in diff.streams:
+            self._refuse_buffered(stream)
+        for name in readers_first([n for n in old.made if n not in carried], old):
+            deployment.remove(name)
+        for name in [n for n in old.said if n not in carried and (n in diff.streams or n not in registry)]:
+            deployment.remove(name)
+        for stream in diff.streams:
+            deployment.remove_stream(stream)
+        for name, table in deployment.tables.items():
             if tables[name] is not table:
-                here.change_rows(table, tables[name])
-        fresh = tuple(s for s in self.wanted.program.statements if s.name not in here.statements)
-        new = {name: table for name, table in tables.items() if name not in here.tables}
-        here.add(Subscriptions(tree.Program(fresh), self.wanted.text, self.wanted.file), new)
-        here.be(now)
+                deployment.replace_rows(table, tables[name])
+        fresh = tuple(s for s in self.requested.program.statements if s.name not in old)
+        new_tables = {name: table for name, table in tables.items() if name not in deployment.tables}
+        deployment.add(Subscriptions(tree.Program(fresh), self.requested.text, self.requested.file), new_tables)
+        deployment.replace_registry(registry)
 
-    def _refuse_held(self, stream: str) -> None:
-        work = self.before.work
-        if work is not None and work.waiting.holds(stream):
-            message = f"stream '{stream}' is declared otherwise now, and the snapshot holds back events of it"
-            raise InputError("changed-stream", message, hint="end() before the snapshot lets them go")
+    def _refuse_buffered(self, stream: str) -> None:
+        pipeline = self.deployment.pipeline
+        if pipeline is not None and pipeline.buffer.has_events(stream):
+            message = f"the declaration of stream '{stream}' has changed, and the snapshot holds back events of it"
+            raise InputError("changed-stream", message, hint="call end() before the snapshot to release them")
 
 
 def _refuse_other_states(statements: StatementRegistry) -> None:
@@ -165,8 +171,8 @@ def _refuse_other_states(statements: StatementRegistry) -> None:
 
 
 def _unusable(why: str) -> InputError:
-    hint = "another version of Foretell made it; an engine without it begins anew"
-    return InputError("unusable-snapshot", f"this version cannot go on from the snapshot: {why}", hint=hint)
+    hint = "another version of Foretell may have made it; start a new engine without it"
+    return InputError("unusable-snapshot", f"cannot restore the snapshot: {why}", hint=hint)
 
 
 def _fingerprint(program: tree.Program) -> str:

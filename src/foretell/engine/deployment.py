@@ -1,17 +1,18 @@
-"""The statements that are here, with what is known of their streams and tables; at work once events have come."""
+"""The deployed statements of an engine: their streams, tables and settings, and the pipeline that runs them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from foretell.engine.input_registry import InputRegistry
 from foretell.engine.settings import EngineSettings
 from foretell.engine.template_tables import LiveTable
-from foretell.engine.work import Work
 from foretell.errors import ForetellError, InputError, refuse, suggestion
-from foretell.events.ingest.reader import EventBatch, TemplateTable
+from foretell.events.ingest.reader import EventBatch
+from foretell.events.ingest.template_tables import TemplateTable
+from foretell.events.notification import Notification
 from foretell.events.reorder_buffer import ReorderBuffer
 from foretell.events.types import Scalar, Type
 from foretell.language import tree
@@ -21,186 +22,221 @@ from foretell.language.parser import parse as parse_text
 from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
+from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
+from foretell.notify.arrow_encoder import to_notifications
 from foretell.plan.lower.program import UnsupportedError
+
+
+@dataclass(frozen=True)
+class EventPipeline:
+    """The way of an event through a running engine: reorder buffer, then match runtime."""
+
+    buffer: ReorderBuffer
+    runtime: MatchRuntime
+
+    def add(self, statement: CheckedStatement, table: LiveTable | None) -> None:
+        self.runtime.add(statement, None if table is None else table.template())
+
+    def remove(self, name: str) -> None:
+        if name in self.runtime:
+            self.runtime.remove(name)
+
+    def process(self) -> list[ResultBatch]:
+        """Process the events that the watermark has passed. Each statement's clock advances with the streams that it
+        reads, also where their latest events still wait (decision 0002, item 3)."""
+        return self.runtime.tell(self.buffer.release(), clocks=self.buffer.stream_clocks())
+
+    def process_until(
+        self, events: Mapping[str, EventBatch], until: int | float | None = None
+    ) -> Sequence[Notification]:
+        return to_notifications(self.runtime.tell(events, until))
+
+    def limit_notes(self) -> tuple[str, ...]:
+        """The limits that subscriptions have exceeded since the last call, as notes for the user."""
+        return self.runtime.ledger.tell()
 
 
 @dataclass
 class Deployment:
-    """Statements come and go, and with them what is known. `checking` is what is taken on trust before the first
-    events, once it is asked for."""
+    """Statements that can be added and removed while events are processed.
 
-    statements: StatementRegistry
+    The pipeline is built with the first events, because these show the types that the statements leave open. `checker`
+    exists from the first `add` on, or from the first events on.
+    """
+
+    registry: StatementRegistry
     inputs: InputRegistry
     tables: dict[str, LiveTable]
     settings: EngineSettings
-    checking: Checker | None = None
-    work: Work | None = None
+    checker: Checker | None = None
+    pipeline: EventPipeline | None = None
 
     # ── statements ──
 
     def add(self, new: Subscriptions, tables: Mapping[str, LiveTable]) -> None:
-        self._refuse_unknown(new)
-        checking = self._known()
-        self.statements.add(new)
+        """Add statements and their tables, or none of them if one is refused."""
+        self._refuse_unknown_streams(new)
+        checker = self._checker()
+        self.registry.add(new)
         self.tables |= tables
         try:
-            self._learn(new)
-            for statement in checking.add(new.program, self._columns()):
-                self._begin(statement)
+            for name in [*new.declared, *new.sources]:
+                self._add_stream(str(name))
+            for statement in checker.add(new.program, self._table_types()):
+                self._start(statement)
         except ForetellError:
-            for one in reversed(new.program.statements):
-                self.remove(str(one.name))
+            for statement_tree in reversed(new.program.statements):
+                self.remove(str(statement_tree.name))
             raise
 
-    def _begin(self, statement: CheckedStatement) -> None:
-        """Puts a statement to work, if there is work already."""
-        if self.work is None:
+    def _start(self, statement: CheckedStatement) -> None:
+        if self.pipeline is None:
             return
         table = statement.tree.table if isinstance(statement, CheckedSubscription) else None
         try:
-            self.work.add(statement, None if table is None else self.tables[table])
+            self.pipeline.add(statement, None if table is None else self.tables[table])
         except UnsupportedError as error:
             raise _not_in_engine(error) from None
 
     def remove(self, name: str) -> None:
-        """Whatever is here of a statement: one that is refused has not come far."""
-        statement = self.statements.said[name].tree
-        self.statements.remove(name)
-        if self.work is not None:
-            self.work.remove(name)
+        """Remove a statement, also one that `add` has refused halfway."""
+        statement = self.registry.said[name].tree
+        self.registry.remove(name)
+        if self.pipeline is not None:
+            self.pipeline.remove(name)
         if isinstance(statement, tree.Stream):
-            self.leave(name)
-        if self.checking is not None:
-            self.checking.remove(name)
+            self.remove_stream(name)
+        if self.checker is not None:
+            self.checker.remove(name)
         table = statement.table if isinstance(statement, tree.Subscription) else None
-        if table is not None and table not in self.statements.templates:
+        if table is not None and table not in self.registry.templates:
             self.tables.pop(table, None)
 
-    def leave(self, stream: str) -> None:
-        """Nothing is known of a stream any more."""
-        self.inputs.schemas.pop(stream, None)
-        if self.checking is not None:
-            self.checking.streams.pop(stream, None)
-        if self.work is not None:
-            self.work.waiting.leave(stream)
-
-    def be(self, statements: StatementRegistry) -> None:
-        """The same statements, in another order or text; how late events may come is said there too."""
-        self.statements = self.inputs.statements = statements
-        if self.work is not None:
+    def replace_registry(self, registry: StatementRegistry) -> None:
+        """Take over the same statements in another order or text, which may have another LATE BY."""
+        self.registry = self.inputs.statements = registry
+        if self.pipeline is not None:
             for name in self.inputs.schemas:
-                self.work.waiting.meet(name, self.inputs.lateness(name))
+                self.pipeline.buffer.set_lateness(name, self.inputs.lateness(name))
 
-    def _refuse_unknown(self, new: Subscriptions) -> None:
-        """Streams of which nothing is known."""
+    # ── streams ──
+
+    def remove_stream(self, stream: str) -> None:
+        """Forget the schema of a stream."""
+        self.inputs.schemas.pop(stream, None)
+        if self.checker is not None:
+            self.checker.streams.pop(stream, None)
+        if self.pipeline is not None:
+            self.pipeline.buffer.remove_stream(stream)
+
+    def _add_stream(self, name: str) -> None:
+        """Take up a stream while events are processed: a statement begins to read it, or its first events come."""
+        if self.pipeline is None or name in self.pipeline.buffer.lateness or self.registry.makes(name):
+            return
+        assert self.checker is not None
+        self.checker.streams[name] = self.inputs.add(name)
+        self.pipeline.buffer.set_lateness(name, self.inputs.lateness(name))
+
+    def _refuse_unknown_streams(self, new: Subscriptions) -> None:
         for stream in new.sources:
-            here = stream in new.declared or stream in self.statements or stream in self.inputs
-            if not here and stream not in self.inputs.time:
-                hint = suggestion(stream, [*self.statements.said, *self.statements.readers])
+            known = stream in new.declared or stream in self.registry or stream in self.inputs
+            if not known and stream not in self.inputs.time:
+                hint = suggestion(stream, [*self.registry.said, *self.registry.readers])
                 hint = hint or f"declare it: STREAM {stream} (attribute TYPE, ...) TIME column"
                 refuse("unknown-stream", f"unknown stream '{stream}'", place_of(stream), hint)
 
-    def add_rows(self, table: LiveTable, rows: TemplateTable) -> None:
-        if self.work is not None:
-            for name in self.statements.templates[table.name]:
-                self.work.running.add_rows(name, rows)
-        table.add(rows)
-
-    def remove_rows(self, table: LiveTable, ids: list[Scalar]) -> None:
-        if self.work is not None:
-            for name in self.statements.templates[table.name]:
-                self.work.running.remove_rows(name, ids)
-        table.remove(ids)
-
-    def change_rows(self, table: LiveTable, wanted: LiveTable) -> None:
-        """Rows as they are wanted: one with other values is another row."""
-        self.remove_rows(table, [n for n, row in table.rows.items() if wanted.rows.get(n) != row])
-        self.add_rows(table, TemplateTable(table.types, [r for n, r in wanted.rows.items() if n not in table.rows]))
+    # ── FOR EACH tables ──
 
     def table(self, name: object) -> LiveTable:
         if not isinstance(name, str) or name not in self.tables:
-            said = self.statements.said.get(str(name))
-            table = said.tree.table if said is not None and isinstance(said.tree, tree.Subscription) else None
+            statement = self.registry.said.get(str(name))
+            subscription = statement.tree if statement is not None else None
+            table = subscription.table if isinstance(subscription, tree.Subscription) else None
             hint = suggestion(str(name), self.tables) if table is None else f"'{name}' is FOR EACH '{table}'"
             raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=hint)
         return self.tables[name]
 
-    # ── what is known ──
+    def add_rows(self, table: LiveTable, rows: TemplateTable) -> None:
+        if self.pipeline is not None:
+            for name in self.registry.templates[table.name]:
+                self.pipeline.runtime.add_rows(name, rows)
+        table.add(rows)
 
-    def _columns(self) -> dict[str, Mapping[str, Type]]:
+    def remove_rows(self, table: LiveTable, ids: list[Scalar]) -> None:
+        if self.pipeline is not None:
+            for name in self.registry.templates[table.name]:
+                self.pipeline.runtime.remove_rows(name, ids)
+        table.remove(ids)
+
+    def replace_rows(self, table: LiveTable, wanted: LiveTable) -> None:
+        """Add and remove rows until the table is as wanted. A row with changed values is a new row."""
+        self.remove_rows(table, [n for n, row in table.rows.items() if wanted.rows.get(n) != row])
+        self.add_rows(table, TemplateTable(table.types, [r for n, r in wanted.rows.items() if n not in table.rows]))
+
+    def _table_types(self) -> dict[str, Mapping[str, Type]]:
         return {name: table.types for name, table in self.tables.items()}
 
-    def _known(self) -> Checker:
-        if self.checking is None:
-            self.checking = Checker()
-            self._check(self.checking)
-        return self.checking
+    # ── the pipeline ──
 
-    def _check(self, checking: Checker) -> tuple[CheckedStatement, ...]:
-        """All statements, text by text."""
-        checked: list[CheckedStatement] = []
-        for part in self.statements.parts():
+    def started(self, first: EventBatch) -> EventPipeline:
+        """The pipeline, ready for the events of a batch. It is built with the first batch."""
+        if self.pipeline is None:
+            inputs = InputRegistry(self.registry, self.inputs.time)
+            inputs.infer_schemas(first)
+            checker = Checker(inputs.schemas)
+            checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
+            tables = {name: table.template() for name, table in self.tables.items()}
             try:
-                checked += checking.add(part.program, self._columns())
-            except ForetellError as error:
-                raise error.within(part.text, part.file) from None
-        return tuple(checked)
-
-    def _learn(self, new: Subscriptions) -> None:
-        """While events come, a stream must be known when somebody begins to read it, or when its events come."""
-        for name in [*new.declared, *new.sources]:
-            self._meet(str(name))
-
-    def _meet(self, name: str) -> None:
-        if self.work is None or name in self.work.waiting.lateness or self.statements.makes(name):
-            return
-        assert self.checking is not None
-        self.checking.streams[name] = self.inputs.learn(name)
-        self.work.waiting.meet(name, self.inputs.lateness(name))
-
-    def at_work(self, loaded: EventBatch) -> Work:
-        """The statements at work: they begin with the first events, which show what the text leaves open."""
-        if self.work is None:
-            inputs = InputRegistry(self.statements, self.inputs.time)
-            inputs.begin(loaded)
-            checking = Checker(inputs.schemas)
-            checked = CheckedProgram(checking.streams, self._check(checking), checking.ranks)
-            tables = {name: table.loaded() for name, table in self.tables.items()}
-            try:
-                running = MatchRuntime(checked, tables, self.settings.limits, self.settings.forecasts)
+                runtime = MatchRuntime(checked, tables, self.settings.limits, self.settings.forecasts)
             except UnsupportedError as error:
                 raise _not_in_engine(error) from None
-            waiting = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
-            self.inputs, self.checking = inputs, checking
-            self.work = Work(running, waiting)
-        self._meet(loaded.stream)
-        return self.work
+            buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
+            self.inputs, self.checker = inputs, checker
+            self.pipeline = EventPipeline(buffer, runtime)
+        self._add_stream(first.stream)
+        return self.pipeline
 
-    def go_on(self, state: Mapping[str, Any], *, anew: bool) -> None:
-        """Puts the statements to work where they were."""
-        checking = Checker(self.inputs.schemas)
-        checking.rank(state["ranks"])
-        checked = CheckedProgram(checking.streams, self._check(checking), checking.ranks)
-        tables = {name: table.loaded() for name, table in self.tables.items()}
-        running = MatchRuntime.restore(
+    def resume(self, state: Mapping[str, Any], *, reset_forecasts: bool) -> None:
+        """Rebuild the pipeline from the state in a snapshot."""
+        checker = Checker(self.inputs.schemas)
+        checker.rank(state["ranks"])
+        checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
+        tables = {name: table.template() for name, table in self.tables.items()}
+        runtime = MatchRuntime.restore(
             state["running"],
             checked,
             tables,
-            lambda text: _rechecked(checking, text),
+            lambda text: _rechecked(checker, text),
             self.settings.limits,
-            replace(self.settings.forecasts, anew=anew),
+            replace(self.settings.forecasts, anew=reset_forecasts),
         )
         lateness = {name: self.inputs.lateness(name) for name in self.inputs.schemas}
-        self.checking = checking
-        self.work = Work(running, ReorderBuffer.restore(lateness, state["waiting"]))
+        self.checker = checker
+        self.pipeline = EventPipeline(ReorderBuffer.restore(lateness, state["waiting"]), runtime)
+
+    def _checker(self) -> Checker:
+        if self.checker is None:
+            self.checker = Checker()
+            self._check(self.checker)
+        return self.checker
+
+    def _check(self, checker: Checker) -> tuple[CheckedStatement, ...]:
+        """Check all statements, text by text, so that an error points into its own text."""
+        checked: list[CheckedStatement] = []
+        for part in self.registry.parts():
+            try:
+                checked += checker.add(part.program, self._table_types())
+            except ForetellError as error:
+                raise error.within(part.text, part.file) from None
+        return tuple(checked)
 
 
 def _not_in_engine(error: UnsupportedError) -> InputError:
     return InputError("not-in-engine", f"this engine does not run {error} yet")
 
 
-def _rechecked(checking: Checker, text: str) -> CheckedSubscription:
+def _rechecked(checker: Checker, text: str) -> CheckedSubscription:
     (statement,) = parse_text(text).statements
     assert isinstance(statement, tree.Subscription)
-    return checking.recheck(statement)
+    return checker.recheck(statement)

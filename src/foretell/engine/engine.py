@@ -1,4 +1,8 @@
-"""The engine in process: subscriptions at work on events that are pushed to them, batch by batch."""
+"""The engine in process: push events, get notifications.
+
+A pushed batch goes through `events.ingest` (types, quarantine), the reorder buffer (LATE BY) and the match runtime; see
+`EventPipeline` in `engine.deployment`. Statements can be added and removed between batches.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from foretell.arguments.limits import as_limits
 from foretell.arguments.model import as_learning, as_model
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.until import parse_until
@@ -14,9 +19,11 @@ from foretell.arguments.validation import as_tables, as_time_columns
 from foretell.engine.checkpoint import RestoreRequest, restore_snapshot, take_snapshot
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
-from foretell.engine.settings import EngineSettings, as_limits, live_tables
+from foretell.engine.settings import EngineSettings
+from foretell.engine.template_tables import live_tables
 from foretell.errors import ForetellError, InputError
-from foretell.events.ingest.reader import QuarantinedEvent, read
+from foretell.events.ingest.quarantine import QuarantinedEvent
+from foretell.events.ingest.reader import EventBatch, read
 from foretell.events.reorder_buffer import LateEvents, format_time
 from foretell.events.types import Scalar, Type
 from foretell.forecast.chain.match_interval import Asked
@@ -35,9 +42,9 @@ from foretell.notify.notifications import Notifications
 
 @dataclass(frozen=True)
 class ColumnarResult:
-    """What batches bring, as columns: the results of each statement, and the late events of each stream."""
+    """The results of pushed batches as columns; the other fields are those of `Notifications`."""
 
-    told: tuple[ResultBatch, ...]
+    results: tuple[ResultBatch, ...]
     bad: tuple[QuarantinedEvent, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
@@ -45,7 +52,7 @@ class ColumnarResult:
 
 
 class Engine:
-    """Subscriptions at work.
+    """Runs subscriptions on batches of events as they are pushed.
 
     >>> engine = Engine("STREAM s (k STRING, time INT) TIME time;"
     ...                 "SUBSCRIBE pair FROM s MATCH a , b DEFINE a AS k = 'a', b AS k = 'b';")
@@ -54,7 +61,7 @@ class Engine:
     >>> engine.push("s", [{"time": 2, "k": "b"}])[0].events
     {'a': 0, 'b': 1}
 
-    Subscriptions come and go while it runs, each from the next event on:
+    Subscriptions can be added and removed at any time, with effect from the next event on:
 
     >>> engine.subscribe("SUBSCRIBE again FROM s MATCH a DEFINE a AS k = 'a'")
     >>> engine.unsubscribe("pair")
@@ -62,7 +69,7 @@ class Engine:
     ['again']
     """
 
-    #: Of a restored engine: the statements that go on, those that begin anew, and those that are here no more.
+    #: Of a restored engine: the statements that continue, those that started anew, and those that it no longer has.
     carried: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -77,174 +84,186 @@ class Engine:
         model: object = None,
         learning: Learning | None = None,
     ) -> None:
-        statements = StatementRegistry(as_subscriptions(subscriptions))
+        registry = StatementRegistry(as_subscriptions(subscriptions))
         settings = EngineSettings.of(limits, model, learning)
-        #: What a model has nothing to say of.
-        self.untrained = untrained(settings.model, statements.subscriptions())
-        inputs = InputRegistry(statements, as_time_columns(time))
-        self._here = Deployment(statements, inputs, live_tables(statements.templates, as_tables(tables)), settings)
+        #: Notes on the subscriptions with FORECAST that the model was not trained for.
+        self.untrained = untrained(settings.model, registry.subscriptions())
+        inputs = InputRegistry(registry, as_time_columns(time))
+        self._deployment = Deployment(registry, inputs, live_tables(registry.templates, as_tables(tables)), settings)
 
     @property
     def subscriptions(self) -> Subscriptions:
-        """The statements that are here now."""
-        return self._here.statements.subscriptions()
+        """The statements that the engine has now."""
+        return self._deployment.registry.subscriptions()
 
     @property
     def late(self) -> dict[str, int]:
-        """How many events of each stream have come later than LATE BY allows."""
-        return {} if self._here.work is None else dict(self._here.work.waiting.late)
+        """How many events of each stream came later than LATE BY allows."""
+        pipeline = self._deployment.pipeline
+        return {} if pipeline is None else dict(pipeline.buffer.late_counts)
 
     @property
     def partial_matches(self) -> int:
-        """How many partial matches there are, of all subscriptions in all lanes."""
-        return 0 if self._here.work is None else sum(self._here.work.running.ledger.held.values())
+        """How many partial matches the engine holds, of all subscriptions in all lanes."""
+        pipeline = self._deployment.pipeline
+        return 0 if pipeline is None else sum(pipeline.runtime.ledger.held.values())
 
     @property
     def waiting(self) -> int:
-        """How many events wait for later ones, of streams with LATE BY."""
-        return 0 if self._here.work is None else len(self._here.work.waiting)
+        """How many events of streams with LATE BY the reorder buffer holds back."""
+        pipeline = self._deployment.pipeline
+        return 0 if pipeline is None else len(pipeline.buffer)
 
     @property
     def refused(self) -> tuple[tuple[str, Mapping[str, Scalar]], ...]:
-        """The subscriptions that are told nothing more in a lane, with its key, since the limits were passed there."""
-        return () if self._here.work is None else tuple(self._here.work.running.ledger.refused)
+        """The subscriptions that stopped in a lane because they exceeded the limits, with the lane's key."""
+        pipeline = self._deployment.pipeline
+        return () if pipeline is None else tuple(pipeline.runtime.ledger.refused)
 
     @property
     def dropped_matches(self) -> dict[str, int]:
-        """How many partial matches of each subscription the limits have cost."""
-        return {} if self._here.work is None else dict(self._here.work.running.ledger.dropped)
+        """How many partial matches of each subscription the limits have removed."""
+        pipeline = self._deployment.pipeline
+        return {} if pipeline is None else dict(pipeline.runtime.ledger.dropped)
 
     # ── events ──
 
     def push(self, stream: str, batch: object, *, strict: bool = False) -> Notifications:
-        """What a batch of events brings. Its events may be in any order.
+        """Process a batch of events, which may be in any order, and return the notifications that they complete.
 
-        None may be earlier than those before it, less the LATE BY of the streams; such events are set aside, in `late`,
-        or where the stream has no LATE BY the batch is refused. Malformed events are set aside, in `bad`. A batch that
-        is refused leaves the engine as it was.
+        An event that is earlier than those of earlier batches, less the LATE BY of the streams, is late: it goes to
+        `late`, or, where the stream has no LATE BY, the batch is refused. Malformed events go to `bad`. A refused batch
+        leaves the engine as it was.
         """
-        loaded = read(batch, self._here.inputs.declaration(self._here.inputs.expected(stream)), strict=strict)
-        totals = ((stream, loaded.total),)
-        if not loaded.table.num_rows:
-            return Notifications((), loaded.bad, totals)
-        work = self._here.at_work(loaded)
-        late = work.waiting.add(loaded)
-        self._here.inputs.schemas[stream] = loaded.schema
-        found = work.go_on()
-        return Notifications(found, loaded.bad, totals, work.running.ledger.tell(), late.events())
+        events = self._read(stream, batch, strict=strict)
+        totals = ((stream, events.total),)
+        if not events.table.num_rows:
+            return Notifications((), events.quarantined, totals)
+        pipeline = self._deployment.started(events)
+        late = pipeline.buffer.add(events)
+        self._deployment.inputs.schemas[stream] = events.schema
+        rows = to_notifications(pipeline.process())
+        return Notifications(rows, events.quarantined, totals, pipeline.limit_notes(), late.events())
 
     def push_together(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
     ) -> Notifications:
-        """What batches of several streams bring that come at once: none makes events of another late.
+        """Process batches of several streams at once: none makes events of another late.
 
-        Where several engines share the lanes of the streams, each is told in `latest` how far every stream has come in
-        all of them (a TIMESTAMP in microseconds), so that time passes for all lanes together.
+        Where several engines share the lanes of the streams, `latest` tells each the latest event time of every stream
+        in all of them (a TIMESTAMP in microseconds), so that time advances for all lanes together.
         """
-        told = self.tell_together(batches, latest)
-        set_aside = tuple(event for one in told.late for event in one.events())
-        return Notifications(to_notifications(told.told), told.bad, told.totals, told.notes, set_aside)
+        result = self.push_columns(batches, latest)
+        late = tuple(event for events in result.late for event in events.events())
+        return Notifications(to_notifications(result.results), result.bad, result.totals, result.notes, late)
 
-    def tell_together(
+    def push_columns(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
     ) -> ColumnarResult:
-        """The same as columns, for those who hand them on as such."""
-        streams = [self._here.inputs.expected(stream) for stream in batches]
-        read_in = [read(batches[stream], self._here.inputs.declaration(stream)) for stream in streams]
-        for loaded in read_in:
-            self._here.at_work(loaded)
-            self._here.inputs.schemas[loaded.stream] = loaded.schema
-        bad = tuple(one for loaded in read_in for one in loaded.bad)
-        totals = tuple((loaded.stream, loaded.total) for loaded in read_in)
-        if self._here.work is None:
+        """The same as `push_together`, with columns for the result."""
+        read_batches = [self._read(stream, batch) for stream, batch in batches.items()]
+        for events in read_batches:
+            self._deployment.started(events)
+            self._deployment.inputs.schemas[events.stream] = events.schema
+        bad = tuple(bad for events in read_batches for bad in events.quarantined)
+        totals = tuple((events.stream, events.total) for events in read_batches)
+        pipeline = self._deployment.pipeline
+        if pipeline is None:
             return ColumnarResult((), bad, totals)
-        late = self._here.work.waiting.add_together(read_in)
-        self._here.work.waiting.see(latest or {})
-        told = self._here.work.told()
-        return ColumnarResult(tuple(told), bad, totals, self._here.work.running.ledger.tell(), tuple(late))
+        late = pipeline.buffer.add_together(read_batches)
+        pipeline.buffer.observe_latest(latest or {})
+        results = tuple(pipeline.process())
+        return ColumnarResult(results, bad, totals, pipeline.limit_notes(), tuple(late))
+
+    def _read(self, stream: str, batch: object, *, strict: bool = False) -> EventBatch:
+        inputs = self._deployment.inputs
+        return read(batch, inputs.declaration(inputs.require(stream)), strict=strict)
 
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
-        """Lets time go on: what only time completes by then, with the events before it that were held back.
+        """Advance time to `now`: release the events before it that are held back, and complete matches that only
+        need time to pass.
 
         An event at `now` itself may still come; those that have come wait for it.
         """
-        kinds = {schema.time_type for schema in self._here.inputs.schemas.values()} - {Type.UNKNOWN}
+        kinds = {schema.time_type for schema in self._deployment.inputs.schemas.values()} - {Type.UNKNOWN}
         until = parse_until(now, kinds)
-        if self._here.work is None or until is None:
+        pipeline = self._deployment.pipeline
+        if pipeline is None or until is None:
             return Notifications(())
-        waiting = self._here.work.waiting
-        if until < waiting.time:
-            shown = format_time(waiting.time, next(iter(kinds)))
-            raise InputError("out-of-order", f"time does not go back: it is {shown} already")
-        waiting.advance(until)
-        found = self._here.work.tell(waiting.ready(), until)
-        return Notifications(found, notes=self._here.work.running.ledger.tell())
+        if until < pipeline.buffer.watermark:
+            watermark = format_time(pipeline.buffer.watermark, next(iter(kinds)))
+            raise InputError("out-of-order", f"time cannot go back: it is {watermark} already")
+        pipeline.buffer.advance(until)
+        rows = pipeline.process_until(pipeline.buffer.release(), until)
+        return Notifications(rows, notes=pipeline.limit_notes())
 
     def end(self) -> Notifications:
-        """No more events will come: what those bring that were held back. Time ends with the last of them."""
-        return Notifications(() if self._here.work is None else self._here.work.tell(self._here.work.waiting.end()))
+        """Process the events that are held back, because no more will come. Time ends with the last of them."""
+        pipeline = self._deployment.pipeline
+        return Notifications(() if pipeline is None else pipeline.process_until(pipeline.buffer.drain()))
 
     def outlook(self, name: str, *, confidence: float = 0.8, reach: float = 4.0) -> list[Outlook]:
-        """What a subscription with FORECAST may expect now, likeliest first: for each lane that has been seen or, where
-        a value tells partial matches of a lane apart, for each value that has any.
+        """The present forecasts of a subscription with FORECAST, likeliest first: one for each lane that has had events
+        or, where a value separates the partial matches of a lane, one for each value that has any.
 
-        The intervals hold the next match with this `confidence`; they look `reach` times as far as the FORECAST.
+        The intervals contain the next match with this `confidence`; they look `reach` times as far as the FORECAST.
         """
         asked = Asked(confidence, reach)
-        horizon = horizon_text(self._forecast_of(name))
-        if self._here.work is None:
+        horizon = horizon_text(self._forecast_clause(name))
+        pipeline = self._deployment.pipeline
+        if pipeline is None:
             return []
-        watched = self._here.work.running.watched(name)
-        found = [one for whose in watched for one in outlooks(name, horizon, whose, asked)]
-        return sorted(found, key=lambda one: -1.0 if one.probability is None else one.probability, reverse=True)
+        found = [o for watched in pipeline.runtime.watched(name) for o in outlooks(name, horizon, watched, asked)]
+        return sorted(found, key=lambda o: -1.0 if o.probability is None else o.probability, reverse=True)
 
-    def _forecast_of(self, name: object) -> tree.Forecast:
-        said = self._here.statements.known(name)
-        forecast = said.forecast if isinstance(said, tree.Subscription) else None
+    def _forecast_clause(self, name: object) -> tree.Forecast:
+        statement = self._deployment.registry.known(name)
+        forecast = statement.forecast if isinstance(statement, tree.Subscription) else None
         if forecast is None:
             hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to it"
-            raise InputError("no-forecasts", f"'{name}' does not ask for forecasts", hint=hint)
+            raise InputError("no-forecasts", f"'{name}' has no FORECAST clause", hint=hint)
         return forecast
 
     # ── subscriptions ──
 
     def subscribe(self, subscriptions: Any, *, tables: Mapping[str, object] | None = None) -> None:
-        """More statements, from the next event on: their matches have only events that come after this.
+        """Add statements from the next event on: their matches contain only events that come after this call.
 
-        They may read the streams and statements that are here, and streams that they declare. `tables` has the rows of
-        those that are FOR EACH. What is refused changes nothing.
+        They may read the streams and statements that the engine has, and streams that they declare. `tables` has the
+        rows of new FOR EACH tables. If a statement is refused, nothing changes.
         """
-        said = as_subscriptions(subscriptions)
+        deployment = self._deployment
+        added = as_subscriptions(subscriptions)
         given = as_tables(tables)
         for name in given:
-            if name in self._here.tables:
-                hint = f"change it with add_rows({name!r}, ...) and remove_rows"
-                raise InputError("known-table", f"the table '{name}' is there already", hint=hint)
+            if name in deployment.tables:
+                hint = f"change it with add_rows({name!r}, ...) and remove_rows({name!r}, ...)"
+                raise InputError("known-table", f"the table '{name}' exists already", hint=hint)
         try:
-            new = self._here.statements.new(said)
-            self._here.add(new, live_tables([name for name in new.tables if name not in self._here.tables], given))
+            new = deployment.registry.new(added)
+            deployment.add(new, live_tables([name for name in new.tables if name not in deployment.tables], given))
         except ForetellError as error:
-            raise error.within(said.text, said.file) from None
+            raise error.within(added.text, added.file) from None
 
     def unsubscribe(self, name: str) -> None:
-        """A statement less; no other may read it. It is told nothing more, not even of what has begun already."""
-        self._here.remove(self._here.statements.leaving(name))
+        """Remove a statement and its partial matches. No other statement may read it."""
+        self._deployment.remove(self._deployment.registry.leaving(name))
 
     def add_rows(self, table: str, rows: object) -> None:
-        """More rows of a FOR EACH table: each is a subscription from the next event on."""
-        known = self._here.table(table)
-        self._here.add_rows(known, known.new(rows))
+        """Add rows to a FOR EACH table: each is a subscription from the next event on."""
+        live_table = self._deployment.table(table)
+        self._deployment.add_rows(live_table, live_table.read_new(rows))
 
     def remove_rows(self, table: str, ids: Iterable[Scalar]) -> None:
-        """Rows less, by their ids. They are told nothing more, not even of what has begun already."""
-        known = self._here.table(table)
-        self._here.remove_rows(known, known.leaving(ids))
+        """Remove rows of a FOR EACH table by their ids, with their partial matches."""
+        live_table = self._deployment.table(table)
+        self._deployment.remove_rows(live_table, live_table.require_ids(ids))
 
     # ── snapshots ──
 
     def snapshot(self) -> bytes:
-        """All of the engine as bytes, for `restore`: statements, tables, and all that they wait for."""
-        return take_snapshot(self._here)
+        """The engine as bytes, for `restore`: statements, tables, partial matches, and events that are held back."""
+        return take_snapshot(self._deployment)
 
     @classmethod
     def restore(
@@ -258,13 +277,14 @@ class Engine:
         model: object = None,
         learning: Learning | None = None,
     ) -> Engine:
-        """An engine that goes on from a snapshot, with the statements of the snapshot where `subscriptions` is None.
+        """An engine that continues from a snapshot, with the snapshot's statements where `subscriptions` is None.
 
-        Statements that say the same, and read the same, go on (`carried`). Others begin with the next event (`fresh`);
-        those that are not named any more are gone (`dropped`). Where tables are given, rows that are not in them are
-        removed and rows that are new are added. Where a `model` is given, forecasts begin anew with it.
+        Statements that are the same, and read the same, continue (`carried`). Others start with the next event
+        (`fresh`); those of the snapshot that are not requested any more are removed (`dropped`). Where a table is
+        given, rows that it lacks are removed and new rows are added. Where a `model` is given, forecasts start anew
+        with it.
         """
-        wanted = RestoreRequest(
+        request = RestoreRequest(
             None if subscriptions is None else as_subscriptions(subscriptions),
             as_time_columns(time),
             as_tables(tables),
@@ -273,7 +293,7 @@ class Engine:
             as_learning(learning),
         )
         engine = cls.__new__(cls)
-        engine._here, changed = restore_snapshot(snapshot, wanted)
+        engine._deployment, diff = restore_snapshot(snapshot, request)
         engine.untrained = ()
-        engine.carried, engine.fresh, engine.dropped = changed.carried, changed.fresh, changed.dropped
+        engine.carried, engine.fresh, engine.dropped = diff.carried, diff.fresh, diff.dropped
         return engine

@@ -1,16 +1,14 @@
-"""What an engine is given besides statements and events."""
+"""The settings of an engine: limits, forecast model, learning."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foretell.arguments.limits import as_limits
 from foretell.arguments.model import as_learning, as_model
-from foretell.arguments.streams import read_tables
-from foretell.arguments.validation import bad_argument
-from foretell.engine.template_tables import LiveTable
 from foretell.forecast.online.factory import Forecasts
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
@@ -19,7 +17,7 @@ from foretell.machine.exec.limits import Limits
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """How many partial matches there may be, and how forecasts are made."""
+    """How many partial matches an engine keeps, and how it forecasts."""
 
     limits: Limits
     model: Model
@@ -34,7 +32,7 @@ class EngineSettings:
         return Forecasts(self.model.learned, self.learning)
 
     def state(self) -> dict[str, Any]:
-        """Without the limits, which are those of the machine that an engine runs on."""
+        """All but the limits, which depend on the computer that an engine runs on."""
         learning = None if self.learning is None else json.dumps(self.learning.as_json())
         return {"model": json.dumps(self.model.document()), "learning": learning}
 
@@ -42,20 +40,10 @@ class EngineSettings:
     def restore(
         cls, state: Mapping[str, Any], limits: Limits, model: Model | None, learning: Learning | None
     ) -> EngineSettings:
-        """What is not given is as it was."""
+        """The given settings; those that are None are the snapshot's."""
         if model is None:
             model = Model.of(json.loads(state.get("model") or '{"subscriptions": {}}'))
         before = state.get("learning")
         if learning is None and before is not None:
             learning = Learning.of_json(json.loads(before))
         return cls(limits, model, learning)
-
-
-def as_limits(given: object) -> Limits:
-    if given is None or isinstance(given, Limits):
-        return given or Limits()
-    raise bad_argument("limits", "a foretell.Limits", given)
-
-
-def live_tables(wanted: Iterable[str], given: Mapping[str, object]) -> dict[str, LiveTable]:
-    return {name: LiveTable.of(name, loaded) for name, loaded in read_tables(wanted, given).items()}

@@ -1,4 +1,4 @@
-"""The FOR EACH tables of an engine: their rows come and go."""
+"""The FOR EACH tables of an engine, whose rows can be added and removed while events are processed."""
 
 from __future__ import annotations
 
@@ -6,58 +6,59 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foretell.arguments.streams import read_tables
 from foretell.arguments.validation import bad_argument
 from foretell.errors import InputError, suggestion
-from foretell.events.ingest.reader import TemplateTable, read_more_rows
+from foretell.events.ingest.template_tables import TemplateTable, read_more_rows
 from foretell.events.types import Scalar, Type
 
 
 @dataclass
 class LiveTable:
-    """A table by the ids of its rows."""
+    """A table's rows by their ids."""
 
     name: str
     types: Mapping[str, Type]
     rows: dict[Scalar, dict[str, Scalar]]
 
     @classmethod
-    def of(cls, name: str, loaded: TemplateTable) -> LiveTable:
-        return cls(name, loaded.types, {row["id"]: row for row in loaded.rows})
+    def of(cls, name: str, table: TemplateTable) -> LiveTable:
+        return cls(name, table.types, {row["id"]: row for row in table.rows})
 
-    def loaded(self) -> TemplateTable:
+    def template(self) -> TemplateTable:
         return TemplateTable(self.types, list(self.rows.values()))
 
-    def new(self, rows: object) -> TemplateTable:
-        """Rows that may be added."""
+    def read_new(self, rows: object) -> TemplateTable:
+        """Read rows to add; their ids must be new."""
         if not self.types:
-            hint = "unsubscribe what is FOR EACH of it, and subscribe again with rows"
-            raise InputError("bad-table", f"{self.name}: the table was given without columns", hint=hint)
-        loaded = read_more_rows(rows, self.name, self.types)
-        for row in loaded.rows:
+            hint = "unsubscribe the statements that are FOR EACH of it, and subscribe again with rows"
+            raise InputError("bad-table", f"{self.name}: the table has no columns", hint=hint)
+        table = read_more_rows(rows, self.name, self.types)
+        for row in table.rows:
             if row["id"] in self.rows:
-                hint = f"remove_rows({self.name!r}, [{row['id']!r}]) first"
-                raise InputError("bad-table", f"{self.name}: the id {row['id']!r} is there already", hint=hint)
-        return loaded
+                hint = f"call remove_rows({self.name!r}, [{row['id']!r}]) first"
+                raise InputError("bad-table", f"{self.name}: the id {row['id']!r} exists already", hint=hint)
+        return table
 
-    def leaving(self, ids: object) -> list[Scalar]:
-        """The ids of rows that may go, each once."""
+    def require_ids(self, ids: object) -> list[Scalar]:
+        """The ids of rows to remove, each once; an unknown one is an error."""
         if isinstance(ids, str) or not isinstance(ids, Iterable):
             raise bad_argument("ids", "a list of the rows' ids", ids, hint=f"remove_rows({self.name!r}, [id, ...])")
-        found = list(ids)
-        for one in found:
-            if not isinstance(one, bool | int | float | str) or one not in self.rows:
-                hint = suggestion(str(one), map(str, self.rows))
-                raise InputError("unknown-row", f"{self.name}: there is no row with the id {one!r}", hint=hint)
-        return list(dict.fromkeys(found))
+        row_ids = list(ids)
+        for row_id in row_ids:
+            if not isinstance(row_id, bool | int | float | str) or row_id not in self.rows:
+                hint = suggestion(str(row_id), map(str, self.rows))
+                raise InputError("unknown-row", f"{self.name}: there is no row with the id {row_id!r}", hint=hint)
+        return list(dict.fromkeys(row_ids))
 
     def add(self, rows: TemplateTable) -> None:
         self.rows |= {row["id"]: row for row in rows.rows}
 
     def remove(self, ids: Iterable[Scalar]) -> None:
-        for one in ids:
-            del self.rows[one]
+        for row_id in ids:
+            del self.rows[row_id]
 
-    # ── to be written down ──
+    # ── snapshots ──
 
     def state(self) -> dict[str, Any]:
         columns = {str(column): [row[column] for row in self.rows.values()] for column in self.types}
@@ -68,3 +69,8 @@ class LiveTable:
         types = {column: Type(kind) for column, kind in state["types"].items()}
         values = zip(*state["columns"].values(), strict=True)
         return cls.of(name, TemplateTable(types, [dict(zip(types, row, strict=True)) for row in values]))
+
+
+def live_tables(names: Iterable[str], tables: Mapping[str, object]) -> dict[str, LiveTable]:
+    """Read the tables that statements are FOR EACH row of."""
+    return {name: LiveTable.of(name, table) for name, table in read_tables(names, tables).items()}

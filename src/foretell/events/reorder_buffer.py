@@ -1,20 +1,21 @@
-"""Events that wait for their turn. In a live stream they may come out of order, by as much as its LATE BY says.
+"""The reorder buffer: puts the events of live streams in order, as far as their LATE BY allows.
 
-Time is the latest end time seen in all streams together, less the greatest lateness among them: no stream may bring an
-event earlier than that any more, so whatever is earlier can be handed on, in order. What does come earlier is late. An
-event of exactly that time waits on, for another of the same instant may still come and, by tie-breaker or stream, go
-before it. Where no stream has a lateness nothing waits: events of one instant are then in the order they come in.
+The watermark is the latest event time of all streams together, less the greatest lateness among them. No stream may
+bring an earlier event any more, so the buffer releases whatever is earlier, in order. An event that comes earlier than
+the watermark is late. An event exactly at the watermark stays, for another of the same instant may still come and, by
+tie-breaker or stream, go before it. Where no stream has a lateness nothing is held back: events of one instant are then
+in the order in which they come.
 
 >>> from foretell.events.ingest.reader import StreamDeclaration, read
 >>> def batch(*times): return read([{"t": t} for t in times], StreamDeclaration("s", {}, "t"))
->>> waiting = ReorderBuffer({"s": 10})
->>> len(waiting.add(batch(20, 4, 9)))
+>>> buffer = ReorderBuffer({"s": 10})
+>>> len(buffer.add(batch(20, 4, 9)))
 0
->>> waiting.time, waiting.ready()["s"].table["t"].to_pylist()
+>>> buffer.watermark, buffer.release()["s"].table["t"].to_pylist()
 (10, [4, 9])
->>> waiting.add(batch(8, 11)).events()
+>>> buffer.add(batch(8, 11)).events()
 (LateEvent(stream='s', row=1, event={'t': 8}),)
->>> waiting.end()["s"].table["t"].to_pylist()
+>>> buffer.drain()["s"].table["t"].to_pylist()
 [11, 20]
 """
 
@@ -41,7 +42,7 @@ Time = int | float
 
 @dataclass(frozen=True)
 class LateEvent:
-    """An event that came too late: the well-formed events of its batch are counted from 1."""
+    """An event later than LATE BY allows. `row` counts the well-formed events of its batch from 1."""
 
     stream: str
     row: int
@@ -50,7 +51,7 @@ class LateEvent:
 
 @dataclass(frozen=True)
 class LateEvents:
-    """The late events of a batch as columns; `rows` are their numbers in it."""
+    """The late events of a batch as columns; `rows` has their numbers in the batch."""
 
     stream: str
     rows: NDArray[np.int64]
@@ -65,145 +66,163 @@ class LateEvents:
 
 
 class ReorderBuffer:
-    """The events of some streams that time has not passed yet.
+    """Holds back events that the watermark has not passed.
 
-    `lateness` has each stream's; None stands for one that must come in order: it has no late events but errors.
-    `time` is what has passed, `latest` each stream's latest event, `late` how many of each came too late.
+    `lateness` has each stream's; None stands for a stream that must come in order, whose late events are errors.
+    `latest` has each stream's latest event time, `late_counts` how many of its events were late.
     """
 
     def __init__(self, lateness: Mapping[str, Time | None]) -> None:
         self.lateness = dict(lateness)
-        self._measure()
-        self.time: Time = -math.inf
+        self._set_max_lateness()
+        self.watermark: Time = -math.inf
         self.latest: dict[str, Time] = {}
-        self.late: dict[str, int] = {}
-        self._held: dict[str, _StreamBuffer] = {}
+        self.late_counts: dict[str, int] = {}
+        self._buffers: dict[str, _StreamBuffer] = {}
 
-    def _measure(self) -> None:
-        self.longest: Time = max((some for some in self.lateness.values() if some is not None), default=0)
+    def _set_max_lateness(self) -> None:
+        self.max_lateness: Time = max((time for time in self.lateness.values() if time is not None), default=0)
 
     def __len__(self) -> int:
-        """How many events wait."""
-        return sum(len(run) for held in self._held.values() for run in held.runs)
+        """How many events are held back."""
+        return sum(len(run) for buffer in self._buffers.values() for run in buffer.runs)
 
-    def meet(self, stream: str, lateness: Time | None) -> None:
-        """A stream more, or another lateness of one."""
+    def runs(self, stream: str) -> int:
+        """How many sorted runs hold the events of a stream: about the logarithm of their number."""
+        return len(self._buffers[stream].runs) if stream in self._buffers else 0
+
+    # ── streams ──
+
+    def set_lateness(self, stream: str, lateness: Time | None) -> None:
+        """Add a stream, or change its lateness."""
         self.lateness[stream] = lateness
-        self._measure()
+        self._set_max_lateness()
 
-    def holds(self, stream: str) -> bool:
-        """Whether events of a stream wait."""
-        return stream in self._held and bool(self._held[stream].runs)
+    def has_events(self, stream: str) -> bool:
+        """Whether events of a stream are held back."""
+        return self.runs(stream) > 0
 
-    def leave(self, stream: str) -> None:
-        """A stream less, of which nothing waits. Time does not go back."""
-        for known in (self.lateness, self.latest, self._held):
-            known.pop(stream, None)
-        self._measure()
+    def remove_stream(self, stream: str) -> None:
+        """Remove a stream without events. The watermark stays."""
+        for by_stream in (self.lateness, self.latest, self._buffers):
+            by_stream.pop(stream, None)
+        self._set_max_lateness()
 
-    def add(self, loaded: EventBatch) -> LateEvents:
-        """Takes a batch; gives back what came too late.
+    # ── events in ──
 
-        Events of one batch come together: they are in any order, and only what was there before makes them late.
-        A batch that is refused changes nothing.
+    def add(self, batch: EventBatch) -> LateEvents:
+        """Add a batch and return its late events.
+
+        The events of a batch come together: they may be in any order, and only earlier batches make them late. A batch
+        that is refused changes nothing.
         """
-        return self.add_together([loaded])[0]
+        return self.add_together([batch])[0]
 
     def add_together(self, batches: Sequence[EventBatch]) -> list[LateEvents]:
-        """Takes batches of several streams as one: none makes events of another late."""
-        timed = [(loaded, event_times(loaded)) for loaded in batches]
-        judged = [(loaded, times, times < self.time) for loaded, times in timed]
-        for loaded, times, too_late in judged:
-            if self.lateness[loaded.stream] is None and too_late.any():
-                raise self._out_of_order(loaded, times, int(too_late.argmax()))
-        return [self._sort_out(*one) for one in judged]
+        """Add batches of several streams as one: none makes events of another late."""
+        times = [event_times(batch) for batch in batches]
+        is_late = [batch_times < self.watermark for batch_times in times]
+        for batch, batch_times, late in zip(batches, times, is_late):
+            if self.lateness[batch.stream] is None and late.any():
+                raise self._out_of_order(batch, batch_times, int(late.argmax()))
+        return [self._split_late(*one) for one in zip(batches, times, is_late)]
 
-    def see(self, latest: Mapping[str, Time]) -> None:
-        """The latest event of each stream, which may have gone elsewhere."""
+    def observe_latest(self, latest: Mapping[str, Time]) -> None:
+        """Advance the watermark by the latest event of each stream, which may have gone to another engine."""
         for stream, time in latest.items():
             self.latest[stream] = max(self.latest.get(stream, time), time)
-            self.advance(time - self.longest)
-
-    def _sort_out(self, loaded: EventBatch, times: Times, too_late: NDArray[np.bool_]) -> LateEvents:
-        stream, table = loaded.stream, loaded.table
-        if not too_late.any():
-            self._take(loaded, table, times)
-            return LateEvents(stream, np.zeros(0, np.int64), table.slice(0, 0))
-        self._take(loaded, table.filter(arrow_of(~too_late)), times[~too_late])
-        late = LateEvents(stream, np.flatnonzero(too_late) + 1, table.filter(arrow_of(too_late)))
-        self.late[stream] = self.late.get(stream, 0) + len(late)
-        return late
+            self.advance(time - self.max_lateness)
 
     def advance(self, now: Time) -> None:
-        """Time is `now`, whatever has been seen: nothing earlier is waited for any more. It never goes back."""
-        self.time = max(self.time, now)
+        """Raise the watermark to `now`, whatever the events show. It never goes back."""
+        self.watermark = max(self.watermark, now)
 
-    def ready(self) -> dict[str, EventBatch]:
-        """What time has passed, each stream's in order."""
-        return self._released(self.time if self.longest else math.inf)
+    def _split_late(self, batch: EventBatch, times: Times, is_late: NDArray[np.bool_]) -> LateEvents:
+        stream, table = batch.stream, batch.table
+        if not is_late.any():
+            self._hold(batch, table, times)
+            return LateEvents(stream, np.zeros(0, np.int64), table.slice(0, 0))
+        self._hold(batch, table.filter(arrow_of(~is_late)), times[~is_late])
+        late = LateEvents(stream, np.flatnonzero(is_late) + 1, table.filter(arrow_of(is_late)))
+        self.late_counts[stream] = self.late_counts.get(stream, 0) + len(late)
+        return late
 
-    def end(self) -> dict[str, EventBatch]:
-        """No more events will come: all that waits."""
-        self.advance(max(self.latest.values(), default=-math.inf))
-        return self._released(math.inf)
-
-    def clocks(self) -> dict[str, Time]:
-        """How far time has come for each stream: as far as for all, but no further than its own events.
-
-        It does not depend on which of its events are here: others, of other lanes, may be elsewhere.
-        """
-        return {stream: min(latest, max(self.time, latest - self.longest)) for stream, latest in self.latest.items()}
-
-    def state(self) -> dict[str, Any]:
-        """All of it as plain values and bytes."""
-        held = {
-            # (A name that comes from a text knows its place there: `str` forgets it.)
-            name: {"schema": msgspec.to_builtins(some.schema, enc_hook=str), "events": _written(some.runs)}
-            for name, some in self._held.items()
-            if some.runs
-        }
-        return {"time": self.time, "latest": dict(self.latest), "late": dict(self.late), "held": held}
-
-    @classmethod
-    def restore(cls, lateness: Mapping[str, Time | None], state: Mapping[str, Any]) -> ReorderBuffer:
-        waiting = cls(lateness)
-        waiting.time = state["time"]
-        waiting.latest, waiting.late = dict(state["latest"]), dict(state["late"])
-        for name, some in state["held"].items():
-            schema = msgspec.convert(some["schema"], Schema)
-            table = table_from_bytes(some["events"])
-            waiting._held[name] = _StreamBuffer(schema, [_SortedRun(table, _times(table, schema))])
-        return waiting
-
-    def _take(self, loaded: EventBatch, table: pa.Table, times: Times) -> None:
+    def _hold(self, batch: EventBatch, table: pa.Table, times: Times) -> None:
         if not len(times):
             return
-        # What waits is copied, as the caller may use its memory again.
-        run = _ordered(table, times) if self.longest else _SortedRun(table, times)
-        self._held.setdefault(loaded.stream, _StreamBuffer(loaded.schema)).add(run)
-        self.see({loaded.stream: times.max().item()})
+        # Events that are held back are copied, as the caller may use its memory again.
+        run = _sorted(table, times) if self.max_lateness else _SortedRun(table, times)
+        self._buffers.setdefault(batch.stream, _StreamBuffer(batch.schema)).add(run)
+        self.observe_latest({batch.stream: times.max().item()})
 
-    def _released(self, bound: Time) -> dict[str, EventBatch]:
-        ready = {}
-        for name, held in self._held.items():
-            runs = held.release(bound)
-            if runs:
-                table = _merged(runs).table
-                ready[name] = EventBatch(name, held.schema, table, (), table.num_rows)
-        return ready
-
-    def _out_of_order(self, loaded: EventBatch, times: Times, row: int) -> InputError:
-        found, passed = (format_time(t, loaded.schema.time_type) for t in (times[row].item(), self.time))
+    def _out_of_order(self, batch: EventBatch, times: Times, row: int) -> InputError:
+        time, watermark = (format_time(t, batch.schema.time_type) for t in (times[row].item(), self.watermark))
         return InputError(
             "out-of-order",
-            f"stream '{loaded.stream}': row {row + 1} has {loaded.schema.time} {found}, but time is {passed} already",
+            f"stream '{batch.stream}': row {row + 1} has {batch.schema.time} {time}, but time is {watermark} already",
             hint="push events in the order of time, all streams together, or declare the stream with LATE BY",
         )
 
+    # ── events out ──
 
-def event_times(loaded: EventBatch) -> Times:
+    def release(self) -> dict[str, EventBatch]:
+        """Take out the events that the watermark has passed, each stream's in order."""
+        return self._release(self.watermark if self.max_lateness else math.inf)
+
+    def drain(self) -> dict[str, EventBatch]:
+        """Take out all events, because no more will come."""
+        self.advance(max(self.latest.values(), default=-math.inf))
+        return self._release(math.inf)
+
+    def stream_clocks(self) -> dict[str, Time]:
+        """The time that each stream has reached: the watermark, but not beyond its own events.
+
+        It does not depend on which of the stream's events are in this buffer: those of other lanes may be elsewhere.
+        """
+        return {
+            stream: min(latest, max(self.watermark, latest - self.max_lateness))
+            for stream, latest in self.latest.items()
+        }
+
+    def _release(self, bound: Time) -> dict[str, EventBatch]:
+        released = {}
+        for name, buffer in self._buffers.items():
+            runs = buffer.release(bound)
+            if runs:
+                table = _merged(runs).table
+                released[name] = EventBatch(name, buffer.schema, table, (), table.num_rows)
+        return released
+
+    # ── snapshots ──
+
+    def state(self) -> dict[str, Any]:
+        """The buffer as plain values and bytes."""
+        held = {
+            # A name that comes from a text carries its place there; `str` drops it.
+            name: {
+                "schema": msgspec.to_builtins(buffer.schema, enc_hook=str),
+                "events": table_to_bytes(_merged(buffer.runs).table),
+            }
+            for name, buffer in self._buffers.items()
+            if buffer.runs
+        }
+        return {"time": self.watermark, "latest": dict(self.latest), "late": dict(self.late_counts), "held": held}
+
+    @classmethod
+    def restore(cls, lateness: Mapping[str, Time | None], state: Mapping[str, Any]) -> ReorderBuffer:
+        restored = cls(lateness)
+        restored.watermark = state["time"]
+        restored.latest, restored.late_counts = dict(state["latest"]), dict(state["late"])
+        for name, held in state["held"].items():
+            schema = msgspec.convert(held["schema"], Schema)
+            table = table_from_bytes(held["events"])
+            restored._buffers[name] = _StreamBuffer(schema, [_SortedRun(table, _times(table, schema))])
+        return restored
+
+
+def event_times(batch: EventBatch) -> Times:
     """The time of each event, as a number."""
-    return _times(loaded.table, loaded.schema)
+    return _times(batch.table, batch.schema)
 
 
 def format_time(time: Time, kind: Type) -> str:
@@ -218,7 +237,8 @@ def _times(table: pa.Table, schema: Schema) -> Times:
 
 @dataclass(frozen=True)
 class _SortedRun:
-    """Events in the order of time, those of one instant as they came. They may be a part of a table of `size` rows."""
+    """Events in the order of time, those of one instant in the order of arrival. They may be a slice of a table of
+    `size` rows."""
 
     table: pa.Table
     times: Times
@@ -227,27 +247,28 @@ class _SortedRun:
     def __len__(self) -> int:
         return len(self.times)
 
-    def before(self, bound: Time) -> int:
-        """How many are earlier. (A bound of another type would have NumPy convert all times.)"""
+    def count_before(self, bound: Time) -> int:
         if bound > self.times[-1]:
             return len(self)
         if bound <= self.times[0]:
             return 0
+        # A bound of another type would have NumPy convert all times.
         return int(np.searchsorted(self.times, math.ceil(bound) if self.times.dtype.kind == "i" else bound))
 
-    def without(self, count: int) -> _SortedRun:
-        """All but the first; a small rest does not keep a large table alive."""
+    def without_first(self, count: int) -> _SortedRun:
+        """The run without its first events, copied if it is small, so that it does not keep a large table alive."""
         size = self.size or len(self)
         rest = _SortedRun(self.table.slice(count), self.times[count:], size)
-        return _ordered(rest.table, rest.times) if 2 * len(rest) < size else rest
+        return _sorted(rest.table, rest.times) if 2 * len(rest) < size else rest
 
 
 @dataclass
 class _StreamBuffer:
-    """What waits of one stream, in runs, the earlier arrivals before the later ones.
+    """The held-back events of one stream as sorted runs, earlier arrivals before later ones.
 
-    Each run has at least twice the length of the next when that is added, or they become one. So there are few of them,
-    and an event is copied no more often than there are: an event that comes alone costs little, however many wait.
+    As in a log-structured merge tree, each run has at least twice the length of the next when that is added, or the two
+    are merged. So there are few runs, and an event is copied no more often than there are runs: an event that comes
+    alone costs little, however many are held back.
     """
 
     schema: Schema
@@ -259,19 +280,19 @@ class _StreamBuffer:
             self.runs[-2:] = [_merged(self.runs[-2:])]
 
     def release(self, bound: Time) -> list[_SortedRun]:
-        """What is earlier than `bound`."""
+        """Take out the events before `bound`."""
         released, kept = [], []
         for run in self.runs:
-            count = run.before(bound)
+            count = run.count_before(bound)
             if count:
                 released.append(_SortedRun(run.table.slice(0, count), run.times[:count]))
             if count < len(run):
-                kept.append(run.without(count) if count else run)
+                kept.append(run.without_first(count) if count else run)
         self.runs = kept
         return released
 
 
-def _ordered(table: pa.Table, times: Times) -> _SortedRun:
+def _sorted(table: pa.Table, times: Times) -> _SortedRun:
     """A copy in the order of time; the sort is stable, so that arrival decides within an instant."""
     by = np.arange(len(times)) if (times[1:] >= times[:-1]).all() else np.argsort(times, kind="stable")
     return _SortedRun(take_rows(table, arrow_of(by)), times[by])
@@ -280,8 +301,4 @@ def _ordered(table: pa.Table, times: Times) -> _SortedRun:
 def _merged(runs: Sequence[_SortedRun]) -> _SortedRun:
     if len(runs) == 1:
         return runs[0]
-    return _ordered(pa.concat_tables([run.table for run in runs]), np.concatenate([run.times for run in runs]))
-
-
-def _written(runs: Sequence[_SortedRun]) -> bytes:
-    return table_to_bytes(_merged(runs).table)
+    return _sorted(pa.concat_tables([run.table for run in runs]), np.concatenate([run.times for run in runs]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.events.ingest.reader import TemplateTable
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree

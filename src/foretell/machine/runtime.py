@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from foretell.events.ingest.reader import EventBatch, TemplateTable
+from foretell.events.ingest.reader import EventBatch
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription

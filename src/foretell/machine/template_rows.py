@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints
-from foretell.events.ingest.reader import TemplateTable
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary

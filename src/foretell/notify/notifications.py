@@ -8,7 +8,7 @@ from typing import overload
 
 import pyarrow as pa
 
-from foretell.events.ingest.reader import QuarantinedEvent
+from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.notification import Notification
 from foretell.events.reorder_buffer import LateEvent
 from foretell.notify.lazy_notifications import LazyNotifications

@@ -25,7 +25,8 @@ from foretell.bench.engine import bare
 from foretell.bench.growth.curves import LARGEST, Point, Sample, Samples, curves, decades, left_out
 from foretell.bench.workloads.ticks import ticks
 from foretell.engine import Engine
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, read, read_table
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
+from foretell.events.ingest.template_tables import TemplateTable, read_table
 from foretell.language.subscriptions import parse
 from foretell.machine.runtime import MatchRuntime
 

@@ -42,7 +42,7 @@ def message_table(messages: Iterable[tuple[int, SpooledMessage]], fields: Mappin
     reasons = [row.text if isinstance(row, ParseFailure) else None for *_, row in parts]
     columns = {}
     for name, kind in fields.items():
-        fitted = PythonColumn(name, [row.get(name) for row in decoded]).fit(kind)
+        fitted = PythonColumn(name, [row.get(name) for row in decoded]).cast(kind)
         columns[name] = fitted.values
         for position, reason in fitted.misfits.items():
             reasons[position] = reasons[position] or reason

@@ -52,7 +52,7 @@ class ArrowColumn:
     name: str
     chunks: Sequence[ArrowArray]
 
-    def guess(self) -> Type | None:
+    def infer_type(self) -> Type | None:
         """The type of all pieces; INT and FLOAT together are FLOAT."""
         found = {attribute_type(chunk.type) for chunk in self.chunks} - {Type.NULL}
         if found == {Type.INT, Type.FLOAT}:
@@ -62,18 +62,18 @@ class ArrowColumn:
             raise InputError("wrong-type", f"{self.name}: the column's type differs between files: {kinds}")
         return found.pop() if found else Type.NULL
 
-    def guess_time(self) -> Type | None:
-        found = self.guess()
+    def infer_time_type(self) -> Type | None:
+        found = self.infer_type()
         if found is Type.STRING:
             return Type.TIMESTAMP
         return found if found in (Type.INT, Type.FLOAT, Type.TIMESTAMP, Type.NULL) else None
 
-    def fit(self, wanted: Type) -> TypedColumn:
+    def cast(self, wanted: Type) -> TypedColumn:
         values: list[ArrowArray] = []
         misfits: dict[int, str] = {}
         start = 0
         for chunk in self.chunks:
-            fitted = _fit_chunk(chunk, self.name, wanted)
+            fitted = _cast_chunk(chunk, self.name, wanted)
             values.append(fitted.values)
             misfits.update((start + position, reason) for position, reason in fitted.misfits.items())
             start += len(chunk)
@@ -165,7 +165,7 @@ def _value(scalar: Any) -> object:
         return scalar.value
 
 
-def _fit_chunk(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
+def _cast_chunk(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
     found = attribute_type(chunk.type)
     if found is Type.NULL:
         return TypedColumn(pa.nulls(len(chunk), ARROW_TYPES[wanted]), {})
@@ -173,10 +173,10 @@ def _fit_chunk(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
         raise InputError("wrong-type", f"{name}: expected {wanted.value}, but the column is {chunk.type}")
     plain = _decoded(chunk)
     if found is Type.STRING:
-        return _fit_strings(plain, name, wanted)
+        return _cast_strings(plain, name, wanted)
     if wanted is Type.TIMESTAMP:
-        return _fit_timestamps(plain, name)
-    return _fit_numbers(plain, name, wanted)
+        return _cast_timestamps(plain, name)
+    return _cast_numbers(plain, name, wanted)
 
 
 def _decoded(chunk: ArrowArray) -> ArrowArray:
@@ -190,7 +190,7 @@ def _decoded(chunk: ArrowArray) -> ArrowArray:
     return chunk
 
 
-def _fit_numbers(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
+def _cast_numbers(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
     if pa.types.is_floating(chunk.type):
         chunk = chunk.cast(pa.float64())
         chunk = nan_to_null(chunk)
@@ -201,7 +201,7 @@ def _fit_numbers(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
         return cast_each(chunk.to_pylist(), name, wanted, lambda value: convert(value, wanted))
 
 
-def _fit_strings(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
+def _cast_strings(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
     texts = chunk.cast(pa.string())
     try:
         texts.validate(full=True)
@@ -217,7 +217,7 @@ def _utf8(value: bytes, wanted: Type) -> bool | int | float | str | None:
         raise MisfitError("not UTF-8") from None
 
 
-def _fit_timestamps(chunk: ArrowArray, name: str) -> TypedColumn:
+def _cast_timestamps(chunk: ArrowArray, name: str) -> TypedColumn:
     """Whatever the unit and the zone, microseconds of UTC. Finer units are rounded down, as in texts."""
     per_unit = _MICROS_PER_UNIT[_unit(chunk.type)]
     ticks = _ticks(chunk)

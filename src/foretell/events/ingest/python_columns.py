@@ -33,12 +33,12 @@ class PythonColumn:
     name: str
     values: Sequence[object]
 
-    def guess(self) -> Type | None:
+    def infer_type(self) -> Type | None:
         """The type of the first value; an INT is widened where a float comes later."""
         found = next((_type_of(value) for value in _plain(self.values)), Type.NULL)
         return self._widened(found) if found is Type.INT else found
 
-    def guess_time(self) -> Type:
+    def infer_time_type(self) -> Type:
         """As the first value that can be a time says. Rubbish before it must not decide for all that follow."""
         found = next((t for t in map(_time_type_of, _plain(self.values)) if t is not None), None)
         if found is None:
@@ -51,15 +51,15 @@ class PythonColumn:
             return found
         return Type.FLOAT if any(_type_of(value) is Type.FLOAT for value in _plain(self.values)) else found
 
-    def fit(self, wanted: Type) -> TypedColumn:
+    def cast(self, wanted: Type) -> TypedColumn:
         if set(map(type, self.values)) - {type(None)} <= _QUICK[wanted]:
             try:
-                return self._fit_whole(wanted)
+                return self._cast_whole(wanted)
             except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
                 pass  # some value does not fit: find out which
         return cast_each(self.values, self.name, wanted, lambda value: convert(value, wanted))
 
-    def _fit_whole(self, wanted: Type) -> TypedColumn:
+    def _cast_whole(self, wanted: Type) -> TypedColumn:
         values = cast(Sequence[Scalar], self.values)
         if wanted is Type.TIMESTAMP:
             return parse_timestamps(arrow_of_values(values, Type.STRING), self.name)

@@ -1,16 +1,16 @@
-"""Events into one Arrow table of settled types. What is malformed is set aside with its reason (LANGUAGE section 8).
+"""Read events into one typed Arrow table; malformed events are quarantined with their reasons (LANGUAGE section 8).
 
 >>> rows = [{"time": 1, "price": 2}, {"time": 2, "price": "dear"}, {"price": 3.5}]
->>> loaded = read(rows, StreamDeclaration("ticks", {}, "time", open=True))
->>> loaded.table.to_pylist()
+>>> batch = read(rows, StreamDeclaration("ticks", {}, "time", open=True))
+>>> batch.table.to_pylist()
 [{'time': 1, 'price': 2.0}]
->>> [(bad.row, bad.reason) for bad in loaded.bad]
+>>> [(event.row, event.reason) for event in batch.quarantined]
 [(2, "price: expected FLOAT, found 'dear'"), (3, 'no time')]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -22,8 +22,10 @@ from foretell.errors import InputError, suggestion
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
 from foretell.events.ingest.formats import read_raw, read_raw_content
-from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, RawTable, RejectedRow, TypedColumn
+from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_event
+from foretell.events.ingest.raw_columns import RawTable, RejectedRow, TypedColumn
 from foretell.events.ingest.scalar_parsing import BEYOND_RANGE, MisfitError
+from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_type, scalar_rows
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
 
 NO_TIME = "no time"
@@ -31,10 +33,10 @@ NO_TIME = "no time"
 
 @dataclass(frozen=True)
 class StreamDeclaration:
-    """What a STREAM statement or a call says of a stream before its data are seen.
+    """What a STREAM statement or the caller declares of a stream, before its data are seen.
 
     Time, id and order need not be among the attributes, nor need an attribute's type be known (UNKNOWN): these are
-    read off the data. With `open`, so are attributes that are not listed.
+    inferred from the data. With `open`, so are attributes that are not listed.
     """
 
     stream: str
@@ -49,266 +51,131 @@ class StreamDeclaration:
     @property
     def columns(self) -> list[str]:
         """The columns that are needed, in the schema's order."""
-        parts = [name for name in (self.time, self.id, self.order) if name is not None]
-        return list(dict.fromkeys([*self.attributes, *parts]))
+        roles = [name for name in (self.time, self.id, self.order) if name is not None]
+        return list(dict.fromkeys([*self.attributes, *roles]))
 
-    def declared(self, name: str) -> Type | None:
-        found = self.attributes.get(name)
-        return None if found is Type.UNKNOWN else found
-
-
-@dataclass(frozen=True)
-class QuarantinedEvent:
-    """A malformed event: where it stood (line of a text file, else row, from 1), why it is bad, and what it was."""
-
-    stream: str
-    source: str
-    row: int
-    reason: str
-    raw: str
+    def declared_type(self, name: str) -> Type | None:
+        kind = self.attributes.get(name)
+        return None if kind is Type.UNKNOWN else kind
 
 
 @dataclass(frozen=True)
 class EventBatch:
-    """A stream's events in order of arrival, and those set aside; `total` counts both.
+    """A stream's well-formed events in order of arrival, and the quarantined ones; `total` counts both.
 
-    `timed` tells whether the type of its time was declared or read off the data, not only taken for want of both.
+    `time_known` is False where the type of the time was neither declared nor inferred, but only assumed.
     """
 
     stream: str
     schema: Schema
     table: pa.Table
-    bad: tuple[QuarantinedEvent, ...]
+    quarantined: tuple[QuarantinedEvent, ...]
     total: int
     open: bool = False
-    timed: bool = True
+    time_known: bool = True
+
+
+# ── reading ──
 
 
 def read(source: object, declaration: StreamDeclaration, *, strict: bool = False) -> EventBatch:
-    """All events of `source`: a path, Arrow data, a frame, an iterable of dicts. With `strict` a bad one is fatal."""
+    """Read a path, Arrow data, a data frame or an iterable of dicts. With `strict` a malformed event is an error."""
     wanted = None if declaration.open else frozenset(declaration.columns)
-    gathered = read_raw(source, declaration.stream, wanted)
-    loaded = cast_events(gathered, declaration, _settle(gathered, declaration))
-    if strict and loaded.bad:
-        raise malformed_event(loaded.bad[0])
-    return loaded
-
-
-def malformed_event(bad: QuarantinedEvent) -> InputError:
-    return InputError("bad-event", f"{bad.source}:{bad.row}: {bad.reason}")
-
-
-def cast_events(gathered: RawTable, declaration: StreamDeclaration, types: Mapping[str, Type]) -> EventBatch:
-    """What was gathered, in types that are settled. A column that is not there is NULL."""
-    fitted = {name: _fit(gathered, name, kind) for name, kind in types.items()}
-    reasons = _reasons(fitted, declaration.time)
-    bad = tuple(_bad_event(declaration.stream, rejected) for rejected in gathered.rejections(reasons))
-    table = _without(_table(fitted, types), reasons)
-    timed = gathered.rows > 0 or declaration.declared(declaration.time) is not None
-    return EventBatch(
-        declaration.stream, _schema(declaration, types), table, bad, gathered.total, declaration.open, timed
-    )
-
-
-def infer_schema(gathered: RawTable, declaration: StreamDeclaration) -> Schema:
-    """The schema that the events of a source have; of Arrow data the columns' types tell it, without a row."""
-    return _schema(declaration, _settle(gathered, declaration))
-
-
-def events_of(loaded: EventBatch, stream_rank: int) -> list[Event]:
-    """The events one by one, for the reference evaluator. Timestamps are microseconds."""
-    rows = enumerate(scalar_rows(loaded.table))
-    return [_event(loaded, row, stream_rank, arrival) for arrival, row in rows]
+    raw = read_raw(source, declaration.stream, wanted)
+    batch = cast_events(raw, declaration, _infer_types(raw, declaration))
+    if strict and batch.quarantined:
+        raise malformed_event(batch.quarantined[0])
+    return batch
 
 
 def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> EventBatch:
-    """The events of a file that somebody has read; its name says what it is."""
-    gathered = read_raw_content(name, content, frozenset(declaration.columns))
-    return cast_events(gathered, declaration, _settle(gathered, declaration))
+    """The events of a file whose content is in memory; the ending of its name gives the format."""
+    raw = read_raw_content(name, content, frozenset(declaration.columns))
+    return cast_events(raw, declaration, _infer_types(raw, declaration))
 
 
-@dataclass(frozen=True)
-class TemplateTable:
-    """The rows of a FOR EACH table, timestamps as microseconds."""
-
-    types: Mapping[str, Type]
-    rows: list[dict[str, Scalar]]
-
-
-def read_table(source: object, name: str) -> TemplateTable:
-    """The rows of a FOR EACH table. A row that is malformed, or has no `id` of its own, is an error: it is no event."""
-    gathered = read_raw(source, name)
-    if not gathered.rows:
-        for rejected in gathered.rejected:
-            raise _bad_row(rejected)
-        if not gathered.names:
-            return TemplateTable({}, [])
-    if "id" not in gathered.names:
-        raise InputError("bad-table", f"{name}: the table has no column 'id'", hint=suggestion("id", gathered.names))
-    types = {column: found for column in gathered.names if (found := _guess(gathered, column)) is not None}
-    if "id" not in types:
-        raise InputError("bad-table", f"{name}: the column 'id' holds no scalars")
-    fitted = {column: _fit(gathered, column, kind) for column, kind in types.items()}
-    for rejected in gathered.rejections(_id_reasons(fitted["id"]) | _first_reasons(fitted.values())):
-        raise _bad_row(rejected)
-    return TemplateTable(types, list(scalar_rows(_table(fitted, types))))
+def cast_events(raw: RawTable, declaration: StreamDeclaration, types: Mapping[str, Type]) -> EventBatch:
+    """Cast raw columns to types, and quarantine the rows that do not fit."""
+    columns = cast_columns(raw, types)
+    reasons = _reasons(columns, declaration.time)
+    quarantined = tuple(_quarantined(declaration.stream, rejected) for rejected in raw.rejections(reasons))
+    table = _without_rows(arrow_table(columns, types), reasons)
+    time_known = raw.rows > 0 or declaration.declared_type(declaration.time) is not None
+    return EventBatch(
+        declaration.stream, _schema(declaration, types), table, quarantined, raw.total, declaration.open, time_known
+    )
 
 
-def read_more_rows(source: object, name: str, types: Mapping[str, Type]) -> TemplateTable:
-    """More rows of a table whose columns are known."""
-    gathered = read_raw(source, name)
-    for rejected in gathered.rejected:
-        raise _bad_row(rejected)
-    for column in gathered.names:
-        if column not in types:
-            hint = suggestion(column, types)
-            raise InputError("bad-table", f"{name}: the table has no column '{column}'", hint=hint)
-    fitted = {column: _fit(gathered, column, kind) for column, kind in types.items()}
-    for rejected in gathered.rejections(_id_reasons(fitted["id"]) | _first_reasons(fitted.values())):
-        raise _bad_row(rejected)
-    return TemplateTable(types, list(scalar_rows(_table(fitted, types))))
+def infer_schema(raw: RawTable, declaration: StreamDeclaration) -> Schema:
+    """The schema of a source's events; of Arrow data the column types show it, without a row."""
+    return _schema(declaration, _infer_types(raw, declaration))
 
 
-def _bad_row(rejected: RejectedRow) -> InputError:
-    return InputError("bad-table", f"{rejected.source}:{rejected.row}: {rejected.reason}")
+def events_of(batch: EventBatch, stream_rank: int) -> list[Event]:
+    """The events as objects, for the reference evaluator. Timestamps are microseconds."""
+    rows = enumerate(scalar_rows(batch.table))
+    return [_event(batch, row, stream_rank, arrival) for arrival, row in rows]
 
 
-def scalar_rows(table: pa.Table) -> Iterator[dict[str, Scalar]]:
-    """The table's rows as dicts of plain scalars, timestamps as microseconds."""
-    columns = [_scalars(column) for column in table.columns]
-    names = table.column_names
-    return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
-
-
-def _scalars(column: ArrowArray) -> list[Scalar]:
-    plain = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-    return cast(list[Scalar], plain.to_pylist())
-
-
-def _event(loaded: EventBatch, row: dict[str, Scalar], stream_rank: int, arrival: int) -> Event:
-    schema = loaded.schema
-    time = cast(int | float, row[cast(str, schema.time)])  # what was read has a time column, and a time in each row
+def _event(batch: EventBatch, row: dict[str, Scalar], stream_rank: int, arrival: int) -> Event:
+    schema = batch.schema
+    time = cast(int | float, row[cast(str, schema.time)])  # a batch has a time column without NULLs
     tie = None if schema.order is None else row[schema.order]
     name = None if schema.id is None else row[schema.id]
     if name is not None and schema.attributes[cast(str, schema.id)] is Type.TIMESTAMP:
         name = format_timestamp(cast(int, name))
-    return Event(loaded.stream, row, time, time, base_key(time, tie, stream_rank, arrival), name)
+    return Event(batch.stream, row, time, time, base_key(time, tie, stream_rank, arrival), name)
 
 
-def _settle(gathered: RawTable, declaration: StreamDeclaration) -> dict[str, Type]:
-    """Every column's type: as declared, else as the data have it. Declared columns come first, as declared."""
-    _check_columns(gathered, declaration)
+# ── types ──
+
+
+def _infer_types(raw: RawTable, declaration: StreamDeclaration) -> dict[str, Type]:
+    """Every column's type: as declared, else as the data show. Declared columns come first, as declared."""
+    _check_columns(raw, declaration)
     types: dict[str, Type] = {}
-    # Columns found come where the data have them, also the time column, unless everything is declared.
-    found = list(gathered.names) if declaration.open else []
-    for name in dict.fromkeys([*declaration.attributes, *found, *declaration.columns]):
-        kind = declaration.declared(name) or _read_off(gathered, name, declaration)
+    # Undeclared columns come where the data have them, also the time column, unless everything is declared.
+    undeclared = list(raw.names) if declaration.open else []
+    for name in dict.fromkeys([*declaration.attributes, *undeclared, *declaration.columns]):
+        kind = declaration.declared_type(name) or _infer_column_type(raw, name, declaration)
         if kind is not None:
             types[name] = kind
-    if types[declaration.time] not in (Type.TIMESTAMP, Type.INT, Type.FLOAT):
-        found_type = types[declaration.time].value
-        raise InputError("wrong-type", f"{declaration.time}: a time is TIMESTAMP, INT or FLOAT, not {found_type}")
+    time_type = types[declaration.time]
+    if time_type not in (Type.TIMESTAMP, Type.INT, Type.FLOAT):
+        raise InputError("wrong-type", f"{declaration.time}: a time is TIMESTAMP, INT or FLOAT, not {time_type.value}")
     return types
 
 
-def _read_off(gathered: RawTable, name: str, declaration: StreamDeclaration) -> Type | None:
+def _infer_column_type(raw: RawTable, name: str, declaration: StreamDeclaration) -> Type | None:
     is_time = name == declaration.time
-    kind = _guess_time(gathered, name) if is_time else _guess(gathered, name)
+    kind = _infer_time_type(raw, name) if is_time else infer_type(raw, name)
     if kind is None and name in declaration.columns:
-        if gathered.absent_is_null:
-            return Type.STRING  # each of the values is then a bad event of its own
+        if raw.absent_is_null:
+            return Type.STRING  # each of its values then makes a malformed event
         raise InputError("wrong-type", f"{name}: the column's type cannot be {'a time' if is_time else 'an attribute'}")
     return kind
 
 
-def _guess(gathered: RawTable, name: str) -> Type | None:
-    """NULLs alone tell no type: such a column is STRING, as an untyped NULL is in SQL."""
-    kind = gathered.columns[name].guess() if name in gathered.columns else Type.NULL
-    return Type.STRING if kind is Type.NULL else kind
-
-
-def _guess_time(gathered: RawTable, name: str) -> Type | None:
-    kind = gathered.columns[name].guess_time() if name in gathered.columns else Type.NULL
+def _infer_time_type(raw: RawTable, name: str) -> Type | None:
+    kind = raw.columns[name].infer_time_type() if name in raw.columns else Type.NULL
     return Type.INT if kind is Type.NULL else kind
 
 
-def _check_columns(gathered: RawTable, declaration: StreamDeclaration) -> None:
-    """What must be there and is not. A JSON object without a declared attribute is still an event."""
-    if gathered.absent_is_null and not gathered.rows:
+def _check_columns(raw: RawTable, declaration: StreamDeclaration) -> None:
+    """Raise where a required column is missing. A JSON object without a declared attribute is still an event."""
+    if raw.absent_is_null and not raw.rows:
         return
     for name in declaration.columns:
-        may_be_absent = gathered.absent_is_null and name in declaration.attributes and name != declaration.time
-        if name not in gathered.names and not may_be_absent:
-            raise InputError(
-                "missing-column", _missing(gathered, declaration, name), hint=suggestion(name, gathered.names)
-            )
+        may_be_absent = raw.absent_is_null and name in declaration.attributes and name != declaration.time
+        if name not in raw.names and not may_be_absent:
+            message = _missing_column(raw, declaration, name)
+            raise InputError("missing-column", message, hint=suggestion(name, raw.names))
 
 
-def _missing(gathered: RawTable, declaration: StreamDeclaration, name: str) -> str:
-    source = gathered.parts[0].source if len(gathered.parts) == 1 else declaration.stream
-    what = "time column" if name == declaration.time else "column"
-    return f"{source}: no event has the {what} '{name}'" if gathered.absent_is_null else f"{source}: no {what} '{name}'"
-
-
-def _fit(gathered: RawTable, name: str, kind: Type) -> TypedColumn:
-    if name not in gathered.columns:
-        return TypedColumn(pa.nulls(gathered.rows, ARROW_TYPES[kind]), {})
-    return gathered.columns[name].fit(kind)
-
-
-def _reasons(fitted: Mapping[str, TypedColumn], time: str) -> dict[int, str]:
-    """Why each bad row is bad: of several reasons the time's, else that of the first column."""
-    others = (column for name, column in fitted.items() if name != time)
-    return _first_reasons([_timed(fitted[time], time), *others])
-
-
-def _timed(fitted: TypedColumn, name: str) -> TypedColumn:
-    """The time column, in which NULL and infinity are misfits too."""
-    reasons = dict.fromkeys(_positions(nulls_of(fitted.values)), NO_TIME)
-    if pa.types.is_floating(fitted.values.type):
-        endless = _positions(np.isinf(numpy_of(fitted.values)) & ~nulls_of(fitted.values))
-        reasons |= dict.fromkeys(endless, MisfitError(BEYOND_RANGE).reason(name))
-    return TypedColumn(fitted.values, reasons | dict(fitted.misfits))
-
-
-def _id_reasons(fitted: TypedColumn) -> dict[int, str]:
-    reasons: dict[int, str] = {}
-    seen: set[Scalar] = set()
-    for position, value in enumerate(fitted.values.to_pylist()):
-        if value is None:
-            reasons[position] = "no id"
-        elif value in seen:
-            reasons[position] = f"the id {value!r} is there twice"
-        seen.add(value)
-    return reasons
-
-
-def _first_reasons(columns: Iterable[TypedColumn]) -> dict[int, str]:
-    reasons: dict[int, str] = {}
-    for column in columns:
-        reasons = {**column.misfits, **reasons}
-    return reasons
-
-
-def _positions(mask: Flags) -> list[int]:
-    return np.flatnonzero(mask).tolist()
-
-
-def _table(fitted: Mapping[str, TypedColumn], types: Mapping[str, Type]) -> pa.Table:
-    schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
-    return pa.table([column.values for column in fitted.values()], schema=schema)
-
-
-def _without(table: pa.Table, reasons: Mapping[int, str]) -> pa.Table:
-    if not reasons:
-        return table
-    good = np.ones(table.num_rows, dtype=bool)
-    good[np.fromiter(reasons, dtype=np.int64, count=len(reasons))] = False
-    return table.filter(arrow_of(good))
-
-
-def _bad_event(stream: str, rejected: RejectedRow) -> QuarantinedEvent:
-    return QuarantinedEvent(stream, rejected.source, rejected.row, rejected.reason, rejected.raw)
+def _missing_column(raw: RawTable, declaration: StreamDeclaration, name: str) -> str:
+    source = raw.origins[0].source if len(raw.origins) == 1 else declaration.stream
+    column = "time column" if name == declaration.time else "column"
+    return f"{source}: no event has the {column} '{name}'" if raw.absent_is_null else f"{source}: no {column} '{name}'"
 
 
 def _schema(declaration: StreamDeclaration, types: Mapping[str, Type]) -> Schema:
@@ -320,3 +187,37 @@ def _schema(declaration: StreamDeclaration, types: Mapping[str, Type]) -> Schema
         simultaneous=declaration.simultaneous,
         lateness=declaration.lateness,
     )
+
+
+# ── quarantine ──
+
+
+def _reasons(columns: Mapping[str, TypedColumn], time: str) -> dict[int, str]:
+    """Why each malformed row is malformed: of several reasons the time's, else that of the first column."""
+    others = (column for name, column in columns.items() if name != time)
+    return first_reasons([_time_misfits(columns[time], time), *others])
+
+
+def _time_misfits(column: TypedColumn, name: str) -> TypedColumn:
+    """The time column, in which NULL and infinity are misfits too."""
+    reasons = dict.fromkeys(_positions(nulls_of(column.values)), NO_TIME)
+    if pa.types.is_floating(column.values.type):
+        infinite = _positions(np.isinf(numpy_of(column.values)) & ~nulls_of(column.values))
+        reasons |= dict.fromkeys(infinite, MisfitError(BEYOND_RANGE).reason(name))
+    return TypedColumn(column.values, reasons | dict(column.misfits))
+
+
+def _positions(mask: Flags) -> list[int]:
+    return np.flatnonzero(mask).tolist()
+
+
+def _without_rows(table: pa.Table, reasons: Mapping[int, str]) -> pa.Table:
+    if not reasons:
+        return table
+    keep = np.ones(table.num_rows, dtype=bool)
+    keep[np.fromiter(reasons, dtype=np.int64, count=len(reasons))] = False
+    return table.filter(arrow_of(keep))
+
+
+def _quarantined(stream: str, rejected: RejectedRow) -> QuarantinedEvent:
+    return QuarantinedEvent(stream, rejected.source, rejected.row, rejected.reason, rejected.raw)

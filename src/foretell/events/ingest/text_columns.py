@@ -39,14 +39,14 @@ class TextColumn:
     name: str
     texts: ArrowArray
 
-    def guess(self) -> Type:
+    def infer_type(self) -> Type:
         """The most specific type that fits every text."""
         texts = self.texts
         if texts.null_count == len(texts):
             return Type.NULL
         if _all_match(texts, rf"\s*{INT_TEXT}\s*"):
             # Longer numbers are most likely identifiers; as FLOAT, different ones would become equal.
-            return Type.STRING if self.fit(Type.INT).misfits else Type.INT
+            return Type.STRING if self.cast(Type.INT).misfits else Type.INT
         if _all_match(texts, rf"\s*(?:{FLOAT_TEXT})\s*"):
             return Type.FLOAT
         if _all_match(texts, rf"\s*{BOOL_TEXT}\s*"):
@@ -55,7 +55,7 @@ class TextColumn:
             return Type.TIMESTAMP
         return Type.STRING
 
-    def guess_time(self) -> Type:
+    def infer_time_type(self) -> Type:
         """As the first text that can be a time says: a number or an ISO date. Rubbish before it does not decide."""
         present = (text for text in _strings(self.texts) if text is not None)
         deciding = next((text for text in present if _PLAIN_NUMBER.fullmatch(text) or is_timestamp(text)), None)
@@ -67,7 +67,7 @@ class TextColumn:
         numbers = (text for text in _strings(self.texts) if text and _PLAIN_NUMBER.fullmatch(text))
         return Type.INT if all(map(_PLAIN_INT.fullmatch, numbers)) else Type.FLOAT
 
-    def fit(self, wanted: Type) -> TypedColumn:
+    def cast(self, wanted: Type) -> TypedColumn:
         if wanted is Type.STRING:
             return TypedColumn(self.texts, {})
         if wanted is Type.TIMESTAMP:
@@ -109,7 +109,7 @@ def _matching(texts: ArrowArray, pattern: str) -> ArrowArray:
 def _first_misfit(texts: ArrowArray, pattern: str, kind: Type) -> int:
     """Where the first stands that looks like a type and is not: a whole number that is too long, a 13th month."""
     alike: ArrowArray = pc.indices_nonzero(_matching(texts, pattern))
-    misfits = TextColumn("", texts.take(alike)).fit(kind).misfits
+    misfits = TextColumn("", texts.take(alike)).cast(kind).misfits
     return int(alike[min(misfits)].as_py()) if misfits else -1
 
 

@@ -112,9 +112,9 @@ def rows_part(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: i
             table = table.append_column(name, pa.nulls(table.num_rows))
     loaded = read(table, declaration)
     good = np.ones(table.num_rows, np.bool_)
-    good[[bad.row - 1 for bad in loaded.bad]] = False
-    bad = tuple(replace(one, source=source, row=row + one.row) for one in loaded.bad)
-    return part_of(replace(loaded, bad=bad), arrival + np.flatnonzero(good), arrival)
+    good[[bad.row - 1 for bad in loaded.quarantined]] = False
+    bad = tuple(replace(one, source=source, row=row + one.row) for one in loaded.quarantined)
+    return part_of(replace(loaded, quarantined=bad), arrival + np.flatnonzero(good), arrival)
 
 
 # ── text ──
@@ -128,11 +128,11 @@ def text_parts(plan: BatchPlan, stream: str, piece: InputSplit) -> Iterator[Spli
         chunks = json_chunks(piece.path, frozenset(declaration.columns))
     for line, gathered in chunks:
         loaded = cast_events(gathered, declaration, plan.schemas[stream].attributes)
-        bad = {one.row for one in loaded.bad}
-        good = [number for part in gathered.parts for number in part.numbers if number not in bad]
-        moved = tuple(replace(one, row=line + one.row) for one in loaded.bad)
+        bad = {one.row for one in loaded.quarantined}
+        good = [number for part in gathered.origins for number in part.numbers if number not in bad]
+        moved = tuple(replace(one, row=line + one.row) for one in loaded.quarantined)
         first = piece.arrival + line
-        yield part_of(replace(loaded, bad=moved), first + np.array(good, np.int64), first)
+        yield part_of(replace(loaded, quarantined=moved), first + np.array(good, np.int64), first)
 
 
 def json_chunks(path: str, wanted: frozenset[str] | None) -> Iterator[tuple[int, RawTable]]:

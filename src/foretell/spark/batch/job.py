@@ -26,7 +26,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from foretell.arguments.until import parse_until
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_from_bytes
-from foretell.events.ingest.reader import QuarantinedEvent, StreamDeclaration, TemplateTable, malformed_event
+from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_event
+from foretell.events.ingest.reader import StreamDeclaration
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedProgram
@@ -156,7 +158,7 @@ class BatchJob:
     def _bad(self, lists: Iterable[bytes]) -> tuple[QuarantinedEvent, ...]:
         """Stream by stream, as they arrived; those of a stream that was read here are in order already."""
         found = [bad for data in lists for bad in msgspec.json.decode(data, type=list[QuarantinedEvent])]
-        found += [bad for one in self._sources.values() if one.loaded for bad in one.loaded.bad]
+        found += [bad for one in self._sources.values() if one.loaded for bad in one.loaded.quarantined]
         stream = {name: number for number, name in enumerate(self._sources)}
         first = {(name, p.path): p.arrival for name, one in self._sources.items() for p in one.files}
 
@@ -172,7 +174,7 @@ class BatchJob:
     def _set_aside(self, name: str) -> int:
         """Events that were read and set aside here, and so never went to a task."""
         loaded = self._sources[name].loaded
-        return 0 if loaded is None else len(loaded.bad)
+        return 0 if loaded is None else len(loaded.quarantined)
 
 
 def by_kind(reported: pa.Table) -> Reports:

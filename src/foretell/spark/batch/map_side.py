@@ -17,7 +17,8 @@ from pyspark import TaskContext
 from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import ArrowColumn
-from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, malformed_event
+from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_event
+from foretell.events.ingest.reader import EventBatch
 from foretell.spark.batch.input_splits import (
     Batches,
     InputSplit,
@@ -58,7 +59,7 @@ def pack_seen(sent: PlanHandle, stream: str, batches: Batches) -> Iterator[pa.Re
     assert schema.time is not None
     for batch in batches:
         total, *times = batch.columns
-        fitted = ArrowColumn(schema.time, times).fit(schema.attributes[schema.time]).values
+        fitted = ArrowColumn(schema.time, times).cast(schema.attributes[schema.time]).values
         numbers = fitted.cast(pa.int64()) if pa.types.is_timestamp(fitted.type) else fitted
         yield from _seen_by_all(plan, stream, StreamProgress(total[0].as_py(), *numbers.to_pylist()))
 
@@ -104,8 +105,8 @@ def _packed(
     every = StreamProgress()
     readers = [share for share in plan.shares if stream in share.columns]
     for loaded, arrival, first, seen, sifted in parts:
-        if loaded.bad:
-            yield _row(0, stream, BAD, first, pa.py_buffer(msgspec.json.encode(_set_aside(plan, loaded.bad))))
+        if loaded.quarantined:
+            yield _row(0, stream, BAD, first, pa.py_buffer(msgspec.json.encode(_set_aside(plan, loaded.quarantined))))
         every += seen
         if loaded.table.num_rows:
             coded = replace(loaded, table=_coded(loaded.table, plan.tasks))

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import uuid4
 
-from foretell.events.ingest.reader import StreamDeclaration, TemplateTable
+from foretell.events.ingest.reader import StreamDeclaration
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions

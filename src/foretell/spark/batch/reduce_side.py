@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of, take_rows
+from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.raw_columns import ARROW_TYPES
-from foretell.events.ingest.reader import EventBatch, QuarantinedEvent
+from foretell.events.ingest.reader import EventBatch
 from foretell.machine.matches.notification_order import by_batch
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime

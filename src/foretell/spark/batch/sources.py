@@ -140,7 +140,7 @@ def _texts(kind: str, files: list[str], declaration: StreamDeclaration, survey: 
     gathered = table_from_evidence(sorted(witnesses, key=lambda one: order[one.source]))
     schema = infer_schema(gathered, declaration)
     total = sum(one.rows + one.rejected for one in witnesses)
-    timed = gathered.rows > 0 or declaration.declared(declaration.time) is not None
+    timed = gathered.rows > 0 or declaration.declared_type(declaration.time) is not None
     empty = EventBatch(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)
     return BatchSource(schema, observed_schema(empty), files=pieces)
 

@@ -229,7 +229,7 @@ def _fitted(name: str, column: Any, kind: Type) -> TypedColumn:
         coded = column.unify_dictionaries().combine_chunks()
         if _is_utf8(coded.dictionary):
             return TypedColumn(coded, {})
-    return ArrowColumn(name, column.chunks).fit(kind)
+    return ArrowColumn(name, column.chunks).cast(kind)
 
 
 def _is_utf8(texts: Any) -> bool:

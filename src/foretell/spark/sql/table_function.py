@@ -31,7 +31,8 @@ from foretell.arguments.validation import as_mapping, as_tables, as_time_columns
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
 from foretell.events.ingest.raw_columns import ARROW_TYPES
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, TemplateTable, infer_schema, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema, Type
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
@@ -207,9 +208,9 @@ class TablePartition:
         self._parts.append(events)
 
     def _set_aside(self, loaded: EventBatch) -> None:
-        if loaded.bad:
+        if loaded.quarantined:
             mine = type(self)
-            mine.bad, mine.reason = mine.bad + len(loaded.bad), mine.reason or loaded.bad[0].reason
+            mine.bad, mine.reason = mine.bad + len(loaded.quarantined), mine.reason or loaded.quarantined[0].reason
 
 
 def handler(work: TableFunction) -> type[TablePartition]:
@@ -250,7 +251,7 @@ def _schema(declaration: StreamDeclaration, spark: SparkSession, given: object) 
     if declaration.open:
         raise InputError("undeclared-stream", f"nothing is known of stream '{name}'", hint=hint)
     for column in declaration.columns:
-        if declaration.declared(column) is None:
+        if declaration.declared_type(column) is None:
             raise InputError("undeclared-stream", f"stream '{name}': '{column}' is declared without a type", hint=hint)
     fields: Any = [(column, ARROW_TYPES[declaration.attributes[column]]) for column in declaration.columns]
     return _read_off(pa.schema(fields), declaration)

@@ -25,7 +25,8 @@ from foretell.engine import Engine
 from foretell.errors import InputError, suggestion
 from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
-from foretell.events.ingest.reader import StreamDeclaration, TemplateTable, infer_schema
+from foretell.events.ingest.reader import StreamDeclaration, infer_schema
+from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import COLUMNS
 from foretell.events.types import Type
 from foretell.forecast.online.factory import Forecasts, untrained
@@ -202,7 +203,7 @@ def _declaration(
 
 def _of_files(declaration: StreamDeclaration) -> StreamDeclaration:
     """Nobody has looked into the files yet: all types must be declared."""
-    unknown = [name for name in declaration.columns if declaration.declared(name) is None]
+    unknown = [name for name in declaration.columns if declaration.declared_type(name) is None]
     if unknown or declaration.open:
         what = f"the type of '{unknown[0]}'" if unknown else "its columns"
         hint = f"STREAM {declaration.stream} (attribute TYPE, ...) TIME column"

@@ -83,7 +83,7 @@ class ShardProcessor(StatefulProcessor):
         for change in decode([row.other for row in packed if row.stream is None]):
             changing.apply(engine, change)
         batches = _batches(packed)
-        told = engine.tell_together(batches, _latest(packed))
+        told = engine.push_columns(batches, _latest(packed))
         for note in told.notes:
             _LOG.warning("%s", note)
         late = [e for one in told.late if self._tells(share, one.stream) for e in one.events()]
@@ -164,8 +164,8 @@ class ShardProcessor(StatefulProcessor):
 
     def _matches(self, told: ColumnarResult) -> list[pa.Table]:
         """As columns, each statement's in their order: what comes of several shards has no order of its own."""
-        order = notification_order(told.told)
-        parts = [(one, order.batch == n) for n, one in enumerate(told.told)]
+        order = notification_order(told.results)
+        parts = [(one, order.batch == n) for n, one in enumerate(told.results)]
         return [
             notification_columns(one, order.result[mine], order.row[mine]).cast(self.schema)
             for one, mine in parts

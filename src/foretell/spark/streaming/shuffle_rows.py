@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from foretell.events.arrow_interop import numpy_of, table_to_bytes
-from foretell.events.ingest.reader import EventBatch, QuarantinedEvent, StreamDeclaration, read, read_file
+from foretell.events.ingest.quarantine import QuarantinedEvent
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_file
 from foretell.events.reorder_buffer import Time, event_times
 from foretell.spark.partitioning.hash_partitioner import hash_partition, split_by_partition
 from foretell.spark.partitioning.statement_groups import StatementGroup
@@ -90,7 +91,7 @@ class MapSidePacker:
     def _packed(self, loaded: EventBatch, malformed: list[QuarantinedEvent]) -> pa.RecordBatch:
         stream, part, latest = loaded.stream, part_of_task(), _latest(loaded)
         blocks = {code: block for share in self.shares for code, block in self._blocks(share, loaded)}
-        aside = [asdict(one) for one in (*malformed, *loaded.bad)]
+        aside = [asdict(one) for one in (*malformed, *loaded.quarantined)]
         bad = msgspec.json.encode(aside) if aside else None
         others = {self.owner: bad}
         return packed((code, stream, part, latest, block, others.get(code)) for code, block in blocks.items())
@@ -105,8 +106,8 @@ class MapSidePacker:
 
 def _joined(parts: Sequence[EventBatch]) -> EventBatch:
     table = pa.concat_tables([part.table for part in parts])
-    bad = tuple(bad for part in parts for bad in part.bad)
-    return replace(parts[0], table=table, bad=bad, total=sum(part.total for part in parts))
+    bad = tuple(bad for part in parts for bad in part.quarantined)
+    return replace(parts[0], table=table, quarantined=bad, total=sum(part.total for part in parts))
 
 
 def packed(rows: Iterator[tuple[object, ...]]) -> pa.RecordBatch:

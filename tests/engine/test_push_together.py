@@ -29,3 +29,19 @@ def test_time_goes_on_by_events_elsewhere() -> None:
     engine.push_together({"a": [{"k": 1, "t": 3}]})
     assert not engine.push_together({}, {"b": 50})
     assert [n.subscription for n in engine.push_together({}, {"a": 50})] == ["quiet"]
+
+
+QUIET = """STREAM s (k STRING, kind STRING, t INT) TIME t LATE BY 3;
+STREAM beats (t INT) TIME t LATE BY 3;
+SUBSCRIBE quiet FROM s PER k MATCH !b DEFINE b AS kind = 'b' WITHIN 5;
+SUBSCRIBE unheard FROM beats MATCH b DEFINE b AS FALSE;"""
+
+
+def test_time_does_not_depend_on_who_has_the_events() -> None:
+    """Another stream lets all of `s` go: time has come to its last event, also where that event is not."""
+    events = [{"k": "y", "kind": "b", "t": 3}, {"k": "x", "kind": "a", "t": 9}]
+    beats = [{"t": 99}]
+    whole = ft.Engine(QUIET).push_together({"s": events, "beats": beats})
+    part = ft.Engine(QUIET).push_together({"s": events[:1], "beats": beats}, {"s": 9, "beats": 99})
+    assert [(n.start, n.end) for n in whole] == [(3, 8)]
+    assert part.rows == whole.rows

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,9 +16,6 @@ from hypothesis import strategies as st
 
 import foretell as ft
 from foretell.engine import Engine
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
-from foretell.events.reorder_buffer import ReorderBuffer
-from foretell.storage.blob import pack, unpack
 from tests.engine_pair import told
 
 Row = dict[str, Any]
@@ -90,14 +85,6 @@ def in_order(text: str, some: Iterable[Arrival], until: int | None = None) -> li
     return told(ft.run(text, inputs, engine="embedded", until=until))
 
 
-def restored(engine: Engine) -> None:
-    """Writes down what waits and reads it back."""
-    if engine._here.work is not None:
-        waiting = engine._here.work.waiting
-        _, state = unpack(pack("waiting", {}, waiting.state()), "waiting")
-        engine._here.work = replace(engine._here.work, waiting=ReorderBuffer.restore(waiting.lateness, state))
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 @quick
 @given(data=st.data(), cuts=st.sets(st.integers(0, 14)), until=st.sampled_from([None, 99]), kept=st.booleans())
@@ -113,7 +100,7 @@ def test_disorder_within_the_lateness_makes_no_difference(
         assert got.late == ()
         found += got
         if not kept:
-            restored(engine)
+            engine = Engine.restore(None, engine.snapshot())
     found += engine.end() if until is None else engine.advance(until)
     assert sorted(told(found)) == sorted(in_order(text, some, until))
     assert [n.end for n in found] == sorted(n.end for n in found) or name == "apart"
@@ -172,7 +159,7 @@ def test_advance_waits_for_the_last_instant() -> None:
     assert len(engine.advance(2)) == 0
     assert len(engine.push("s", [event(2, "c", q=1)])) == 0  # goes before the b
     assert len(engine.advance(3)) == 0
-    assert refused(lambda: engine.advance(2)) == ("out-of-order", "time does not go back: it is 3 already")
+    assert refused(lambda: engine.advance(2)) == ("out-of-order", "time cannot go back: it is 3 already")
     assert [e.event["time"] for e in engine.push("s", [event(2), event(3)]).late] == [2]
 
 
@@ -235,10 +222,9 @@ def test_a_lateness_that_does_not_fit_the_time() -> None:
 def test_a_refused_batch_changes_nothing(stream: str, batch: object) -> None:
     engine = Engine(PROGRAMS["two streams"])
     engine.push("s", [event(20, "b"), event(17, "a")])
-    assert engine._here.work is not None
-    before = engine._here.work.waiting.state()
+    before = engine.snapshot()
     refused(lambda: engine.push(stream, batch, strict=True))
-    assert engine._here.work.waiting.state() == before
+    assert engine.snapshot() == before
     assert [(n.start, n.end) for n in engine.push("r", [event(18, "b")])] == []
     assert [(n.start, n.end) for n in engine.end()] == [(17, 18)]
 
@@ -249,73 +235,3 @@ def test_types_are_settled_by_the_first_events() -> None:
     engine.push("s", [{"time": 1, "v": 1.5}])
     assert len(engine.push("s", [{"time": 2, "v": "x"}]).bad) == 1
     assert len(engine.end()) == 1
-
-
-# ── what waits ──
-
-
-def batch(times: Iterable[float], numbers: Iterable[int]) -> EventBatch:
-    table = pa.table({"t": list(times), "n": list(numbers)})
-    return read(table, StreamDeclaration("s", {}, "t", open=True))
-
-
-@quick
-@given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=6), max_size=30), st.sampled_from([0, 7, 7.5]))
-def test_arrival_decides_within_an_instant(batches: list[list[int]], lateness: float) -> None:
-    waiting = ReorderBuffer({"s": lateness})
-    count = 0
-    released: list[tuple[int, int]] = []
-    late = 0
-    for times in batches:
-        late += len(waiting.add(batch(times, range(count, count + len(times)))))
-        count += len(times)
-        for loaded in waiting.ready().values():
-            rows = list(zip(*loaded.table.to_pydict().values(), strict=True))
-            assert loaded.total == len(rows)
-            released += rows if lateness else sorted(rows)
-    for loaded in waiting.end().values():
-        released += zip(*loaded.table.to_pydict().values(), strict=True)
-    assert released == sorted(released)
-    assert (len(released) + late, len(waiting)) == (count, 0)
-
-
-def test_many_that_come_alone_are_held_in_few_runs() -> None:
-    waiting = ReorderBuffer({"s": 1000})
-    most = 0
-    for number, time in enumerate(np.random.default_rng(1).permutation(600).tolist()):
-        waiting.add(batch([time], [number]))
-        most = max(most, len(waiting._held["s"].runs))
-    assert most <= 10
-    assert waiting.end()["s"].table["t"].to_pylist() == list(range(600))
-
-
-def test_what_waits_is_a_copy() -> None:
-    times = np.array([1, 2])
-    waiting = ReorderBuffer({"s": 5})
-    waiting.add(read(pa.table({"t": pa.array(times)}), StreamDeclaration("s", {}, "t")))
-    times[:] = 7
-    assert waiting.end()["s"].table["t"].to_pylist() == [1, 2]
-
-
-def test_late_events_are_counted_by_stream() -> None:
-    waiting = ReorderBuffer({"s": 1})
-    waiting.add(batch([9], [0]))
-    assert waiting.add(batch([7, 8, 2], [1, 2, 3])).rows.tolist() == [1, 3]
-    assert Counter(waiting.late) == Counter({"s": 2})
-    assert waiting.restore(waiting.lateness, waiting.state()).late == {"s": 2}
-
-
-QUIET = """STREAM s (k STRING, kind STRING, t INT) TIME t LATE BY 3;
-STREAM beats (t INT) TIME t LATE BY 3;
-SUBSCRIBE quiet FROM s PER k MATCH !b DEFINE b AS kind = 'b' WITHIN 5;
-SUBSCRIBE unheard FROM beats MATCH b DEFINE b AS FALSE;"""
-
-
-def test_time_does_not_depend_on_who_has_the_events() -> None:
-    """Another stream lets all of `s` go: time has come to its last event, also where that event is not."""
-    events = [{"k": "y", "kind": "b", "t": 3}, {"k": "x", "kind": "a", "t": 9}]
-    beats = [{"t": 99}]
-    whole = ft.Engine(QUIET).push_together({"s": events, "beats": beats})
-    part = ft.Engine(QUIET).push_together({"s": events[:1], "beats": beats}, {"s": 9, "beats": 99})
-    assert [(n.start, n.end) for n in whole] == [(3, 8)]
-    assert part.rows == whole.rows
