@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from foretell.bench.growth import curves as growth_curves
-from foretell.bench.growth import measure
+from foretell.bench.growth.batches import batches
 from foretell.bench.growth.curves import Point, Sample, Samples, curves, exponent
 from foretell.bench.growth.figures import pictures
+from foretell.bench.growth.partial_matches import partial_matches
+from foretell.bench.growth.windows import windows
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 1.0, 2.0])
@@ -57,7 +59,7 @@ def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert note.note.startswith("left out from 10 on")
 
 
-@pytest.mark.parametrize("part", [measure._windows, measure._partial_matches, measure._batches])
+@pytest.mark.parametrize("part", [windows, partial_matches, batches])
 def test_curves_have_exponents(part: Callable[[bool], Iterator[Point]]) -> None:
     points = [point for point in part(True) if point.note is None]
     assert len({point.curve for point in points}) > 1 or len({point.figure for point in points}) > 1

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from foretell.bench.result import Measured
+from foretell.bench.result import BenchResult
 from foretell.bench.workloads.ticks import ticks
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import read_table
@@ -87,7 +87,7 @@ WORKLOADS = (
 FORETOLD = ("w1", "w2")
 
 
-def measure() -> Iterator[Measured]:
+def measure() -> Iterator[BenchResult]:
     """A start, and each workload; the best of some runs, every one on an engine of its own."""
     yield _start()
     table = ticks(EVENTS)
@@ -106,7 +106,7 @@ def measure() -> Iterator[Measured]:
             limit = EVENTS / bare(table, workload.columns)
             part = runs[0].busy / one.busy if one is not runs[0] else None
             name, best = one.workload.name, one.seconds
-            yield Measured("engine", name, EVENTS, best, EVENTS / best, one.found, limit, of_plain=part)
+            yield BenchResult("engine", name, EVENTS, best, EVENTS / best, one.found, limit, of_plain=part)
 
 
 class _Runs:
@@ -140,12 +140,12 @@ engine.push("s", [{{"time": 1, "k": "a", "price": 1.0}}])
 """
 
 
-def _start() -> Measured:
+def _start() -> BenchResult:
     """A new process from its beginning to its end, with an engine that takes one event; its kernels are kept."""
     command = [sys.executable, "-c", _START]
     subprocess.run(command, check=True)  # now they are
     best = min(_timed(lambda: subprocess.run(command, check=True)) for _ in range(RUNS))
-    return Measured("engine", "second start", 1, best, 1 / best)
+    return BenchResult("engine", "second start", 1, best, 1 / best)
 
 
 def _rows(count: int) -> pa.Table:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from foretell.bench.result import Measured
+from foretell.bench.result import BenchResult
 from foretell.errors import InputError, suggestion
 from foretell.language.check import check
 from foretell.language.parser import parse
@@ -23,7 +23,7 @@ def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path 
     if (quick or output is not None) and name not in _DRAWING:
         raise InputError("unknown-option", "only the benchmarks 'growth' and 'forecast' take --quick and --output")
     drawing = {one: partial(function, quick, output) for one, function in _DRAWING.items()}
-    benches: dict[str, Callable[[], Iterator[Measured]]] = {**BENCHES, **drawing}
+    benches: dict[str, Callable[[], Iterator[BenchResult]]] = {**BENCHES, **drawing}
     stream = standard_output()
     with writing_to(stream):
         for one in benches if name is None else (name,):
@@ -32,7 +32,7 @@ def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path 
                 stream.flush()  # the next one may take a while
 
 
-def _json(measured: Measured) -> str:
+def _json(measured: BenchResult) -> str:
     return json.dumps({k: v for k, v in asdict(measured).items() if v is not None})
 
 
@@ -44,7 +44,7 @@ DEFINE s1, s2, s3 AS ip = $x AND status = 'denied',
 """
 
 
-def _language() -> Iterator[Measured]:
+def _language() -> Iterator[BenchResult]:
     """Parsing, and checking names and types, a thousand statements of the size of the papers' examples."""
     count = 1_000
     text = "".join(_STATEMENT.format(i) for i in range(count))
@@ -54,17 +54,17 @@ def _language() -> Iterator[Measured]:
     parsed = time.perf_counter()
     check(program)
     checked = time.perf_counter()
-    yield Measured("language", "parse", count, parsed - started, count / (parsed - started))
-    yield Measured("language", "check", count, checked - parsed, count / (checked - parsed))
+    yield BenchResult("language", "parse", count, parsed - started, count / (parsed - started))
+    yield BenchResult("language", "check", count, checked - parsed, count / (checked - parsed))
 
 
-def _engine() -> Iterator[Measured]:
+def _engine() -> Iterator[BenchResult]:
     from foretell.bench.engine import measure  # with Numba, which the other commands do without
 
     return measure()
 
 
-def _growth(quick: bool = False, output: Path | None = None) -> Iterator[Measured]:
+def _growth(quick: bool = False, output: Path | None = None) -> Iterator[BenchResult]:
     from foretell.bench.growth import measure
 
     if output is None:
@@ -74,7 +74,7 @@ def _growth(quick: bool = False, output: Path | None = None) -> Iterator[Measure
     return drawn(measure.measure(quick), output)
 
 
-def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Measured]:
+def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[BenchResult]:
     from foretell.bench.ptopss import measure
 
     if output is None:
@@ -84,7 +84,7 @@ def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Measu
     return drawn(measure.measure(quick), output)
 
 
-def _spark() -> Iterator[Measured]:
+def _spark() -> Iterator[BenchResult]:
     from foretell.bench.spark import batch, streaming
 
     yield from batch.measure()
@@ -92,7 +92,7 @@ def _spark() -> Iterator[Measured]:
 
 
 _DRAWING = {"growth": _growth, "forecast": _forecast}
-BENCHES: Mapping[str, Callable[[], Iterator[Measured]]] = {
+BENCHES: Mapping[str, Callable[[], Iterator[BenchResult]]] = {
     "language": _language,
     "engine": _engine,
     "spark": _spark,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Measured:
+class BenchResult:
     """`rate` is events a second; for the language an event is a statement. `limit` is the rate of a bare loop.
 
-    `of_plain` is what part of the speed is left to a case that does more than the one before it, by processor time. A
-    `note` says why something was not measured.
+    `of_plain` is the ratio of this case's speed to that of the plain case before it, by processor time. A `note` says
+    why something was not measured.
     """
 
     bench: str

@@ -1,4 +1,4 @@
-"""Curves of measurements: points until time or memory ends them, and the exponent of their growth."""
+"""Curves of measurements up to a limit of time and memory, with the exponent of their growth."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
-from foretell.bench.result import Measured
+from foretell.bench.result import BenchResult
 
-LONGEST = 300.0  # seconds that one point of a curve may take
-LARGEST = 6 * 2**30  # bytes that a process may take
+LONGEST = 300.0  # most seconds for one point of a curve
+LARGEST = 6 * 2**30  # most bytes for one process
 
 
 @dataclass(frozen=True)
-class Point(Measured):
-    """A point of a curve: `y` (in `unit`) over `x`; `figure` is the picture in which its curve stands."""
+class Point(BenchResult):
+    """A point of a curve: `y` (in `unit`) over `x`; `figure` is the picture that shows the curve."""
 
     figure: str = ""
     curve: str = ""
@@ -40,7 +40,7 @@ class Point(Measured):
 
 @dataclass(frozen=True)
 class Sample:
-    """What one measurement gives a curve."""
+    """One measurement, before the exponent of its curve is known."""
 
     events: int
     seconds: float
@@ -66,39 +66,51 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
     return round(slope, 3)
 
 
-def curves(xs: Sequence[int], one: Callable[[int], Samples]) -> Iterator[Point]:
-    """Measures at every x, or as far as time and memory allow. A curve is told when its exponent is known."""
-    found: dict[tuple[str, str], list[tuple[int, Sample]]] = {}
+def curves(xs: Sequence[int], measure: Callable[[int], Samples]) -> Iterator[Point]:
+    """Measure at every x, or as far as time and memory allow; then yield the points with the curve's exponent."""
+    measured: dict[tuple[str, str], list[tuple[int, Sample]]] = {}
     note, before = None, None
-    one(xs[0])  # loads what is loaded once, the kernels above all
+    measure(xs[0])  # a warm-up: loads the kernels
     for x in xs:
-        if before is not None and before[1] * x / before[0] > LONGEST:  # if it takes as many times longer
+        if before is not None and before[1] * x / before[0] > LONGEST:  # assuming linear growth
             note = f"left out from {x:,} on: {before[0]:,} took {before[1]:.0f} s"
             break
         started = time.perf_counter()
         try:
-            samples = one(x)
+            samples = measure(x)
         except (MemoryError, BrokenProcessPool):
             note = f"left out from {x:,} on: needs more than {LARGEST / 2**30:.0f} GiB"
             break
         before = x, time.perf_counter() - started
         for key, sample in samples.items():
-            found.setdefault(key, []).append((x, sample))
-    for (figure, curve), measured in found.items():
-        yield from _told(figure, curve, measured)
+            measured.setdefault(key, []).append((x, sample))
+    for (figure, curve), samples_of_curve in measured.items():
+        yield from _points(figure, curve, samples_of_curve)
         if note is not None:
             yield left_out(figure, curve, note)
 
 
-def _told(figure: str, curve: str, measured: Sequence[tuple[int, Sample]]) -> Iterator[Point]:
+def _points(figure: str, curve: str, measured: Sequence[tuple[int, Sample]]) -> Iterator[Point]:
     points = [(float(x), sample.y) for x, sample in measured]
     last = [(x, y) for x, y in points if x >= points[-1][0] / 10]
     slopes = exponent(points), exponent(last)
     for x, s in measured:
-        case = f"{figure}: {curve}, {x:,}"
-        rate = s.events / s.seconds
-        given = "growth", case, s.events, s.seconds, rate, s.matches, s.limit, None, None
-        yield Point(*given, figure, curve, x, s.y, s.unit, *slopes)
+        yield Point(
+            bench="growth",
+            case=f"{figure}: {curve}, {x:,}",
+            events=s.events,
+            seconds=s.seconds,
+            rate=s.events / s.seconds,
+            matches=s.matches,
+            limit=s.limit,
+            figure=figure,
+            curve=curve,
+            x=x,
+            y=s.y,
+            unit=s.unit,
+            exponent=slopes[0],
+            exponent_last=slopes[1],
+        )
 
 
 def left_out(figure: str, curve: str, note: str) -> Point:

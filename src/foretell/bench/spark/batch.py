@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from foretell.arguments.streams import declaration_of
 from foretell.bench.engine import WORKLOADS
-from foretell.bench.result import Measured
+from foretell.bench.result import BenchResult
 from foretell.bench.spark.baselines import events_read, events_shuffled, notified
 from foretell.bench.workloads.ticks import ticks
 from foretell.language.subscriptions import parse
@@ -30,7 +30,7 @@ _FILES = 4
 _GROUPS = 4
 
 
-def measure() -> Iterator[Measured]:
+def measure() -> Iterator[BenchResult]:
     """Reading, the shuffle, and the workloads; the best of some runs, in workers that have started."""
     spark = session("foretell-bench", **{"spark.master": "local[2]"})
     try:
@@ -65,7 +65,7 @@ def _batch(text: str, folder: str) -> BatchJob:
     return BatchJob(program, {"ticks": folder}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None)
 
 
-def _measured(name: str, work: Callable[[], int], limit: float | None) -> Measured:
+def _measured(name: str, work: Callable[[], int], limit: float | None) -> BenchResult:
     seconds, found = [], 0
     for _ in range(RUNS):
         started = time.perf_counter()
@@ -73,4 +73,4 @@ def _measured(name: str, work: Callable[[], int], limit: float | None) -> Measur
         seconds.append(time.perf_counter() - started)
     best = min(seconds)
     matches = None if limit is None else found
-    return Measured("spark", name, EVENTS, best, EVENTS / best, matches, limit)
+    return BenchResult("spark", name, EVENTS, best, EVENTS / best, matches, limit)

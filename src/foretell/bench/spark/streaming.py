@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foretell.bench.result import Measured
+from foretell.bench.result import BenchResult
 
 KEYS = 10_000
 FILES = 24
@@ -32,7 +32,7 @@ DEFINE a AS price < 60, b AS price > a.price, c AS price > b.price;"""
 _COLUMNS = "id BIGINT, ts BIGINT, key BIGINT, price DOUBLE, volume BIGINT"
 
 
-def measure(files: int = FILES, rows: int = ROWS) -> Iterator[Measured]:
+def measure(files: int = FILES, rows: int = ROWS) -> Iterator[BenchResult]:
     """Whole files read in the tasks, rows read by Spark, and a state for each key."""
     with tempfile.TemporaryDirectory(prefix="foretell-bench-") as folder:
         place = Path(folder)
@@ -61,7 +61,7 @@ def write_ticks(folder: Path, files: int, rows: int) -> None:
         os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
 
 
-def _measured(case: str, place: Path, ticks: Path, *, files: bool = False, by_key: bool = False) -> Measured:
+def _measured(case: str, place: Path, ticks: Path, *, files: bool = False, by_key: bool = False) -> BenchResult:
     from foretell.bench.spark.state_per_key import follow_by_key
     from foretell.spark.session.spark_session import session
     from foretell.spark.streaming.query import follow
@@ -85,4 +85,4 @@ def _measured(case: str, place: Path, ticks: Path, *, files: bool = False, by_ke
     warm = FEW_WARM if by_key else WARM
     events, seconds = sum(batches[warm:]), sum(took[warm : len(batches)])
     matches = spark.read.parquet(str(run / "out")).count()
-    return Measured("spark", case, events, seconds, events / seconds, matches)
+    return BenchResult("spark", case, events, seconds, events / seconds, matches)
