@@ -8,12 +8,12 @@ from typing import Any
 from foretell import parse
 from foretell.api.run import _values, read_inputs
 from foretell.arguments.streams import observed_schema, tables_of
+from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, events_of
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.language.checked import CheckedProgram
 from foretell.machine.matches.notification_order import notifications_of
-from foretell.machine.runtime import MatchRuntime
 from foretell.reference.run import run as run_reference
 
 
@@ -45,14 +45,14 @@ class EnginePair:
         return run_reference(self.checked, events, given, until=self.until)
 
     def embedded(self) -> list[Notification]:
-        return notifications_of(MatchRuntime(self.checked, self.given).tell(self.loaded, self.until))
+        return notifications_of(start_runtime(self.checked, self.given).process(self.loaded, self.until))
 
     def embedded_in_batches(self, batches: Sequence[Mapping[str, EventBatch]]) -> list[Notification]:
         """Fed one after the other; time goes on to `until` with the last."""
-        running = MatchRuntime(self.checked, self.given)
+        running = start_runtime(self.checked, self.given)
         found: list[Notification] = []
         for number, batch in enumerate(batches, 1):
-            found += notifications_of(running.tell(batch, self.until if number == len(batches) else None))
+            found += notifications_of(running.process(batch, self.until if number == len(batches) else None))
         return found
 
 

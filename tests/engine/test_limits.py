@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 
 import foretell as ft
+from foretell.engine.planning import start_runtime
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.notification_order import notifications_of
@@ -24,8 +25,8 @@ def events(*rows: tuple[int, str, int]) -> list[dict[str, object]]:
 
 def run(text: str, given: list[dict[str, object]], limits: Limits) -> tuple[list[Any], MatchRuntime]:
     both = EnginePair(text, {"s": given}, time={"s": "time"})
-    running = MatchRuntime(both.checked, limits=limits)
-    return told(notifications_of(running.tell(both.loaded))), running
+    running = start_runtime(both.checked, limits=limits)
+    return told(notifications_of(running.process(both.loaded))), running
 
 
 def test_a_lane_with_too_many_is_refused_and_others_go_on() -> None:
@@ -157,12 +158,12 @@ def test_a_quiet_lane_does_not_keep_what_another_has_dropped() -> None:
     """The oldest arrival of all is of a lane that nothing comes to any more."""
     arrivals = [(0, "y", 1), *((time, "x", 1 + time % 2) for time in range(1, 40_000))]
     both = EnginePair(LISTS.format("").removeprefix(STREAM), {"s": events(*arrivals)}, time={"s": "time"})
-    running = MatchRuntime(both.checked, limits=Limits(lane=100, then="drop"))
-    running.tell(both.loaded)
-    (group,) = next(iter(running._fed.values())).groups
-    assert isinstance(group.stage, ArrivalExecutor)
-    assert group.stage.ring.size <= 2048
-    assert 76 <= len(group.stage) <= 101
+    running = start_runtime(both.checked, limits=Limits(lane=100, then="drop"))
+    running.process(both.loaded)
+    (group,) = next(iter(running._groups.values())).nfa_groups
+    assert isinstance(group.executor, ArrivalExecutor)
+    assert group.executor.ring.size <= 2048
+    assert 76 <= len(group.executor) <= 101
 
 
 @pytest.mark.parametrize("then", ["refuse", "drop"])

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from foretell.engine.planning import start_runtime
 from foretell.errors import ForetellError
 from foretell.events.notification import Notification
 from foretell.filter.template_index import SHIFT
 from foretell.machine.matches.after_match import AT_ONCE, LATER, NEVER, known
 from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.matches.results import ResultBatch
-from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
 from tests.engine_pair import EnginePair, told
 from tests.properties.patterns import Chance, case
@@ -59,7 +59,7 @@ def _called(notification: Notification, name: Any) -> Notification:
 
 
 def _agrees(both: EnginePair) -> int:
-    results = MatchRuntime(both.checked, both.given).tell(both.loaded, both.until)
+    results = start_runtime(both.checked, both.given).process(both.loaded, both.until)
     found = notifications_of(results)
     assert told(found) == told(_ordered(results))
     return len(found)
@@ -95,7 +95,7 @@ def test_random_programs() -> None:
         one = case(Chance(random.Random(seed).randint))
         try:
             both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
-            MatchRuntime(both.checked, both.given)
+            start_runtime(both.checked, both.given)
         except (ForetellError, UnsupportedError):
             continue  # not a valid program, or not one for this engine
         found += _agrees(both)

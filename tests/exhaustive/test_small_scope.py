@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from foretell.engine.planning import start_runtime
 from foretell.events.notification import Notification
 from foretell.machine.matches.results import ResultBatch
-from foretell.machine.runtime import MatchRuntime
 from tests.engine_pair import EnginePair, told
 from tests.exhaustive.meaning import BITS, Codes, Streams, meaning
 from tests.exhaustive.small import LONGEST, Small, as_lanes, patterns, statement, streams
@@ -73,7 +73,7 @@ def _engine_finds_all(everything: Sequence[Small]) -> None:
         part = everything[first : first + AT_ONCE]
         texts = [_text(pattern, number) for number, pattern in enumerate(part)]
         both = _both(texts, all_streams)
-        told = {one.schema.name: one for one in MatchRuntime(both.checked).tell(both.loaded, UNTIL)}
+        told = {one.schema.name: one for one in start_runtime(both.checked).process(both.loaded, UNTIL)}
         for number in range(len(part)):
             one = told.get(f"p{number}")
             expected, found = _meant(part[number], number, some), np.zeros(0, np.int64) if one is None else _told(one)

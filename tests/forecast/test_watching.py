@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
+from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.forecast.online.event_symbols import Symbols
@@ -21,7 +22,6 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import Observer, _steps_left, bits_of
-from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.prefix_sharing import SharedNfa
 from tests.engine_pair import EnginePair
@@ -51,8 +51,8 @@ class Everyone:
 
 def watched(both: EnginePair, batches: Iterable[Mapping[str, EventBatch]]) -> tuple[list[Any], dict[str, list[Trace]]]:
     everyone = Everyone()
-    running = MatchRuntime(both.checked, both.given, watching=everyone)
-    told = [one for batch in batches for one in running.tell(batch, both.until)]
+    running = start_runtime(both.checked, both.given, observers=everyone)
+    told = [one for batch in batches for one in running.process(batch, both.until)]
     return told, {name: [recorder.record().trace for recorder in some] for name, some in everyone.made.items()}
 
 

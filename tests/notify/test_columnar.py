@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 import foretell as ft
+from foretell.engine.planning import start_runtime
 from foretell.events import arrow_interop
 from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.types import Type
 from foretell.machine.matches.notification_order import notifications_of
-from foretell.machine.runtime import MatchRuntime
 from foretell.notify import arrow_encoder, lazy_notifications
 from foretell.notify.arrow_encoder import to_notifications
 from foretell.notify.lazy_notifications import LazyNotifications
@@ -37,7 +37,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_encoder, "MOST", most)
     both = EnginePair(case.text, case.streams, time=case.time, tables=case.tables)
-    found = MatchRuntime(both.checked, both.given).tell(both.loaded)
+    found = start_runtime(both.checked, both.given).process(both.loaded)
     plain = notifications_of(found)
     mine = to_notifications(found)
     assert told(mine) == told(plain)

@@ -11,6 +11,7 @@ from foretell.arguments.model import as_learning, as_model
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, observed_schema, tables_of
 from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
+from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
 from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.events.ingest.reader import EventBatch
@@ -28,7 +29,6 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Learned, Model
 from foretell.learn.settings import Learning
 from foretell.machine.observe.observer import ObserverFactory
-from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
 
 
@@ -175,7 +175,7 @@ def _watched(
     schemas = {name: observed_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})
     try:
-        MatchRuntime(checked, given, watching=watching).tell(loaded)
+        start_runtime(checked, given, observers=watching).process(loaded)
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine",

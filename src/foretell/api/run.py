@@ -168,15 +168,15 @@ def _run_embedded(
     learning: Learning | None,
 ) -> tuple[Sequence[Notification], tuple[str, ...]]:
     # Numba takes a while to load, and only those who ask for this engine need it.
+    from foretell.engine.planning import start_runtime
     from foretell.forecast.online.factory import Forecasts, untrained
-    from foretell.machine.runtime import MatchRuntime
     from foretell.notify.arrow_encoder import to_notifications
     from foretell.plan.lower.program import UnsupportedError
 
     notes = untrained(model, program)
     try:
-        running = MatchRuntime(checked, tables, watching=Forecasts(model.learned, learning))
-        return to_notifications(running.tell(loaded, until)), notes + running.ledger.tell()
+        running = start_runtime(checked, tables, observers=Forecasts(model.learned, learning))
+        return to_notifications(running.process(loaded, until)), notes + running.ledger.tell()
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"

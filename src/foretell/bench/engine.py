@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from foretell.bench.result import BenchResult
 from foretell.bench.workloads.ticks import ticks
+from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import read_table
 from foretell.forecast.online.factory import Forecasts
 from foretell.jit import compiled
 from foretell.language.subscriptions import parse
 from foretell.machine.observe.observer import NO_OBSERVERS
-from foretell.machine.runtime import MatchRuntime
 
 EVENTS = 1_000_000
 RUNS = 5
@@ -122,9 +122,11 @@ class _Runs:
 
     def run(self, loaded: EventBatch) -> None:
         workload = self.workload
-        engine = MatchRuntime(self._checked, self._tables, watching=Forecasts() if workload.forecasts else NO_OBSERVERS)
+        engine = start_runtime(
+            self._checked, self._tables, observers=Forecasts() if workload.forecasts else NO_OBSERVERS
+        )
         started, busy = time.perf_counter(), time.process_time()
-        told = engine.tell({"ticks": loaded})
+        told = engine.process({"ticks": loaded})
         self.busy = min(self.busy, time.process_time() - busy)
         self.seconds = min(self.seconds, time.perf_counter() - started)
         self.found = sum(one.notification_count for one in told if one.forecasts is None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foretell.engine.input_registry import InputRegistry
+from foretell.engine.planning import extend_runtime, restore_runtime, start_runtime
 from foretell.engine.settings import EngineSettings
 from foretell.engine.template_tables import LiveTable
 from foretell.errors import ForetellError, InputError, refuse, suggestion
@@ -36,7 +37,7 @@ class EventPipeline:
     runtime: MatchRuntime
 
     def add(self, statement: CheckedStatement, table: LiveTable | None) -> None:
-        self.runtime.add(statement, None if table is None else table.template())
+        extend_runtime(self.runtime, statement, {} if table is None else {table.name: table.template()})
 
     def remove(self, name: str) -> None:
         if name in self.runtime:
@@ -45,12 +46,12 @@ class EventPipeline:
     def process(self) -> list[ResultBatch]:
         """Process the events that the watermark has passed. Each statement's clock advances with the streams that it
         reads, also where their latest events still wait (decision 0002, item 3)."""
-        return self.runtime.tell(self.buffer.release(), clocks=self.buffer.stream_clocks())
+        return self.runtime.process(self.buffer.release(), clocks=self.buffer.stream_clocks())
 
     def process_until(
         self, events: Mapping[str, EventBatch], until: int | float | None = None
     ) -> Sequence[Notification]:
-        return to_notifications(self.runtime.tell(events, until))
+        return to_notifications(self.runtime.process(events, until))
 
     def limit_notes(self) -> tuple[str, ...]:
         """The limits that subscriptions have exceeded since the last call, as notes for the user."""
@@ -188,7 +189,7 @@ class Deployment:
             checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
             tables = {name: table.template() for name, table in self.tables.items()}
             try:
-                runtime = MatchRuntime(checked, tables, self.settings.limits, self.settings.forecasts)
+                runtime = start_runtime(checked, tables, self.settings.limits, self.settings.forecasts)
             except UnsupportedError as error:
                 raise _not_in_engine(error) from None
             buffer = ReorderBuffer({name: inputs.lateness(name) for name in inputs.schemas})
@@ -203,7 +204,7 @@ class Deployment:
         checker.rank(state["ranks"])
         checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
         tables = {name: table.template() for name, table in self.tables.items()}
-        runtime = MatchRuntime.restore(
+        runtime = restore_runtime(
             state["running"],
             checked,
             tables,

@@ -1,289 +1,258 @@
-"""All that reads one feed: groups of subscriptions and silences, as they come and go."""
+"""Statements with the same FROM and PER at run time: one merged stream, and the executors that read it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.events.types import Scalar, Type
+from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.language import tree
-from foretell.language.checked import CheckedSubscription
 from foretell.machine.exec.absence_executor import AbsenceExecutor
+from foretell.machine.exec.limits import RunLedger
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
-from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory, go_on, kept
+from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, go_on, kept
 from foretell.machine.subscription_runtime import SubscriptionRuntime
-from foretell.machine.template_rows import TemplateRows, parameters_of
-from foretell.plan.strategy import GroupKind, Strategy, TemplateMode, choose_strategy
+from foretell.machine.template_rows import TemplateRows, parameter_columns
+from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
 
-#: What runs a subscription or one row of a template: its silence, or its group and its number there.
-Part = AbsenceExecutor | tuple[NfaGroup, int]
-
-
-@dataclass
-class PlacedStatement:
-    """A statement at work. `parts` are those of each row of a template, by its id; of any other, and of a template
-    whose rows one machine serves, there is one, under None."""
-
-    checked: CheckedSubscription
-    types: Mapping[str, Type]
-    parts: dict[Scalar, Part] = field(default_factory=dict)
-
-    @property
-    def serving(self) -> NfaGroup | None:
-        """The group that serves all rows of a template."""
-        match self.parts.get(None):
-            case (group, _) if group.rows is not None:
-                return group
-        return None
+#: The executors of a statement: by the ids of its rows where each row has one, else one under None.
+RowExecutors = dict[Scalar, AbsenceExecutor | NfaGroup]
 
 
 @dataclass
 class InputGroup:
-    feed: MergedStream
+    plan: InputGroupPlan
     strings: StringDictionary
-    placed: dict[str, PlacedStatement] = field(default_factory=dict)
-    groups: dict[NfaGroup, None] = field(default_factory=dict)
-    silent: dict[AbsenceExecutor, None] = field(default_factory=dict)
-    watching: ObserverFactory = NO_OBSERVERS
+    ledger: RunLedger = field(default_factory=RunLedger)
+    observers: ObserverFactory = NO_OBSERVERS
     now: int | float = -math.inf
-    _open: dict[GroupKind, NfaGroup] = field(default_factory=dict)
 
-    def tell(self, inputs: list[OrderedInput], now: int | float, order: EventOrder) -> list[ResultBatch]:
-        self._settle()
-        piece = self.feed.take(inputs)
-        told = [one for group in self.groups for one in group.tell(piece, now, order)]
-        for silent in self.silent:
-            silences = silent.tell(piece, now, order)
-            told.append(silences)
-            if silent.watcher is not None:
-                told += ForecastEmitter(silent.watcher, silent).tell(piece, None, [silences])
+    def __post_init__(self) -> None:
+        self.stream = MergedStream(self.plan.input, self.strings, self.ledger)
+        self.nfa_groups: dict[NfaGroup, None] = {}
+        self.absences: dict[AbsenceExecutor, None] = {}
+        self._executors: dict[str, RowExecutors] = {}
+        self._shared: dict[int, NfaGroup] = {}  # by the numbers of their plans
+
+    def process(self, inputs: list[OrderedInput], now: int | float, order: EventOrder) -> list[ResultBatch]:
+        """The results of a batch, and of time until `now`."""
+        self._adopt_plans()
+        segment = self.stream.take(inputs)
+        results = [result for group in self.nfa_groups for result in group.process(segment, now, order)]
+        for absence in self.absences:
+            absent = absence.tell(segment, now, order)
+            results.append(absent)
+            if absence.watcher is not None:
+                results += ForecastEmitter(absence.watcher, absence).tell(segment, None, [absent])
         self.now = now
-        if self.feed.crowded:
+        if self.stream.crowded:
             self._forget()
-        return told
+        return results
 
     def watched(self, name: str) -> Iterator[ObservedStatement]:
-        """A statement, or each row of a template, as those who watch see it."""
-        for part in self.placed[name].parts.values():
-            if isinstance(part, AbsenceExecutor):
-                whose = None if part.watcher is None else ObservedStatement(part.watcher, part, None, (), self.now)
+        """The observer of a statement, or of each row of a template, with the processes it observes."""
+        for executor in self._executors[name].values():
+            if isinstance(executor, NfaGroup):
+                observed = executor.observed(self.now)
+            elif executor.watcher is not None:
+                observed = ObservedStatement(executor.watcher, executor, None, (), self.now)
             else:
-                whose = part[0].whose(self.now)
-            if whose is not None:
-                yield whose
+                observed = None
+            if observed is not None:
+                yield observed
 
-    def _settle(self) -> None:
-        """Puts to work what has come and gone, and asks for the columns of earlier events that is wanted now."""
-        changed = [group for group in self.groups if not group.settled]
+    def _adopt_plans(self) -> None:
+        """Gives executors the plans that changed since the last batch, and the stream the lag columns they need."""
+        changed = [group for group in self.nfa_groups if not group.is_current]
         for group in changed:
-            group.settle()
+            group.adopt_plan()
         if changed:
-            wanted = {one for group in self.groups for one in group.lagged}
-            self.feed.lags.want(sorted(wanted, key=str))
+            self._want_lags()
+
+    def _want_lags(self) -> None:
+        wanted = {lag for group in self.nfa_groups for lag in group.lagged}
+        self.stream.lags.want(sorted(wanted, key=str))
+
+    # ── memory ──
 
     def _forget(self) -> None:
-        """Lets go of events that nothing can speak of any more."""
-        oldest = [group.oldest for group in self.groups]
-        for group in self.groups:
-            oldest += [self._window(m) for m in group.members.values() if m.program.leading]
-        limit = min((o for o in oldest if o is not None), default=self.feed.positions)
-        remembers = any(m.program.remembers for group in self.groups for m in group.members.values())
-        self.feed.forget(0 if remembers else limit)
-        if not any(group.looks_between for group in self.groups):
-            # A partial match may be old, and all that came since is not its own.
-            self.feed.keep_only([group.referenced() for group in self.groups])
-        for group in self.groups:
+        """Drops events that no run, pending result or observer can refer to any more."""
+        oldest = [group.oldest for group in self.nfa_groups]
+        for group in self.nfa_groups:
+            oldest += [self._leading_from(m) for m in group.members.values() if m.program.leading]
+        limit = min((o for o in oldest if o is not None), default=self.stream.positions)
+        remembers = any(m.program.remembers for group in self.nfa_groups for m in group.members.values())
+        self.stream.forget(0 if remembers else limit)
+        if not any(group.looks_between for group in self.nfa_groups):
+            # A run may be old, and most events since are not its own.
+            self.stream.keep_only([group.referenced() for group in self.nfa_groups])
+        for group in self.nfa_groups:
             for member in group.members.values():
                 member.forget(limit)
 
-    def _window(self, member: SubscriptionRuntime) -> int:
-        """From where a negation that leads may still look: a window back from a match that began a window ago, as one
-        has that waits for a negation that trails."""
+    def _leading_from(self, member: SubscriptionRuntime) -> int:
+        """The first position that a leading negation may still look at: a window before a match that began a window
+        ago, as a match may that waits for a trailing negation."""
         within = member.checked.within
         assert within is not None
-        whole = self.feed.history.whole
+        whole = self.stream.history.whole
         return whole.base + int(np.searchsorted(whole.events.time.values + 2 * within, self.now, side="left"))
 
     # ── statements ──
 
-    def add(self, statement: CheckedSubscription, table: TemplateTable | None) -> None:
-        """A statement more, from the next event on; of a template all rows, in one machine where that can be."""
-        placed = PlacedStatement(statement, {} if table is None else table.types)
-        strategy = self._strategy(placed)
-        if table is not None and strategy.template and strategy.template.value is TemplateMode.ONE_EXECUTOR:
-            rows = TemplateRows.of(statement, table, self.strings, self.feed.positions)
-            group = NfaGroup(self.feed, self.strings, rows=rows, kind=strategy.group_kind)
-            placed.parts[None] = self._joined(group, placed)
-        elif table is None:
-            placed.parts[None] = self._one(placed)
-        elif table.rows or not table.types or isinstance(statement.pattern, tree.Silence):
-            self._add_each(placed, table)
-        else:  # what cannot be run is refused now, not when the first row comes
-            NfaGroup(self.feed, self.strings, kind=strategy.group_kind).add(statement, table.types)
-        self.placed[statement.name] = placed
+    def add(self, plan: InputGroupPlan, statement: StatementPlan, table: TemplateTable | None) -> None:
+        """Runs a statement of an extended plan from the next event on. `table` has the rows of a template."""
+        self.plan = plan
+        self._executors[statement.name] = {}
+        group = plan.group_of(statement.name)
+        if statement.runs_by_row:
+            assert table is not None
+            for row in table.rows:
+                self._start(statement, row)
+        elif table is not None and isinstance(group, NfaGroupPlan) and group.selection is not None:
+            rows = TemplateRows.of(group.selection, table, self.strings, self.stream.positions)
+            self._start(statement, None, rows)
+        else:
+            self._start(statement)
 
-    def remove(self, name: str) -> None:
-        for part in self.placed.pop(name).parts.values():
-            self._remove(part)
+    def _start(
+        self, statement: StatementPlan, row: Mapping[str, Scalar] | None = None, rows: TemplateRows | None = None
+    ) -> AbsenceExecutor | NfaGroup:
+        """The executor of a statement, or of one row of a template."""
+        plan = self.plan.group_of(statement.name)
+        assert plan is not None
+        parameters = {} if row is None else parameter_columns(row, statement.parameters, self.strings)
+        row_id = None if row is None else row["id"]
+        executor: AbsenceExecutor | NfaGroup
+        if isinstance(plan, AbsencePlan):
+            executor = AbsenceExecutor(plan.subscription, self.strings, self.stream, row_id, parameters)
+            executor.watcher = self._observer(plan, statement)
+            self.absences[executor] = None
+        else:
+            known = None if statement.group is None else self._shared.get(statement.group)
+            executor = known or NfaGroup(
+                plan, self.stream, self.strings, parameters, rows, self._observer(plan, statement)
+            )
+            executor.add(plan, statement.number, row_id)
+            self.nfa_groups[executor] = None
+            if plan.kind.shares and statement.group is not None:
+                self._shared[statement.group] = executor
+        self._executors[statement.name][row_id] = executor
+        return executor
+
+    def _observer(self, plan: AbsencePlan | NfaGroupPlan, statement: StatementPlan) -> Observer | None:
+        return None if plan.observation is None else self.observers.watcher(statement.subscription)
+
+    def remove(self, plan: InputGroupPlan | None, statement: StatementPlan) -> None:
+        """Stops a statement that `plan` has no more; None where it was the last."""
+        group = None if plan is None or statement.group is None else plan.groups.get(statement.group)
+        for executor in self._executors.pop(statement.name).values():
+            if isinstance(group, NfaGroupPlan) and isinstance(executor, NfaGroup):
+                executor.remove(group, statement.number)
+            else:
+                self._stop(executor)
+                self._shared = {n: shared for n, shared in self._shared.items() if shared is not executor}
+        self.plan = plan or self.plan
+
+    def _stop(self, executor: AbsenceExecutor | NfaGroup) -> None:
+        if isinstance(executor, AbsenceExecutor):
+            del self.absences[executor]
+            return
+        del self.nfa_groups[executor]
+        self.ledger.held.pop(id(executor.executor), None)
 
     def add_rows(self, name: str, table: TemplateTable) -> None:
-        placed = self.placed[name]
-        serving = placed.serving
-        if serving is None:
-            self._add_each(placed, table)
+        statement = self.plan.statements[name]
+        if statement.runs_by_row:
+            for row in table.rows:
+                self._start(statement, row)
             return
-        assert serving.rows is not None
-        serving.move_rows(serving.rows.add(table, self.strings, self.feed.positions))
+        group, rows = self._serving(name)
+        group.move_rows(rows.add(table, self.strings, self.stream.positions))
 
     def remove_rows(self, name: str, ids: list[Scalar]) -> None:
-        placed = self.placed[name]
-        serving = placed.serving
-        if serving is None:
-            for row in ids:
-                self._remove(placed.parts.pop(row))
+        if self.plan.statements[name].runs_by_row:
+            for row_id in ids:
+                self._stop(self._executors[name].pop(row_id))
             return
-        assert serving.rows is not None
-        serving.move_rows(serving.rows.remove(ids))
+        group, rows = self._serving(name)
+        group.move_rows(rows.remove(ids))
 
-    def _add_each(self, placed: PlacedStatement, table: TemplateTable) -> None:
-        for row in table.rows:
-            placed.parts[row["id"]] = self._one(placed, row)
+    def _serving(self, name: str) -> tuple[NfaGroup, TemplateRows]:
+        """The executor that serves all rows of a template."""
+        group = self._executors[name][None]
+        assert isinstance(group, NfaGroup)
+        assert group.rows is not None
+        return group, group.rows
 
-    def _one(self, placed: PlacedStatement, row: Mapping[str, Scalar] | None = None) -> Part:
-        """A subscription, or that of one row of a template."""
-        statement = placed.checked
-        parameters = {} if row is None else parameters_of(row, placed.types, self.strings)
-        row_id = None if row is None else row["id"]
-        if isinstance(statement.pattern, tree.Silence):
-            silent = AbsenceExecutor(statement, self.strings, self.feed, row_id, parameters)
-            silent.watcher = self.watching.watcher(statement)
-            self.silent[silent] = None
-            return silent
-        watcher = self.watching.watcher(statement)
-        kind = self._strategy(placed).group_kind
-        if kind.shares:
-            return self._joined(self._group(kind), placed)
-        return self._joined(NfaGroup(self.feed, self.strings, parameters, kind=kind, watcher=watcher), placed, row_id)
-
-    def _strategy(self, placed: PlacedStatement) -> Strategy:
-        observed = self.watching.watches(placed.checked)
-        return choose_strategy(placed.checked, placed.types, observed=observed)
-
-    def _group(self, kind: GroupKind) -> NfaGroup:
-        """A group that a subscription can join."""
-        group = self._open.get(kind)
-        return group if group is not None and group.open else NfaGroup(self.feed, self.strings, kind=kind)
-
-    def _joined(self, group: NfaGroup, placed: PlacedStatement, row_id: Scalar = None) -> Part:
-        number = group.add(placed.checked, placed.types, row_id)
-        self.groups[group] = None
-        if group.open:
-            self._open[group.kind] = group
-        return group, number
-
-    def _remove(self, part: Part) -> None:
-        if isinstance(part, AbsenceExecutor):
-            del self.silent[part]
-            return
-        group, number = part
-        group.remove(number)
-        if not group.members:
-            del self.groups[group]
-            self.feed.ledger.held.pop(id(group.stage), None)
-            if self._open.get(group.kind) is group:
-                del self._open[group.kind]
-
-    # ── state ──
+    # ── snapshots ──
 
     def state(self) -> dict[str, Any]:
-        if self.feed.history.pieces:
+        if self.stream.history.pieces:
             self._forget()
         return {
-            "statements": list(self.placed),
+            "statements": list(self.plan.statements),
             "now": self.now,
-            "feed": self.feed.state(),
-            "groups": [group.state() for group in self.groups],
-            "silent": [[one.checked.name, one.id, one.silences.state(), kept(one.watcher)] for one in self.silent],
+            "feed": self.stream.state(),
+            "groups": [group.state() for group in self.nfa_groups],
+            "silent": [[a.checked.name, a.id, a.silences.state(), kept(a.watcher)] for a in self.absences],
         }
 
-    def restore(
-        self,
-        state: Mapping[str, Any],
-        statements: Mapping[str, CheckedSubscription],
-        tables: Mapping[str, TemplateTable],
-        rechecked: Callable[[str], CheckedSubscription],
-    ) -> None:
-        """Everybody comes and goes as before, and goes on from where they were."""
+    def restore(self, state: Mapping[str, Any], tables: Mapping[str, TemplateTable]) -> None:
+        """Continues from a snapshot of the same plan."""
         self.now = state["now"]
-        self.feed.restore(state["feed"])
-        for name in state["statements"]:
-            table = statements[name].tree.table
-            self.placed[name] = PlacedStatement(statements[name], {} if table is None else tables[table].types)
-        rows = _Rows(tables)
-        for one in state["groups"]:
-            self._restore_group(one, rows, rechecked)
-        self.feed.lags.want(sorted({one for group in self.groups for one in group.lagged}, key=str))
-        self.feed.lags.restore(state["feed"]["lags"])
-        for name, row_id, silences, *watched in state["silent"]:
-            placed = self.placed[name]
-            part = self._one(placed, None if row_id is None else rows.of(placed.checked, row_id))
-            assert isinstance(part, AbsenceExecutor)
-            part.silences.restore(silences)
-            go_on(part.watcher, watched[0] if watched else None)
-            placed.parts[row_id] = part
+        self.stream.restore(state["feed"])
+        self._executors = {name: {} for name in self.plan.statements}
+        rows = _RowsById(tables)
+        for recorded in state["groups"]:
+            self._restore_group(recorded, rows, tables)
+        self._want_lags()
+        self.stream.lags.restore(state["feed"]["lags"])
+        for name, row_id, silences, *observer in state["silent"]:
+            statement = self.plan.statements[name]
+            executor = self._start(statement, None if row_id is None else rows.row(statement, row_id))
+            assert isinstance(executor, AbsenceExecutor)
+            executor.silences.restore(silences)
+            go_on(executor.watcher, observer[0] if observer else None)
 
-    def _restore_group(
-        self, state: Mapping[str, Any], rows: _Rows, rechecked: Callable[[str], CheckedSubscription]
-    ) -> None:
-        joined = [self.placed[name].checked if text is None else rechecked(text) for name, text in state["joined"]]
-        group = NfaGroup(self.feed, self.strings, kind=GroupKind(state["kind"]))
-        if state.get("watcher") is not None:
-            group.watcher = self.watching.watcher(joined[0])
-        first, row_id = joined[0], next((member["id"] for member in state["members"].values()), None)
-        types: Mapping[str, Type] = {}
-        if first.tree.table is not None:  # a template has a group to itself
-            types, table = self.placed[first.name].types, rows.table(first)
-            if row_id is not None:
-                group.parameters = parameters_of(rows.of(first, row_id), types, self.strings)
-            if state["rows"] is not None:
-                group.rows = TemplateRows.of(first, table, self.strings, 0)
-                assert group.rows is not None
-                group.rows.since = state["rows"]
-        for move in state["moves"]:
-            if move < 0:
-                group.remove(~move)
+    def _restore_group(self, state: Mapping[str, Any], rows: _RowsById, tables: Mapping[str, TemplateTable]) -> None:
+        names = [state["joined"][int(number)][0] for number in state["members"]]
+        group: AbsenceExecutor | NfaGroup | None = None
+        for name, member in zip(names, state["members"].values(), strict=True):
+            statement = self.plan.statements[name]
+            if statement.runs_by_row:
+                group = self._start(statement, rows.row(statement, member["id"]))
+            elif statement.table is not None:
+                plan = self.plan.group_of(name)
+                assert isinstance(plan, NfaGroupPlan)
+                assert plan.selection is not None
+                selected = TemplateRows.of(plan.selection, tables[statement.table], self.strings, 0)
+                selected.since = state["rows"]
+                group = self._start(statement, None, selected)
             else:
-                group.add(joined[move], types, row_id)
+                group = self._start(statement)
+        assert isinstance(group, NfaGroup)
         group.restore(state)
-        self.groups[group] = None
-        if group.open:
-            self._open[group.kind] = group
-        for number, member in group.members.items():
-            self.placed[member.checked.name].parts[member.id] = group, number
 
 
-class _Rows:
-    """Rows of tables by their ids."""
+class _RowsById:
+    """The rows of FOR EACH tables by their ids."""
 
     def __init__(self, tables: Mapping[str, TemplateTable]) -> None:
         self._tables = tables
-        self._known: dict[str, dict[Scalar, Mapping[str, Scalar]]] = {}
+        self._rows: dict[str, dict[Scalar, Mapping[str, Scalar]]] = {}
 
-    def table(self, statement: CheckedSubscription) -> TemplateTable:
-        return self._tables[str(statement.tree.table)]
-
-    def of(self, statement: CheckedSubscription, row_id: Scalar) -> Mapping[str, Scalar]:
-        name = str(statement.tree.table)
-        if name not in self._known:
-            self._known[name] = {row["id"]: row for row in self._tables[name].rows}
-        return self._known[name][row_id]
+    def row(self, statement: StatementPlan, row_id: Scalar) -> Mapping[str, Scalar]:
+        name = str(statement.table)
+        if name not in self._rows:
+            self._rows[name] = {row["id"]: row for row in self._tables[name].rows}
+        return self._rows[name][row_id]

@@ -1,9 +1,9 @@
-"""The statements of a program at work on batches of events."""
+"""The runtime: executes a `MatchPlan` on batches of events."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,207 +13,232 @@ from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.input.event_order import EventOrder, OrderedInput
-from foretell.machine.input.merged_stream import MergedStream, needed
 from foretell.machine.input_group import InputGroup
 from foretell.machine.matches.derived_events import derived_events
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.forecast_emitter import ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
-from foretell.plan.lower.program import UnsupportedError
+from foretell.plan.compile import GroupRecord, InputGroupRecord
+from foretell.plan.match_plan import InputGroupPlan, InputPlan, MatchPlan, StatementPlan
+from foretell.plan.strategy import GroupKind
 
-#: So many events are worked on at once. On the tick workloads, in one run, this was up to 1.3 times as fast as a
-#: million at once, whose columns fall out of the cache, and 1.5 times as fast as 16,384, where each part has its cost.
-PART = 262_144
-
-
-def _parts(loaded: Mapping[str, EventBatch]) -> list[Mapping[str, EventBatch]]:
-    """A long batch in parts, where it can be cut: one stream that comes in the order of time."""
-    if len(loaded) != 1:
-        return [loaded]
-    ((name, one),) = loaded.items()
-    count = one.table.num_rows
-    assert one.schema.time is not None
-    if count <= PART or one.schema.order is not None:
-        return [loaded]
-    times = one.table[one.schema.time]
-    if pc.any(pc.less(times.slice(1), times.slice(0, count - 1))).as_py():
-        return [loaded]
-    return [{name: replace(one, table=one.table.slice(first, PART))} for first in range(0, count, PART)]
+#: The number of events that are processed at once. On the tick workloads, in one run, this was up to 1.3 times as fast
+#: as a million at once, whose columns fall out of the cache, and 1.5 times as fast as 16,384, where each slice has its
+#: fixed cost.
+SLICE = 262_144
 
 
 class MatchRuntime:
-    """A checked program on finite or growing inputs. Statements may come and go between batches.
+    """Executes a plan on finite or growing inputs. Statements may be added and removed between batches.
 
-    `ranks` is of those who add statements: it has grown by the time that one comes.
+    `strings` is the dictionary whose codes the plan was compiled with; `tables` has the rows of FOR EACH tables.
     """
 
     def __init__(
         self,
-        checked: CheckedProgram,
+        plan: MatchPlan,
+        strings: StringDictionary,
         tables: Mapping[str, TemplateTable] | None = None,
         limits: Limits | None = None,
         watching: ObserverFactory = NO_OBSERVERS,
     ) -> None:
-        self._begin(checked.ranks, StringDictionary(), limits or Limits(), watching)
-        for statement in checked.statements:
-            table = None if isinstance(statement, CheckedCorrelator) else statement.tree.table
-            self.add(statement, None if table is None else (tables or {})[table])
+        self._begin(plan, strings, limits, watching)
+        for statement in plan.statements:
+            self._add(plan.input_of(statement.name), statement, tables or {})
 
     def _begin(
-        self, ranks: Mapping[str, int], strings: StringDictionary, limits: Limits, watching: ObserverFactory
+        self, plan: MatchPlan, strings: StringDictionary, limits: Limits | None, watching: ObserverFactory
     ) -> None:
+        self.plan = plan
         self.strings = strings
-        self._watching = watching
-        self.ledger = RunLedger(limits)
-        self._order = EventOrder(ranks)
-        self._clock: dict[str, int | float] = {}
+        self.observers = watching
+        self.ledger = RunLedger(limits or Limits())
+        self._order = EventOrder(plan.ranks)
+        self._clocks: dict[str, int | float] = {}
         self._until: int | float = -math.inf
-        self._fed: dict[tuple[object, ...], InputGroup] = {}
-        self._where: dict[str, tuple[object, ...]] = {}
+        self._groups: dict[InputPlan, InputGroup] = {}
         self._needed: dict[str, set[str]] = {}
 
     # ── statements ──
 
-    def add(self, statement: CheckedStatement, table: TemplateTable | None = None) -> None:
-        """A statement more, from the next event on. One that is not supported changes nothing."""
-        if isinstance(statement, CheckedCorrelator):
-            raise UnsupportedError("CORRELATE")
-        if statement.tree.losing is not None:
-            raise UnsupportedError("LOSING")
-        place = MergedStream.place(statement)
-        fed = self._fed.get(place) or self._new_fed(statement)
-        fed.add(statement, table)
-        self._fed[place] = fed
-        self._note(place, statement)
+    def extend(self, plan: MatchPlan, names: Iterable[str], tables: Mapping[str, TemplateTable] | None = None) -> None:
+        """Adopts a plan that has these statements more; they take part from the next event on."""
+        for name in names:
+            group = plan.input_of(name)
+            self._add(group, group.statements[name], tables or {})
+        self.plan = plan
 
-    def _new_fed(self, statement: CheckedSubscription) -> InputGroup:
-        return InputGroup(MergedStream(statement, self.strings, self.ledger), self.strings, watching=self._watching)
+    def _add(self, plan: InputGroupPlan, statement: StatementPlan, tables: Mapping[str, TemplateTable]) -> None:
+        group = self._group(plan)
+        group.add(plan, statement, None if statement.table is None else tables[statement.table])
+        self._read_columns(group, statement)
 
-    def _note(self, place: tuple[object, ...], statement: CheckedSubscription) -> None:
-        self._where[statement.name] = place
-        names = needed(statement) | self._watching.attributes(statement)
-        self._fed[place].feed.needed |= names
-        for stream in statement.tree.streams:
-            self._needed.setdefault(str(stream), set()).update(names)
+    def _group(self, plan: InputGroupPlan) -> InputGroup:
+        if plan.input not in self._groups:
+            self._groups[plan.input] = InputGroup(plan, self.strings, self.ledger, self.observers)
+        return self._groups[plan.input]
+
+    def _read_columns(self, group: InputGroup, statement: StatementPlan) -> None:
+        """Asks the streams of a statement for the attributes that it, and its observer, need."""
+        names = statement.attributes | self.observers.attributes(statement.subscription)
+        group.stream.needed |= names
+        for stream in group.plan.input.streams:
+            self._needed.setdefault(stream, set()).update(names)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a statement is at work."""
-        return name in self._where
+        return name in self.plan
 
     def remove(self, name: str) -> None:
-        """A statement less, which no other reads. What it needed of its streams is asked for on, as long as others
-        read them."""
-        place = self._where.pop(name)
-        fed = self._fed[place]
-        fed.remove(name)
-        self._clock.pop(name, None)
+        """Removes a statement that no other statement reads. Its columns are read on, as long as others read the
+        streams."""
+        before = self.plan.input_of(name)
+        self.plan = self.plan.without(name)
+        group = self._groups[before.input]
+        group.remove(self.plan.inputs.get(before.input), before.statements[name])
+        self._clocks.pop(name, None)
         self._needed.pop(name, None)
-        if not fed.placed:
-            del self._fed[place]
+        if before.input not in self.plan.inputs:
+            del self._groups[before.input]
 
     def add_rows(self, name: str, table: TemplateTable) -> None:
-        """More rows of a template, from the next event on."""
-        self._fed[self._where[name]].add_rows(name, table)
+        """Adds rows to a template, from the next event on."""
+        self._group(self.plan.input_of(name)).add_rows(name, table)
 
     def remove_rows(self, name: str, ids: list[Scalar]) -> None:
-        self._fed[self._where[name]].remove_rows(name, ids)
+        self._group(self.plan.input_of(name)).remove_rows(name, ids)
 
     def watched(self, name: str) -> list[ObservedStatement]:
-        """What is watched of a statement: of a template, each row by itself."""
-        return list(self._fed[self._where[name]].watched(name))
+        """The observers of a statement, of a template one for each row."""
+        return list(self._group(self.plan.input_of(name)).watched(name))
 
     # ── events ──
 
-    def tell(
+    def process(
         self,
-        loaded: Mapping[str, EventBatch],
+        batches: Mapping[str, EventBatch],
         until: int | float | None = None,
         clocks: Mapping[str, int | float] | None = None,
     ) -> list[ResultBatch]:
-        """What a batch of each stream brings, as columns. Batches come in the order of time; within one, the order is
-        the engine's to find.
+        """The results of one batch of each stream. Batches come in the order of time; within one, events may have any
+        order.
 
-        Time goes on to `until` for all statements, and to a stream's clock for those that read the stream.
+        Time advances to `until` for all statements, and to a stream's clock for the statements that read the stream.
         """
-        *parts, last = _parts(loaded)
-        told = [told for part in parts for told in self._tell(part, None, {})]
-        return [*told, *self._tell(last, until, clocks or {})]
+        *slices, last = _slices(batches)
+        results = [result for part in slices for result in self._process(part, None, {})]
+        return [*results, *self._process(last, until, clocks or {})]
 
-    def _tell(
-        self, loaded: Mapping[str, EventBatch], until: int | float | None, clocks: Mapping[str, int | float]
+    def _process(
+        self, batches: Mapping[str, EventBatch], until: int | float | None, clocks: Mapping[str, int | float]
     ) -> list[ResultBatch]:
-        inputs = self._order.inputs(loaded, self.strings, self._needed)
-        for name, some in inputs.items():
-            if len(some):
-                self._clock[name] = max(self._clock.get(name, -math.inf), some.events.time.values.max().item())
-        for name, time in clocks.items():
-            self._clock[name] = max(self._clock.get(name, -math.inf), time)
-        if until is not None:
-            self._until = max(self._until, until)
-        everything: list[ResultBatch] = []
-        for fed in self._fed.values():
-            streams = [str(s) for s in fed.feed.checked.tree.streams]
-            times = [self._clock[n] for n in streams if n in self._clock]
+        inputs = self._order.inputs(batches, self.strings, self._needed)
+        self._advance(inputs, until, clocks)
+        results: list[ResultBatch] = []
+        for group in self._groups.values():
+            streams = group.plan.input.streams
+            times = [self._clocks[name] for name in streams if name in self._clocks]
             if math.isfinite(self._until):
                 times.append(self._until)
             if times:
-                told = fed.tell([inputs[n] for n in streams if n in inputs], max(times), self._order)
-                self._pass_on(fed, told, max(times), inputs)
-                everything += told
-        return everything
+                now = max(times)
+                own = group.process([inputs[name] for name in streams if name in inputs], now, self._order)
+                self._derive_inputs(group, own, now, inputs)
+                results += own
+        return results
 
-    def _pass_on(
-        self, fed: InputGroup, told: list[ResultBatch], now: int | float, inputs: dict[str, OrderedInput]
+    def _advance(
+        self, inputs: Mapping[str, OrderedInput], until: int | float | None, clocks: Mapping[str, int | float]
     ) -> None:
-        """Results as events, for the statements that read them."""
-        mine: dict[str, list[ResultBatch]] = {}
-        for one in told:
-            if one.forecasts is None:
-                mine.setdefault(one.schema.name, []).append(one)
-        for name in self._needed:
-            if name in fed.placed:
-                self._clock[name] = now
-                if name in mine:
-                    inputs[name] = derived_events(mine[name], self._order.ranks[name])
+        for name, stream in inputs.items():
+            if len(stream):
+                self._clocks[name] = max(self._clocks.get(name, -math.inf), stream.events.time.values.max().item())
+        for name, time in clocks.items():
+            self._clocks[name] = max(self._clocks.get(name, -math.inf), time)
+        if until is not None:
+            self._until = max(self._until, until)
 
-    # ── state ──
+    def _derive_inputs(
+        self, group: InputGroup, results: list[ResultBatch], now: int | float, inputs: dict[str, OrderedInput]
+    ) -> None:
+        """Turns results into events, for the statements that read them."""
+        matches: dict[str, list[ResultBatch]] = {}
+        for result in results:
+            if result.forecasts is None:
+                matches.setdefault(result.schema.name, []).append(result)
+        for name in self._needed:
+            if name in group.plan.statements:
+                self._clocks[name] = now
+                if name in matches:
+                    inputs[name] = derived_events(matches[name], self._order.ranks[name])
+
+    # ── snapshots ──
 
     def state(self) -> dict[str, Any]:
         """All that a later batch needs, as plain values and arrays."""
         return {
             "strings": self.strings.state(),
             "order": self._order.count,
-            "clock": dict(self._clock),
+            "clock": dict(self._clocks),
             "until": self._until,
             "ledger": self.ledger.state(),
-            "fed": [fed.state() for fed in self._fed.values()],
+            "fed": [group.state() for group in self._groups.values()],
         }
 
     @classmethod
     def restore(
         cls,
         state: Mapping[str, Any],
-        checked: CheckedProgram,
+        plan: MatchPlan,
+        strings: StringDictionary,
         tables: Mapping[str, TemplateTable],
-        rechecked: Callable[[str], CheckedSubscription],
         limits: Limits | None = None,
         watching: ObserverFactory = NO_OBSERVERS,
     ) -> MatchRuntime:
-        """`checked` are the statements that were at work; `rechecked` gives one that had left, from its text."""
-        running = cls.__new__(cls)
-        running._begin(checked.ranks, StringDictionary.restore(state["strings"]), limits or Limits(), watching)
-        running.ledger.restore(state["ledger"])
-        running._order.count = state["order"]
-        running._clock, running._until = dict(state["clock"]), state["until"]
-        statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
-        for one in state["fed"]:
-            first = statements[one["statements"][0]]
-            place = MergedStream.place(first)
-            running._fed[place] = running._new_fed(first)
-            running._fed[place].restore(one, statements, tables, rechecked)
-            for name in one["statements"]:
-                running._note(place, statements[name])
-        return running
+        """The runtime that a snapshot describes. `plan` restores `records(state)`, `strings` is `strings_of(state)`."""
+        runtime = cls.__new__(cls)
+        runtime._begin(plan, strings, limits, watching)
+        runtime.ledger.restore(state["ledger"])
+        runtime._order.count = state["order"]
+        runtime._clocks, runtime._until = dict(state["clock"]), state["until"]
+        for recorded in state["fed"]:
+            group = runtime._group(plan.input_of(recorded["statements"][0]))
+            group.restore(recorded, tables)
+            for statement in group.plan.statements.values():
+                runtime._read_columns(group, statement)
+        return runtime
+
+
+def strings_of(state: Mapping[str, Any]) -> StringDictionary:
+    """The string dictionary of a snapshot."""
+    return StringDictionary.restore(state["strings"])
+
+
+def records(state: Mapping[str, Any]) -> tuple[InputGroupRecord, ...]:
+    """The groups of a snapshot, as the plan compiler restores them."""
+    return tuple(
+        InputGroupRecord(tuple(recorded["statements"]), tuple(map(_record, recorded["groups"])))
+        for recorded in state["fed"]
+    )
+
+
+def _record(group: Mapping[str, Any]) -> GroupRecord:
+    joined = tuple((name, text) for name, text in group["joined"])
+    observed = group.get("watcher") is not None
+    return GroupRecord(GroupKind(group["kind"]), joined, tuple(group["moves"]), group["rows"] is not None, observed)
+
+
+def _slices(batches: Mapping[str, EventBatch]) -> list[Mapping[str, EventBatch]]:
+    """A long batch in slices, where it can be cut: one stream whose events come in the order of time."""
+    if len(batches) != 1:
+        return [batches]
+    ((name, batch),) = batches.items()
+    count = batch.table.num_rows
+    assert batch.schema.time is not None
+    if count <= SLICE or batch.schema.order is not None:
+        return [batches]
+    times = batch.table[batch.schema.time]
+    if pc.any(pc.less(times.slice(1), times.slice(0, count - 1))).as_py():
+        return [batches]
+    return [{name: replace(batch, table=batch.table.slice(first, SLICE))} for first in range(0, count, SLICE)]

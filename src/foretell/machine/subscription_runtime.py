@@ -72,7 +72,7 @@ class SubscriptionRuntime:
         waiting = [t.matches.oldest for t in self.waiting if t.matches is not None]
         return min((o for o in waiting if o is not None), default=None)
 
-    def tell(self, found: RawMatches, now: int | float, order: EventOrder) -> ResultBatch:
+    def process(self, found: RawMatches, now: int | float, order: EventOrder) -> ResultBatch:
         """What is told of the matches that a batch brought, and of those that time settles by now."""
         if self.since:
             found = found.only(found.first >= self.since)

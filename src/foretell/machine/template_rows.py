@@ -21,8 +21,7 @@ from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT, TemplateIndex
-from foretell.language.checked import CheckedSubscription
-from foretell.plan.template_selection import Comparison, template_selection
+from foretell.plan.template_selection import Comparison, TemplateSelection
 
 #: What makes of intervals of the rows in their old order those in the new one.
 Move = Callable[[Ints], Ints]
@@ -35,7 +34,9 @@ def several_values(values: Sequence[Scalar], kind: Type, strings: StringDictiona
     return Column(kind, np.array(words, dtype), np.array([v is None for v in values], np.bool_))
 
 
-def parameters_of(row: Mapping[str, Scalar], types: Mapping[str, Type], strings: StringDictionary) -> dict[str, Column]:
+def parameter_columns(
+    row: Mapping[str, Scalar], types: Mapping[str, Type], strings: StringDictionary
+) -> dict[str, Column]:
     """One row as columns."""
     return {name: several_values([row[name]], kind, strings) for name, kind in types.items()}
 
@@ -59,11 +60,9 @@ class TemplateRows:
 
     @classmethod
     def of(
-        cls, statement: CheckedSubscription, table: TemplateTable, strings: StringDictionary, since: int
+        cls, selection: TemplateSelection, table: TemplateTable, strings: StringDictionary, since: int
     ) -> TemplateRows:
         """The rows of a table that one executor serves."""
-        selection = template_selection(statement, table.types)
-        assert selection is not None
         rows = _read(selection.comparisons, table, strings, since)
         return cls(selection.comparisons, list(selection.floats), *rows)
 

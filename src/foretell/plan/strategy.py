@@ -14,7 +14,7 @@ measurement were not indexed by the value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -118,14 +118,20 @@ class GroupKind(Enum):
     def shares(self) -> bool:
         return self in (GroupKind.STRICT, GroupKind.GENERAL)
 
+    @property
+    def choices(self) -> tuple[Executor, Sharing]:
+        """The executor and the sharing of this kind."""
+        return {
+            GroupKind.ARRIVALS: (Executor.ARRIVALS, Sharing.OWN),
+            GroupKind.STRICT: (Executor.NFA, Sharing.STRICT),
+            GroupKind.GENERAL: (Executor.NFA, Sharing.GENERAL),
+            GroupKind.OWN: (Executor.NFA, Sharing.OWN),
+            GroupKind.ABSENCE: (Executor.ABSENCE, Sharing.OWN),
+        }[self]
+
     @classmethod
     def of(cls, executor: Executor, sharing: Sharing) -> GroupKind:
-        match executor:
-            case Executor.ARRIVALS:
-                return cls.ARRIVALS
-            case Executor.ABSENCE:
-                return cls.ABSENCE
-        return {Sharing.STRICT: cls.STRICT, Sharing.GENERAL: cls.GENERAL, Sharing.OWN: cls.OWN}[sharing]
+        return next(kind for kind in cls if kind.choices == (executor, sharing))
 
 
 def choose_strategy(
@@ -139,6 +145,24 @@ def choose_strategy(
         _choose_template(subscription, parameters, observed=observed),
         _choose_observation(subscription, executor.value) if observed else None,
     )
+
+
+def as_recorded(
+    subscription: CheckedSubscription, strategy: Strategy, kind: GroupKind, *, one_executor: bool
+) -> Strategy:
+    """The strategy with the choices that a snapshot records, where this version would choose otherwise: the state of
+    the executor has their form."""
+    why = "the snapshot was taken so"
+    if strategy.group_kind is not kind:
+        executor, sharing = kind.choices
+        strategy = replace(strategy, executor=Choice(executor, why), sharing=Choice(sharing, why))
+        if strategy.observation is not None:
+            strategy = replace(strategy, observation=_choose_observation(subscription, executor))
+    if strategy.template is not None and not one_executor:
+        per_row = TemplateMode.EXECUTOR_PER_ROW
+        if strategy.template.value is not per_row:
+            strategy = replace(strategy, template=Choice(per_row, why))
+    return strategy
 
 
 # ── executor ──

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.bench.growth.curves import LARGEST
+from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.language.subscriptions import parse
@@ -31,13 +32,13 @@ def runtime(text: str, batch: EventBatch, tables: Mapping[str, TemplateTable] | 
     """A runtime for statements over the schema of a batch."""
     tables = tables or {}
     checked = parse(text).checked({"ticks": batch.schema}, {name: table.types for name, table in tables.items()})
-    return MatchRuntime(checked, tables)
+    return start_runtime(checked, tables)
 
 
 def timed(engine: MatchRuntime, batch: EventBatch) -> tuple[float, int]:
     """Process a batch: seconds and matches."""
     started = time.perf_counter()
-    results = engine.tell({"ticks": batch})
+    results = engine.process({"ticks": batch})
     return time.perf_counter() - started, sum(result.notification_count for result in results)
 
 

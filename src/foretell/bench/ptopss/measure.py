@@ -18,10 +18,10 @@ from foretell.bench.growth.curves import Point
 from foretell.bench.ptopss.experiments import Backtest, heat_waves, synthetic, trained
 from foretell.bench.ptopss.merged_graph import merged, transitions
 from foretell.bench.workloads.planted import Composites, composites, planted
+from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.language.checked import CheckedSubscription
 from foretell.language.subscriptions import parse
-from foretell.machine.runtime import MatchRuntime
 from foretell.plan.explain import Codes
 from foretell.plan.sharing_report import together
 
@@ -83,9 +83,9 @@ def _timed(figure: str, curve: str, x: float, some: Composites, quick: bool) -> 
     checked = parse(some.text(within=WITHIN)).checked({"events": loaded.schema})
     best, matches = float("inf"), 0
     for _ in range(1 if quick else RUNS):
-        engine = MatchRuntime(checked, {})
+        engine = start_runtime(checked, {})
         started = time.process_time()
-        told = engine.tell({"events": loaded})
+        told = engine.process({"events": loaded})
         best = min(best, time.process_time() - started)
         matches = sum(one.notification_count for one in told)
     events = loaded.table.num_rows

@@ -13,8 +13,6 @@ from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, concatenate_columns, dtype_of, null_column
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.language import tree
-from foretell.language.checked import CheckedSubscription
 from foretell.machine.exec.limits import RunLedger
 from foretell.machine.input.event_buffer import EventBuffer, EventSegment
 from foretell.machine.input.event_order import OrderedInput, deepened
@@ -22,7 +20,7 @@ from foretell.machine.input.lag_columns import LagColumns
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.codec import piece_of, piece_state
 from foretell.machine.matches.rendering import scalar_of
-from foretell.plan.sharing_report import reads
+from foretell.plan.match_plan import InputPlan
 
 
 class Keys(Sequence[Mapping[str, Scalar]]):
@@ -50,12 +48,10 @@ class Keys(Sequence[Mapping[str, Scalar]]):
 
 
 class MergedStream:
-    def __init__(
-        self, checked: CheckedSubscription, strings: StringDictionary, ledger: RunLedger | None = None
-    ) -> None:
-        self.checked, self.strings = checked, strings
+    def __init__(self, plan: InputPlan, strings: StringDictionary, ledger: RunLedger | None = None) -> None:
+        self.plan, self.strings = plan, strings
         self.ledger = ledger or RunLedger()
-        self.per = tuple(str(name) for name in checked.tree.per)
+        self.per = plan.per
         self.lanes = LaneIndex([self._kind(name) for name in self.per])
         self.keys = Keys(self.per, self.lanes, strings)
         self.lags = LagColumns()
@@ -64,12 +60,8 @@ class MergedStream:
         self.needed: set[str] = set(self.per)
         self._kept = 0
 
-    @staticmethod
-    def place(checked: CheckedSubscription) -> tuple[object, ...]:
-        return reads(checked)
-
     def _kind(self, name: str) -> Type:
-        return self.checked.attributes.get(name, Type.STRING)
+        return self.plan.attributes.get(name, Type.STRING)
 
     def take(self, inputs: list[OrderedInput]) -> EventSegment:
         """The events of a batch, as one piece of the history."""
@@ -105,7 +97,7 @@ class MergedStream:
         self.lanes.restore(state["lanes"])
         self.positions = state["positions"]
         if state["history"] is not None:
-            self.history = EventBuffer((piece_of(state["history"], self.checked.attributes),))
+            self.history = EventBuffer((piece_of(state["history"], self.plan.attributes),))
             self._kept = len(self.history)
 
     def keep_only(self, referenced: list[Ints]) -> None:
@@ -118,17 +110,17 @@ class MergedStream:
 
     def _merged(self, inputs: list[OrderedInput]) -> OrderedInput:
         """The streams of FROM as one, in order."""
-        checked = self.checked
+        plan = self.plan
         attributes = {
             name: concatenate_columns([_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs], kind)
-            for name, kind in checked.attributes.items()
+            for name, kind in plan.attributes.items()
             if name in self.needed
         }
         if "stream" in self.per and not any("stream" in i.events.attributes for i in inputs):
             attributes["stream"] = concatenate_columns([i.events.stream for i in inputs], Type.STRING)
-        time = concatenate_columns([_typed(i.events.time, checked.time, len(i)) for i in inputs], checked.time)
+        time = concatenate_columns([_typed(i.events.time, plan.time, len(i)) for i in inputs], plan.time)
         plain = all(i.events.start is i.events.time for i in inputs)
-        start = concatenate_columns([_typed(i.events.start, checked.time, len(i)) for i in inputs], checked.time)
+        start = concatenate_columns([_typed(i.events.start, plan.time, len(i)) for i in inputs], plan.time)
         stream = concatenate_columns([i.events.stream for i in inputs], Type.STRING)
         depth = max((i.order.shape[1] for i in inputs), default=1)
         order = _one([deepened(i.order, depth) for i in inputs] or [np.zeros((0, depth), np.int64)])
@@ -136,7 +128,7 @@ class MergedStream:
         if any(i.name is not None for i in inputs):
             parts = [i.name if i.name is not None else np.full(len(i), None, object) for i in inputs]
             names = np.concatenate(parts)
-        events = EventColumns(attributes, checked.attributes, time, time if plain else start, stream)
+        events = EventColumns(attributes, plan.attributes, time, time if plain else start, stream)
         if len(inputs) == 1 and depth == 1 and len(order) < 2:
             return OrderedInput(events, names, order)
         if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
@@ -150,22 +142,12 @@ class MergedStream:
         time = in_order(time)
         events = EventColumns(
             {n: in_order(c) for n, c in attributes.items()},
-            checked.attributes,
+            plan.attributes,
             time,
             time if plain else in_order(start),
             in_order(stream),
         )
         return OrderedInput(events, None if names is None else names[by], order[by])
-
-
-def needed(checked: CheckedSubscription) -> set[str]:
-    """The attributes that a statement speaks of."""
-    names = {str(name) for name in checked.tree.per}
-    for node in checked.tree.walk():
-        match node:
-            case tree.Attribute(name=name) | tree.Aggregate(attribute=str(name)):
-                names.add(str(name))
-    return names
 
 
 def _typed(column: Column | None, kind: Type, count: int) -> Column:

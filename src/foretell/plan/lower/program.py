@@ -52,6 +52,11 @@ class SubscriptionPlan:
     deadlines: tuple[tuple[int, int | None, int | float], ...] = ()
 
     @property
+    def excludes(self) -> bool:
+        """Whether AFTER MATCH excludes events of a match from others."""
+        return self.subscription.tree.after.policy is not tree.Policy.HOLD
+
+    @property
     def steps(self) -> tuple[str, ...]:
         return self.subscription.positive
 

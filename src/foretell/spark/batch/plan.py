@@ -19,8 +19,8 @@ from foretell.events.types import Schema
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
-from foretell.machine.input.merged_stream import needed
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
+from foretell.plan.match_plan import attributes_read_by
 from foretell.plan.strategy import serves_all_rows
 from foretell.spark.partitioning import statement_groups
 from foretell.spark.partitioning.statement_chains import (
@@ -169,7 +169,7 @@ def _columns(
     wanted: dict[str, set[str]] = {}
     for one in together:
         for stream in map(str, one.tree.streams):
-            wanted.setdefault(stream, set()).update(needed(one) | watching.attributes(one))
+            wanted.setdefault(stream, set()).update(attributes_read_by(one) | watching.attributes(one))
     return {name: _in_order(schemas[name], names) for name, names in wanted.items() if name in schemas}
 
 

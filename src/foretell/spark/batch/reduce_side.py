@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.arrays import Ints
+from foretell.engine.planning import start_runtime
 from foretell.events.arrow_interop import arrow_of, numpy_of, take_rows
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.raw_columns import ARROW_TYPES
@@ -111,7 +112,7 @@ def report(sent: PlanHandle, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
     for task, inbox in inboxes(plan, batches):
         yield from read_and_set_aside(task, inbox)
         share = plan.share_of(task)
-        running = MatchRuntime(plan.checked(share), plan.tables_of(share), watching=plan.watching)
+        running = start_runtime(plan.checked(share), plan.tables_of(share), observers=plan.watching)
         for one in _told(running, share, inbox):
             yield reported(MATCH, "", buffer_of(one.table(exact=True)))
         for note in running.ledger.tell():
@@ -136,7 +137,7 @@ def tell(
         if inbox.bad:
             yield _packed(ranges, _set_aside(inbox.malformed, schema))
         share = plan.share_of(task)
-        running = MatchRuntime(plan.checked(share), plan.tables_of(share), watching=plan.watching)
+        running = start_runtime(plan.checked(share), plan.tables_of(share), observers=plan.watching)
         for one in _told(running, share, inbox):
             for number, part in _ranged(one.table(exact=False), first, latest, ranges):
                 yield _packed(number, part)
@@ -210,7 +211,7 @@ def run(
     clocks = {n: seen.latest for n, seen in inbox.seen.items() if n in share.columns and seen.latest is not None}
     for piece, is_last in _with_last(inbox.pieces()):
         loaded = {name: _loaded(plan, name, columns, piece.get(name)) for name, columns in share.columns.items()}
-        yield piece, loaded, running.tell(loaded, plan.until, clocks) if is_last else running.tell(loaded)
+        yield piece, loaded, running.process(loaded, plan.until, clocks) if is_last else running.process(loaded)
 
 
 def _with_last(pieces: Iterable[dict[str, pa.Table]]) -> Iterator[tuple[dict[str, pa.Table], bool]]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from foretell.engine.planning import start_runtime
 from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.forecast.training.context_order import MOST_ROWS
@@ -30,7 +31,6 @@ from foretell.learn.model_codec import document_of, learned_of
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import Sides
-from foretell.machine.runtime import MatchRuntime
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Parts, parts_of
 from foretell.spark.batch.job import BatchJob, Reports, by_kind
@@ -113,7 +113,7 @@ def _records(sent: PlanHandle, settings: Learning, task: int, inbox: ShardInput)
     plan = sent.plan
     share, recorders = plan.share_of(task), Recorders(settings)
     now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
-    for _ in run(MatchRuntime(plan.checked(share), plan.tables_of(share), watching=recorders), share, inbox):
+    for _ in run(start_runtime(plan.checked(share), plan.tables_of(share), observers=recorders), share, inbox):
         pass
     for name, some in recorders.made.items():
         for recorder in some:

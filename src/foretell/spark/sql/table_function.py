@@ -28,6 +28,7 @@ from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, tables_of
 from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
+from foretell.engine.planning import start_runtime
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
 from foretell.events.ingest.raw_columns import ARROW_TYPES
@@ -38,9 +39,8 @@ from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
-from foretell.machine.input.merged_stream import needed
-from foretell.machine.runtime import MatchRuntime
 from foretell.plan.lower.program import UnsupportedError
+from foretell.plan.match_plan import attributes_read_by
 from foretell.spark.sql.typed_columns import TypedColumns
 
 _LOG = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class TableFunction:
     def settle(self) -> None:
         """Refuses what cannot be a function, before it is one."""
         try:
-            MatchRuntime(self.checked, self.tables)
+            start_runtime(self.checked, self.tables)
         except UnsupportedError as error:
             message = f"the engine on Spark does not run {error} yet"
             raise InputError("not-in-engine", message, hint="ft.run with engine='reference' does") from None
@@ -133,7 +133,7 @@ class TableFunction:
     @cached_property
     def _needed(self) -> set[str]:
         statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
-        return {name for s in statements if self.stream in s.tree.streams for name in needed(s)}
+        return {name for s in statements if self.stream in s.tree.streams for name in attributes_read_by(s)}
 
     def load(self, parts: Sequence[pa.RecordBatch]) -> EventBatch:
         """The events of a partition in their types. A column that nothing needs may be missing."""
@@ -150,8 +150,8 @@ class TableFunction:
         return parse_until(given, {self.schemas[self.stream].time_type})
 
     def rows(self, loaded: EventBatch, until: int | float | None) -> Iterator[pa.Table]:
-        running = MatchRuntime(self.checked, self.tables)
-        for told in running.tell({self.stream: loaded}, until):
+        running = start_runtime(self.checked, self.tables)
+        for told in running.process({self.stream: loaded}, until):
             if told.schema.name == self.name and told.notification_count:
                 yield self.columns.rows(told)
         for note in running.ledger.tell():

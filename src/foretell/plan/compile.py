@@ -1,0 +1,267 @@
+"""Compilation: from checked statements to an immutable `MatchPlan`, before the first event.
+
+A subscription that comes later extends the plan, and one that leaves reduces it; the runtime follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from foretell.events.types import Type
+from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.plan.lower import arrivals
+from foretell.plan.lower.program import UnsupportedError
+from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, InputPlan, MatchPlan, NfaGroupPlan, StatementPlan
+from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.strategy import (
+    Executor,
+    GroupKind,
+    Strategy,
+    TemplateMode,
+    as_recorded,
+    choose_strategy,
+    keeps_keys,
+)
+from foretell.plan.template_selection import template_selection
+
+#: The columns of FOR EACH tables, by the names of the tables.
+TableTypes = Mapping[str, Mapping[str, Type]]
+
+
+def nobody(_: CheckedSubscription) -> bool:
+    """Observes no subscription."""
+    return False
+
+
+@dataclass(frozen=True)
+class PlanCompiler:
+    """Compiles plans for one runtime: `code_of` gives the runtime's codes of strings, and `observes` tells which
+    subscriptions its observers observe."""
+
+    code_of: Callable[[str], int]
+    observes: Callable[[CheckedSubscription], bool] = nobody
+
+    def compile(self, program: CheckedProgram, tables: TableTypes | None = None) -> MatchPlan:
+        """The plan of a program. A statement that the compiled engine does not run raises UnsupportedError."""
+        return self.extend(MatchPlan(program.ranks, {}), program.statements, tables)
+
+    def extend(
+        self, plan: MatchPlan, statements: Iterable[CheckedStatement], tables: TableTypes | None = None
+    ) -> MatchPlan:
+        """The plan with more statements."""
+        inputs: dict[InputPlan, _InputGroup] = {}
+        for statement in statements:
+            subscription = _compilable(statement)
+            table = subscription.tree.table
+            parameters = {} if table is None else (tables or {})[str(table)]
+            key = InputPlan.of(subscription)
+            if key not in inputs:
+                inputs[key] = _InputGroup.of(plan.inputs.get(key) or _empty(key), self.code_of)
+            observed = self.observes(subscription)
+            inputs[key].add(subscription, parameters, choose_strategy(subscription, parameters, observed=observed))
+        return replace(plan, inputs={**plan.inputs, **{key: group.plan() for key, group in inputs.items()}})
+
+    def restore(
+        self,
+        program: CheckedProgram,
+        records: Iterable[InputGroupRecord],
+        recheck: Callable[[str], CheckedSubscription],
+        tables: TableTypes,
+    ) -> MatchPlan:
+        """The plan that a snapshot records: subscriptions join and leave as they did, so that all numbers are the same.
+
+        `recheck` checks the text of a subscription that has left since.
+        """
+        checked = {s.name: s for s in program.statements if isinstance(s, CheckedSubscription)}
+        inputs = {}
+        for record in records:
+            key = InputPlan.of(checked[record.statements[0]])
+            group = _InputGroup.of(_empty(key), self.code_of)
+            group.replay(record, checked, recheck, tables, self.observes)
+            inputs[key] = group.plan()
+        return MatchPlan(program.ranks, inputs)
+
+
+def _compilable(statement: CheckedStatement) -> CheckedSubscription:
+    if isinstance(statement, CheckedCorrelator):
+        raise UnsupportedError("CORRELATE")
+    if statement.tree.losing is not None:
+        raise UnsupportedError("LOSING")
+    return statement
+
+
+def _empty(key: InputPlan) -> InputGroupPlan:
+    return InputGroupPlan(key, {}, {}, {}, 0)
+
+
+# ── what snapshots record ──
+
+
+@dataclass(frozen=True)
+class GroupRecord:
+    """A group in a snapshot: names of the subscriptions that joined, with the texts of those that left since; the order
+    in which they joined and left; whether one executor serves all rows of a template; whether it was observed."""
+
+    kind: GroupKind
+    joined: tuple[tuple[str, str | None], ...]
+    moves: tuple[int, ...]
+    serves_all_rows: bool
+    observed: bool
+
+
+@dataclass(frozen=True)
+class InputGroupRecord:
+    """An input group in a snapshot: its statements, and its groups; each row of a template may have one."""
+
+    statements: tuple[str, ...]
+    groups: tuple[GroupRecord, ...]
+
+
+# ── building ──
+
+
+@dataclass
+class _InputGroup:
+    """An input group plan while statements are added to it."""
+
+    input: InputPlan
+    code_of: Callable[[str], int]
+    statements: dict[str, StatementPlan] = field(default_factory=dict)
+    groups: dict[int, NfaGroupPlan | AbsencePlan] = field(default_factory=dict)
+    open: dict[GroupKind, int] = field(default_factory=dict)
+    next_group: int = 0
+
+    @classmethod
+    def of(cls, plan: InputGroupPlan, code_of: Callable[[str], int]) -> _InputGroup:
+        return cls(plan.input, code_of, dict(plan.statements), dict(plan.groups), dict(plan.open), plan.next_group)
+
+    def plan(self) -> InputGroupPlan:
+        return InputGroupPlan(self.input, self.statements, self.groups, self.open, self.next_group)
+
+    def add(self, subscription: CheckedSubscription, parameters: Mapping[str, Type], strategy: Strategy) -> None:
+        kind = strategy.group_kind
+        known = self.open.get(kind)
+        if strategy.executor.value is Executor.ABSENCE:
+            mode = None if strategy.observation is None else strategy.observation.value
+            group: int | None = self._new(AbsencePlan(subscription, mode))
+        elif known is not None and self._joinable(known):
+            group = known
+            self.groups[group] = self._joined(known, subscription)
+        elif subscription.tree.table is not None and not parameters:
+            group = None
+        else:
+            group = self._new(self._made(subscription, parameters, strategy))
+        number = 0
+        if group is not None:
+            plan = self.groups[group]
+            if isinstance(plan, NfaGroupPlan):
+                number = plan.moves[-1]
+                if plan.is_open:
+                    self.open[kind] = group
+        self.statements[subscription.name] = StatementPlan(subscription, strategy, parameters, group, number)
+
+    def _new(self, group: NfaGroupPlan | AbsencePlan) -> int:
+        number, self.next_group = self.next_group, self.next_group + 1
+        self.groups[number] = group
+        return number
+
+    def _joinable(self, number: int) -> bool:
+        group = self.groups[number]
+        return isinstance(group, NfaGroupPlan) and group.is_open
+
+    def _joined(self, number: int, subscription: CheckedSubscription) -> NfaGroupPlan:
+        group = self.groups[number]
+        assert isinstance(group, NfaGroupPlan)
+        assert group.nfa is not None
+        nfa, member = group.nfa.joined_by(subscription)
+        return replace(group, nfa=nfa, joined=(*group.joined, subscription), moves=(*group.moves, member))
+
+    def _made(
+        self, subscription: CheckedSubscription, parameters: Mapping[str, Type], strategy: Strategy
+    ) -> NfaGroupPlan:
+        """A group of one subscription."""
+        selection = None
+        if strategy.template is not None and strategy.template.value is TemplateMode.ONE_EXECUTOR:
+            selection = template_selection(subscription, parameters)
+        mode = None if strategy.observation is None else strategy.observation.value
+        group = NfaGroupPlan(strategy.group_kind, (subscription,), (0,), selection=selection, observation=mode)
+        selected = selection is not None
+        if strategy.executor.value is Executor.ARRIVALS:
+            lowered = arrivals.lower(subscription, self.code_of, parameters, selected=selected)
+            return replace(group, arrivals=lowered)
+        empty = SharedNfa.empty(self.code_of, self.input.simultaneous, self.input.time)
+        nfa, _ = empty.joined_by(subscription, parameters, selected=selected)
+        keyed = keeps_keys(nfa, observed=mode is not None)
+        if not keyed.value:
+            nfa, _ = replace(empty, keyed=False).joined_by(subscription, parameters, selected=selected)
+        return replace(group, nfa=nfa, keyed=keyed)
+
+    # ── from a snapshot ──
+
+    def replay(
+        self,
+        record: InputGroupRecord,
+        checked: Mapping[str, CheckedSubscription],
+        recheck: Callable[[str], CheckedSubscription],
+        tables: TableTypes,
+        observes: Callable[[CheckedSubscription], bool],
+    ) -> None:
+        """Groups as the snapshot records them, then the statements that it has no group for."""
+        planned: dict[str, StatementPlan] = {}
+        for group in record.groups:
+            for statement in self._replayed(group, checked, recheck, tables):
+                planned.setdefault(statement.name, statement)
+        for name in record.statements:
+            if name in planned:
+                self.statements[name] = planned[name]
+                continue
+            subscription, parameters = checked[name], _parameters(checked[name], tables)
+            strategy = choose_strategy(subscription, parameters, observed=observes(subscription))
+            self.add(subscription, parameters, strategy)
+
+    def _replayed(
+        self,
+        record: GroupRecord,
+        checked: Mapping[str, CheckedSubscription],
+        recheck: Callable[[str], CheckedSubscription],
+        tables: TableTypes,
+    ) -> Iterable[StatementPlan]:
+        joined = [checked[name] if text is None else recheck(text) for name, text in record.joined]
+        first = joined[0]
+        parameters = _parameters(first, tables)
+        strategies = [_recorded_strategy(s, parameters, record) for s in joined]
+        known = next((n for n, g in self.groups.items() if first.tree.table is not None and _is_of(g, first)), None)
+        if known is not None:  # another row of the same template
+            return
+        number = self._new(self._made(first, parameters, strategies[0]))
+        for move in record.moves[1:]:
+            group = self.groups[number]
+            assert isinstance(group, NfaGroupPlan)
+            assert group.nfa is not None
+            if move < 0:
+                self.groups[number] = replace(group, nfa=group.nfa.without(~move), moves=(*group.moves, move))
+            else:
+                self.groups[number] = self._joined(number, joined[move])
+        group = self.groups[number]
+        assert isinstance(group, NfaGroupPlan)
+        if group.is_open:
+            self.open[group.kind] = number
+        for member in group.members:
+            yield StatementPlan(joined[member], strategies[member], parameters, number, member)
+
+
+def _parameters(subscription: CheckedSubscription, tables: TableTypes) -> Mapping[str, Type]:
+    table = subscription.tree.table
+    return {} if table is None else tables[str(table)]
+
+
+def _recorded_strategy(
+    subscription: CheckedSubscription, parameters: Mapping[str, Type], record: GroupRecord
+) -> Strategy:
+    strategy = choose_strategy(subscription, parameters, observed=record.observed)
+    return as_recorded(subscription, strategy, record.kind, one_executor=record.serves_all_rows)
+
+
+def _is_of(group: NfaGroupPlan | AbsencePlan, subscription: CheckedSubscription) -> bool:
+    return isinstance(group, NfaGroupPlan) and group.joined[0] is subscription

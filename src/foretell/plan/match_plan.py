@@ -1,0 +1,210 @@
+"""The plan of a program: every choice made, nothing run. `foretell.plan.compile` makes and extends plans.
+
+```
+MatchPlan
+  InputGroupPlan            statements with the same FROM and PER: they read one input
+    StatementPlan           a statement, its strategy, and the group and number it runs as
+    NfaGroupPlan            subscriptions that one executor runs
+      SubscriptionPlan      what follows the kernel for one of them (plan.lower.program)
+    AbsencePlan             `!b` alone: a clock for each lane
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.language.printer import statement_text
+from foretell.plan.lower.arrivals import ArrivalPlan
+from foretell.plan.lower.program import SubscriptionPlan
+from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.strategy import Choice, GroupKind, KernelChoice, ObservationMode, Strategy, TemplateMode
+from foretell.plan.template_selection import TemplateSelection
+
+
+@dataclass(frozen=True)
+class InputPlan:
+    """The streams of one FROM, merged, in the lanes of one PER. Statements with equal inputs share one."""
+
+    streams: tuple[str, ...]
+    per: tuple[str, ...]
+    simultaneous: bool
+    time: Type
+    attributes: Mapping[str, Type] = field(compare=False)
+
+    @classmethod
+    def of(cls, subscription: CheckedSubscription) -> InputPlan:
+        statement = subscription.tree
+        return cls(
+            tuple(map(str, statement.streams)),
+            tuple(map(str, statement.per)),
+            subscription.simultaneous,
+            subscription.time,
+            subscription.attributes,
+        )
+
+
+@dataclass(frozen=True)
+class NfaGroupPlan:
+    """Subscriptions that one executor runs: several in a shared NFA, or one with an NFA or arrival lists of its own.
+
+    The group of a template whose rows run apart has an executor for each row.
+    `joined` are all subscriptions that ever joined, by their numbers, and `moves` is the order in which they joined and
+    left (`~n`: number n left). The numbers of states and slots depend on both, so snapshots record them.
+    """
+
+    kind: GroupKind
+    joined: tuple[CheckedSubscription, ...]
+    moves: tuple[int, ...]
+    nfa: SharedNfa | None = None
+    arrivals: ArrivalPlan | None = None
+    keyed: Choice[bool] | None = None
+    selection: TemplateSelection | None = None
+    observation: ObservationMode | None = None
+
+    @cached_property
+    def members(self) -> Mapping[int, SubscriptionPlan]:
+        """The subscriptions that run, by their numbers."""
+        if self.arrivals is not None:
+            return {0: self.arrivals.program}
+        assert self.nfa is not None
+        return self.nfa.members
+
+    @property
+    def kernel(self) -> KernelChoice | None:
+        """The kernel that runs the NFA as it is now; arrival lists have one kernel."""
+        return None if self.nfa is None else self.nfa.compiled.kernel
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another subscription may join."""
+        return self.kind.shares and self.nfa is not None and not self.nfa.full
+
+    def record(self) -> list[list[str | None]]:
+        """The name of each subscription that joined, for a snapshot; with its text where it has left since."""
+        return [
+            [subscription.name, None if number in self.members else statement_text(subscription.tree)]
+            for number, subscription in enumerate(self.joined)
+        ]
+
+
+@dataclass(frozen=True)
+class AbsencePlan:
+    """A negated step alone: a clock for each lane, and for each row of a template."""
+
+    subscription: CheckedSubscription
+    observation: ObservationMode | None = None
+
+
+@dataclass(frozen=True)
+class StatementPlan:
+    """One statement: how it runs, and where. `parameters` are the columns of its FOR EACH table.
+
+    `group` is None for a template whose table has no columns: it has no rows to run.
+    """
+
+    subscription: CheckedSubscription
+    strategy: Strategy
+    parameters: Mapping[str, Type]
+    group: int | None
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.subscription.name
+
+    @property
+    def table(self) -> str | None:
+        """The FOR EACH table."""
+        table = self.subscription.tree.table
+        return None if table is None else str(table)
+
+    @property
+    def runs_by_row(self) -> bool:
+        """Whether each row of the FOR EACH table has an executor of its own."""
+        template = self.strategy.template
+        return template is not None and template.value is TemplateMode.EXECUTOR_PER_ROW
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """The attributes that the statement names."""
+        return attributes_read_by(self.subscription)
+
+
+@dataclass(frozen=True)
+class InputGroupPlan:
+    """Statements that read one input. Groups are numbered in the order in which they were made."""
+
+    input: InputPlan
+    statements: Mapping[str, StatementPlan]
+    groups: Mapping[int, NfaGroupPlan | AbsencePlan]
+    open: Mapping[GroupKind, int]
+    next_group: int
+
+    def without(self, name: str) -> InputGroupPlan:
+        statements, groups = dict(self.statements), dict(self.groups)
+        statement = statements.pop(name)
+        if statement.group is not None:
+            reduced = _reduced(groups.pop(statement.group), statement.number)
+            if reduced is not None:
+                groups[statement.group] = reduced
+        still_open = {kind: number for kind, number in self.open.items() if number in groups}
+        return replace(self, statements=statements, groups=groups, open=still_open)
+
+    def group_of(self, name: str) -> NfaGroupPlan | AbsencePlan | None:
+        """The group that a statement runs in."""
+        number = self.statements[name].group
+        return None if number is None else self.groups[number]
+
+
+@dataclass(frozen=True)
+class MatchPlan:
+    """The plan of a program. `ranks` order streams and statements: a statement reads only lower ranks.
+
+    The caller owns `ranks`, and extends it before it extends the plan.
+    """
+
+    ranks: Mapping[str, int]
+    inputs: Mapping[InputPlan, InputGroupPlan]
+
+    @property
+    def statements(self) -> Iterator[StatementPlan]:
+        return (statement for group in self.inputs.values() for statement in group.statements.values())
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in group.statements for group in self.inputs.values())
+
+    def input_of(self, name: str) -> InputGroupPlan:
+        """The input group of a statement."""
+        return next(group for group in self.inputs.values() if name in group.statements)
+
+    def without(self, name: str) -> MatchPlan:
+        """The plan with one statement less, which no other statement reads."""
+        group = self.input_of(name)
+        reduced = group.without(name)
+        inputs = {key: reduced if other is group else other for key, other in self.inputs.items()}
+        if not reduced.statements:
+            del inputs[group.input]
+        return replace(self, inputs=inputs)
+
+
+def _reduced(group: NfaGroupPlan | AbsencePlan, number: int) -> NfaGroupPlan | None:
+    """A group with one subscription less; None where it was the last."""
+    if isinstance(group, AbsencePlan) or group.nfa is None or len(group.members) == 1:
+        return None
+    return replace(group, nfa=group.nfa.without(number), moves=(*group.moves, ~number))
+
+
+def attributes_read_by(subscription: CheckedSubscription) -> frozenset[str]:
+    """The attributes that a subscription names: only these columns of its streams are read."""
+    names = {str(name) for name in subscription.tree.per}
+    for node in subscription.tree.walk():
+        match node:
+            case tree.Attribute(name=name) | tree.Aggregate(attribute=str(name)):
+                names.add(str(name))
+    return frozenset(names)
