@@ -22,7 +22,8 @@ from foretell.machine.exec.nfa_executor import RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.plan import strategy
 from foretell.plan.explain import as_text, explain
-from foretell.plan.lower.arrivals import ask, lower
+from foretell.plan.lower.arrival_analysis import analyse_sequence
+from foretell.plan.lower.arrivals import lower_arrivals
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.strategy import Choice, Executor, arrival_hindrance
 from foretell.plan.strategy import choose_executor as original
@@ -102,7 +103,8 @@ def test_they_say_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> No
         for one in found[1].checked.statements:
             assert isinstance(one, CheckedSubscription)
             if arrival_hindrance(one) is None:
-                tally.update(["arrivals"] + ["keyed"] * bool(ask(one).keys) + ["absent"] * bool(ask(one).gaps))
+                conditions = analyse_sequence(one)
+                tally.update(["arrivals"] + ["keyed"] * bool(conditions.keys) + ["absent"] * bool(conditions.gaps))
         tally["matches"] += bool(said)
     assert tally["arrivals"] > 120, tally
     assert min(tally["keyed"], tally["absent"], tally["matches"]) > 35, tally
@@ -135,7 +137,7 @@ def made(text: str, *, capacity: int = 1024, most: int = 65_536) -> ArrivalExecu
     )
     assert isinstance(one, CheckedSubscription)
     strings = StringDictionary(["a", "b", "c"])
-    return ArrivalExecutor(lower(one, strings.code), strings, capacity=capacity, most=most)
+    return ArrivalExecutor(lower_arrivals(one, strings.code), strings, capacity=capacity, most=most)
 
 
 def batch(arrivals: ArrivalExecutor, kinds: str, first: int, values: int = 1, now: int | None = None) -> Any:

@@ -19,7 +19,7 @@ from foretell.filter.column import Column, as_declared, null_constant
 from foretell.filter.evaluate.expression import evaluate, truth
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.tree import Attribute, Expression, StreamOf, This, TimeOf
-from foretell.plan.lower.registers import AnyOf, Lagged
+from foretell.plan.expressions import Disjunction, Lagged
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def evaluate_predicates(
     def holds(condition: Expression) -> Flags:
         if condition in precomputed:
             return precomputed[condition]
-        if isinstance(condition, AnyOf):
+        if isinstance(condition, Disjunction):
             return reduce(np.logical_or, map(all_hold, condition.predicates), np.zeros(len(events), np.bool_))
         return events.truth(condition, strings)
 

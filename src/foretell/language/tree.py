@@ -6,7 +6,7 @@ that say the same have equal trees, however they are laid out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import NoReturn
@@ -191,6 +191,10 @@ class Binary(Expression):
     operator: str
     left: Expression
     right: Expression
+
+
+#: The comparison operator that says the same with its operands exchanged.
+MIRRORED_COMPARISON: Mapping[str, str] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedS
 from foretell.machine.observe.observer import Observer, Probe, go_on, kept
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import Move, TemplateRows
+from foretell.plan.expressions import IndexKey, Lagged
 from foretell.plan.lower.program import CompiledNfa
-from foretell.plan.lower.registers import Hashed, Lagged
 from foretell.plan.match_plan import NfaGroupPlan
 from foretell.plan.strategy import ObservationMode
 
@@ -168,7 +168,7 @@ class NfaGroup:
             return ObservedStatement(self.watcher, member, self.tracker.by_value, self.tracker.values, now)
         executor = self.second_executor or self._nfa_executor
         key = executor.machine.columns[executor.machine.process_key] if executor.machine.has_process_key else None
-        if isinstance(key, Hashed):
+        if isinstance(key, IndexKey):
             return ObservedStatement(self.watcher, member, executor.tables.get(key.kind), (key.expression,), now)
         return ObservedStatement(self.watcher, member, None, (), now)
 

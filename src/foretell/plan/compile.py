@@ -188,7 +188,7 @@ class _InputGroup:
         group = NfaGroupPlan(strategy.group_kind, (subscription,), (0,), selection=selection, observation=mode)
         selected = selection is not None
         if strategy.executor.value is Executor.ARRIVALS:
-            lowered = arrivals.lower(subscription, self.code_of, parameters, selected=selected)
+            lowered = arrivals.lower_arrivals(subscription, self.code_of, parameters, selected=selected)
             return replace(group, arrivals=lowered)
         empty = SharedNfa.empty(self.code_of, self.input.simultaneous, self.input.time)
         nfa, _ = empty.joined_by(subscription, parameters, selected=selected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from foretell.language import tree
-from foretell.plan.lower.registers import Began, Known, Ticks
+from foretell.plan.expressions import MatchStart, OccurrenceCount, PresenceFlag
 
 
 def has_parameter(expression: tree.Expression) -> bool:
@@ -23,7 +23,7 @@ def is_static(condition: tree.Expression, *, given: type[tree.Node] | tuple[()] 
         tree.Elapsed,
         tree.Variable,
         tree.Parameter,
-        Ticks,
+        OccurrenceCount,
     )
     return not any(isinstance(node, outside) and not isinstance(node, given) for node in condition.walk())
 
@@ -33,7 +33,7 @@ def is_of_another(node: tree.Node, own: str) -> bool:
     match node:
         case tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step):
             return step != own
-    return isinstance(node, tree.Previous | Began | Known)
+    return isinstance(node, tree.Previous | MatchStart | PresenceFlag)
 
 
 def is_relative(condition: tree.Expression) -> bool:

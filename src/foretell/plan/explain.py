@@ -9,8 +9,8 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
+from foretell.plan.expressions import IndexKey
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
-from foretell.plan.lower.registers import Hashed
 from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.decomposition import parts_of
 from foretell.plan.nfa.derivatives import Connector, Done, threads
@@ -156,7 +156,7 @@ def _forecast(subscription: CheckedSubscription, automaton: Automaton) -> str | 
 def _key(machine: CompiledNfa, state: int) -> str | None:
     """What a state's instances are hashed by."""
     hashed = machine.key(state)
-    return expression_text(hashed.expression) if isinstance(hashed, Hashed) else None
+    return expression_text(hashed.expression) if isinstance(hashed, IndexKey) else None
 
 
 def _link(link: Connector) -> str:

@@ -15,7 +15,7 @@ from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.flatten import machine_of
 from foretell.plan.lower.ir import CHAINED, Guard, Lowered, LoweredEdge, Numbers, Update, WaitingState
-from foretell.plan.lower.nfa import lower
+from foretell.plan.lower.nfa import lower_nfa
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 
 #: An NFA takes subscriptions until it has so many states: the kernel visits each of them on every event.
@@ -103,7 +103,7 @@ class SharedNfa:
     ) -> tuple[SharedNfa, int]:
         """The NFA with one more subscription, and the number of that subscription in it."""
         numbers = self.numbers.copied()
-        lowered = lower(subscription, numbers, parameters, selected=selected, keyed=self.keyed)
+        lowered = lower_nfa(subscription, numbers, parameters, selected=selected, keyed=self.keyed)
         number = self.next_number
         assert not self.members or _is_shareable(lowered), "plan.strategy gives such a subscription its own NFA"
         pairs = self._equivalent(lowered) if self.members else {}

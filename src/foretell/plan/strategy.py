@@ -22,7 +22,7 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
-from foretell.plan.lower.arrivals import Asked, ask
+from foretell.plan.lower.arrival_analysis import SequenceConditions, analyse_sequence
 from foretell.plan.template_selection import selection_of, template_selection
 
 if TYPE_CHECKING:
@@ -177,14 +177,14 @@ def choose_executor(subscription: CheckedSubscription) -> Choice[Executor]:
     hindrance = arrival_hindrance(subscription)
     if hindrance is not None:
         return Choice(Executor.NFA, hindrance)
-    asked = ask(subscription)
-    if asked.keys:
-        key = expression_text(asked.keys[0][asked.steps[0]])
+    conditions = analyse_sequence(subscription)
+    if conditions.keys:
+        key = expression_text(conditions.keys[0][conditions.steps[0]])
         return Choice(Executor.ARRIVALS, f"every operator is `;` and all steps share `{key}`, which finds the list")
-    for question in asked.between:
-        if asked.steps[-1] not in question.steps:
-            steps = " and ".join(f"`{step}`" for step in asked.steps if step in question.steps)
-            why = f"a condition between {steps} drops combinations before `{asked.steps[-1]}` arrives"
+    for question in conditions.joins:
+        if conditions.steps[-1] not in question.steps:
+            steps = " and ".join(f"`{step}`" for step in conditions.steps if step in question.steps)
+            why = f"a condition between {steps} drops combinations before `{conditions.steps[-1]}` arrives"
             return Choice(Executor.NFA, why)
     return Choice(Executor.ARRIVALS, "every operator is `;`, so partial combinations need not be copied")
 
@@ -206,7 +206,7 @@ def _arrival_hindrances(subscription: CheckedSubscription) -> Iterator[str]:
     elif any(isinstance(part.pattern, tree.Sequence) for part in pattern.parts):
         yield "a group is not a single step"
     else:
-        yield from _absence_hindrances(ask(subscription))
+        yield from _absence_hindrances(analyse_sequence(subscription))
 
 
 def _node_hindrance(node: tree.Node) -> str | None:
@@ -230,8 +230,8 @@ def _node_hindrance(node: tree.Node) -> str | None:
     return None
 
 
-def _absence_hindrances(asked: Asked) -> Iterator[str]:
-    for step in asked.open:
+def _absence_hindrances(conditions: SequenceConditions) -> Iterator[str]:
+    for step in conditions.unresolved_gaps:
         yield f"`!{step}` compares with events of the match"
 
 

@@ -71,15 +71,12 @@ def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | 
     return tuple(found) if sum(c.operator != "=" for c in found) <= 1 and found else None
 
 
-_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
 def _comparison(condition: tree.Expression) -> Comparison | None:
     match condition:
-        case tree.Binary(operator=operator, left=value, right=tree.Parameter(name=name)):
-            pass
-        case tree.Binary(operator=mirrored, left=tree.Parameter(name=name), right=value) if mirrored in _MIRRORED:
-            operator = _MIRRORED[mirrored]
+        case tree.Binary(operator="=" | "<" | "<=" | ">" | ">=", left=value, right=tree.Parameter(name=name)):
+            operator = condition.operator
+        case tree.Binary(operator="=" | "<" | "<=" | ">" | ">=", left=tree.Parameter(name=name), right=value):
+            operator = tree.MIRRORED_COMPARISON[condition.operator]
         case _:
             return None
-    return Comparison(value, operator, name) if operator in _MIRRORED and is_static(value) else None
+    return Comparison(value, operator, name) if is_static(value) else None

@@ -23,7 +23,7 @@ from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.observer import Observer
-from foretell.plan.lower.registers import mapped
+from foretell.plan.expressions import map_children
 from foretell.plan.result_schema import result_schema
 
 
@@ -94,7 +94,7 @@ def _with_given(expression: tree.Expression) -> tree.Expression:
     """An expression with the parameters of its row as attributes."""
     if isinstance(expression, tree.Parameter):
         return tree.Attribute(tree.This(), f":{expression.name}")
-    return mapped(expression, _with_given)
+    return map_children(expression, _with_given)
 
 
 def _repeated(column: Column, count: int) -> Column:

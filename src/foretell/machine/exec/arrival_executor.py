@@ -23,8 +23,9 @@ from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.key_index import KeyIndex
 from foretell.machine.kernels import arrival_walk
 from foretell.machine.kernels.arrival_walk import CROWDED, FRONT, FULL_LANE, FULL_RING, LACKING, MATCHES
+from foretell.plan.expressions import EventStart, PresenceFlag, RowSelected
 from foretell.plan.lower.arrivals import ArrivalPlan
-from foretell.plan.lower.registers import Known, Register, Selected, Start
+from foretell.plan.lower.registers import Register
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class ArrivalExecutor:
                 self.ledger.limits.lane,
                 self._windowed,
                 self._within,
-                self.plan.arrays,
+                self.plan.tables,
                 (code.ops, code.constants_f, code.constants_i, *self.strings.heap(cases=code.recases)),
                 batch.events,
                 (batch.words.view(np.float64), batch.words, batch.nulls),
@@ -163,7 +164,7 @@ class ArrivalExecutor:
         template_rows = None
         if self.selection is not None:
             template_rows = self.selection.rows(events, self.strings)
-            given[Selected()] = template_rows != 0
+            given[RowSelected()] = template_rows != 0
         flags = evaluate_predicates(self.plan.predicates, events, self.strings, given)
         for key, kind in self._kinds.items():
             if kind:
@@ -197,9 +198,9 @@ class ArrivalExecutor:
 
     def _worth(self, expression: Expression, events: EventColumns) -> Column:
         match expression:
-            case Start():
+            case EventStart():
                 return events.start
-            case Known(attribute=name):
+            case PresenceFlag(attribute=name):
                 attribute = events.attributes.get(name)
                 nothing = np.zeros(1, np.bool_)
                 return Column(Type.INT, (nothing if attribute is None else ~attribute.nulls).astype(np.int64), nothing)

@@ -26,8 +26,16 @@ from foretell.machine.input.occurrence_counters import OccurrenceCounters
 from foretell.machine.kernels import general, layout, lockstep, strict
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.observe.observer import Probe
+from foretell.plan.expressions import (
+    Disjunction,
+    EventStart,
+    EveryNth,
+    IndexKey,
+    PresenceFlag,
+    RowSelected,
+    map_children,
+)
 from foretell.plan.lower.program import CompiledNfa
-from foretell.plan.lower.registers import AnyOf, Every, Hashed, Known, Selected, Start, mapped
 from foretell.plan.nfa.decomposition import Parts
 
 #: So many matches are written before they are put aside: their buffer stays in the cache.
@@ -332,7 +340,7 @@ class NfaExecutor:
         rows = _zeros(count)
         if self.selection is not None:
             rows = self.selection.rows(events, self.strings)
-            flags[Selected()] = rows != 0
+            flags[RowSelected()] = rows != 0
         predicates = evaluate_predicates(machine.predicates, events, self.strings, flags)
         if not len(predicates):
             predicates = no_nulls(count).view(np.uint8).reshape(1, -1)
@@ -471,13 +479,13 @@ class NfaExecutor:
 
     def _column(self, expression: Any, piece: EventSegment) -> Column:
         events = piece.events
-        if isinstance(expression, Start):
+        if isinstance(expression, EventStart):
             return events.start
-        if isinstance(expression, Known):
+        if isinstance(expression, PresenceFlag):
             attribute = events.attributes.get(expression.attribute)
             known = np.zeros(len(events), np.int64) if attribute is None else (~attribute.nulls).astype(np.int64)
             return Column(Type.INT, known, no_nulls(len(events)))
-        if isinstance(expression, Hashed):
+        if isinstance(expression, IndexKey):
             table = self.tables.setdefault(expression.kind, LaneIndex((Type.INT, expression.kind)))
             lane = Column(Type.INT, piece.lane, no_nulls(len(piece)))
             value = events.evaluate(expression.expression, self.strings)
@@ -535,7 +543,7 @@ class NfaExecutor:
         asked = dict.fromkeys(_everies(self.machine.predicates))
         return {every: self._is_every(number, every, events, lane) for number, every in enumerate(asked)}
 
-    def _is_every(self, number: int, every: Every, events: EventColumns, lane: Ints) -> NDArray[np.bool_]:
+    def _is_every(self, number: int, every: EveryNth, events: EventColumns, lane: Ints) -> NDArray[np.bool_]:
         values = [events.evaluate(self._with_row(expression), self.strings) for expression in every.binders]
         satisfied = np.ones(len(events), np.bool_)
         for condition in every.conditions:
@@ -550,7 +558,7 @@ class NfaExecutor:
     def _with_row(self, expression: Expression) -> Expression:
         """The expression with the values of the row of the FOR EACH table."""
         if not isinstance(expression, Parameter):
-            return mapped(expression, self._with_row)
+            return map_children(expression, self._with_row)
         column = self.parameters[expression.name]
         value = column.values[0].item()
         if column.nulls[0]:
@@ -565,12 +573,12 @@ class NfaExecutor:
         return Literal(value)
 
 
-def _everies(predicates: tuple[tuple[Expression, ...], ...]) -> Iterator[Every]:
+def _everies(predicates: tuple[tuple[Expression, ...], ...]) -> Iterator[EveryNth]:
     for predicate in predicates:
         for condition in predicate:
-            if isinstance(condition, Every):
+            if isinstance(condition, EveryNth):
                 yield condition
-            elif isinstance(condition, AnyOf):
+            elif isinstance(condition, Disjunction):
                 yield from _everies(condition.predicates)
 
 

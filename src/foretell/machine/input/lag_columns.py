@@ -14,7 +14,7 @@ from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import compiled
-from foretell.plan.lower.registers import Lagged
+from foretell.plan.expressions import Lagged
 
 
 class LagColumns:

@@ -22,7 +22,7 @@ from foretell.machine.matches.rendering import scalar_of
 from foretell.machine.matches.results import ForecastColumns, ResultBatch
 from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 from foretell.machine.subscription_runtime import SubscriptionRuntime
-from foretell.plan.lower.arrivals import of_step
+from foretell.plan.lower.arrival_analysis import about_step
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _variable(matches: MatchBatch, name: str) -> Column:
     """The value of a variable: that of the first step that binds it and is bound."""
     steps = matches.program.subscription.steps
     values = [
-        matches.evaluate(of_step(value, step))
+        matches.evaluate(about_step(value, step))
         for step in matches.program.subscription.positive
         for binding, value in steps[step].binders
         if binding == name

@@ -35,7 +35,6 @@ from foretell.machine.kernels.opcodes import Op
 
 #: A comparison is the set of outcomes for which it is true: 1 less, 2 equal, 4 greater.
 OUTCOMES: Mapping[str, int] = {"=": 2, "<>": 5, "<": 1, "<=": 3, ">": 4, ">=": 6}
-_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ class _Compiler:
         if left is None or right is None:
             return None
         if right.kind == "column":
-            left, right, sign = right, left, _MIRRORED[sign]
+            left, right, sign = right, left, tree.MIRRORED_COMPARISON[sign]
         op = _WHOLE.get((left.kind, right.kind, _is_float(left.type)))
         ordered_texts = left.type is Type.STRING and sign not in ("=", "<>")
         if op is None or left.type is not right.type or left.type is Type.NULL or ordered_texts:

@@ -10,9 +10,10 @@ import numpy as np
 from foretell.language import tree
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.condition_scope import is_static
+from foretell.plan.expressions import EveryNth
 from foretell.plan.lower.bytecode import Code, Operand, compile_expression, link
 from foretell.plan.lower.ir import NO_CODE, Guard, Numbers
-from foretell.plan.lower.registers import Every, Viewpoint
+from foretell.plan.lower.registers import Viewpoint
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class ConditionSplit:
         static: list[tree.Expression] = []
         compared: list[tree.Expression] = []
         for condition in conditions:
-            answered = isinstance(condition, Every) or is_static(condition)
+            answered = isinstance(condition, EveryNth) or is_static(condition)
             (static if answered else compared).append(condition)
         return Guard(self.numbers.predicate(static), self._code(compared, view))
 

@@ -27,10 +27,10 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, SET, UPDATE_KIND, WHERE
+from foretell.plan.expressions import Disjunction
 from foretell.plan.lower.bytecode import Linked, link
 from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, Update
 from foretell.plan.lower.program import CompiledNfa, NfaTables, Table
-from foretell.plan.lower.registers import AnyOf
 from foretell.plan.strategy import NfaShape, choose_kernel
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Flat:
             return int(NONE)
         if len(numbers) == 1:
             return self._predicate(numbers[0])
-        options = (AnyOf(tuple(self._asked[n] for n in numbers)),)
+        options = (Disjunction(tuple(self._asked[n] for n in numbers)),)
         return self.predicates.setdefault(options, len(self.predicates))
 
     def _touching(self, number: int) -> int:

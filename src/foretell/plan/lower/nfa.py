@@ -15,6 +15,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import ANY, NEXT, WHERE
 from foretell.plan.condition_scope import bound_by, has_parameter, is_of_another, is_relative, is_static
+from foretell.plan.expressions import EveryNth, IndexKey, OccurrenceCount, RowSelected, about_current_event
 from foretell.plan.lower.condition_split import ConditionSplit
 from foretell.plan.lower.ir import (
     NO_CODE,
@@ -30,18 +31,7 @@ from foretell.plan.lower.ir import (
 )
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.register_updates import RegisterUpdates
-from foretell.plan.lower.registers import (
-    BEGAN,
-    Every,
-    Hashed,
-    Register,
-    Registers,
-    Selected,
-    Ticks,
-    Viewpoint,
-    of_this,
-    registers_of,
-)
+from foretell.plan.lower.registers import BEGAN, Register, Registers, Viewpoint, registers_of
 from foretell.plan.nfa import automaton as machine
 from foretell.plan.nfa.conjunction_scopes import SideRegisters
 from foretell.plan.nfa.derivatives import Connector, Done, Interleaving, Leaf, Wait, moves, waits
@@ -49,7 +39,7 @@ from foretell.plan.nfa.expiry import deadlines
 from foretell.plan.nfa.lag_rewrite import distances, is_strict, lagged
 
 
-def lower(
+def lower_nfa(
     subscription: CheckedSubscription,
     numbers: Numbers,
     parameters: Mapping[str, Type] | None = None,
@@ -316,7 +306,7 @@ class _Lowering:
         expression, register = common[0]
         kind = self.registers.types[register]
         bucket = Register(f"bucket of {register.kind}", register.step, register.expression)
-        return Key(self.registers.column(Hashed(expression, kind)), self.registers.register(bucket, kind))
+        return Key(self.registers.column(IndexKey(expression, kind)), self.registers.register(bucket, kind))
 
     def _equalities(
         self, conditions: Iterable[tree.Expression], view: Viewpoint
@@ -328,7 +318,7 @@ class _Lowering:
                 case tree.Binary(operator="=", left=one, right=other):
                     for event, bound in ((one, other), (other, one)):
                         register = self._held(view, bound)
-                        if register is None or not is_static(of_this(event)):
+                        if register is None or not is_static(about_current_event(event)):
                             continue
                         place = view.operand(event)
                         if (
@@ -336,7 +326,7 @@ class _Lowering:
                             and place.kind == "column"
                             and place.type is self.registers.types[register]
                         ):
-                            found[of_this(event), register] = None
+                            found[about_current_event(event), register] = None
         return found
 
     def _held(self, view: Viewpoint, expression: tree.Expression) -> Register | None:
@@ -358,7 +348,7 @@ class _Lowering:
         binding = dict(edge.binding)
         own = [self._by_distance(c.expression, edge) for c in edge.judged if c.owner == edge.leaf.step]
         if self.selected and edge.source is None:
-            own = [*(c for c in own if not has_parameter(c)), Selected()]
+            own = [*(c for c in own if not has_parameter(c)), RowSelected()]
         view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound, binding)
         own += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agreeing]
         own += [tree.IsNull(e, negated=True) for _, e in edge.binding]
@@ -387,12 +377,12 @@ class _Lowering:
     def _counted(self, leaf: Leaf) -> tree.Expression:
         """Whether the event is the one that an a[i] means."""
         if leaf.counted_here:
-            return tree.Binary("=", Ticks(leaf.step), tree.Literal(leaf.index))
+            return tree.Binary("=", OccurrenceCount(leaf.step), tree.Literal(leaf.index))
         every = self._every(leaf)
         assert every is not None
         return every
 
-    def _every(self, leaf: Leaf) -> Every | None:
+    def _every(self, leaf: Leaf) -> EveryNth | None:
         """An `a[i]` that nothing precedes, where it counts by its own event: anything else differs for each match."""
         step = self.subscription.steps[leaf.step]
         view = Viewpoint(self.registers, leaf.step, leaf.step, frozenset())
@@ -404,11 +394,11 @@ class _Lowering:
                 continue
             spelled = view.spelled(condition)
             others = [n for n in spelled.walk() if is_of_another(n, leaf.step)]
-            spelled = of_this(spelled)
+            spelled = about_current_event(spelled)
             if others or not is_static(spelled, given=tree.Parameter):
                 return None
             conditions.append(spelled)
-        return Every(leaf.step, leaf.index, tuple(conditions), tuple(values))
+        return EveryNth(leaf.step, leaf.index, tuple(conditions), tuple(values))
 
 
 def _only(bound: list[tuple[str, bool]]) -> str | None:

@@ -15,8 +15,9 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE_KEY
+from foretell.plan.expressions import Disjunction, Lagged
 from foretell.plan.lower.bytecode import Linked
-from foretell.plan.lower.registers import AnyOf, Lagged, Register
+from foretell.plan.lower.registers import Register
 from foretell.plan.nfa.automaton import Automaton
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class NfaTables(NamedTuple):
 
 
 def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
-    if isinstance(condition, AnyOf):
+    if isinstance(condition, Disjunction):
         for option in condition.predicates:
             for part in option:
                 yield from _walk(part)

@@ -26,9 +26,10 @@ from foretell.machine.kernels.layout import (
     SUM_FLOAT,
     SUM_INT,
 )
+from foretell.plan.expressions import EventStart, IndexKey, about_current_event
 from foretell.plan.lower.condition_split import ConditionSplit
 from foretell.plan.lower.ir import CHAINED, NO_CODE, Update
-from foretell.plan.lower.registers import BEGAN, OF_VARIABLES, Hashed, Register, Registers, Start, Viewpoint, of_this
+from foretell.plan.lower.registers import BEGAN, OF_VARIABLES, Register, Registers, Viewpoint
 from foretell.plan.nfa import automaton as machine
 from foretell.plan.nfa.conjunction_scopes import Side, SideRegisters
 from foretell.plan.nfa.derivatives import Leaf, Wait, begun, depth, threads
@@ -79,10 +80,10 @@ class RegisterUpdates:
             if code != NO_CODE:
                 updates.append(Update(COMPUTE, slot, 0, code, kind is Type.FLOAT))
             else:
-                updates.append(Update(SET, slot, self.registers.column(of_this(expression))))
+                updates.append(Update(SET, slot, self.registers.column(about_current_event(expression))))
             bucket = Register("bucket of variable", register.step, register.expression)
             if bucket in numbers:
-                column = self.registers.column(Hashed(of_this(expression), kind))
+                column = self.registers.column(IndexKey(about_current_event(expression), kind))
                 updates.append(Update(SET, numbers[bucket], column))
         updates += [Update(GAP, numbers[Register("where", gap)], deferred.index(gap)) for gap in self._gaps(edge)]
         updates += [Update(POSITION, numbers[Register("leading", absent)], 0) for absent in edge.leading]
@@ -150,7 +151,7 @@ class RegisterUpdates:
         if register == BEGAN or register in self.sides.beginnings:
             steps = self.sides.beginnings.get(register, frozenset({step}) | before)
             begins = step in steps and not before & steps
-            return Update(SET, slot, self.registers.column(Start())) if begins else None
+            return Update(SET, slot, self.registers.column(EventStart())) if begins else None
         if register.step != step or register.kind in _ELSEWHERE or register.kind.startswith(OF_VARIABLES):
             return None
         if register.kind == "position":
@@ -167,7 +168,7 @@ class RegisterUpdates:
             case "bucket of first" | "bucket of last":
                 if register.kind == "bucket of first" and step in before:
                     return None
-                hashed = Hashed(register.expression, self.registers.types[register])
+                hashed = IndexKey(register.expression, self.registers.types[register])
                 return Update(SET, slot, self.registers.column(hashed))
         return Update(self._aggregate(register), slot, column)
 

@@ -8,79 +8,22 @@ event was bound. So the kernel only ever compares columns and registers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
 
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.type_check import Scope, type_of
 from foretell.machine.kernels.layout import FIRST_SLOT
+from foretell.plan.expressions import (
+    EventStart,
+    MatchStart,
+    OccurrenceCount,
+    PresenceFlag,
+    about_current_event,
+    map_children,
+)
 from foretell.plan.lower.bytecode import Operand
-
-AnyNode = TypeVar("AnyNode", bound=tree.Node)
-
-
-@dataclass(frozen=True)
-class Start(tree.Expression):
-    """The start time of the event being tried: a column that no text can name."""
-
-
-@dataclass(frozen=True)
-class Known(tree.Expression):
-    """1 where an attribute of the event being tried is not NULL, else 0: a column too."""
-
-    attribute: str
-
-
-@dataclass(frozen=True)
-class Every(tree.Expression):
-    """Whether the event being tried is an index-th of its lane that satisfies a step: a predicate with a memory."""
-
-    step: str
-    index: int
-    conditions: tuple[tree.Expression, ...] = ()
-    binders: tuple[tree.Expression, ...] = ()
-
-
-@dataclass(frozen=True)
-class Selected(tree.Expression):
-    """Whether some row of a template begins with the event being tried (see foretell.filter.template_index)."""
-
-
-@dataclass(frozen=True)
-class AnyOf(tree.Expression):
-    """Whether one of several predicates holds, each a conjunction of conditions. None at all never hold."""
-
-    predicates: tuple[tuple[tree.Expression, ...], ...]
-
-
-@dataclass(frozen=True)
-class Ticks(tree.Expression):
-    """How many events have satisfied a step since what precedes it: a register that counts."""
-
-    step: str
-
-
-@dataclass(frozen=True)
-class Began(tree.Expression):
-    """When the match began, as a register."""
-
-
-@dataclass(frozen=True)
-class Lagged(tree.Expression):
-    """An expression about an earlier event of the lane: the one `distance` before the event being tried."""
-
-    distance: int
-    expression: tree.Expression
-
-
-@dataclass(frozen=True)
-class Hashed(tree.Expression):
-    """The number of an expression's value among those of its lane: a column by which instances are found."""
-
-    expression: tree.Expression
-    kind: Type
 
 
 @dataclass(frozen=True)
@@ -139,9 +82,9 @@ class Registers:
     def event_type(self, expression: tree.Expression) -> Type:
         """The type of an expression about one event."""
         subscription = self.subscription
-        if isinstance(expression, Start):
+        if isinstance(expression, EventStart):
             return subscription.time
-        if isinstance(expression, Known):
+        if isinstance(expression, PresenceFlag):
             return Type.INT
         scope = Scope(subscription.attributes, subscription.tree.streams, subscription.time, open=True)
         return type_of(expression, scope)
@@ -156,7 +99,7 @@ class Registers:
 
 
 #: What lies in a place of its own, and so is no part of an expression about one event.
-_ELSEWHERE = (tree.Variable, tree.Parameter, tree.Aggregate, tree.Elapsed, Began, Known, Ticks)
+_ELSEWHERE = (tree.Variable, tree.Parameter, tree.Aggregate, tree.Elapsed, MatchStart, PresenceFlag, OccurrenceCount)
 
 
 @dataclass(frozen=True)
@@ -183,11 +126,11 @@ class Viewpoint:
         match expression:
             case tree.Variable(name=name):
                 return self._variable(name)
-            case Began():
+            case MatchStart():
                 return self._began()
-            case Known():
+            case PresenceFlag():
                 return self.registers.of_event(expression)
-            case Ticks(step=step):
+            case OccurrenceCount(step=step):
                 return Operand("slot", self.registers.register(Register("ticks", step), Type.INT), Type.INT)
             case tree.Aggregate():
                 return self._aggregate(expression)
@@ -197,7 +140,7 @@ class Viewpoint:
         references = {node for node in expression.walk() if isinstance(node, tree.EventReference)}
         if len(references) != 1 or any(isinstance(node, _ELSEWHERE) for node in expression.walk()):
             return None
-        operand = self._of(references.pop(), of_this(expression))
+        operand = self._of(references.pop(), about_current_event(expression))
         # The register of an unbound step is NULL, so what is kept there must be NULL where its attributes are.
         return operand if operand.kind == "column" or _is_strict(expression) else None
 
@@ -235,7 +178,7 @@ class Viewpoint:
 
     def _began(self) -> Operand:
         if self.tried is not None and not self.bound:
-            return self.registers.of_event(Start())
+            return self.registers.of_event(EventStart())
         kind = self.registers.subscription.time
         return Operand("slot", self.registers.register(self.began, kind), kind)
 
@@ -262,7 +205,7 @@ def _rewritten(
     match expression:
         case tree.Elapsed():
             until: tree.EventReference = tree.Previous() if in_operator else tree.This()
-            return tree.Binary("-", tree.TimeOf(until), Began())
+            return tree.Binary("-", tree.TimeOf(until), MatchStart())
         case tree.Aggregate(function=function, step=step, attribute=attribute) if step == own and step in single:
             return _alone(function, attribute)
         case tree.Aggregate(function="min" | "max" | "sum", step=step, attribute=str(attribute)) if step in single:
@@ -271,7 +214,7 @@ def _rewritten(
             return tree.Call("coalesce", (expression, tree.Literal(0)))
         case tree.Aggregate(function="avg", step=step, attribute=attribute):
             return tree.Binary("/", tree.Aggregate("sum", step, attribute), tree.Aggregate("count", step, attribute))
-    return mapped(expression, lambda e: _rewritten(e, own, single, in_operator=in_operator))
+    return map_children(expression, lambda e: _rewritten(e, own, single, in_operator=in_operator))
 
 
 def _alone(function: str, attribute: str | None) -> tree.Expression:
@@ -281,7 +224,7 @@ def _alone(function: str, attribute: str | None) -> tree.Expression:
     value = tree.Attribute(tree.This(), attribute)
     match function:
         case "count":
-            return Known(attribute)
+            return PresenceFlag(attribute)
         case "avg":
             return tree.Binary("/", value, tree.Literal(1))
     return value
@@ -296,30 +239,6 @@ def _is_strict(expression: tree.Expression) -> bool:
             case tree.Binary(operator="AND" | "OR"):
                 return False
     return True
-
-
-def of_this(expression: tree.Expression) -> tree.Expression:
-    """The expression with the event it speaks of as the event being tried."""
-    match expression:
-        case tree.Attribute(name=name):
-            return tree.Attribute(tree.This(), str(name))
-        case tree.StreamOf():
-            return tree.StreamOf(tree.This())
-        case tree.TimeOf():
-            return tree.TimeOf(tree.This())
-    return mapped(expression, of_this)
-
-
-def mapped(node: AnyNode, change) -> AnyNode:  # type: ignore[no-untyped-def]
-    """The node with every expression below it changed."""
-    changes = {}
-    for one in fields(node):
-        value = getattr(node, one.name)
-        if isinstance(value, tree.Expression):
-            changes[one.name] = change(value)
-        elif isinstance(value, tuple) and value and isinstance(value[0], tree.Expression):
-            changes[one.name] = tuple(change(v) for v in value)
-    return replace(node, **changes) if changes else node
 
 
 def registers_of(aggregate: tree.Aggregate) -> tuple[Register, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.lower.registers import Lagged, mapped, of_this
+from foretell.plan.expressions import Lagged, about_current_event, map_children
 from foretell.plan.nfa.automaton import Automaton
 from foretell.plan.nfa.derivatives import Done, Wait
 
@@ -64,8 +64,8 @@ def lagged(condition: tree.Expression, own: str, known: Mapping[str, int]) -> tr
             case tree.Attribute(event=event) | tree.TimeOf(event=event) | tree.StreamOf(event=event):
                 far = distance(event)
                 unknown |= far is None
-                return Lagged(far, of_this(expression)) if far else of_this(expression)
-        return mapped(expression, change)
+                return Lagged(far, about_current_event(expression)) if far else about_current_event(expression)
+        return map_children(expression, change)
 
     found = change(condition)
     return None if unknown else found

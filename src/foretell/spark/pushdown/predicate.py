@@ -25,7 +25,6 @@ T = TypeVar("T")
 #: A sieve of more values and operators than these takes longer than it saves.
 MOST = 500
 
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _INVERSE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne
@@ -164,7 +163,7 @@ class _Translation(Generic[T]):
             case AttributeOperand(), AttributeOperand() | ConstantOperand():
                 return self.words.compare(sign, left, right)
             case ConstantOperand(), AttributeOperand():
-                return self.words.compare(_TURNED[sign], right, left)
+                return self.words.compare(tree.MIRRORED_COMPARISON[sign], right, left)
             case ConstantOperand(value=one), ConstantOperand(value=other):
                 return self.words.always(_COMPARE[sign](one, other)) if type(one) is type(other) else None
         return None

@@ -1,0 +1,105 @@
+"""Expressions that the planner adds to those of the language: columns and counters that no statement can write.
+
+The *current event* is the event that a guard evaluates (`tree.This`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+from foretell.events.types import Type
+from foretell.language import tree
+
+AnyNode = TypeVar("AnyNode", bound=tree.Node)
+
+
+@dataclass(frozen=True)
+class EventStart(tree.Expression):
+    """The start time of the current event. `t(event)` is its end time."""
+
+
+@dataclass(frozen=True)
+class MatchStart(tree.Expression):
+    """The time at which the match began."""
+
+
+@dataclass(frozen=True)
+class PresenceFlag(tree.Expression):
+    """1 where an attribute of the current event is not NULL, else 0."""
+
+    attribute: str
+
+
+@dataclass(frozen=True)
+class Lagged(tree.Expression):
+    """An expression about the event `distance` before the current event in its lane, as SQL's LAG."""
+
+    distance: int
+    expression: tree.Expression
+
+
+@dataclass(frozen=True)
+class IndexKey(tree.Expression):
+    """The dictionary code of an expression's value: the key column of an index of runs."""
+
+    expression: tree.Expression
+    kind: Type
+
+
+@dataclass(frozen=True)
+class EveryNth(tree.Expression):
+    """Whether the number of the current event, among those of its lane that satisfy a step, is a multiple of `index`.
+
+    Events with different values of the `binders` are numbered apart. Unlike the other predicates this one has a memory:
+    a counter for each lane.
+    """
+
+    step: str
+    index: int
+    conditions: tuple[tree.Expression, ...] = ()
+    binders: tuple[tree.Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class OccurrenceCount(tree.Expression):
+    """How many events have satisfied the step `a` of an `a[i]` since the event before it: a register of the run."""
+
+    step: str
+
+
+@dataclass(frozen=True)
+class RowSelected(tree.Expression):
+    """Whether a match of any row of a template begins with the current event (foretell.filter.template_index)."""
+
+
+@dataclass(frozen=True)
+class Disjunction(tree.Expression):
+    """The OR of predicates, each a conjunction of conditions. Of no predicates it is false."""
+
+    predicates: tuple[tuple[tree.Expression, ...], ...]
+
+
+def map_children(node: AnyNode, change: Callable[[tree.Expression], tree.Expression]) -> AnyNode:
+    """The node with `change` applied to each expression directly below it."""
+    changes: dict[str, object] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, tree.Expression):
+            changes[field.name] = change(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], tree.Expression):
+            changes[field.name] = tuple(change(child) for child in value)
+    return replace(node, **changes) if changes else node  # type: ignore[arg-type]
+
+
+def about_current_event(expression: tree.Expression) -> tree.Expression:
+    """An expression about one event, with that event replaced by the current event."""
+    match expression:
+        case tree.Attribute(name=name):
+            return tree.Attribute(tree.This(), str(name))
+        case tree.StreamOf():
+            return tree.StreamOf(tree.This())
+        case tree.TimeOf():
+            return tree.TimeOf(tree.This())
+    return map_children(expression, about_current_event)
