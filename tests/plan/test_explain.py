@@ -1,59 +1,181 @@
-"""What `explain` says, as a person reads it."""
+"""The text of `explain`: every choice with its reason, the structure, warnings and hints."""
 
 from __future__ import annotations
 
+import pytest
+
 from foretell import parse
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.explain import Explained, as_mermaid, as_text, explain
+from foretell.plan.explain import Explained, as_mermaid, as_text, explain, explain_all
 
 STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\n"
 
 
+def subscriptions(text: str) -> list[CheckedSubscription]:
+    return [s for s in parse(STREAM + text).checked().statements if isinstance(s, CheckedSubscription)]
+
+
 def explained(text: str) -> Explained:
-    (statement,) = parse(STREAM + text).checked().statements
-    assert isinstance(statement, CheckedSubscription)
-    return explain(statement)
+    (subscription,) = subscriptions(text)
+    return explain(subscription)
 
 
-def test_states_edges_and_where_conditions_are_judged() -> None:
+def choices(text: str) -> dict[str, tuple[str, str]]:
+    return {choice.subject: (choice.value, choice.why) for choice in explained(text).choices}
+
+
+def test_states_edges_and_conditions() -> None:
     text = """SUBSCRIBE w FROM ticks PER name MATCH a ;{volume > 9 AND price > a.price} b , c
     DEFINE a AS volume > 9 AND price < c.price WITHIN 99;"""
     assert as_text(explained(text)) == (
-        "w: instances with registers\n"
-        "  because `;{θ}` takes only the first event for which θ holds\n"
-        "  lanes by name\n"
-        "  window 99\n"
-        "  3 states, 3 edges, 1 predicates, 1 columns compared, 4 registers\n"
+        "w\n"
+        "  executor: NFA (`;{θ}` takes only the first event for which θ holds)\n"
+        "  kernel: general (runs may wait for later events)\n"
+        "  key index: no (no equality with a bound value holds for all events that a state waits for)\n"
+        "  sharing: shared (equal prefixes of patterns with the same FROM and PER are one)\n"
+        "  lanes: by name\n"
+        "  window: 99\n"
+        "  size: 3 states, 3 edges, 1 predicate, 1 compared column, 4 registers\n"
         "  begin -a-> 0 if volume > 9\n"
         "  0 -b-> 1\n"
         "  1 -c-> match if price < c.price (of a)\n"
         "  0 waits for the first event with volume > 9 AND price > a.price\n"
-        "  1 waits for the very next event"
+        "  1 waits for the very next event\n"
+        "  hint: compare with a bound event by an equality, as in `b.key = a.key`: "
+        "a key would index the partial matches at state 0"
     )
 
 
-def test_what_waits_for_ever_is_warned_of() -> None:
-    (warning,) = explained("SUBSCRIBE w FROM ticks MATCH a ; b;").warnings
-    assert warning.startswith("';' without WITHIN: every partial match waits for ever.")
-    assert not explained("SUBSCRIBE w FROM ticks MATCH a ; b WITHIN 5;").warnings
+def test_states_indexed_by_a_key() -> None:
+    text = as_text(explained("SUBSCRIBE w FROM ticks MATCH a ; b+ ; c DEFINE b AS name = a.name, c AS name = a.name;"))
+    assert "  key index: yes (all events that the state waits for must equal a bound value)\n" in text
+    assert "  0 waits for any later event, indexed by name\n" in text
+
+
+@pytest.mark.parametrize(
+    ("statement", "kernel", "why"),
+    [
+        ("MATCH a , b DEFINE a AS volume > 9", "lockstep", "all runs at a state take the same way"),
+        (
+            "MATCH a , b WITHIN 9",
+            "strict",
+            "only the very next event counts, and WITHIN ends runs one by one",
+        ),
+        (
+            "MATCH a , b+ , c DEFINE b AS price > avg(b.price)",
+            "strict",
+            "only the very next event counts, and a condition compares with a bound event",
+        ),
+        ("MATCH a ; b+", "general", "runs may wait for later events"),
+        ("MATCH a ; b WITHIN 9", "arrival walk", "the one kernel of arrival lists, from the last step backwards"),
+        ("MATCH !a WITHIN 9", "absence", "the one kernel of absence clocks"),
+    ],
+)
+def test_the_kernel_and_its_reason(statement: str, kernel: str, why: str) -> None:
+    assert choices(f"SUBSCRIBE w FROM ticks {statement};")["kernel"] == (kernel, why)
+
+
+def test_the_reverse_scan_depends_on_the_batch() -> None:
+    value, why = choices("SUBSCRIBE w FROM ticks MATCH a , b;")["reverse scan"]
+    assert (value, why[:32]) == ("for some batches", "every event begins a match; used")
+    chosen = choices("SUBSCRIBE w FROM ticks MATCH a , b DEFINE a AS volume > 9;")["reverse scan"]
+    assert chosen == ("no", "not every event begins a match")
+
+
+def test_others_in_the_same_nfa_change_the_kernel() -> None:
+    text = "SUBSCRIBE w FROM ticks MATCH a , b; SUBSCRIBE x FROM ticks MATCH a , b , c WITHIN 9;"
+    alone = [explain(one) for one in subscriptions(text)]
+    together = list(explain_all(subscriptions(text), {}))
+    assert [one.choices[1].value for one in alone] == ["lockstep", "strict"]
+    assert [one.choices[1].value for one in together] == ["strict", "strict"]
+    assert "  sharing: with `x` (every operator is `,`: equal prefixes of such patterns are one)\n" in as_text(
+        together[0]
+    )
 
 
 def test_templates() -> None:
     one = explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a , b DEFINE a AS name = :n AND volume > :v;")
-    assert one.strategy == "instances with registers, one machine for all rows"
+    assert one.strategy == "NFA, one executor for all rows"
+    each = as_text(explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a , b DEFINE a AS name = :n, b AS volume > :v;"))
+    assert (
+        "  template: an executor for each row "
+        "(the parameters do more than select the first event by equalities and one bound)\n"
+        "  states: not known (its states depend on the types of its parameters: give its table with --table)\n"
+        "  hint: use the parameters only to select the first event, by equalities and at most one bound: "
+        "then one executor serves all rows"
+    ) in each
 
 
-def test_what_is_not_compiled() -> None:
-    assert explained("SUBSCRIBE w FROM ticks MATCH a ; b LOSING 0.1 ABOVE 0.5;").strategy == "the reference"
-    assert explained("SUBSCRIBE w FROM ticks MATCH !a WITHIN 5;").strategy == "a clock for each lane"
+def test_forecasts_have_an_executor_of_their_own() -> None:
+    found = choices("SUBSCRIBE w FROM ticks MATCH a , b AFTER MATCH CONSUME FORECAST WITHIN 5 EVENTS ABOVE 0.8;")
+    assert found["sharing"] == ("its own", "forecasts observe its runs apart from those of others")
+    assert found["observed by"] == (
+        "a second executor with a probe",
+        "AFTER MATCH CONSUME excludes runs, which is known only after the batch",
+    )
 
 
-def test_what_is_left_for_the_finished_match() -> None:
+def test_statements_without_states() -> None:
+    assert explained("SUBSCRIBE w FROM ticks MATCH a ; b LOSING 0.1 ABOVE 0.5;").strategy == "reference evaluator"
+    assert as_text(explained("SUBSCRIBE w FROM ticks MATCH !a WITHIN 5;")) == (
+        "w\n"
+        "  executor: absence clock (a negated step alone binds no events, so a clock in each lane is enough)\n"
+        "  kernel: absence (the one kernel of absence clocks)\n"
+        "  sharing: its own (it has no states)\n"
+        "  window: 5"
+    )
+
+
+def test_conditions_on_the_finished_match() -> None:
     found = explained("SUBSCRIBE w FROM ticks MATCH a , b+ DEFINE a AS price < avg(b.price);")
     assert found.finally_judged == ("a: price < avg(b.price)",)
+
+
+# ── warnings and hints ──
+
+
+def test_a_missing_window_is_warned_of() -> None:
+    (warning,) = explained("SUBSCRIBE w FROM ticks MATCH a ; b;").warnings
+    assert warning.startswith("`;` without WITHIN keeps every partial match for ever")
+    assert not explained("SUBSCRIBE w FROM ticks MATCH a ; b WITHIN 5;").warnings
+
+
+@pytest.mark.parametrize(
+    ("statement", "hints"),
+    [
+        (
+            "MATCH a ; b ; c DEFINE a AS name = $n, b AS name = $n, c AS name = $n WITHIN 5",
+            ["add PER name: all steps share `name`, and Spark runs lanes in parallel"],
+        ),
+        (
+            "MATCH a ; b+ DEFINE a AS name = $n, b AS name = $n WITHIN 5",
+            ["add PER name: all steps share `name`, and Spark runs lanes in parallel"],
+        ),
+        ("PER name MATCH a ; b DEFINE a AS name = $n, b AS name = $n WITHIN 5", []),
+        ("MATCH a , b , c DEFINE c AS volume > 3", []),
+        (
+            "MATCH a , b+ , c DEFINE b AS price > avg(b.price)",
+            ["without the comparison with a bound event (`price > avg(b.price)`) the lockstep kernel would run it"],
+        ),
+        ("MATCH a , b WITHIN 9", ["without WITHIN the lockstep kernel would run it; `,` bounds memory already"]),
+    ],
+)
+def test_hints(statement: str, hints: list[str]) -> None:
+    assert list(explained(f"SUBSCRIBE w FROM ticks {statement};").hints) == hints
+
+
+# ── other formats ──
 
 
 def test_mermaid() -> None:
     assert as_mermaid(explained("SUBSCRIBE w FROM ticks MATCH a , b DEFINE a AS volume > 9;")) == (
         "stateDiagram-v2\n    [*] --> s0 : a volume > 9\n    s0 --> [*] : b\n    note right of s0 : the very next event"
     )
+
+
+def test_keys_of_the_json_form() -> None:
+    """Programs read these: keys may be added, not renamed."""
+    assert list(explained("SUBSCRIBE w FROM ticks MATCH a , b;").as_dict()) == [
+        *("name", "strategy", "why", "lanes", "window", "states", "edges", "finally_judged"),
+        *("predicates", "columns", "registers", "warnings", "forecast", "choices", "hints"),
+    ]

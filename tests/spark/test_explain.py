@@ -44,7 +44,7 @@ def test_of_a_template_the_table_tells_more(tmp_path: Path) -> None:
     file, table = str(tmp_path / "some.ftl"), f"limits={tmp_path / 'limits.csv'}"
     *_, z, on_spark = lines("explain", file, "--json")
     assert (z["name"], z["states"]) == ("z", [])
-    assert "which its table tells" in z["why"]
+    assert "give its table with --table" in z["why"]
     assert [one["dropped"] for one in on_spark["on Spark"]["streams"]] == [True, False]
     *_, z, _ = lines("explain", file, "--json", "--table", table)
     assert len(z["states"]) == 2

@@ -20,8 +20,8 @@ from foretell.plan.strategy import (
     Strategy,
     TemplateMode,
     as_recorded,
+    choose_keys,
     choose_strategy,
-    keeps_keys,
 )
 from foretell.plan.template_selection import template_selection
 
@@ -192,7 +192,7 @@ class _InputGroup:
             return replace(group, arrivals=lowered)
         empty = SharedNfa.empty(self.code_of, self.input.simultaneous, self.input.time)
         nfa, _ = empty.joined_by(subscription, parameters, selected=selected)
-        keyed = keeps_keys(nfa, observed=mode is not None)
+        keyed = choose_keys(nfa, observed=mode is not None)
         if not keyed.value:
             nfa, _ = replace(empty, keyed=False).joined_by(subscription, parameters, selected=selected)
         return replace(group, nfa=nfa, keyed=keyed)

@@ -1,28 +1,30 @@
-"""What was planned for a subscription, in words: its states, where each condition is judged, and what it costs."""
+"""The plan of a subscription in words: every choice with its reason, states and edges, warnings and hints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
+from foretell.plan.compile import PlanCompiler
 from foretell.plan.expressions import IndexKey
+from foretell.plan.hints import hints_for
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
+from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.decomposition import parts_of
 from foretell.plan.nfa.derivatives import Connector, Done, threads
 from foretell.plan.nfa.state_bits import BITS
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import Executor, choose_executor
-from foretell.plan.template_selection import selection_of
+from foretell.plan.strategy import Executor, Kernel, Strategy, TemplateMode, choose_keys, choose_strategy
 
 
 @dataclass(frozen=True)
 class ExplainedState:
-    """A state: what it waits under, and by which value of an event its partial matches are found."""
+    """A state: the operators it waits under, and the key by which its partial matches are indexed."""
 
     number: int
     waits: tuple[str, ...]
@@ -32,7 +34,7 @@ class ExplainedState:
 
 @dataclass(frozen=True)
 class ExplainedEdge:
-    """An edge: from where to where, which step it binds, and what is judged there."""
+    """An edge: from where to where, the step it binds, and its conditions."""
 
     source: int | None
     step: str
@@ -41,8 +43,17 @@ class ExplainedEdge:
 
 
 @dataclass(frozen=True)
+class ExplainedChoice:
+    """One choice of plan.strategy: its subject, the value, and the reason."""
+
+    subject: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Explained:
-    """The plan of one statement. `why` says how the strategy was chosen, `forecast` what forecasts go by."""
+    """The plan of one statement. `strategy` and `why` are in short what `choices` are in full."""
 
     name: str
     strategy: str
@@ -57,45 +68,15 @@ class Explained:
     registers: int
     warnings: tuple[str, ...]
     forecast: str | None = None
+    choices: tuple[ExplainedChoice, ...] = ()
+    hints: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
 
 
-def explain(subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None) -> Explained:
-    """The plan of a subscription. Of one the compiled engine does not run it says so, and has no states."""
-    strategy, why = _strategy(subscription)
-    if subscription.tree.losing is not None:
-        return _explained(subscription, None, "the reference", "the compiled engine does not run LOSING yet")
-    if isinstance(subscription.pattern, tree.Silence):
-        return _explained(subscription, None, "a clock for each lane", "a negation alone waits for no events")
-    selected = selection_of(subscription) is not None
-    if subscription.tree.table is not None and not selected and parameters is None:
-        unknown = "what its states are depends on the types of its parameters, which its table tells"
-        return _explained(subscription, None, strategy, f"{why}; {unknown}")
-    empty = SharedNfa.empty(Codes(), subscription.simultaneous, subscription.time)
-    shared, number = empty.joined_by(subscription, parameters, selected=selected)
-    return _explained(subscription, (shared.members[number], shared.compiled), strategy, why)
-
-
-def _strategy(subscription: CheckedSubscription) -> tuple[str, str]:
-    chosen = choose_executor(subscription)
-    name = {Executor.NFA: "instances with registers"}.get(chosen.value, chosen.value.value)
-    if subscription.tree.table is None:
-        return name, chosen.why
-    if selection_of(subscription) is not None:
-        return (
-            f"{name}, one machine for all rows",
-            f"{chosen.why}; the parameters only select the first event, by equalities and at most one bound",
-        )
-    return (
-        f"{name}, a machine for each row",
-        f"{chosen.why}; the parameters do more than select the first event by equalities and one bound",
-    )
-
-
 class Codes:
-    """Codes for strings, as an engine would give them; nothing is run with them here."""
+    """Codes for strings, as a runtime would give them; explanations run nothing."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
@@ -104,58 +85,149 @@ class Codes:
         return self._codes.setdefault(text, len(self._codes))
 
 
-def _explained(
-    subscription: CheckedSubscription, planned: tuple[SubscriptionPlan, CompiledNfa] | None, strategy: str, why: str
+def explain_all(
+    subscriptions: Sequence[CheckedSubscription], tables: Mapping[str, Mapping[str, Type]]
+) -> Iterator[Explained]:
+    """The plans of the subscriptions of one program. `tables` has the columns of the FOR EACH tables that are known."""
+    known = [s for s in subscriptions if s.tree.losing is None and (s.tree.table is None or s.tree.table in tables)]
+    plan = PlanCompiler(Codes(), is_observed).extend(MatchPlan({}, {}), known, tables)
+    for subscription in subscriptions:
+        group = plan.input_of(subscription.name).group_of(subscription.name) if subscription.name in plan else None
+        shared = group if isinstance(group, NfaGroupPlan) and len(group.members) > 1 else None
+        yield explain(subscription, tables.get(str(subscription.tree.table)), shared)
+
+
+def is_observed(subscription: CheckedSubscription) -> bool:
+    """Whether an engine observes a subscription: it does for forecasts."""
+    return subscription.tree.forecast is not None
+
+
+def explain(
+    subscription: CheckedSubscription,
+    parameters: Mapping[str, Type] | None = None,
+    shared: NfaGroupPlan | None = None,
 ) -> Explained:
-    states: tuple[ExplainedState, ...] = ()
-    edges: tuple[ExplainedEdge, ...] = ()
-    final: tuple[str, ...] = ()
-    numbers = (0, 0, 0)
-    if planned is not None:
-        program, machine = planned
-        numbers = len(machine.predicates), len(machine.columns), machine.slots
-        states = tuple(
-            ExplainedState(i, tuple(map(_link, threads(s.term))), isinstance(s.term, Done), _key(machine, i))
-            for i, s in enumerate(program.automaton.states)
-        )
-        edges = tuple(_edge(e) for e in program.automaton.edges)
-        final = tuple(f"{c.owner}: {expression_text(c.expression)}" for c in program.automaton.final)
-        numbered = {step for step in program.deferred if subscription.steps[step].shape.numbered}
-        final += tuple(f"no {step} in its gap" for step in program.deferred if step not in numbered)
-        final += tuple(f"{step}: counted" for step in program.deferred if step in numbered)
-        final += tuple(f"no {step} in the window before" for step in program.leading)
+    """The plan of a subscription. `parameters` are the columns of its FOR EACH table, None where unknown; `shared` is
+    the group that it shares with others."""
+    observed = is_observed(subscription)
+    strategy = choose_strategy(subscription, parameters, observed=observed)
+    nfa = _nfa(subscription, parameters, strategy)
+    plan = None if nfa is None else next(iter(nfa.members.values()))
+    name = strategy.executor.value.value
+    if strategy.template is not None:
+        name += f", {strategy.template.value.value}"
+    why = strategy.executor.why
+    if nfa is None and strategy.executor.value in (Executor.NFA, Executor.ARRIVALS):
+        why += "; its states depend on the types of its parameters: give its table with --table"
     return Explained(
         subscription.name,
-        strategy,
+        name,
         why,
         tuple(map(str, subscription.tree.per)),
         subscription.within,
-        states,
-        edges,
-        final,
-        *numbers,
+        *(((), (), ()) if nfa is None or plan is None else _structure(subscription, plan, nfa.compiled)),
+        *((0, 0, 0) if nfa is None else _sizes(nfa.compiled)),
         tuple(_warnings(subscription)),
-        None if planned is None else _forecast(subscription, planned[0].automaton),
+        None if plan is None else _forecast(subscription, plan.automaton),
+        tuple(_choices(subscription.name, strategy, nfa, shared)),
+        tuple(hints_for(subscription, strategy, nfa, shares=shared is not None)),
     )
 
 
-def _forecast(subscription: CheckedSubscription, automaton: Automaton) -> str | None:
-    """How partial matches are seen by forecasts (decision 0008)."""
-    if subscription.tree.forecast is None:
+def _nfa(
+    subscription: CheckedSubscription, parameters: Mapping[str, Type] | None, strategy: Strategy
+) -> SharedNfa | None:
+    """The NFA of a subscription alone, also of one that arrival lists run; None where it cannot be known."""
+    if strategy.executor.value in (Executor.REFERENCE, Executor.ABSENCE):
         return None
-    waiting = sum(not isinstance(state.term, Done) for state in automaton.states)
-    if waiting <= BITS:
-        return "a chain over the sets of states at which partial matches wait"
-    shared = f"a chain in which the {waiting} states at which partial matches wait share {BITS} bits"
-    parts = parts_of(subscription, automaton)
-    if parts is None:
-        return shared
-    return f"{shared}, or a chain for each of its {len(parts)} parts, their times combined: as training finds better"
+    template = strategy.template
+    selected = template is not None and template.value is TemplateMode.ONE_EXECUTOR
+    if template is not None and not selected and not parameters:
+        return None
+    observed = strategy.observation is not None
+    empty = SharedNfa.empty(Codes(), subscription.simultaneous, subscription.time)
+    nfa, _ = empty.joined_by(subscription, parameters, selected=selected)
+    if not choose_keys(nfa, observed=observed).value:
+        unkeyed = SharedNfa.empty(Codes(), subscription.simultaneous, subscription.time, keyed=False)
+        nfa, _ = unkeyed.joined_by(subscription, parameters, selected=selected)
+    return nfa
 
 
-def _key(machine: CompiledNfa, state: int) -> str | None:
-    """What a state's instances are hashed by."""
-    hashed = machine.key(state)
+# ── choices ──
+
+
+def _choices(
+    name: str, strategy: Strategy, nfa: SharedNfa | None, shared: NfaGroupPlan | None
+) -> Iterator[ExplainedChoice]:
+    """Every choice, in the order in which an event meets them."""
+    yield ExplainedChoice("executor", strategy.executor.value.value, strategy.executor.why)
+    yield from _kernel_choices(strategy, nfa if shared is None else shared.nfa)
+    if strategy.executor.value is not Executor.REFERENCE:
+        others = [] if shared is None else [m.subscription.name for m in shared.members.values()]
+        others = [f"`{other}`" for other in others if other != name]
+        value = f"with {_listed(others)}" if others else strategy.sharing.value.value
+        yield ExplainedChoice("sharing", value, strategy.sharing.why)
+    if strategy.template is not None:
+        yield ExplainedChoice("template", strategy.template.value.value, strategy.template.why)
+    if strategy.observation is not None:
+        yield ExplainedChoice("observed by", strategy.observation.value.value, strategy.observation.why)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """A few names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _kernel_choices(strategy: Strategy, nfa: SharedNfa | None) -> Iterator[ExplainedChoice]:
+    """The choices by the flattened NFA, which others may share."""
+    match strategy.executor.value:
+        case Executor.ARRIVALS:
+            why = "the one kernel of arrival lists, from the last step backwards"
+            yield ExplainedChoice("kernel", Kernel.ARRIVAL_WALK.value, why)
+        case Executor.ABSENCE:
+            yield ExplainedChoice("kernel", Kernel.ABSENCE.value, "the one kernel of absence clocks")
+        case Executor.NFA if nfa is not None:
+            kernel, reverse_scan = nfa.compiled.kernel.kernel, nfa.compiled.kernel.reverse_scan
+            yield ExplainedChoice("kernel", kernel.value.value, kernel.why)
+            if kernel.value is Kernel.LOCKSTEP:
+                value = "for some batches" if reverse_scan.value else "no"
+                yield ExplainedChoice("reverse scan", value, reverse_scan.why)
+            if not kernel.value.next_only:
+                keyed = choose_keys(nfa, observed=strategy.observation is not None)
+                indexed = any(state.waiting.key is not None for state in nfa.states)
+                yield ExplainedChoice("key index", "yes" if indexed else "no", keyed.why)
+
+
+# ── structure ──
+
+
+def _structure(
+    subscription: CheckedSubscription, plan: SubscriptionPlan, nfa: CompiledNfa
+) -> tuple[tuple[ExplainedState, ...], tuple[ExplainedEdge, ...], tuple[str, ...]]:
+    states = tuple(
+        ExplainedState(i, tuple(map(_link, threads(s.term))), isinstance(s.term, Done), _key(nfa, i))
+        for i, s in enumerate(plan.automaton.states)
+    )
+    return states, tuple(map(_edge, plan.automaton.edges)), tuple(_final_conditions(subscription, plan))
+
+
+def _final_conditions(subscription: CheckedSubscription, plan: SubscriptionPlan) -> Iterator[str]:
+    """The conditions that only a finished match can answer."""
+    for condition in plan.automaton.final:
+        yield f"{condition.owner}: {expression_text(condition.expression)}"
+    counted = [step for step in plan.deferred if subscription.steps[step].shape.numbered]
+    yield from (f"no {step} in its gap" for step in plan.deferred if step not in counted)
+    yield from (f"{step}: counted" for step in counted)
+    yield from (f"no {step} in the window before" for step in plan.leading)
+
+
+def _sizes(nfa: CompiledNfa) -> tuple[int, int, int]:
+    return len(nfa.predicates), len(nfa.columns), nfa.slots
+
+
+def _key(nfa: CompiledNfa, state: int) -> str | None:
+    """The key by which the partial matches at a state are indexed."""
+    hashed = nfa.key(state)
     return expression_text(hashed.expression) if isinstance(hashed, IndexKey) else None
 
 
@@ -171,53 +243,76 @@ def _link(link: Connector) -> str:
 
 
 def _edge(edge: Edge) -> ExplainedEdge:
-    judged = [
+    conditions = [
         expression_text(c.expression) + ("" if c.owner == edge.leaf.step else f" (of {c.owner})") for c in edge.judged
     ]
-    judged += [f"${name} = {expression_text(value)}" for name, value in edge.agreeing]
-    judged += [f"${name} := {expression_text(value)}" for name, value in edge.binding]
-    return ExplainedEdge(edge.source, edge.leaf.step, tuple(judged), edge.target)
+    conditions += [f"${name} = {expression_text(value)}" for name, value in edge.agreeing]
+    conditions += [f"${name} := {expression_text(value)}" for name, value in edge.binding]
+    return ExplainedEdge(edge.source, edge.leaf.step, tuple(conditions), edge.target)
 
 
-def _warnings(subscription: CheckedSubscription) -> list[str]:
-    if subscription.within is not None:
-        return []
-    waiting = [n for n in subscription.pattern.walk() if isinstance(n, tree.Later)]
-    if not waiting:
-        return []
-    return [
-        "';' without WITHIN: every partial match waits for ever. Memory grows with each event that begins one, and the "
-        "time for each event with the partial matches it can go on"
-    ]
+def _forecast(subscription: CheckedSubscription, automaton: Automaton) -> str | None:
+    """The configuration by which forecasts know the partial matches (decision 0008)."""
+    if subscription.tree.forecast is None:
+        return None
+    waiting = sum(not isinstance(state.term, Done) for state in automaton.states)
+    if waiting <= BITS:
+        return "a chain over the sets of states at which partial matches wait"
+    merged = f"a chain in which the {waiting} states at which partial matches wait share {BITS} bits"
+    parts = parts_of(subscription, automaton)
+    if parts is None:
+        return merged
+    by_parts = f"a chain for each of its {len(parts)} parts with their times combined"
+    return f"{merged}, or {by_parts}: training picks the better"
+
+
+def _warnings(subscription: CheckedSubscription) -> Iterator[str]:
+    if subscription.within is None and any(isinstance(n, tree.Later) for n in subscription.pattern.walk()):
+        yield (
+            "`;` without WITHIN keeps every partial match for ever: memory grows with each event that begins one, and "
+            "time with the partial matches that an event can extend; add WITHIN"
+        )
 
 
 # ── as text ──
 
 
 def as_text(explained: Explained) -> str:
-    lines = [f"{explained.name}: {explained.strategy}", f"  because {explained.why}"]
+    return "\n".join([explained.name, *(f"  {line}" for line in _lines(explained))])
+
+
+def _lines(explained: Explained) -> Iterator[str]:
+    for choice in explained.choices:
+        yield f"{choice.subject}: {choice.value} ({choice.why})"
+    if not explained.states and explained.choices[0].why != explained.why:
+        yield f"states: not known ({explained.why.removeprefix(f'{explained.choices[0].why}; ')})"
     if explained.lanes:
-        lines.append(f"  lanes by {', '.join(explained.lanes)}")
+        yield f"lanes: by {', '.join(explained.lanes)}"
     if explained.window is not None:
-        lines.append(f"  window {explained.window}")
+        yield f"window: {explained.window}"
     if explained.forecast is not None:
-        lines.append(f"  forecasts by {explained.forecast}")
+        yield f"forecasts: {explained.forecast}"
     if explained.states:
-        lines.append(
-            f"  {len(explained.states)} states, {len(explained.edges)} edges, {explained.predicates} predicates, "
-            f"{explained.columns} columns compared, {explained.registers} registers"
-        )
-    waits = {s.number: " and ".join(s.waits) for s in explained.states if s.waits}
+        counts = {
+            "state": len(explained.states),
+            "edge": len(explained.edges),
+            "predicate": explained.predicates,
+            "compared column": explained.columns,
+            "register": explained.registers,
+        }
+        yield "size: " + ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items())
     for edge in explained.edges:
         source = "begin" if edge.source is None else f"{edge.source}"
         target = "match" if explained.states[edge.target].final else str(edge.target)
-        asked = f" if {' AND '.join(edge.judged)}" if edge.judged else ""
-        lines.append(f"  {source} -{edge.step}-> {target}{asked}")
-    found = {s.number: f", found by {s.found_by}" if s.found_by else "" for s in explained.states}
-    lines += [f"  {number} waits for {text}{found[number]}" for number, text in waits.items()]
-    lines += [f"  on the finished match: {text}" for text in explained.finally_judged]
-    lines += [f"  warning: {text}" for text in explained.warnings]
-    return "\n".join(lines)
+        conditions = f" if {' AND '.join(edge.judged)}" if edge.judged else ""
+        yield f"{source} -{edge.step}-> {target}{conditions}"
+    for state in explained.states:
+        if state.waits:
+            key = f", indexed by {state.found_by}" if state.found_by else ""
+            yield f"{state.number} waits for {' and '.join(state.waits)}{key}"
+    yield from (f"on the finished match: {text}" for text in explained.finally_judged)
+    yield from (f"warning: {text}" for text in explained.warnings)
+    yield from (f"hint: {text}" for text in explained.hints)
 
 
 def as_mermaid(explained: Explained) -> str:
@@ -225,8 +320,8 @@ def as_mermaid(explained: Explained) -> str:
     for edge in explained.edges:
         source = "[*]" if edge.source is None else f"s{edge.source}"
         target = "[*]" if explained.states[edge.target].final else f"s{edge.target}"
-        asked = f" {' AND '.join(edge.judged)}".replace(":", " ").replace(";", ",") if edge.judged else ""
-        lines.append(f"    {source} --> {target} : {edge.step}{asked}")
+        conditions = f" {' AND '.join(edge.judged)}".replace(":", " ").replace(";", ",") if edge.judged else ""
+        lines.append(f"    {source} --> {target} : {edge.step}{conditions}")
     for state in explained.states:
         if state.waits:
             waits = " and ".join(state.waits).replace(":", " ").replace(";", ",")

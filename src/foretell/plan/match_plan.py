@@ -156,6 +156,10 @@ class InputGroupPlan:
         still_open = {kind: number for kind, number in self.open.items() if number in groups}
         return replace(self, statements=statements, groups=groups, open=still_open)
 
+    @property
+    def nfa_groups(self) -> Iterator[NfaGroupPlan]:
+        return (group for group in self.groups.values() if isinstance(group, NfaGroupPlan))
+
     def group_of(self, name: str) -> NfaGroupPlan | AbsencePlan | None:
         """The group that a statement runs in."""
         number = self.statements[name].group

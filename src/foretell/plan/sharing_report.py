@@ -1,26 +1,22 @@
-"""What the subscriptions of a program share: equal predicates are answered once, equal beginnings looked for once."""
+"""Sharing report: how many states and predicates the subscriptions of a program save by shared NFAs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
 from foretell.language.checked import CheckedSubscription
+from foretell.plan.compile import PlanCompiler
+from foretell.plan.match_plan import InputGroupPlan, MatchPlan
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import GroupKind, choose_strategy
-
-
-def reads(checked: CheckedSubscription) -> tuple[Hashable, ...]:
-    """What subscriptions must have in common to read the same events in the same lanes."""
-    per = tuple(map(str, checked.tree.per))
-    return tuple(map(str, checked.tree.streams)), per, checked.simultaneous, checked.time
+from foretell.plan.strategy import Sharing, choose_strategy
 
 
 @dataclass(frozen=True)
 class SharingReport:
-    """How many states and predicates subscriptions have, each by itself and together.
+    """The states and predicates of the subscriptions that may share, each by itself and together.
 
-    `serving` states serve more than one of them.
+    `serving` states serve more than one subscription.
     """
 
     subscriptions: int
@@ -35,36 +31,36 @@ class SharingReport:
         return {"together": asdict(self)}
 
     def as_text(self) -> str:
+        nfas = f"{self.machines} NFA{'' if self.machines == 1 else 's'}"
         return (
-            f"together: {self.subscriptions} subscriptions in {self.machines} machines\n"
-            f"  {self.states} states are {self.states_together}, of which {self.serving} serve several subscriptions\n"
-            f"  {self.predicates} predicates are {self.predicates_together}"
+            f"sharing: {self.subscriptions} subscriptions in {nfas}\n"
+            f"  {self.states} states merged into {self.states_together} ({self.serving} shared)\n"
+            f"  {self.predicates} predicates merged into {self.predicates_together}"
         )
 
 
-def together(statements: Iterable[CheckedSubscription], code_of: Callable[[str], int]) -> SharingReport:
-    """As the engine would put them into machines, of what can share one."""
-    machines: dict[tuple[Hashable, GroupKind], list[SharedNfa]] = {}
-    count = states = predicates = 0
-    for one in statements:
-        kind = choose_strategy(one).group_kind
-        if one.tree.losing is not None or not kind.shares:
-            continue
-        alone, _ = SharedNfa.empty(code_of, one.simultaneous, one.time).joined_by(one)
-        mine = machines.setdefault((reads(one), kind), [])
-        if not mine or mine[-1].full:
-            mine.append(SharedNfa.empty(code_of, one.simultaneous, one.time))
-        mine[-1], _ = mine[-1].joined_by(one)
-        count, states = count + 1, states + len(alone.states)
-        predicates += len(alone.numbers.predicates)
-    every = [shared for some in machines.values() for shared in some]
-    distinct = {(place, p) for (place, _), some in machines.items() for s in some for p in s.numbers.predicates}
+def sharing_report(statements: Iterable[CheckedSubscription], code_of: Callable[[str], int]) -> SharingReport:
+    """The report of a plan of these statements, without those that have an executor of their own."""
+    shareable = [s for s in statements if _may_share(s)]
+    plan = PlanCompiler(code_of).extend(MatchPlan({}, {}), shareable)
+    alone = [SharedNfa.empty(code_of, s.simultaneous, s.time).joined_by(s)[0] for s in shareable]
+    merged = [nfa for group in plan.inputs.values() for nfa in _nfas(group)]
+    distinct = {(key, p) for key, group in plan.inputs.items() for nfa in _nfas(group) for p in nfa.numbers.predicates}
     return SharingReport(
-        count,
-        len(every),
-        states,
-        sum(len(shared.states) for shared in every),
-        sum(shared.shared_states for shared in every),
-        predicates,
+        len(shareable),
+        len(merged),
+        sum(len(nfa.states) for nfa in alone),
+        sum(len(nfa.states) for nfa in merged),
+        sum(nfa.shared_states for nfa in merged),
+        sum(len(nfa.numbers.predicates) for nfa in alone),
         len(distinct),
     )
+
+
+def _may_share(subscription: CheckedSubscription) -> bool:
+    observed = subscription.tree.forecast is not None
+    return choose_strategy(subscription, observed=observed).sharing.value is not Sharing.OWN
+
+
+def _nfas(group: InputGroupPlan) -> list[SharedNfa]:
+    return [plan.nfa for plan in group.nfa_groups if plan.nfa is not None]

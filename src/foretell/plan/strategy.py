@@ -312,12 +312,13 @@ def _choose_observation(subscription: CheckedSubscription, executor: Executor) -
     return Choice(ObservationMode.SECOND_EXECUTOR, why)
 
 
-def keeps_keys(nfa: SharedNfa, *, observed: bool) -> Choice[bool]:
+def choose_keys(nfa: SharedNfa, *, observed: bool) -> Choice[bool]:
     """Whether states of an NFA that could be indexed by a key are."""
-    if not any(state.waiting.key is not None for state in nfa.states):
-        return Choice(True, "no equality with a bound value holds for all events that a state waits for")
-    if observed and not nfa.compiled.has_process_key:
+    indexed = any(state.waiting.key is not None for state in nfa.states)
+    if not nfa.keyed or (indexed and observed and not nfa.compiled.has_process_key):
         return Choice(False, "forecasts must see all runs of a lane, and the states have no key in common")
+    if not indexed:
+        return Choice(True, "no equality with a bound value holds for all events that a state waits for")
     return Choice(True, "all events that the state waits for must equal a bound value")
 
 
@@ -348,26 +349,27 @@ class KernelChoice:
 
     kernel: Choice[Kernel]
     reverse_scan: Choice[bool]
+    shape: NfaShape
 
 
 def choose_kernel(shape: NfaShape) -> KernelChoice:
     """Lockstep where all runs at a state take the same way, strict where only the next event counts, else general."""
     if not shape.next_only:
-        return _without_reverse_scan(Kernel.GENERAL, "runs may wait for later events")
+        return _without_reverse_scan(shape, Kernel.GENERAL, "runs may wait for later events")
     hindrance = _lockstep_hindrance(shape)
     if hindrance is not None:
-        return _without_reverse_scan(Kernel.STRICT, f"only the very next event counts, and {hindrance}")
+        return _without_reverse_scan(shape, Kernel.STRICT, f"only the very next event counts, and {hindrance}")
     kernel = Choice(Kernel.LOCKSTEP, "all runs at a state take the same way")
     if not shape.begins_on_every_event:
-        return KernelChoice(kernel, Choice(False, "not every event begins a match"))
+        return KernelChoice(kernel, Choice(False, "not every event begins a match"), shape)
     if shape.chain_nodes > 1:
-        return KernelChoice(kernel, Choice(False, "gaps are kept"))
+        return KernelChoice(kernel, Choice(False, "gaps are kept"), shape)
     why = "every event begins a match; used for batches of 256 events or more that the limits cannot stop"
-    return KernelChoice(kernel, Choice(True, why))
+    return KernelChoice(kernel, Choice(True, why), shape)
 
 
-def _without_reverse_scan(kernel: Kernel, why: str) -> KernelChoice:
-    return KernelChoice(Choice(kernel, why), Choice(False, "only the lockstep kernel has one"))
+def _without_reverse_scan(shape: NfaShape, kernel: Kernel, why: str) -> KernelChoice:
+    return KernelChoice(Choice(kernel, why), Choice(False, "only the lockstep kernel has one"), shape)
 
 
 def _lockstep_hindrance(shape: NfaShape) -> str | None:

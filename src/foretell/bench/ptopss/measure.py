@@ -23,7 +23,7 @@ from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.language.checked import CheckedSubscription
 from foretell.language.subscriptions import parse
 from foretell.plan.explain import Codes
-from foretell.plan.sharing_report import together
+from foretell.plan.sharing_report import sharing_report
 
 WITHIN = 500  # events
 RUNS = 2
@@ -74,7 +74,7 @@ def _subscriptions(quick: bool) -> Iterator[Point]:
 
 def _in_engine(some: Composites) -> int:
     statements = parse(some.text(within=WITHIN)).checked().statements
-    return together([s for s in statements if isinstance(s, CheckedSubscription)], Codes()).states_together
+    return sharing_report([s for s in statements if isinstance(s, CheckedSubscription)], Codes()).states_together
 
 
 def _timed(figure: str, curve: str, x: float, some: Composites, quick: bool) -> Point:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from foretell import parse
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Codes
-from foretell.plan.sharing_report import SharingReport, together
+from foretell.plan.sharing_report import SharingReport, sharing_report
 
 STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\n"
 
@@ -13,7 +13,7 @@ STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\n
 def shared(*patterns: str) -> SharingReport:
     text = "".join(f"SUBSCRIBE s{i} FROM ticks {pattern};" for i, pattern in enumerate(patterns))
     statements = [s for s in parse(STREAM + text).checked().statements if isinstance(s, CheckedSubscription)]
-    return together(statements, Codes())
+    return sharing_report(statements, Codes())
 
 
 def test_equal_beginnings_are_one() -> None:
@@ -42,7 +42,5 @@ def test_other_lanes_or_operators_are_other_machines() -> None:
 
 def test_as_text() -> None:
     assert shared("MATCH a , b DEFINE a AS price < 60", "MATCH a , b DEFINE a AS price < 60").as_text() == (
-        "together: 2 subscriptions in 1 machines\n"
-        "  4 states are 3, of which 1 serve several subscriptions\n"
-        "  2 predicates are 1"
+        "sharing: 2 subscriptions in 1 NFA\n  4 states merged into 3 (1 shared)\n  2 predicates merged into 1"
     )
