@@ -1,0 +1,198 @@
+"""Expressions: values and conditions, and the events they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from foretell.language.tree.nodes import Node
+
+
+class Expression(Node):
+    pass
+
+
+class EventReference(Node):
+    """Something that stands for one event of the match."""
+
+
+@dataclass(frozen=True)
+class This(EventReference):
+    """The event being tried: what a bare attribute speaks of."""
+
+
+@dataclass(frozen=True)
+class BoundEvent(EventReference):
+    """`x`: the event bound to step x; for a repeated step its latest."""
+
+    step: str
+
+
+@dataclass(frozen=True)
+class FirstOf(EventReference):
+    step: str
+
+
+@dataclass(frozen=True)
+class LastOf(EventReference):
+    step: str
+
+
+@dataclass(frozen=True)
+class Previous(EventReference):
+    """`prev`: the event bound just before this one in the match."""
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    value: bool | int | float | str | None
+
+    def __eq__(self, other: object) -> bool:
+        # 1, 1.0 and TRUE are equal in Python but not the same text.
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+UNITS = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "min": 60_000_000,
+    "hours": 3_600_000_000,
+    "days": 86_400_000_000,
+    "weeks": 604_800_000_000,
+}
+
+
+@dataclass(frozen=True)
+class Span(Expression):
+    """A length of time with its unit, such as `5 min`."""
+
+    amount: int | float
+    unit: str
+
+    @property
+    def micros(self) -> int:
+        return round(self.amount * UNITS[self.unit])
+
+
+@dataclass(frozen=True)
+class Moment(Expression):
+    """`TIMESTAMP '2007-02-14 12:38:10'`, in microseconds since 1970 UTC."""
+
+    micros: int
+
+
+@dataclass(frozen=True)
+class Variable(Expression):
+    name: str
+
+
+@dataclass(frozen=True)
+class Parameter(Expression):
+    """`:column` of a FOR EACH row."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Attribute(Expression):
+    event: EventReference
+    name: str
+
+
+@dataclass(frozen=True)
+class StreamOf(Expression):
+    """The pseudo-attribute `stream`."""
+
+    event: EventReference
+
+
+@dataclass(frozen=True)
+class TimeOf(Expression):
+    """`t(x)`."""
+
+    event: EventReference
+
+
+@dataclass(frozen=True)
+class Elapsed(Expression):
+    """`duration`: from the first to the last event of the match so far."""
+
+
+@dataclass(frozen=True)
+class Aggregate(Expression):
+    """`count(b)`, `sum(b.price)` and the like over the events of a step."""
+
+    function: str
+    step: str
+    attribute: str | None = None
+
+
+@dataclass(frozen=True)
+class Unary(Expression):
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Binary(Expression):
+    operator: str
+    left: Expression
+    right: Expression
+
+
+#: The comparison operator that says the same with its operands exchanged.
+MIRRORED_COMPARISON: Mapping[str, str] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class In(Expression):
+    value: Expression
+    options: tuple[Expression, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Between(Expression):
+    value: Expression
+    low: Expression
+    high: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Like(Expression):
+    value: Expression
+    pattern: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class IsNull(Expression):
+    value: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class EventValue(Expression):
+    """`first(b)` where a value is wanted: parsed, so that the checks can say what is missing."""
+
+    event: EventReference
+
+
+def conjuncts(condition: Expression) -> Iterator[Expression]:
+    """The parts of a condition that must all hold."""
+    if isinstance(condition, Binary) and condition.operator == "AND":
+        yield from conjuncts(condition.left)
+        yield from conjuncts(condition.right)
+    else:
+        yield condition

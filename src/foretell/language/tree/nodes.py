@@ -1,0 +1,48 @@
+"""The root of every node of the tree, and names with their places in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import NoReturn
+
+from foretell.errors import NOWHERE, Place, refuse
+
+
+class Name(str):
+    """A name as written, with its place. It equals the plain string."""
+
+    place: Place
+
+    def __new__(cls, text: str, place: Place = NOWHERE) -> Name:
+        name = super().__new__(cls, text)
+        name.place = place
+        return name
+
+
+def place_of(name: str) -> Place:
+    return name.place if isinstance(name, Name) else NOWHERE
+
+
+def defined_twice(what: str, place: Place, first: Place) -> NoReturn:
+    refuse("defined-twice", f"{what} is defined twice", place, f"the first one is at {first.line}:{first.column}")
+
+
+@dataclass(frozen=True)
+class Node:
+    place: Place = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    def children(self) -> Iterator[Node]:
+        """The nodes directly below this one, in the order of the text."""
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Node):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (v for v in value if isinstance(v, Node))
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, in the order of the text."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
