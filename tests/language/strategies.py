@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 
 from foretell.events.types import ATTRIBUTE_TYPES, parse_timestamp
 from foretell.language import tree
-from foretell.language.parser import AGGREGATES, FUNCTIONS
+from foretell.language.rules.calls import AGGREGATES, FUNCTIONS
 
 #: Every word of the grammar, and those that have a meaning of their own in expressions.
 KEYWORDS = """

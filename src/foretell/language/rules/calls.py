@@ -1,0 +1,108 @@
+"""Calls and words with a meaning of their own: `prev`, `t(x)`, `first(b)`, aggregates, functions."""
+
+from __future__ import annotations
+
+from foretell.errors import Place, refuse, suggestion
+from foretell.language import tree
+from foretell.language.rules.tokens import QuotedName
+from foretell.language.tree import Name
+
+AGGREGATES = ("count", "sum", "avg", "min", "max")
+FUNCTIONS = {"contains": 2, "abs": 1, "lower": 1, "upper": 1, "length": 1, "coalesce": None}
+
+#: Functions of other languages, and how to say it here.
+_OTHER_FUNCTIONS = {
+    "prev": "the event bound just before is prev.attribute",
+    "lag": "the event bound just before is prev.attribute",
+    "next": "a condition may name a later step: step.attribute",
+    "now": "there is no now; t(step) is the time of an event",
+    "current_timestamp": "there is no now; t(step) is the time of an event",
+    "classifier": "leave it out: a notification says which event is bound to which step",
+    "match_number": "leave it out: every match is one notification",
+    "ceil": "there is no rounding",
+    "round": "there is no rounding",
+    "mean": "did you mean 'avg'?",
+    "average": "did you mean 'avg'?",
+    "nvl": "did you mean 'coalesce'?",
+    "ifnull": "did you mean 'coalesce'?",
+    "len": "did you mean 'length'?",
+    "time": "the time of the event bound to a step is t(step)",
+    "timestamp": "the time of the event bound to a step is t(step)",
+}
+
+
+def event_named(name: Name) -> tree.EventReference:
+    if name.lower() == "prev" and not isinstance(name, QuotedName):
+        return tree.Previous(place=name.place)
+    return tree.BoundEvent(name, place=name.place)
+
+
+def attribute_of(event: tree.EventReference, name: Name, place: Place) -> tree.Expression:
+    if name.lower() == "stream" and not isinstance(name, QuotedName):
+        return tree.StreamOf(event, place=place)
+    return tree.Attribute(event, name, place=place)
+
+
+def _event(argument: tree.Expression, function: str) -> tree.EventReference:
+    """What `t(...)` was given: a step, prev, first(b) or last(b)."""
+    if isinstance(argument, tree.EventValue):
+        return argument.event
+    return event_named(_step_name(argument, function))
+
+
+def _step_name(argument: tree.Expression, function: str) -> Name:
+    match argument:
+        case tree.Attribute(event=tree.This(), name=Name() as name) if function == "t" or name.lower() != "prev":
+            return name
+        case tree.StreamOf(event=tree.This()) | tree.Elapsed():
+            return Name("stream" if isinstance(argument, tree.StreamOf) else "duration", argument.place)
+    hint = f"write {function}(step)"
+    if isinstance(argument, tree.Attribute) and argument.name.lower() == "prev":
+        hint = "'prev' is one event already: prev.attribute"
+    if isinstance(argument, tree.Attribute) and isinstance(argument.event, tree.BoundEvent):
+        step = argument.event.step
+        hint = f"write {function}({step})" + (f".{argument.name}" if function in ("first", "last") else "")
+    refuse("not-a-step", f"{function}(...) takes a step", argument.place, hint)
+
+
+def call_of(function: Name, arguments: list[tree.Expression], field: Name | None) -> tree.Expression:
+    word = function.lower()
+    place = function.place.through(arguments[-1].place) if arguments else function.place
+    if word in ("first", "last"):
+        _check_arity(function, arguments, 1)
+        step = _step_name(arguments[0], word)
+        event = tree.FirstOf(step, place=place) if word == "first" else tree.LastOf(step, place=place)
+        if field is None:
+            return tree.EventValue(event, place=place)
+        return attribute_of(event, field, place.through(field.place))
+    if field is not None:
+        hint = "only first(step) and last(step) are events"
+        refuse("not-an-event", f"{word}(...) is not an event and has no attributes", place.through(field.place), hint)
+    if word == "t":
+        _check_arity(function, arguments, 1)
+        return tree.TimeOf(_event(arguments[0], "t"), place=place)
+    if word in AGGREGATES:
+        _check_arity(function, arguments, 1)
+        return _aggregate(word, arguments[0], place)
+    if word not in FUNCTIONS:
+        hint = _OTHER_FUNCTIONS.get(word) or suggestion(function, [*FUNCTIONS, *AGGREGATES, "t", "first", "last"])
+        refuse("unknown-function", f"unknown function '{function}'", function.place, hint)
+    _check_arity(function, arguments, FUNCTIONS[word])
+    return tree.Call(word, tuple(arguments), place=place)
+
+
+def _aggregate(word: str, argument: tree.Expression, place: Place) -> tree.Aggregate:
+    match argument:
+        case tree.Attribute(event=tree.BoundEvent(step=step), name=name):
+            return tree.Aggregate(word, step, name, place=place)
+        case _ if word == "count":
+            return tree.Aggregate(word, _step_name(argument, word), place=place)
+    message = f"{word}(...) takes an attribute of a step"
+    refuse("not-step-attribute", message, argument.place, f"write {word}(step.attribute)")
+
+
+def _check_arity(function: Name, arguments: list[tree.Expression], wanted: int | None) -> None:
+    if not arguments if wanted is None else len(arguments) != wanted:
+        place = function.place.through(arguments[-1].place) if arguments else function.place
+        count = "at least 1 argument" if wanted is None else f"{wanted} argument{'s' if wanted > 1 else ''}"
+        refuse("wrong-arguments", f"{function}(...) takes {count}, found {len(arguments)}", place)
