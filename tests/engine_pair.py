@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foretell import parse
-from foretell.api.run import _values, read_inputs
-from foretell.arguments.streams import observed_schema, tables_of
+from foretell.arguments.streams import observed_schema, read_inputs, read_tables
 from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, events_of
 from foretell.events.ingest.template_tables import TemplateTable
@@ -15,6 +14,7 @@ from foretell.events.notification import Notification
 from foretell.language.checked import CheckedProgram
 from foretell.machine.matches.notification_order import notifications_of
 from foretell.reference.run import run as run_reference
+from foretell.reference.table_rows import table_rows
 
 
 class EnginePair:
@@ -33,14 +33,14 @@ class EnginePair:
         self.text = text
         self.until = until
         self.loaded: dict[str, EventBatch] = read_inputs(program, streams, time or {}, False)
-        self.given: dict[str, TemplateTable] = tables_of(program, tables or {})
+        self.given: dict[str, TemplateTable] = read_tables(program.tables, tables or {})
         self.checked: CheckedProgram = program.checked(
             {name: observed_schema(one) for name, one in self.loaded.items()},
             {name: table.types for name, table in self.given.items()},
         )
 
     def reference(self) -> list[Notification]:
-        given = {name: _values(table) for name, table in self.given.items()}
+        given = {name: table_rows(table) for name, table in self.given.items()}
         events = {name: events_of(one, self.checked.ranks[name]) for name, one in self.loaded.items()}
         return run_reference(self.checked, events, given, until=self.until)
 

@@ -35,7 +35,7 @@ def refused(call: Callable[[], object]) -> tuple[str, str]:
 
 # ── statements ──
 
-STATEMENTS = "subscriptions: expected statements (text, or what ft.load and ft.parse give), found "
+STATEMENTS = "subscriptions: expected statements (text, or the result of ft.load or ft.parse), found "
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ STATEMENTS = "subscriptions: expected statements (text, or what ft.load and ft.p
         (b"x", "a value of type bytes"),
         ([], "a value of type list"),
         ([TEXT], "a value of type list"),
-        (Path("m.ftl"), "a value of type PosixPath\n  hint: a file: ft.load('m.ftl')"),
-        ("m.ftl", "'m.ftl'\n  hint: a file: ft.load('m.ftl')"),
+        (Path("m.ftl"), "a value of type PosixPath\n  hint: load a file with ft.load('m.ftl')"),
+        ("m.ftl", "'m.ftl'\n  hint: load a file with ft.load('m.ftl')"),
     ],
 )
 def test_statements(given: object, found: str) -> None:
@@ -87,7 +87,10 @@ def test_load_says_what_the_file_may_be_called(tmp_path: Path) -> None:
     ("text", "said"),
     [
         (None, "parse: expected a text, found None"),
-        (Path("m.ftl"), "parse: expected a text, found a value of type PosixPath\n  hint: a file: ft.load('m.ftl')"),
+        (
+            Path("m.ftl"),
+            "parse: expected a text, found a value of type PosixPath\n  hint: load a file with ft.load('m.ftl')",
+        ),
     ],
 )
 def test_parse(text: Any, said: str) -> None:
@@ -214,7 +217,7 @@ def test_a_model_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 
 
 def test_a_model_of_something_else() -> None:
-    said = "the model speaks of an unknown subscription 'mm'\n  hint: did you mean 'm'?"
+    said = "the model has delays of an unknown subscription 'mm'\n  hint: did you mean 'm'?"
     assert refused(lambda: run(model={"subscriptions": {"mm": {}}})) == ("unknown-subscription", said)
 
 
@@ -232,8 +235,8 @@ def test_a_nonsense_delay_of_a_model() -> None:
 
 # ── until ──
 
-NUMBER = "\n  hint: the streams' time is a plain number, and a finite one is wanted"
-MOMENT = "\n  hint: an ISO text such as '2026-03-01T10:00:00', or a datetime; the last year is 9999"
+NUMBER = "\n  hint: give a finite number, as the streams' time is one"
+MOMENT = "\n  hint: give an ISO text such as '2026-03-01T10:00:00', or a datetime; the last year is 9999"
 LATEST = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))
 
 
@@ -305,8 +308,8 @@ def test_until_where_there_are_both_kinds_of_time() -> None:
     assert len(run(subscriptions=text, inputs=inputs, time=time)) == 2
     assert refused(lambda: run(subscriptions=text, inputs=inputs, time=time, until=5)) == (
         "bad-until",
-        "until: some streams have timestamps and others plain numbers as time, and it cannot be both\n"
-        "  hint: run the statements about the ones and the others apart",
+        "until: some streams have timestamps and others plain numbers as time, so no value fits all of them\n"
+        "  hint: run the statements on each kind of time separately",
     )
 
 
@@ -316,5 +319,5 @@ def test_until_where_there_are_both_kinds_of_time() -> None:
 def test_what_is_asked_for_and_not_given() -> None:
     assert run().notes == ()
     found = run(subscriptions=TEXT.replace(";", " FORECAST WITHIN 10 EVENTS ABOVE 0.8;"), engine="reference")
-    assert found.notes == ("'m' asks for forecasts, which the reference evaluator does not make",)
+    assert found.notes == ("'m' has no forecasts: the reference evaluator makes none",)
     assert len(found) == 1

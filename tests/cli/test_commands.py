@@ -85,8 +85,7 @@ def test_until_lets_time_go_on(folder: Path) -> None:
     assert foretell(folder, *RUN).stdout == ""
     assert json.loads(foretell(folder, *RUN, "--until", "8").stdout)["end"] == 7
     assert foretell(folder, *RUN, "--until", "soon").stderr == (
-        "error: until: expected a number, found 'soon'\n"
-        "  hint: the streams' time is a plain number, and a finite one is wanted\n"
+        "error: until: expected a number, found 'soon'\n  hint: give a finite number, as the streams' time is one\n"
     )
 
 
@@ -94,9 +93,9 @@ def test_until_lets_time_go_on(folder: Path) -> None:
     ("arguments", "status", "said"),
     [
         (("run", "no.ftl"), 1, "error: there is no file 'no.ftl'\n"),
-        (("run", "m.ftl"), 1, "error: no events are given for stream 's'\n  hint: --input s=PATH"),
+        (("run", "m.ftl"), 1, "error: stream 's' has no input\n  hint: add --input s=PATH"),
         (("run", "m.ftl", "--input", "s=no.jsonl", "--time", "s=time"), 1, "error: there is no file 'no.jsonl'\n"),
-        (("run", "m.ftl", "--input", "s=s.jsonl"), 1, "error: which column of stream 's' is its time?\n"),
+        (("run", "m.ftl", "--input", "s=s.jsonl"), 1, "error: the time column of stream 's' is not known\n"),
         (("run", "m.ftl", "--input", "r=s.jsonl"), 1, "error: no statement reads a stream 'r'\n  hint: "),
         (("run", "m.ftl", "--input", "s"), 2, "expected STREAM=PATH, found 's'"),
         (("run", "m.ftl", "--input", "s=a", "--input", "s=b"), 2, "'s' is given twice"),
@@ -184,7 +183,7 @@ def test_says_that_the_reference_makes_no_forecasts(folder: Path) -> None:
     (folder / "m.ftl").write_text(STATEMENT.replace(";", " FORECAST WITHIN 10 EVENTS ABOVE 0.8;"))
     done = foretell(folder, *RUN)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
-    assert done.stderr == "note: 'm' asks for forecasts, which the reference evaluator does not make\n"
+    assert done.stderr == "note: 'm' has no forecasts: the reference evaluator makes none\n"
 
 
 def test_a_quarantine_is_there_whole_or_not_at_all(folder: Path) -> None:

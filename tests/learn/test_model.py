@@ -80,7 +80,7 @@ def test_the_file(tmp_path: Path) -> None:
 def test_delays_and_forecasts_live_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     Model({"m": learned(), "gone": learned()}, {"m": DELAYS}).save(path)
-    assert delay_models(path, ["m"])["m"].after["b"].parameters == {"mean": 2.0}
+    assert delay_models(as_model(path), ["m"])["m"].after["b"].parameters == {"mean": 2.0}
     assert set(as_model(path).learned) == {"m", "gone"}
     by_hand = {"subscriptions": {"m": DELAYS}}
     assert as_model(by_hand).learned == {}

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import foretell as ft
-from foretell.arguments.streams import declaration_of, tables_of
+from foretell.arguments.streams import declaration_of, read_tables
 from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.reduce_side import in_order, report, tell
@@ -65,4 +65,4 @@ def local_batch(
 ) -> LocalBatchJob:
     program = ft.parse(text)
     declarations = {name: declaration_of(program, name, time or {}) for name in program.sources}
-    return LocalBatchJob(program, inputs, declarations, tables_of(program, tables or {}), until)
+    return LocalBatchJob(program, inputs, declarations, read_tables(program.tables, tables or {}), until)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foretell.api.run import check_input_names, prefers_spark, read_inputs
+from foretell.api.engine_choice import prefers_spark
 from foretell.arguments.model import as_learning, as_model
 from foretell.arguments.statements import as_subscriptions
-from foretell.arguments.streams import declaration_of, observed_schema, tables_of
+from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
 from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
 from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
@@ -85,7 +85,7 @@ def _trained_on_spark(
 
     times = as_time_columns(time)
     check_input_names(program, sources, times)
-    given = tables_of(program, as_tables(tables))
+    given = read_tables(program.tables, as_tables(tables))
     declarations = {name: declaration_of(program, name, times) for name in program.sources}
     batch = BatchJob(program, sources, declarations, given, None, strict, Recorders(settings))
     asking = {
@@ -170,7 +170,7 @@ def _watched(
     """Runs statements in process, for those who watch; with what is to be said of malformed events."""
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     times = as_time_columns(time)
-    given: dict[str, TemplateTable] = tables_of(program, as_tables(tables))
+    given: dict[str, TemplateTable] = read_tables(program.tables, as_tables(tables))
     loaded: dict[str, EventBatch] = read_inputs(program, sources, times, strict)
     schemas = {name: observed_schema(one) for name, one in loaded.items()}
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})

@@ -1,230 +1,197 @@
-"""One call for every engine: subscriptions and inputs in, notifications out."""
+"""`ft.run`: subscriptions and inputs in, notifications out, whichever engine runs them.
+
+The way of an event in process: `arguments` validates what the caller hands in, `language` checks the statements against
+the data, `plan` compiles them and `machine` runs the plan (`start_runtime`), `notify` makes the notifications.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import date, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
-from foretell.arguments.model import as_learning, as_model, delay_models
-from foretell.arguments.statements import as_subscriptions
-from foretell.arguments.streams import declaration_of, observed_schema, tables_of
-from foretell.arguments.until import parse_until
-from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
-from foretell.errors import InputError, suggestion
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, events_of, read
+from foretell.api.engine_choice import check_engine, is_compiled, is_spark_frame, is_streaming, prefers_spark
+from foretell.arguments.model import ModelLike, as_learning, as_model, delay_models
+from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
+from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
+from foretell.arguments.until import TimeLike, parse_until
+from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument
+from foretell.errors import InputError
+from foretell.events.delay_distributions import DelayModel
+from foretell.events.ingest.reader import EventBatch, events_of
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language import tree
-from foretell.language.builder.statements import StatementBuilder
-from foretell.language.checked import CheckedProgram, CheckedSubscription
+from foretell.language.checked import CheckedProgram
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications
-from foretell.reference.expressions import Value, moment
 from foretell.reference.run import run as run_reference
+from foretell.reference.table_rows import table_rows
 
 if TYPE_CHECKING:
     from foretell.spark.batch.job import Frame
 
-ENGINES = ("embedded", "reference", "spark")
+
+class RunOptions(TypedDict, total=False):
+    """The keyword arguments of `run`."""
+
+    time: Mapping[str, str] | None
+    tables: Mapping[str, object] | None
+    engine: str | None
+    model: ModelLike | None
+    learning: Learning | None
+    until: TimeLike | None
+    strict: bool
 
 
 @overload
 def run(  # type: ignore[overload-overlap]  # a mapping of frames is one of objects, too
-    subscriptions: Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]],
-    inputs: Mapping[str, Frame],
-    *,
-    time: Mapping[str, str] | None = None,
-    tables: Mapping[str, object] | None = None,
-    engine: str | None = None,
-    model: str | Path | Mapping[str, object] | Model | None = None,
-    learning: Learning | None = None,
-    until: str | int | float | date | datetime | None = None,
-    strict: bool = False,
+    subscriptions: SubscriptionsLike, inputs: Mapping[str, Frame], **options: Unpack[RunOptions]
 ) -> Frame: ...
 @overload
 def run(
-    subscriptions: Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]],
-    inputs: Mapping[str, object],
-    *,
-    time: Mapping[str, str] | None = None,
-    tables: Mapping[str, object] | None = None,
-    engine: str | None = None,
-    model: str | Path | Mapping[str, object] | Model | None = None,
-    learning: Learning | None = None,
-    until: str | int | float | date | datetime | None = None,
-    strict: bool = False,
+    subscriptions: SubscriptionsLike, inputs: Mapping[str, object], **options: Unpack[RunOptions]
 ) -> Notifications: ...
 def run(
-    subscriptions: Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]],
+    subscriptions: SubscriptionsLike,
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
     tables: Mapping[str, object] | None = None,
     engine: str | None = None,
-    model: str | Path | Mapping[str, object] | Model | None = None,
+    model: ModelLike | None = None,
     learning: Learning | None = None,
-    until: str | int | float | date | datetime | None = None,
+    until: TimeLike | None = None,
     strict: bool = False,
 ) -> Notifications | Frame:
-    """The notifications of finite inputs.
+    """Run subscriptions on finite inputs, or on Spark streams, and return their notifications.
 
-    `inputs` gives each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or
-    polars data, dicts, or a Spark DataFrame; with one of these what comes back is a Spark DataFrame of notifications,
-    which nothing has computed yet (see foretell.spark.batch.job), and with streaming ones a streaming one (see
-    foretell.spark.streaming.query). `time` names the time column of streams without a STREAM statement. `until` lets
-    time go on after the last event, for what only time completes. Without an `engine` it is Spark, unless all events
-    are in this process's memory already: then it is the same engine in process. Programs that only the reference runs
-    yet go there.
+    `inputs` has each stream's events: a path (JSON lines, CSV or Parquet; a file or a folder), Arrow, pandas or polars
+    data, dicts, or a Spark DataFrame. Spark DataFrames give a lazy Spark DataFrame of notifications (see
+    foretell.spark.batch.job), streaming ones a streaming one (see foretell.spark.streaming.query).
+
+    `time` names the time column of streams without a STREAM statement, `tables` has the FOR EACH tables, `model` and
+    `learning` are for forecasts. `until` lets time pass after the last event, for matches that need only time.
+    `strict` makes the first malformed event an error.
+
+    `engine` is "spark", "embedded" (in process) or "reference". The default is Spark, or, if all events are in memory,
+    the embedded engine; programs that only the reference evaluator runs yet go there.
     """
-    if engine is not None and engine not in ENGINES:
-        raise InputError("unknown-engine", f"unknown engine {describe(engine)}", hint=suggestion(str(engine), ENGINES))
+    check_engine(engine)
     if not isinstance(strict, bool):
         raise bad_argument("strict", "True or False", strict)
     program = as_subscriptions(subscriptions)
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    times = as_time_columns(time)
-    given = tables_of(program, as_tables(tables))
-    known = as_model(model)
-    timing = delay_models(known, [str(s.name) for s in _subscribed(program)])
-    learning = as_learning(learning)
-    if any(getattr(source, "isStreaming", False) for source in sources.values()):
-        from foretell.spark.streaming.query import follow
-
+    request = _RunRequest(
+        program,
+        sources,
+        as_time_columns(time),
+        read_tables(program.tables, as_tables(tables)),
+        as_model(model),
+        as_learning(learning),
+        until,
+        strict,
+    )
+    delays = delay_models(request.model, [str(s.name) for s in _subscriptions(program)])
+    if any(map(is_streaming, sources.values())):
         if engine not in (None, "spark") or until is not None or strict:
-            raise InputError("not-on-streams", "a stream takes none of the arguments engine, until and strict")
-        frames: Any = sources
-        return follow(program, frames, time=times, tables=tables, model=known, learning=learning)
+            message = "engine, until and strict cannot be used with streaming inputs"
+            raise InputError("not-on-streams", message, hint="leave them out")
+        return _run_spark_stream(request, tables)
     if engine == "spark" or (engine is None and prefers_spark(program, sources)):
-        check_input_names(program, sources, times)
-        declarations = {name: declaration_of(program, name, times) for name in program.sources}
-        return _run_spark(program, sources, declarations, given, until, strict, known, learning)
-    loaded = read_inputs(program, sources, times, strict)
-    columns = {name: table.types for name, table in given.items()}
-    schemas = {name: observed_schema(one) for name, one in loaded.items()}
-    checked = program.checked(schemas, columns)
-    end = parse_until(until, {s.time_type for s in schemas.values()} - {Type.UNKNOWN})
-    notes: tuple[str, ...] = ()
-    if engine == "embedded" or (engine is None and _is_compiled(checked)):
-        found, notes = _run_embedded(program, checked, loaded, given, end, known, learning)
-    else:
-        notes = _notes(program, "the reference evaluator")
-        rows = {name: _values(table) for name, table in given.items()}
-        events = {name: events_of(one, checked.ranks[name]) for name, one in loaded.items()}
-        found = tuple(run_reference(checked, events, rows, until=end, timing=timing))
-    bad = tuple(b for one in loaded.values() for b in one.quarantined)
-    totals = tuple((name, one.total) for name, one in loaded.items())
-    return Notifications(found, bad, totals, notes)
+        return _run_spark_batch(request)
+    return _run_in_process(request, engine, delays)
 
 
-def prefers_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
-    """A JVM is worth its start where events lie in files or in Spark; a few dicts are done before it is there."""
-    if any(map(_is_spark, sources.values())):
-        return True
-    statements = program.program.statements
-    compiled = not any(isinstance(s, tree.Correlator) or getattr(s, "losing", None) for s in statements)
-    return compiled and any(isinstance(source, str | os.PathLike) for source in sources.values())
+@dataclass(frozen=True)
+class _RunRequest:
+    """The arguments of a run, validated."""
+
+    program: Subscriptions
+    sources: Mapping[str, object]
+    time: Mapping[str, str]
+    tables: Mapping[str, TemplateTable]
+    model: Model
+    learning: Learning | None
+    until: object
+    strict: bool
 
 
-def _is_spark(source: object) -> bool:
-    """A Spark DataFrame, told without importing Spark for those who have none."""
-    return type(source).__module__.startswith("pyspark.sql.")
+# ── Spark ──
 
 
-def _run_spark(
-    program: Subscriptions,
-    sources: Mapping[str, object],
-    declarations: Mapping[str, StreamDeclaration],
-    tables: Mapping[str, TemplateTable],
-    until: object,
-    strict: bool,
-    model: Model,
-    learning: Learning | None,
-) -> Notifications | Frame:
+def _run_spark_stream(request: _RunRequest, tables: Mapping[str, object] | None) -> Frame:
+    from foretell.spark.streaming.query import follow
+
+    frames = cast(Mapping[str, Any], request.sources)
+    return follow(
+        request.program, frames, time=request.time, tables=tables, model=request.model, learning=request.learning
+    )
+
+
+def _run_spark_batch(request: _RunRequest) -> Notifications | Frame:
     from foretell.forecast.online.factory import Forecasts, untrained
-    from foretell.spark.batch.job import BatchJob  # Spark takes a while to load, too
+    from foretell.spark.batch.job import BatchJob  # loads Spark, which takes a while
 
-    notes = untrained(model, program)
-    batch = BatchJob(program, sources, declarations, tables, until, strict, Forecasts(model.learned, learning))
-    if any(map(_is_spark, sources.values())):
-        return batch.frame()
-    found = batch.notifications()
-    return replace(found, notes=notes + found.notes)
+    program, sources = request.program, request.sources
+    check_input_names(program, sources, request.time)
+    declarations = {name: declaration_of(program, name, request.time) for name in program.sources}
+    forecasts = Forecasts(request.model.learned, request.learning)
+    notes = untrained(request.model, program)
+    job = BatchJob(program, sources, declarations, request.tables, request.until, request.strict, forecasts)
+    if any(map(is_spark_frame, sources.values())):
+        return job.frame()
+    notifications = job.notifications()
+    return replace(notifications, notes=notes + notifications.notes)
+
+
+# ── in process ──
+
+
+def _run_in_process(request: _RunRequest, engine: str | None, delays: Mapping[str, DelayModel]) -> Notifications:
+    batches = read_inputs(request.program, request.sources, request.time, request.strict)
+    schemas = {name: observed_schema(batch) for name, batch in batches.items()}
+    checked = request.program.checked(schemas, {name: table.types for name, table in request.tables.items()})
+    until = parse_until(request.until, {schema.time_type for schema in schemas.values()} - {Type.UNKNOWN})
+    notes: tuple[str, ...]
+    rows: Sequence[Notification]
+    if engine == "embedded" or (engine is None and is_compiled(checked)):
+        rows, notes = _run_embedded(request, checked, batches, until)
+    else:
+        events = {name: events_of(batch, checked.ranks[name]) for name, batch in batches.items()}
+        tables = {name: table_rows(table) for name, table in request.tables.items()}
+        rows = tuple(run_reference(checked, events, tables, until=until, timing=delays))
+        notes = _missing_forecasts(request.program)
+    bad = tuple(event for batch in batches.values() for event in batch.quarantined)
+    return Notifications(rows, bad, tuple((name, batch.total) for name, batch in batches.items()), notes)
 
 
 def _run_embedded(
-    program: Subscriptions,
-    checked: CheckedProgram,
-    loaded: Mapping[str, EventBatch],
-    tables: Mapping[str, TemplateTable],
-    until: int | float | None,
-    model: Model,
-    learning: Learning | None,
+    request: _RunRequest, checked: CheckedProgram, batches: Mapping[str, EventBatch], until: int | float | None
 ) -> tuple[Sequence[Notification], tuple[str, ...]]:
-    # Numba takes a while to load, and only those who ask for this engine need it.
+    # The engine loads Numba, which takes a while: only here.
     from foretell.engine.planning import start_runtime
     from foretell.forecast.online.factory import Forecasts, untrained
     from foretell.notify.arrow_encoder import to_notifications
     from foretell.plan.lower.program import UnsupportedError
 
-    notes = untrained(model, program)
+    notes = untrained(request.model, request.program)
     try:
-        running = start_runtime(checked, tables, observers=Forecasts(model.learned, learning))
-        return to_notifications(running.process(loaded, until)), notes + running.ledger.tell()
+        runtime = start_runtime(checked, request.tables, observers=Forecasts(request.model.learned, request.learning))
+        return to_notifications(runtime.process(batches, until)), notes + runtime.ledger.tell()
     except UnsupportedError as error:
-        raise InputError(
-            "not-in-engine", f"the embedded engine does not run {error} yet", hint="--engine reference does"
-        ) from None
+        message = f"the embedded engine does not run {error} yet"
+        raise InputError("not-in-engine", message, hint="use --engine reference") from None
 
 
-def _is_compiled(checked: CheckedProgram) -> bool:
-    """Whether the compiled engine runs all statements."""
-    return all(isinstance(s, CheckedSubscription) and s.tree.losing is None for s in checked.statements)
+def _missing_forecasts(program: Subscriptions) -> tuple[str, ...]:
+    """Notes on the FORECAST clauses that the reference evaluator ignores."""
+    names = [s.name for s in _subscriptions(program) if s.forecast is not None]
+    return tuple(f"'{name}' has no forecasts: the reference evaluator makes none" for name in names)
 
 
-def read_inputs(
-    program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
-) -> dict[str, EventBatch]:
-    check_input_names(program, inputs, time)
-    return {n: read(inputs[n], declaration_of(program, n, time), strict=strict) for n in program.sources}
-
-
-def check_input_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
-    """Every stream that is read must be given, and no other."""
-    sources = program.sources
-    for name in (*inputs, *time):
-        if name not in sources:
-            hint = suggestion(name, sources)
-            raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
-    missing = [name for name in sources if name not in inputs]
-    if missing:
-        raise InputError(
-            "missing-input",
-            f"no events are given for stream '{missing[0]}'",
-            hint=f"--input {missing[0]}=PATH, or inputs={{'{missing[0]}': ...}}",
-        )
-
-
-def _values(table: TemplateTable) -> list[dict[str, Value]]:
-    """The rows as the reference takes them: points in time as datetimes."""
-    times = {name for name, kind in table.types.items() if kind is Type.TIMESTAMP}
-    return [
-        {name: moment(int(v)) if v is not None and name in times else v for name, v in row.items()}
-        for row in table.rows
-    ]
-
-
-def _subscribed(program: Subscriptions) -> list[tree.Subscription]:
+def _subscriptions(program: Subscriptions) -> list[tree.Subscription]:
     return [s for s in program.program.statements if isinstance(s, tree.Subscription)]
-
-
-def _notes(program: Subscriptions, who: str) -> tuple[str, ...]:
-    """What is asked for and not given."""
-    asking = [s.name for s in _subscribed(program) if s.forecast is not None]
-    return tuple(f"'{name}' asks for forecasts, which {who} does not make" for name in asking)

@@ -1,9 +1,10 @@
-"""A model as it is given: a path, a dict of the same shape as the file, or one that was just learned."""
+"""A model as a caller hands it in: a path, a dict with the contents of a model file, or a `Model`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from foretell.arguments.validation import bad_argument, describe
 from foretell.errors import InputError, suggestion
@@ -11,40 +12,38 @@ from foretell.events.delay_distributions import DelayModel
 from foretell.learn.model import SHAPE, Model
 from foretell.learn.settings import Learning
 
+ModelLike = str | Path | Mapping[str, object] | Model
 
-def as_model(given: object) -> Model:
-    if given is None:
+
+def as_model(model: object) -> Model:
+    if model is None:
         return Model()
-    if isinstance(given, Model):
-        return given
-    if isinstance(given, Mapping):
-        return Model.of(given)
-    if not isinstance(given, str | os.PathLike):
-        raise InputError("bad-model", f"model: expected a path or a dict, found {describe(given)}", hint=SHAPE)
-    return Model.load(given)
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, Mapping):
+        return Model.of(model)
+    if not isinstance(model, str | os.PathLike):
+        raise InputError("bad-model", f"model: expected a path or a dict, found {describe(model)}", hint=SHAPE)
+    return Model.load(model)
 
 
-def delay_models(model: object, subscriptions: Iterable[str]) -> dict[str, DelayModel]:
-    """The delays that a model gives for each of the subscriptions."""
-    given, known = as_model(model), list(subscriptions)
-    timing: dict[str, DelayModel] = {}
-    for name, delays in given.delays.items():
-        if name not in known:
-            hint = suggestion(str(name), known)
-            said = f"{given.name} speaks of an unknown subscription '{name}'"
-            raise InputError("unknown-subscription", said, hint=hint)
-        timing[name] = _timing(delays, f"{given.name}, subscription '{name}'")
-    return timing
+def delay_models(model: Model, subscriptions: Iterable[str]) -> dict[str, DelayModel]:
+    """The delays between steps that a model has for each of the subscriptions (for LOSING)."""
+    names = list(subscriptions)
+    delays: dict[str, DelayModel] = {}
+    for name, description in model.delays.items():
+        if name not in names:
+            message = f"{model.name} has delays of an unknown subscription '{name}'"
+            raise InputError("unknown-subscription", message, hint=suggestion(str(name), names))
+        try:
+            delays[name] = DelayModel.of(description)
+        except InputError as error:
+            message = f"{model.name}, subscription '{name}': {error.message}"
+            raise InputError(error.code, message, hint=error.hint) from None
+    return delays
 
 
-def _timing(delays: object, where: str) -> DelayModel:
-    try:
-        return DelayModel.of(delays)
-    except InputError as error:
-        raise InputError(error.code, f"{where}: {error.message}", hint=error.hint) from None
-
-
-def as_learning(given: object) -> Learning | None:
-    if given is None or isinstance(given, Learning):
-        return given
-    raise bad_argument("learning", "ft.Learning(...)", given)
+def as_learning(learning: object) -> Learning | None:
+    if learning is None or isinstance(learning, Learning):
+        return learning
+    raise bad_argument("learning", "ft.Learning(...)", learning)

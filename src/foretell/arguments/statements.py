@@ -1,22 +1,26 @@
-"""Statements however they are given: as text, in a file, parsed already, or from `foretell.build`."""
+"""Statements as a caller hands them in: text, `ft.load`, `ft.parse`, or `foretell.build`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from foretell.arguments.validation import bad_argument
 from foretell.events.atomic_files import path_of, read_text
 from foretell.language import subscriptions as language
 from foretell.language.builder.statements import StatementBuilder
-from foretell.language.builder.statements import subscriptions as built
+from foretell.language.builder.statements import subscriptions as build_subscriptions
 from foretell.language.subscriptions import Subscriptions
 
-_KINDS = "statements (text, or what ft.load and ft.parse give)"
+SubscriptionsLike = Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]]
+
+_EXPECTED = "statements (text, or the result of ft.load or ft.parse)"
 
 
 def parse(text: str, file: str = "") -> Subscriptions:
-    """Statements from their text, with everything checked that can be checked before the data is there.
+    """Parse statements, and check all that can be checked before the data are there.
 
     >>> print(parse("subscribe rise from ticks match a, b define b as price > a.price"))
     SUBSCRIBE rise
@@ -24,35 +28,40 @@ def parse(text: str, file: str = "") -> Subscriptions:
     MATCH a , b
     DEFINE b AS price > a.price;
     """
-    given: object = text
-    if isinstance(given, os.PathLike):
-        raise bad_argument("parse", "a text", given, hint=f"a file: ft.load({str(given)!r})")
-    if not isinstance(given, str):
-        raise bad_argument("parse", "a text", given)
-    return language.parse(given, file)
+    argument: object = text
+    if isinstance(argument, os.PathLike):
+        raise bad_argument("parse", "a text", argument, hint=f"load a file with ft.load({str(argument)!r})")
+    if not isinstance(argument, str):
+        raise bad_argument("parse", "a text", argument)
+    return language.parse(argument, file)
 
 
 def load(path: str | Path) -> Subscriptions:
-    """Statements from a file."""
-    given: object = path
-    if not isinstance(given, str | os.PathLike):
-        raise bad_argument("load", "a path", given)
-    return language.parse(read_text(path_of(given)), str(given))
+    """Parse the statements of a file."""
+    argument: object = path
+    if not isinstance(argument, str | os.PathLike):
+        raise bad_argument("load", "a path", argument)
+    return language.parse(read_text(path_of(argument)), str(argument))
 
 
-def as_subscriptions(given: object) -> Subscriptions:
-    """The statements of a run. A single built statement, or a list of them, is as good as `subscriptions(...)`."""
-    if isinstance(given, Subscriptions):
-        return given
-    if isinstance(given, StatementBuilder):
-        return built(given)
-    if isinstance(given, list | tuple) and given and all(isinstance(one, StatementBuilder) for one in given):
-        return built(*given)
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_file_name(given)):
-        raise bad_argument("subscriptions", _KINDS, given, hint=f"a file: ft.load({os.fspath(given)!r})")
-    if isinstance(given, str):
-        return language.parse(given)
-    raise bad_argument("subscriptions", _KINDS, given)
+def as_subscriptions(subscriptions: object) -> Subscriptions:
+    """The statements of a run. A built statement, or a list of them, serves as well as `subscriptions(...)`."""
+    if isinstance(subscriptions, Subscriptions):
+        return subscriptions
+    if isinstance(subscriptions, StatementBuilder):
+        return build_subscriptions(subscriptions)
+    if isinstance(subscriptions, list | tuple) and subscriptions and all(map(_is_built, subscriptions)):
+        return build_subscriptions(*subscriptions)
+    if isinstance(subscriptions, os.PathLike) or (isinstance(subscriptions, str) and _is_file_name(subscriptions)):
+        hint = f"load a file with ft.load({os.fspath(subscriptions)!r})"
+        raise bad_argument("subscriptions", _EXPECTED, subscriptions, hint=hint)
+    if isinstance(subscriptions, str):
+        return language.parse(subscriptions)
+    raise bad_argument("subscriptions", _EXPECTED, subscriptions)
+
+
+def _is_built(statement: object) -> bool:
+    return isinstance(statement, StatementBuilder)
 
 
 def _is_file_name(text: str) -> bool:

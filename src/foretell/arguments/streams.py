@@ -1,4 +1,4 @@
-"""What is given of streams and tables: how each is to be read, and what is known of it before and after."""
+"""Streams and FOR EACH tables as a caller hands them in: their names, declarations and data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from foretell.errors import InputError, LanguageError, suggestion
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable, read_table
 from foretell.events.types import Schema, Type
 from foretell.language import tree
@@ -14,15 +14,38 @@ from foretell.language.stream_schemas import declared_schema
 from foretell.language.subscriptions import Subscriptions
 
 
-def observed_schema(loaded: EventBatch) -> Schema:
-    """A stream without events does not show what is not declared; that is no reason to refuse a name or a unit."""
-    schema = replace(loaded.schema, open=loaded.open and loaded.total == 0)
-    if loaded.time_known or schema.time is None:
+def read_inputs(
+    program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
+) -> dict[str, EventBatch]:
+    """Read the events of all streams that the statements read."""
+    check_input_names(program, inputs, time)
+    return {name: read(inputs[name], declaration_of(program, name, time), strict=strict) for name in program.sources}
+
+
+def check_input_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
+    """Raise unless there is an input for every stream that the statements read, and for no other."""
+    sources = program.sources
+    for name in (*inputs, *time):
+        if name not in sources:
+            hint = suggestion(name, sources)
+            raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
+    missing = [name for name in sources if name not in inputs]
+    if missing:
+        hint = f"add --input {missing[0]}=PATH, or inputs={{'{missing[0]}': ...}}"
+        raise InputError("missing-input", f"stream '{missing[0]}' has no input", hint=hint)
+
+
+def observed_schema(batch: EventBatch) -> Schema:
+    """The schema that a batch shows. One without events shows neither undeclared attributes nor the type of an
+    undeclared time, so statements may still use any."""
+    schema = replace(batch.schema, open=batch.open and batch.total == 0)
+    if batch.time_known or schema.time is None:
         return schema
     return replace(schema, attributes={**schema.attributes, schema.time: Type.UNKNOWN})
 
 
 def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -> StreamDeclaration:
+    """The declaration of a stream; an error in its STREAM statement points into the program's text."""
     try:
         return stream_declaration(program.declared.get(name), name, time)
     except LanguageError as error:
@@ -30,14 +53,15 @@ def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -
 
 
 def stream_declaration(stream: tree.Stream | None, name: str, time: Mapping[str, str]) -> StreamDeclaration:
-    """What is said of a stream by its STREAM statement, if it has one, and by the caller."""
+    """A stream's declaration by its STREAM statement, if it has one, and by the time column that the caller names."""
     if stream is None:
         if name not in time:
-            hint = f"--time {name}=COLUMN, or a statement STREAM {name} (...) TIME column"
-            raise InputError("no-time-column", f"which column of stream '{name}' is its time?", hint=hint)
+            hint = f"add --time {name}=COLUMN, or a statement STREAM {name} (...) TIME column"
+            raise InputError("no-time-column", f"the time column of stream '{name}' is not known", hint=hint)
         return StreamDeclaration(name, {}, time[name], open=True)
     if time.get(name, stream.time) != stream.time:
-        raise InputError("time-twice", f"the time of stream '{name}' is '{stream.time}', as its STREAM statement says")
+        message = f"the time column of stream '{name}' is '{stream.time}' by its STREAM statement, not '{time[name]}'"
+        raise InputError("time-twice", message)
     schema = declared_schema(stream)
     return StreamDeclaration(
         name,
@@ -51,17 +75,14 @@ def stream_declaration(stream: tree.Stream | None, name: str, time: Mapping[str,
     )
 
 
-def tables_of(program: Subscriptions, tables: Mapping[str, object]) -> dict[str, TemplateTable]:
-    return read_tables(program.tables, tables)
-
-
-def read_tables(wanted: Iterable[str], tables: Mapping[str, object]) -> dict[str, TemplateTable]:
-    """The tables that statements are FOR EACH row of: all of them must be given, and no others."""
-    names = list(wanted)
+def read_tables(names: Iterable[str], tables: Mapping[str, object]) -> dict[str, TemplateTable]:
+    """Read the tables that statements are FOR EACH row of: each needs a source, and no other is allowed."""
+    wanted = list(names)
     for name in tables:
-        if name not in names:
-            raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=suggestion(name, names))
-    missing = [name for name in names if name not in tables]
+        if name not in wanted:
+            raise InputError("unread-table", f"no statement is FOR EACH '{name}'", hint=suggestion(name, wanted))
+    missing = [name for name in wanted if name not in tables]
     if missing:
-        raise InputError("missing-table", f"no table '{missing[0]}' is given", hint=f"--table {missing[0]}=PATH")
+        hint = f"add --table {missing[0]}=PATH, or tables={{'{missing[0]}': ...}}"
+        raise InputError("missing-table", f"the FOR EACH table '{missing[0]}' has no source", hint=hint)
     return {name: read_table(source, name) for name, source in tables.items()}

@@ -1,10 +1,11 @@
-"""Until when time goes on after the last event, in the unit of the streams' time."""
+"""`until`: the time to which a run continues after the last event, in the unit of the streams' time."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Set
+from datetime import date, datetime
 from decimal import Decimal
 
 from foretell.arguments.validation import describe
@@ -12,48 +13,53 @@ from foretell.errors import InputError
 from foretell.events.ingest.scalar_parsing import INT_TEXT, MisfitError, convert, convert_text, unboxed
 from foretell.events.types import Type
 
+TimeLike = str | int | float | date | datetime
 
-def parse_until(until: object, kinds: Set[Type]) -> int | float | None:
-    """`kinds` are those of the streams' times; there are none where no stream has shown an event yet."""
+
+def parse_until(until: object, time_types: Set[Type]) -> int | float | None:
+    """`time_types` are those of the streams; there are none before the first event where none is declared."""
     if until is None:
         return None
-    timestamps = Type.TIMESTAMP in kinds
-    if timestamps and kinds != {Type.TIMESTAMP}:
+    timestamps = Type.TIMESTAMP in time_types
+    if timestamps and time_types != {Type.TIMESTAMP}:
         raise InputError(
             "bad-until",
-            "until: some streams have timestamps and others plain numbers as time, and it cannot be both",
-            hint="run the statements about the ones and the others apart",
+            "until: some streams have timestamps and others plain numbers as time, so no value fits all of them",
+            hint="run the statements on each kind of time separately",
         )
-    found = None if timestamps else _number(until)
-    if found is None and (timestamps or not kinds):
-        found = _timestamp(until)
-    if found is None:
-        wanted, hint = _wanted(timestamps)
-        raise InputError("bad-until", f"until: expected {wanted}, found {describe(until)}", hint=hint)
-    return found
+    time = None if timestamps else _number(until)
+    if time is None and (timestamps or not time_types):
+        time = _timestamp(until)
+    if time is None:
+        expected, hint = _expected(timestamps)
+        raise InputError("bad-until", f"until: expected {expected}, found {describe(until)}", hint=hint)
+    return time
 
 
-def _wanted(timestamps: bool) -> tuple[str, str]:
+def _expected(timestamps: bool) -> tuple[str, str]:
     if timestamps:
-        return "a date and time", "an ISO text such as '2026-03-01T10:00:00', or a datetime; the last year is 9999"
-    return "a number", "the streams' time is a plain number, and a finite one is wanted"
+        return (
+            "a date and time",
+            "give an ISO text such as '2026-03-01T10:00:00', or a datetime; the last year is 9999",
+        )
+    return "a number", "give a finite number, as the streams' time is one"
 
 
 def _number(until: object) -> int | float | None:
     try:
         if isinstance(until, str):
             whole = re.fullmatch(INT_TEXT, until.strip())
-            found = convert_text(until, Type.INT if whole else Type.FLOAT)
+            number = convert_text(until, Type.INT if whole else Type.FLOAT)
         else:
-            found = convert(until, Type.FLOAT if isinstance(unboxed(until), float | Decimal) else Type.INT)
+            number = convert(until, Type.FLOAT if isinstance(unboxed(until), float | Decimal) else Type.INT)
     except MisfitError:
         return None
-    return found if isinstance(found, int | float) and math.isfinite(found) else None
+    return number if isinstance(number, int | float) and math.isfinite(number) else None
 
 
 def _timestamp(until: object) -> int | None:
     try:
-        found = convert(until, Type.TIMESTAMP)
+        micros = convert(until, Type.TIMESTAMP)
     except MisfitError:
         return None
-    return found if isinstance(found, int) else None
+    return micros if isinstance(micros, int) else None

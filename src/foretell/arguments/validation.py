@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind, refused with a word on the right one."""
+"""Errors for arguments of the wrong kind, and the mappings that several calls take."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from foretell.errors import InputError
 from foretell.events.ingest.scalar_parsing import display_value
 
 
-def bad_argument(what: str, expected: str, found: object, hint: str = "") -> InputError:
-    return InputError("bad-argument", f"{what}: expected {expected}, found {describe(found)}", hint=hint)
+def bad_argument(name: str, expected: str, value: object, hint: str = "") -> InputError:
+    return InputError("bad-argument", f"{name}: expected {expected}, found {describe(value)}", hint=hint)
 
 
 def describe(value: object) -> str:
-    """A small value as it is written, another by its type."""
+    """A small value as it is written, any other by its type."""
     if value is None or isinstance(value, bool):
         return repr(value)
     if isinstance(value, str | int | float):
@@ -21,31 +21,31 @@ def describe(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def as_mapping(given: object, what: str, hint: str) -> dict[str, object]:
-    """What is given for each stream or table, by its name."""
-    if not isinstance(given, Mapping):
-        raise bad_argument(what, "a dict", given, hint)
-    for name in given:
-        if not isinstance(name, str):
-            raise bad_argument(f"a name in {what}", "a text", name, hint)
-    return dict(given)
+def as_mapping(value: object, name: str, hint: str) -> dict[str, object]:
+    """A mapping from the names of streams or tables."""
+    if not isinstance(value, Mapping):
+        raise bad_argument(name, "a dict", value, hint)
+    for key in value:
+        if not isinstance(key, str):
+            raise bad_argument(f"a name in {name}", "a text", key, hint)
+    return dict(value)
 
 
-def as_column_names(given: object, what: str, hint: str) -> dict[str, str]:
-    """The same, where what is given is the name of a column."""
+def as_column_names(value: object, name: str, hint: str) -> dict[str, str]:
+    """A mapping from the names of streams to the names of columns."""
     columns: dict[str, str] = {}
-    for name, column in as_mapping(given, what, hint).items():
+    for stream, column in as_mapping(value, name, hint).items():
         if not isinstance(column, str):
-            raise bad_argument(f"{what} of '{name}'", "the name of a column", column, hint)
-        columns[name] = column
+            raise bad_argument(f"{name} of '{stream}'", "the name of a column", column, hint)
+        columns[stream] = column
     return columns
 
 
-def as_time_columns(given: object) -> dict[str, str]:
-    """The time columns of streams that have no STREAM statement."""
-    return as_column_names({} if given is None else given, "time", "time={'logins': 'time'}")
+def as_time_columns(time: object) -> dict[str, str]:
+    """The time columns of streams without a STREAM statement."""
+    return as_column_names({} if time is None else time, "time", "time={'logins': 'time'}")
 
 
-def as_tables(given: object) -> dict[str, object]:
-    """The tables of FOR EACH."""
-    return as_mapping({} if given is None else given, "tables", "tables={'limits': 'limits.csv'}")
+def as_tables(tables: object) -> dict[str, object]:
+    """The sources of FOR EACH tables."""
+    return as_mapping({} if tables is None else tables, "tables", "tables={'limits': 'limits.csv'}")

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from foretell.api.run import ENGINES, run
+from foretell.api.engine_choice import ENGINES
+from foretell.api.run import run
 from foretell.arguments.statements import load
 from foretell.bench import registry as benchmarks
 from foretell.cli import demo as demonstration

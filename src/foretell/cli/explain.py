@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from foretell.arguments.statements import load
-from foretell.arguments.streams import tables_of
+from foretell.arguments.streams import read_tables
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
@@ -25,7 +25,7 @@ def show(file: Path, form: str, tables: Mapping[str, str]) -> None:
     if form not in FORMATS:
         raise InputError("unknown-format", f"unknown format '{form}'", hint=suggestion(form, FORMATS))
     program = load(file)
-    rows = {} if not tables else tables_of(program, tables)
+    rows = {} if not tables else read_tables(program.tables, tables)
     types = {name: table.types for name, table in rows.items()}
     checked = program.checked(tables=types)
     for name, schema in checked.streams.items():

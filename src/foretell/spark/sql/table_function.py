@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from foretell.arguments.statements import as_subscriptions
-from foretell.arguments.streams import declaration_of, tables_of
+from foretell.arguments.streams import declaration_of, read_tables
 from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
 from foretell.engine.planning import start_runtime
@@ -65,7 +65,7 @@ def register(
     """
     program = as_subscriptions(subscriptions)
     schemas = stream_schemas(spark, program, inputs, time)
-    given = tables_of(program, as_tables(tables))
+    given = read_tables(program.tables, as_tables(tables))
     if not isinstance(strict, bool):
         raise bad_argument("strict", "True or False", strict)
     checked = program.checked(schemas, {name: table.types for name, table in given.items()})

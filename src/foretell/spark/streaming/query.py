@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from foretell.arguments.model import as_model
 from foretell.arguments.statements import as_subscriptions
-from foretell.arguments.streams import declaration_of, tables_of
+from foretell.arguments.streams import declaration_of, read_tables
 from foretell.arguments.validation import as_mapping, as_tables, as_time_columns
 from foretell.engine import Engine
 from foretell.errors import InputError, suggestion
@@ -106,7 +106,7 @@ def topology_of(
     """`declared` has the streams with the types of all their attributes."""
     program = _with_streams(said, declared)
     shares = stream_groups(program, _whole(shards))
-    given = tables_of(said, as_tables(tables))
+    given = read_tables(said.tables, as_tables(tables))
     rows = {name: _table(table) for name, table in given.items()}
     schema = told_schema(declared)
     shard = ShardProcessor(
