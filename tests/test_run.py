@@ -91,9 +91,6 @@ def test_load_says_what_the_file_may_be_called(tmp_path: Path) -> None:
             Path("m.ftl"),
             "parse: expected a text, found a value of type PosixPath\n  hint: load a file with ft.load('m.ftl')",
         ),
-            Path("m.ftl"),
-            "parse: expected a text, found a value of type PosixPath\n  hint: load a file with ft.load('m.ftl')",
-        ),
     ],
 )
 def test_parse(text: Any, said: str) -> None:
