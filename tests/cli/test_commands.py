@@ -98,7 +98,7 @@ def test_until_lets_time_go_on(folder: Path) -> None:
         (("run", "m.ftl", "--input", "s=s.jsonl"), 1, "error: the time column of stream 's' is not known\n"),
         (("run", "m.ftl", "--input", "r=s.jsonl"), 1, "error: no statement reads a stream 'r'\n  hint: "),
         (("run", "m.ftl", "--input", "s"), 2, "expected STREAM=PATH, found 's'"),
-        (("run", "m.ftl", "--input", "s=a", "--input", "s=b"), 2, "'s' is given twice"),
+        (("run", "m.ftl", "--input", "s=a", "--input", "s=b"), 2, "'s' occurs twice; give it once"),
         (("run", "m.ftl", "--engine", "warp"), 2, "'warp' is not one of embedded"),
         (("run",), 2, "Missing argument"),
         (("fly",), 2, "No such command 'fly'"),

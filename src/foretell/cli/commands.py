@@ -15,7 +15,7 @@ from foretell.bench import registry as benchmarks
 from foretell.cli import demo as demonstration
 from foretell.cli import forecast_commands
 from foretell.cli.output import say
-from foretell.cli.run_report import report, write_bad
+from foretell.cli.run_report import report, write_quarantine
 from foretell.notify.files import standard_output, write, write_lines, writing_to
 
 app = typer.Typer(
@@ -39,18 +39,18 @@ def foretell(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Subscribe to patterns of events: what has happened, what may have, what is about to."""
+    """Find patterns of events: those that happened, probably happened, or are about to happen."""
 
 
 def _pairs(items: list[str], option: str, form: str) -> dict[str, str]:
-    """STREAM=PATH and the like, each name once."""
+    """Parse options of the form NAME=VALUE, each name once."""
     pairs: dict[str, str] = {}
     for item in items:
         name, sign, value = item.partition("=")
         if not (name and sign and value):
             raise typer.BadParameter(f"expected {form}, found '{item}'", param_hint=option)
         if name in pairs:
-            raise typer.BadParameter(f"'{name}' is given twice", param_hint=option)
+            raise typer.BadParameter(f"'{name}' occurs twice; give it once", param_hint=option)
         pairs[name] = value
     return pairs
 
@@ -61,50 +61,67 @@ def _one_of(engine: str | None) -> str | None:
     return engine
 
 
-# What several commands are given.
-File = Annotated[Path, typer.Argument(help="The statements.", show_default=False)]
+# Options that several commands share.
+File = Annotated[Path, typer.Argument(help="A file of statements.", show_default=False)]
 Inputs = Annotated[
-    list[str], typer.Option("--input", metavar="STREAM=PATH", help="A stream's events: .jsonl, .csv or .parquet.")
+    list[str],
+    typer.Option(
+        "--input", metavar="STREAM=PATH", help="Read a stream's events from a .jsonl, .csv or .parquet file or folder."
+    ),
 ]
 Time = Annotated[
-    list[str], typer.Option("--time", metavar="STREAM=COLUMN", help="The time column of a stream without STREAM.")
+    list[str],
+    typer.Option(
+        "--time", metavar="STREAM=COLUMN", help="Name the time column of a stream without a STREAM statement."
+    ),
 ]
-Tables = Annotated[list[str], typer.Option("--table", metavar="NAME=PATH", help="The rows of a FOR EACH table.")]
+Tables = Annotated[list[str], typer.Option("--table", metavar="NAME=PATH", help="Read the rows of a FOR EACH table.")]
 Strict = Annotated[bool, typer.Option(help="Stop at the first malformed event.")]
 
 
 @app.command("run")
 def run_command(
-    file: Annotated[Path, typer.Argument(help="The statements; or with --follow a pipeline.", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A file of statements; with --follow also a pipeline file (.toml).", show_default=False),
+    ],
     inputs: Inputs = [],
     time: Time = [],
     tables: Tables = [],
     engine: Annotated[
-        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}; without, spark.")
+        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}. Default: spark.")
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="What was learned: for forecasts, and for lost events.")] = None,
-    output: Annotated[Path | None, typer.Option(help="A .jsonl or .parquet file; standard output without.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Use a model written by `foretell train`, for forecasts and lost events.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write to a .jsonl or .parquet file. Default: standard output.")
+    ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Let time go on until then, after the last event.")
+        str | None, typer.Option(metavar="TIME", help="Advance time to this point after the last event.")
     ] = None,
     strict: Strict = False,
-    quarantine: Annotated[Path | None, typer.Option(help="Write malformed events there, as JSON lines.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on as events come, on Spark.")] = False,
-    checkpoint: Annotated[Path | None, typer.Option(metavar="DIR", help="--follow: where its state is kept.")] = None,
-    once: Annotated[bool, typer.Option("--once", help="--follow: end when all is read that is there.")] = False,
+    quarantine: Annotated[Path | None, typer.Option(help="Write malformed events to this file, as JSON lines.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Run as a stream on Spark, until stopped.")] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="--follow: keep the state in this folder.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="--follow: process what is there, then end.")] = False,
 ) -> None:
     """Run statements over events and write the notifications."""
-    given = _pairs(inputs, "--input", "STREAM=PATH")
+    sources = _pairs(inputs, "--input", "STREAM=PATH")
     times = _pairs(time, "--time", "STREAM=COLUMN")
     rows = _pairs(tables, "--table", "NAME=PATH")
     if follow:
-        _follow(file, given, times, rows, output, checkpoint, once)
+        _follow(file, sources, times, rows, output, checkpoint, once)
         return
     if checkpoint is not None or once:
-        raise typer.BadParameter("only --follow takes it", param_hint="--checkpoint" if checkpoint else "--once")
-    found = run(
+        raise typer.BadParameter(
+            "add --follow, or leave this option out", param_hint="--checkpoint" if checkpoint else "--once"
+        )
+    notifications = run(
         load(file),
-        given,
+        sources,
         time=times,
         tables=rows,
         engine=engine,
@@ -113,12 +130,12 @@ def run_command(
         strict=strict,
     )
     if quarantine is not None:
-        write_bad(found.bad, quarantine)
+        write_quarantine(notifications.bad, quarantine)
     if output is None:
-        write_lines(found, standard_output())
+        write_lines(notifications, standard_output())
     else:
-        write(found, output)
-    report(found)
+        write(notifications, output)
+    report(notifications)
 
 
 def _follow(
@@ -130,13 +147,18 @@ def _follow(
     checkpoint: Path | None,
     once: bool,
 ) -> None:
-    from foretell.cli.pipeline_file import pipeline_of, read_pipeline  # with Spark, which the others do without
+    from foretell.cli.pipeline_file import (  # imports Spark, which the other commands do not need
+        pipeline_of,
+        read_pipeline,
+    )
     from foretell.spark.streaming.pipeline import run as run_pipeline
 
     place = None if checkpoint is None else str(checkpoint)
     if file.suffix == ".toml":
         if inputs or time or tables or output:
-            raise typer.BadParameter("the pipeline says it", param_hint="--input, --time, --table, --output")
+            raise typer.BadParameter(
+                "leave these out: the pipeline file says them", param_hint="--input, --time, --table, --output"
+            )
         pipeline = read_pipeline(file, place)
     else:
         pipeline = pipeline_of(load(file), inputs, time, tables, output, place)
@@ -153,29 +175,33 @@ def _follow(
 @app.command("train")
 def train_command(
     file: File,
-    output: Annotated[Path, typer.Option(help="Where the model goes, a JSON file.", show_default=False)],
+    output: Annotated[Path, typer.Option(help="Write the model to this JSON file.", show_default=False)],
     inputs: Inputs = [],
     time: Time = [],
     tables: Tables = [],
     half_life: Annotated[
-        float | None, typer.Option(metavar="EVENTS", help="After so many events what was seen counts half; 0: never.")
+        float | None,
+        typer.Option(metavar="EVENTS", help="Halve the weight of an observation after this many events; 0: never."),
     ] = None,
     order: Annotated[
-        str | None, typer.Option(metavar="N|auto", help="How many last events may be the context of a forecast.")
+        str | None, typer.Option(metavar="N|auto", help="Use up to N preceding events as the context of a forecast.")
     ] = None,
     features: Annotated[
-        list[str], typer.Option("--feature", metavar="CONDITION", help="Tells events apart in contexts: 'temp > 20'.")
+        list[str],
+        typer.Option(
+            "--feature", metavar="CONDITION", help="Distinguish events in contexts by a condition, such as 'temp > 20'."
+        ),
     ] = [],
     engine: Annotated[
-        str | None, typer.Option(callback=_one_of, help="spark or embedded; without, Spark for files.")
+        str | None, typer.Option(callback=_one_of, help="spark or embedded. Default: spark for files.")
     ] = None,
     strict: Strict = False,
 ) -> None:
-    """Learn from history what forecasts need."""
-    given, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
+    """Train a model for forecasts from past events."""
+    sources, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
     rows = _pairs(tables, "--table", "NAME=PATH")
     learning = forecast_commands.learning_of(half_life, order, features)
-    forecast_commands.train(file, given, times, rows, output, learning, engine, strict=strict)
+    forecast_commands.train(file, sources, times, rows, output, learning, engine, strict=strict)
 
 
 @app.command("backtest")
@@ -184,44 +210,49 @@ def backtest_command(
     inputs: Inputs = [],
     time: Time = [],
     tables: Tables = [],
-    model: Annotated[Path | None, typer.Option(help="What was learned; without, it learns as it goes.")] = None,
+    model: Annotated[Path | None, typer.Option(help="Use this model. Default: learn while running.")] = None,
     horizons: Annotated[
-        list[int], typer.Option("--horizon", metavar="EVENTS", help="How far ahead, instead of the statements' own.")
+        list[int],
+        typer.Option(
+            "--horizon", metavar="EVENTS", help="Forecast this far ahead, instead of the statements' own horizons."
+        ),
     ] = [],
     confidence: Annotated[
-        float, typer.Option(metavar="P", help="How sure the intervals are in which the next match should fall.")
+        float, typer.Option(metavar="P", help="Confidence level of the intervals for the time of the next match.")
     ] = 0.8,
-    page: Annotated[Path | None, typer.Option("--html", help="Write a page with the curves there.")] = None,
+    page: Annotated[Path | None, typer.Option("--html", help="Write a page with charts to this file.")] = None,
     corrected: Annotated[
-        Path | None, typer.Option("--recalibrate", metavar="MODEL", help="Write the model there, set right by this.")
+        Path | None, typer.Option("--recalibrate", metavar="MODEL", help="Write the recalibrated model to this file.")
     ] = None,
-    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Whether it learns on as it goes.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Go on learning while running.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     strict: Strict = False,
 ) -> None:
-    """Judge forecasts on later events: how good they are, and whether they mean what they say."""
-    given, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
+    """Evaluate forecasts on later events: accuracy, calibration, and false alarms."""
+    sources, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
     rows = _pairs(tables, "--table", "NAME=PATH")
     forecast_commands.backtest(
-        file, given, times, rows, model, horizons, confidence, page, corrected, as_json=as_json, learn=learn,
+        file, sources, times, rows, model, horizons, confidence, page, corrected, as_json=as_json, learn=learn,
         strict=strict,
     )  # fmt: skip
 
 
 @app.command("demo")
 def demo_command() -> None:
-    """Show what Foretell does, on small data of its own."""
+    """Show what Foretell does, on small built-in data."""
     demonstration.show()
 
 
 @app.command("explain")
 def explain_command(
-    file: Annotated[Path, typer.Argument(help="The statements, with STREAM for every stream.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A file of statements, with a STREAM statement for every stream.", show_default=False)
+    ],
     tables: Tables = [],
     form: Annotated[str, typer.Option("--format", help="text, mermaid or json.")] = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
 ) -> None:
-    """Say how statements will run: states, where conditions are judged, what costs."""
+    """Print the plan of each statement: which engine runs it and why, its states, and its costs."""
     from foretell.cli import explain
 
     explain.show(file, "json" if as_json else form, _pairs(tables, "--table", "NAME=PATH"))
@@ -229,14 +260,14 @@ def explain_command(
 
 @app.command("bench")
 def bench_command(
-    name: Annotated[str | None, typer.Argument(help="Which benchmark; all without.", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    name: Annotated[str | None, typer.Argument(help="The benchmark to run. Default: all.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="growth, forecast: short curves, to see that it works.")
+        bool, typer.Option("--quick", help="growth, forecast: short curves, to check that it works.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="growth, forecast: write NAME.html and pictures there.")
+        Path | None, typer.Option(metavar="DIR", help="growth, forecast: write NAME.html and figures to this folder.")
     ] = None,
 ) -> None:
-    """Measure."""
+    """Run benchmarks."""
     benchmarks.bench(name, as_json=as_json, quick=quick, output=output)

@@ -1,4 +1,4 @@
-"""`foretell demo`: the main job on small data, with a word on each result."""
+"""`foretell demo`: matches, estimates and forecasts on small built-in data."""
 
 from __future__ import annotations
 
@@ -31,35 +31,37 @@ def show() -> None:
     stream = standard_output()
     with as_file(files("foretell.cli").joinpath("demonstration")) as folder:
         subscriptions = load(folder / "watch.ftl")
-        found = run(
+        notifications = run(
             subscriptions,
             {"logins": folder / "logins.jsonl", "reads": folder / "reads.csv"},
             model=folder / "model.json",
         )
         console = Console(highlight=False)
-        # Taken before it is written: rich has its own way to end where nobody reads.
+        # Captured first: rich handles a closed pipe in its own way.
         with console.capture() as shown:
             console.print(_statements(subscriptions))
-            for notification in found:
-                _tell(console, notification)
+            for notification in notifications:
+                _print(console, notification)
             _forecast(console, folder / "tills.ftl")
     with writing_to(stream):
         stream.write(shown.get().encode())
 
 
 def _forecast(console: Console, file: Path) -> None:
-    """A day's events to learn from, another day's on which forecasts are made and judged."""
-    from foretell.api.forecasting import backtest, train  # with the engine
+    """Train on one day of events, forecast and evaluate on the next."""
+    from foretell.api.forecasting import backtest, train  # imports the engine
 
     subscriptions = load(file)
     first, second = ({"tills": list(_baskets(day))} for day in (1, 2))
     model = train(subscriptions, first)
-    found = run(subscriptions, second, model=model)
-    told = next(n for n in found if n.kind == "forecast")
+    notifications = run(subscriptions, second, model=model)
+    forecast = next(n for n in notifications if n.kind == "forecast")
     console.print()
     console.print(_statements(subscriptions))
-    _tell(console, told)
-    _tell(console, next(n for n in found if n.kind == "match" and n.key == told.key and n.end > told.end))
+    _print(console, forecast)
+    _print(
+        console, next(n for n in notifications if n.kind == "match" and n.key == forecast.key and n.end > forecast.end)
+    )
     (judged,) = backtest(subscriptions, second, model=model).judged
     alarms, at = judged.overall.alarms, judged.shown
     console.print(
@@ -69,7 +71,7 @@ def _forecast(console: Console, file: Path) -> None:
 
 
 def _baskets(day: int) -> Iterator[dict[str, Any]]:
-    """What six tills see in a day."""
+    """A day of events at six tills."""
     chance, now = random.Random(day), datetime(2026, 3, day, 8)
     steps = dict.fromkeys(range(6), "paid")
     while now.hour < 20:
@@ -84,7 +86,7 @@ def _statements(subscriptions: Subscriptions) -> Syntax:
     return Syntax(subscriptions.text, "sql", background_color="default", word_wrap=True)
 
 
-def _tell(console: Console, notification: Notification) -> None:
+def _print(console: Console, notification: Notification) -> None:
     console.print(_headline(notification))
     console.print(f"             {'   '.join(_details(notification))}")
 

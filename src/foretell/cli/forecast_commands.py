@@ -18,18 +18,18 @@ from foretell.notify.files import standard_output
 
 
 def learning_of(half_life: float | None, order: str | None, features: Sequence[str]) -> Learning:
-    """How to learn, as it is said on the command line."""
-    said: dict[str, Any] = {"features": tuple(features)}
+    """Settings for learning from the options of the command line."""
+    settings: dict[str, Any] = {"features": tuple(features)}
     if half_life is not None:
         if not half_life >= 0:
-            said_so = f"expected a number of events, or 0 for never, found {half_life:g}"
-            raise typer.BadParameter(said_so, param_hint="--half-life")
-        said["half_life"] = half_life or math.inf
+            message = f"expected a number of events, or 0 for never, found {half_life:g}"
+            raise typer.BadParameter(message, param_hint="--half-life")
+        settings["half_life"] = half_life or math.inf
     if order is not None:
-        said["order"] = None if order == "auto" else _whole(order)
+        settings["order"] = None if order == "auto" else _whole(order)
     elif features:
-        said["order"] = None
-    return Learning(**said)
+        settings["order"] = None
+    return Learning(**settings)
 
 
 def _whole(order: str) -> int:
@@ -42,7 +42,7 @@ def train(
     file: Path, inputs: Mapping[str, str], time: Mapping[str, str], tables: Mapping[str, str], output: Path,
     learning: Learning, engine: str | None, *, strict: bool,
 ) -> None:  # fmt: skip
-    from foretell.api.forecasting import train as train_  # with the engine, which the other commands need not load
+    from foretell.api.forecasting import train as train_  # imports the engine, which other commands do not need
 
     model = train_(load(file), inputs, time=time, tables=tables, learning=learning, engine=engine, strict=strict)
     model.save(output)

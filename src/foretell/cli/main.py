@@ -1,6 +1,6 @@
-"""The command `foretell`. Exit status: 0, or 1 with a message a person can act on, 2 for a wrong command line.
+"""The command `foretell`. Exit status: 0; 1 with an error message; 2 for a wrong command line; 130 after Ctrl-C.
 
-130 after Ctrl-C, whenever that comes: so the commands, which take a while to load, are imported where it is caught.
+The commands take a while to import, so `main` imports them inside the handler for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def _run() -> int:
 
     try:
         app()
-    except SystemExit as end:  # typer's way to say that it is done, or that the command line is wrong
+    except SystemExit as end:  # typer exits so, also for a wrong command line
         return settle(end.code if isinstance(end.code, int) else 0)
     except ForetellError as error:
         say(f"error: {error}")
-    except OSError as error:  # files speak for themselves: this is standard output
+    except OSError as error:  # errors of files are ForetellErrors: this is standard output
         say(f"error: cannot write the output: {error.strerror or error}")
     return settle(1)

@@ -1,4 +1,4 @@
-"""The two streams of a command, which may be closed, full, or a pipe that nobody reads any more."""
+"""Standard output and standard error, which may be closed, full, or a pipe whose reader has ended."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from foretell.notify.files import discard_rest
 
 
 def say(line: str) -> None:
-    """On standard error; where that is closed there is nobody to tell, and certainly not standard output."""
+    """Print a line to standard error, or drop it if that is closed."""
     if sys.stderr is not None:
         print(line, file=sys.stderr)
 
 
 def settle(status: int) -> int:
-    """The status, with nothing left in standard output that Python would fail to write at exit."""
+    """Flush standard output, so that Python cannot fail to do so at exit; return the exit status."""
     if sys.stdout is not None:
         try:
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`foretell run pipeline.toml --follow`: a file that says all of a streaming query, read with errors for each key."""
+"""Pipeline files (TOML) for `foretell run --follow`: read, with an error for each wrong key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDINGS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv",
 
 
 def read_pipeline(path: Path, checkpoint: str | None = None) -> Pipeline:
-    """Paths in the file are from where the file is."""
+    """Read a pipeline file. Its paths are relative to the folder it is in."""
     try:
         given = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
@@ -33,10 +33,12 @@ def read_pipeline(path: Path, checkpoint: str | None = None) -> Pipeline:
     _check(given, _KEYS, str(path))
     streams = _dict(given, "streams")
     if not streams:
-        raise InputError("no-streams", f"{path} has no [streams.NAME]")
+        raise InputError("no-streams", f"{path} has no streams", hint="add a section [streams.NAME]")
     place = checkpoint or _text(given, "checkpoint")
     if place is None:
-        raise InputError("no-checkpoint", f"{path}: no checkpoint", hint='checkpoint = "FOLDER", or --checkpoint DIR')
+        raise InputError(
+            "no-checkpoint", f"{path}: no checkpoint folder", hint='add checkpoint = "FOLDER", or use --checkpoint DIR'
+        )
     return Pipeline(
         statements=_statements(given, home),
         streams={n: _place(_dict(streams, n, "streams."), f"streams.{n}", home, ("schema", "time")) for n in streams},
@@ -60,9 +62,9 @@ def pipeline_of(
     output: Path | None,
     checkpoint: str | None,
 ) -> Pipeline:
-    """The same from a command line, where streams are folders of files."""
+    """A pipeline from command-line options, with folders of files as streams."""
     if checkpoint is None:
-        raise InputError("no-checkpoint", "--follow needs a folder for its state", hint="--checkpoint DIR")
+        raise InputError("no-checkpoint", "--follow needs a folder for its state", hint="add --checkpoint DIR")
     return Pipeline(
         statements=statements,
         streams={n: Endpoint(_format(place), place, time=time.get(n)) for n, place in inputs.items()},
@@ -73,19 +75,19 @@ def pipeline_of(
 
 
 def _format(path: str) -> str:
-    """By the ending: of the path, else of the first file in the folder."""
+    """The format by the ending of the path, else of the first file in the folder."""
     inside = sorted(p for p in Path(path).iterdir() if p.name[0] not in "._") if Path(path).is_dir() else []
-    for one in (Path(path), *inside):
-        if one.suffix.lower() in _ENDINGS:
-            return _ENDINGS[one.suffix.lower()]
+    for file in (Path(path), *inside):
+        if file.suffix.lower() in _ENDINGS:
+            return _ENDINGS[file.suffix.lower()]
     hint = f"known endings: {', '.join(_ENDINGS)}; a pipeline.toml can name the format"
     raise InputError("unknown-format", f"{path}: cannot tell the format by the ending", hint=hint)
 
 
 def _statements(given: Mapping[str, Any], home: Path) -> Subscriptions:
     if ("statements" in given) == ("text" in given):
-        hint = 'statements = "watch.ftl", or text = """SUBSCRIBE ..."""'
-        raise InputError("no-statements", "a pipeline has either 'statements' or 'text'", hint=hint)
+        hint = 'write statements = "watch.ftl", or text = """SUBSCRIBE ..."""'
+        raise InputError("no-statements", "a pipeline needs either 'statements' or 'text'", hint=hint)
     if "text" in given:
         return parse(str(_text(given, "text")))
     return load(home / str(_text(given, "statements")))
@@ -98,9 +100,13 @@ def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ..
     if form is None:
         form = _format(str(home / path)) if path is not None else None
     if form is None:
-        raise InputError("missing-key", f"{where}: no format", hint=f"{', '.join(FILES)}, console, foretell_mqtt, ...")
+        raise InputError(
+            "missing-key",
+            f"{where}: no format",
+            hint=f"add format = one of {', '.join(FILES)}, console, foretell_mqtt, ...",
+        )
     if form in FILES and path is None:
-        raise InputError("missing-key", f"{where}: files of the format {form} need a path")
+        raise InputError("missing-key", f"{where}: no path for the format {form}", hint='add path = "FOLDER"')
     options = {name: _option(value) for name, value in _dict(given, "options", f"{where}.").items()}
     full = None if path is None else str(home / path)
     return Endpoint(form, full, options, _text(given, "schema", where), _text(given, "time", where))
@@ -114,7 +120,7 @@ def _kinds(given: Mapping[str, Any]) -> tuple[str, ...] | None:
     if "kinds" not in given:
         return None
     kinds = given["kinds"]
-    if not isinstance(kinds, list) or not all(isinstance(one, str) for one in kinds):
+    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
         raise InputError("wrong-value", f"kinds: expected a list of {', '.join(_KINDS)}")
     _check(kinds, _KINDS, "kinds", "kind")
     return tuple(kinds)

@@ -1,4 +1,4 @@
-"""What a run has to say besides its notifications, and what it set aside, written out where the user wants it."""
+"""Notes and quarantined events of a run, for standard error and the --quarantine file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from foretell.events.ingest.quarantine import QuarantinedEvent, quarantine_summa
 from foretell.notify.notifications import Notifications
 
 
-def report(found: Notifications) -> None:
-    """On standard error, its notes; then a line for each stream with malformed events: how many, why, the first."""
-    for note in found.notes:
+def report(notifications: Notifications) -> None:
+    """Print the notes, then a line for each stream with malformed events: how many, why, and where the first is."""
+    for note in notifications.notes:
         say(f"note: {note}")
-    for line in quarantine_summary(found.bad, found.totals):
+    for line in quarantine_summary(notifications.bad, notifications.totals):
         say(line)
 
 
-def write_bad(bad: Iterable[QuarantinedEvent], path: Path) -> None:
+def write_quarantine(events: Iterable[QuarantinedEvent], path: Path) -> None:
     with atomic_write(path) as file:
-        file.writelines(msgspec.json.encode(asdict(b)) + b"\n" for b in bad)
+        file.writelines(msgspec.json.encode(asdict(event)) + b"\n" for event in events)
