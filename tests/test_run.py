@@ -203,7 +203,7 @@ NAMED = "'m': its delays: expected an object, found a list"
         ),
         (
             '{"subscriptions":{"m":{"next":{}}}}',
-            "the model 'm.json', subscription 'm': delays stand under 'after' or 'before', found 'next'",
+            "the model 'm.json', subscription 'm': expected 'after' or 'before' in the delays, found 'next'",
         ),
         ("abc", "the model 'm.json' is not JSON: Expecting value: line 1 column 1 (char 0)"),
         pytest.param("9" * 5000, "the model 'm.json' holds a number that is too long", id="digits"),
@@ -229,7 +229,7 @@ def test_a_model_that_is_not_there() -> None:
 
 def test_a_nonsense_delay_of_a_model() -> None:
     model = json.loads('{"subscriptions":{"m":{"after":{"y":{"distribution":"exponential","mean":1e400}}}}}')
-    said = "the model, subscription 'm': the delay 'exponential' cannot be: mean is inf"
+    said = "the model, subscription 'm': invalid delay 'exponential': mean is inf"
     assert refused(lambda: run(model=model)) == ("bad-delay", said)
 
 

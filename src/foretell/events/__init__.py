@@ -1,4 +1,4 @@
-"""What an event is: its types, order and schema; how events are read, and what becomes of malformed ones.
+"""Events: types, schema and order, notifications, ingest, and the reorder buffer.
 
-`read` is the door: any source goes in, one Arrow table of settled types comes out, with the bad events beside it.
+`ingest.reader.read` takes any source and returns an `EventBatch`: one typed Arrow table, and the quarantined events.
 """

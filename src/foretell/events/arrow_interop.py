@@ -1,8 +1,8 @@
 """Arrow to NumPy and Python values to Arrow, without pandas.
 
-`pa.array`, `pa.scalar`, `np.asarray(arrow)` and what takes a Python value for Arrow (`fill_null(0)`) all load pandas
-where it is installed, a fifth of the time of a start, to ask whether they were given some of it. Here we know what we
-have, and Arrow's columns are buffers that NumPy can read and fill.
+`pa.array`, `pa.scalar`, `np.asarray(arrow)` and functions that convert a Python value for Arrow (`fill_null(0)`) load
+pandas where it is installed, to check for pandas objects: a fifth of the start-up time. Here the types are known, and
+Arrow's columns are buffers that NumPy can read and fill.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_BYTES = 2**31 - 1
 
 
 def numpy_of(array: ArrowArray) -> NDArray[Any]:
-    """Numbers or booleans, read-only, without a copy where they lie in one piece. At a NULL stands any value."""
+    """Numbers or booleans, read-only, without a copy if they are one chunk. The value at a NULL is arbitrary."""
     dtype = np.dtype(array.type.to_pandas_dtype())
     if isinstance(array, pa.ChunkedArray):
         chunks = [numpy_of(chunk) for chunk in array.chunks]
@@ -36,22 +36,24 @@ def numpy_of(array: ArrowArray) -> NDArray[Any]:
         bits = np.frombuffer(data, np.uint8, (first % 8 + count + 7) // 8, first // 8)
         return np.unpackbits(bits, bitorder="little")[first % 8 : first % 8 + count].view(np.bool_)
     values = np.frombuffer(data, dtype, count, first * dtype.itemsize)
-    values.flags.writeable = False  # whatever Arrow says of its memory: kernels are compiled for one of the two
+    values.flags.writeable = False  # always: kernels are compiled for read-only arrays
     return values
 
 
 def take_rows(table: pa.Table, order: ArrowArray) -> pa.Table:
-    """The rows of a table in another order, however many they are.
+    """The rows of a table in another order, also of a table with more than 2 GB of texts.
 
-    Arrow's `take` puts the chunks of a column into one, which cannot have more than 2 GB of texts.
+    Arrow's `take` merges the chunks of a column into one, which holds 2 GB of texts at most.
     """
     if table.nbytes <= _MOST_BYTES:
         return table.take(order)
     wide = [f.with_type(pa.large_string()) if f.type == pa.string() else f for f in table.schema]
     whole = table.cast(pa.schema(wide)).combine_chunks()
-    rows = max(1, table.num_rows * _MOST_BYTES // (4 * table.nbytes))  # some texts are longer than others
-    pieces = [whole.take(order.slice(first, rows)).cast(table.schema) for first in range(0, len(order), rows)]
-    return pa.concat_tables(pieces)
+    rows = max(
+        1, table.num_rows * _MOST_BYTES // (4 * table.nbytes)
+    )  # a quarter of the limit, as some texts are longer
+    parts = [whole.take(order.slice(first, rows)).cast(table.schema) for first in range(0, len(order), rows)]
+    return pa.concat_tables(parts)
 
 
 def nulls_of(array: ArrowArray) -> Flags:
@@ -59,7 +61,7 @@ def nulls_of(array: ArrowArray) -> Flags:
 
 
 def arrow_of(values: NDArray[Any], kind: ArrowType | None = None, nulls: Flags | None = None) -> ArrowArray:
-    """Numbers or booleans as an Arrow array, of a type that lies in memory as they do."""
+    """Numbers or booleans as an Arrow array of a type with the same memory layout."""
     data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
     kind = pa.from_numpy_dtype(values.dtype) if kind is None else kind
     return pa.Array.from_buffers(kind, len(values), [_validity(nulls), _buffer(data)])
@@ -90,7 +92,7 @@ def _texts(texts: Sequence[Any], nulls: Flags | None) -> ArrowArray:
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(sizes, np.int64, len(texts)), out=ends[1:])
     if ends[-1] > _MOST_BYTES:
-        return pa.array(texts, pa.string(), mask=nulls)  # in several pieces
+        return pa.array(texts, pa.string(), mask=nulls)  # in several chunks
     buffers = [_validity(nulls), _buffer(ends.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
@@ -103,7 +105,7 @@ def _buffer(array: Any) -> pa.Buffer:
     return pa.py_buffer(array)
 
 
-# ── tables as bytes ──
+# ── tables as bytes (Arrow IPC) ──
 
 
 def table_to_bytes(table: pa.Table) -> bytes:

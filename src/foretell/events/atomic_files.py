@@ -1,4 +1,4 @@
-"""Files that are read or written, and one wording for each way in which that fails."""
+"""Files read as a whole and written atomically, with one message for each way in which that fails."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import BinaryIO
 from foretell.errors import InputError, closest
 
 
-def path_of(given: str | os.PathLike[str]) -> Path:
-    """The path, if it can be one: the empty text would be the folder one is in, which nobody means by it."""
-    text = os.fspath(given)
+def path_of(path: str | os.PathLike[str]) -> Path:
+    """The path of a text. The empty text is refused: it would be the current folder."""
+    text = os.fspath(path)
     if not text or "\0" in text:
         raise InputError("no-file", f"there is no file {text!r}")
     return Path(text)
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of UTF-8, without the mark some editors begin it with."""
+    """The text of a UTF-8 file, without the byte order mark that some editors write."""
     if path.is_dir():
         raise InputError("cannot-read", f"cannot read '{path}': it is a folder")
     try:
@@ -36,8 +36,8 @@ def read_text(path: Path) -> str:
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[BinaryIO]:
-    """A file beside `target` that takes its place at the end."""
-    # A link stays a link: what it points to is replaced.
+    """Write a temporary file beside `target` that replaces it at the end, or leave `target` as it was."""
+    # A symbolic link stays: the file it points to is replaced.
     final = Path(os.path.realpath(target))
     draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.part")
     try:
@@ -58,14 +58,14 @@ def missing_file(path: Path) -> InputError:
 
 
 def unreadable_file(path: Path, error: OSError) -> InputError:
-    # Arrow's own text for it names the path once more.
+    # Arrow's own message would repeat the path.
     return InputError("cannot-read", f"cannot read '{path}': {os.strerror(error.errno) if error.errno else error}")
 
 
 def _nearby(path: Path) -> str:
-    """A file of the same folder whose name is like the one that is not there."""
+    """A hint at a file of the same folder with a similar name."""
     try:
-        meant = closest(path.name, [entry.name for entry in path.absolute().parent.iterdir()])
+        similar = closest(path.name, [entry.name for entry in path.absolute().parent.iterdir()])
     except OSError:
         return ""
-    return f"did you mean '{meant}'?" if meant else ""
+    return f"did you mean '{similar}'?" if similar else ""

@@ -1,4 +1,4 @@
-"""One event, and the order of a stream (LANGUAGE section 1)."""
+"""An event, and the total order of events (LANGUAGE section 1)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from foretell.events.types import Scalar
 
-#: A place in the one order of all events: base events by (end, tie-breaker, stream, arrival); a derived event
-#: has the key of the event that completed it with one more level, and so comes directly after it.
+#: A sort key of all events: base events by (end, tie-breaker, stream, arrival); a derived event has the key of the
+#: event that completed it with one more level, and so comes directly after it.
 OrderKey = tuple[tuple[object, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a stream. `name` is what notifications call it where the stream has an ID column."""
+    """An event of a stream. `name` is its name in notifications where the stream has an ID column."""
 
     stream: str
     attributes: Mapping[str, Scalar]
@@ -32,7 +32,7 @@ def base_key(end: int | float, tie: Scalar, stream_rank: int, arrival: int) -> O
 
 
 def deadline_key(end: int | float) -> OrderKey:
-    """Of what is completed by time alone: after every event of that instant, before any later one."""
+    """The key of a match that time alone completes: after every event of that instant, before any later one."""
     return ((end, 1),)
 
 

@@ -1,4 +1,4 @@
-"""What a subscriber is told: one row, the same columns in every engine and sink (LANGUAGE section 7)."""
+"""A notification: one row, with the same columns in every engine and sink (LANGUAGE section 7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from foretell.events.types import EPOCH, Scalar, Type
 
-#: The columns in the order in which every sink has them.
+#: The columns, in the order of every sink.
 COLUMNS = (
     "subscription",
     "kind",
@@ -22,16 +22,16 @@ COLUMNS = (
     "events",
 )
 
-#: A step's event by its name, a repeated step's events by theirs, None where unbound or lost.
+#: The name of a step's event, a list of names where the step is repeated, None where it is unbound or lost.
 EventNames = Scalar | Sequence[Scalar]
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One notification. Values in key, bindings and events are plain JSON scalars, timestamps already ISO text.
+    """One notification. Values in key, bindings and events are plain JSON scalars, timestamps as ISO text.
 
-    `time_type` is that of the subscription's streams. `start` and `end` are numbers whatever it is: where it is
-    TIMESTAMP, microseconds since 1970-01-01 UTC. `started` and `ended` are the same as people have them.
+    `time_type` is that of the subscription's streams. `start` and `end` are always numbers: where it is TIMESTAMP,
+    microseconds since 1970-01-01 UTC. `started` and `ended` are then datetimes.
     """
 
     subscription: str

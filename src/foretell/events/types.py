@@ -1,4 +1,4 @@
-"""The types of attributes, and what a stream's events look like.
+"""Attribute types, stream schemas and timestamps.
 
 A TIMESTAMP is held as microseconds since 1970-01-01 UTC, a duration as microseconds; where a stream's
 time is a plain number, times and durations are that number.
@@ -26,7 +26,7 @@ class Type(Enum):
     TIMESTAMP = "TIMESTAMP"
     DURATION = "DURATION"
     NULL = "NULL"
-    UNKNOWN = "UNKNOWN"  # of a stream whose schema is read off the data only later
+    UNKNOWN = "UNKNOWN"  # of a stream whose schema is inferred from its data
 
     @property
     def numeric(self) -> bool:
@@ -38,11 +38,10 @@ ATTRIBUTE_TYPES = (Type.BOOL, Type.INT, Type.FLOAT, Type.STRING, Type.TIMESTAMP)
 
 @dataclass(frozen=True)
 class Schema:
-    """What is known of a stream: its attributes in order, and which of them play a part.
+    """The schema of a stream: its attributes in order, and which of them are its time, id and order columns.
 
-    The time, id and order columns are attributes too. A schema with `open` attributes is one whose types
-    are read off the data: names that are not listed are allowed until then. A derived stream has a time but no
-    column that holds it: `time` is None and `timing` says its type.
+    An `open` schema is completed by the data: until then names that it does not list are allowed. A derived stream has
+    a time but no column that holds it: `time` is None and `timing` is the type of its time.
     """
 
     attributes: Mapping[str, Type]
@@ -60,7 +59,7 @@ class Schema:
 
 
 def parse_timestamp(text: str) -> int:
-    """Microseconds since the epoch of an ISO 8601 text; one without an offset is UTC. ValueError if it is not one."""
+    """The microseconds since the epoch of an ISO 8601 text (ValueError for another); without an offset it is UTC."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -1,1 +1,1 @@
-"""Readers: files, Arrow, frames and Python values become checked event columns; malformed events are quarantined."""
+"""Ingest: files, Arrow, data frames and Python values to typed event columns; malformed events are quarantined."""

@@ -1,4 +1,4 @@
-"""Arrow columns, from tables, frames and Parquet files. Nothing here goes row by row unless some value is bad."""
+"""Arrow columns, from tables, data frames and Parquet files. Only columns with misfits are read row by row."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from foretell.events.ingest.scalar_parsing import (
 from foretell.events.ingest.text_columns import parse_timestamps
 from foretell.events.types import Type
 
-#: pandas gives an index without a name this one; it is nobody's attribute.
+#: The name that pandas gives to an index without one; it is no attribute.
 _UNNAMED_INDEX = "__index_level_"
+#: The types that can be cast to each type.
 _FITS: Mapping[Type, frozenset[Type]] = {
     Type.BOOL: frozenset({Type.BOOL}),
     Type.INT: frozenset({Type.INT, Type.FLOAT}),
@@ -47,62 +48,62 @@ _MICROS_PER_UNIT = {
 
 @dataclass(frozen=True)
 class ArrowColumn:
-    """A column in pieces, which may differ in type where they come from different files."""
+    """A column of chunks, which may differ in type where they come from different files."""
 
     name: str
     chunks: Sequence[ArrowArray]
 
     def infer_type(self) -> Type | None:
-        """The type of all pieces; INT and FLOAT together are FLOAT."""
-        found = {attribute_type(chunk.type) for chunk in self.chunks} - {Type.NULL}
-        if found == {Type.INT, Type.FLOAT}:
+        """The type of all chunks; INT and FLOAT together are FLOAT."""
+        kinds = {attribute_type(chunk.type) for chunk in self.chunks} - {Type.NULL}
+        if kinds == {Type.INT, Type.FLOAT}:
             return Type.FLOAT
-        if len(found) > 1:
-            kinds = ", ".join(sorted({str(chunk.type) for chunk in self.chunks}))
-            raise InputError("wrong-type", f"{self.name}: the column's type differs between files: {kinds}")
-        return found.pop() if found else Type.NULL
+        if len(kinds) > 1:
+            arrow_types = ", ".join(sorted({str(chunk.type) for chunk in self.chunks}))
+            raise InputError("wrong-type", f"{self.name}: the column's type differs between files: {arrow_types}")
+        return kinds.pop() if kinds else Type.NULL
 
     def infer_time_type(self) -> Type | None:
-        found = self.infer_type()
-        if found is Type.STRING:
+        kind = self.infer_type()
+        if kind is Type.STRING:
             return Type.TIMESTAMP
-        return found if found in (Type.INT, Type.FLOAT, Type.TIMESTAMP, Type.NULL) else None
+        return kind if kind in (Type.INT, Type.FLOAT, Type.TIMESTAMP, Type.NULL) else None
 
     def cast(self, wanted: Type) -> TypedColumn:
         values: list[ArrowArray] = []
         misfits: dict[int, str] = {}
         start = 0
         for chunk in self.chunks:
-            fitted = _cast_chunk(chunk, self.name, wanted)
-            values.append(fitted.values)
-            misfits.update((start + position, reason) for position, reason in fitted.misfits.items())
+            column = _cast_chunk(chunk, self.name, wanted)
+            values.append(column.values)
+            misfits.update((start + position, reason) for position, reason in column.misfits.items())
             start += len(chunk)
         return TypedColumn(pa.chunked_array(values, ARROW_TYPES[wanted]), misfits)
 
 
 @dataclass(frozen=True)
 class ArrowSource:
-    """A table, what to call it, and the names of all its columns, whether they were read or not."""
+    """A table with its name, and the names of all its columns, also of those that were not read."""
 
     source: str
     table: pa.Table
     names: Sequence[str]
 
 
-def combine_tables(sheets: Sequence[ArrowSource]) -> RawTable:
-    """The rows of all sheets. A column that one of several lacks is NULL there."""
-    names = [name for name in _distinct(sheet.names for sheet in sheets) if not name.startswith(_UNNAMED_INDEX)]
-    read = frozenset(name for sheet in sheets for name in sheet.table.column_names)
+def combine_tables(sources: Sequence[ArrowSource]) -> RawTable:
+    """The rows of all tables. A column that one of them lacks is NULL there."""
+    names = [name for name in _distinct(source.names for source in sources) if not name.startswith(_UNNAMED_INDEX)]
+    read = frozenset(name for source in sources for name in source.table.column_names)
     columns = {
-        name: ArrowColumn(name, [chunk for sheet in sheets for chunk in _chunks(sheet, name)])
+        name: ArrowColumn(name, [chunk for source in sources for chunk in _chunks(source, name)])
         for name in names
         if name in read
     }
-    return RawTable(columns, names, [_part(sheet) for sheet in sheets], (), absent_is_null=False)
+    return RawTable(columns, names, [_origin(source) for source in sources], (), absent_is_null=False)
 
 
 def read_parquet(path: str, wanted: frozenset[str] | None, content: bytes | None = None) -> ArrowSource:
-    """The columns of a Parquet file, or those `wanted`; a file that is none is an InputError."""
+    """The columns of a Parquet file, or only those `wanted`."""
     try:
         with pq.ParquetFile(path if content is None else pa.BufferReader(content)) as file:
             names = file.schema_arrow.names
@@ -114,11 +115,11 @@ def read_parquet(path: str, wanted: frozenset[str] | None, content: bytes | None
 
 
 def attribute_type(kind: ArrowType) -> Type | None:
-    """The attribute type that holds an Arrow type; None where there is none."""
+    """The attribute type that holds values of an Arrow type; None where there is none."""
     types = pa.types
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return attribute_type(kind.value_type)
-    for found, tests in (
+    for attribute, tests in (
         (Type.BOOL, (types.is_boolean,)),
         (Type.INT, (types.is_integer,)),
         (Type.FLOAT, (types.is_floating, types.is_decimal)),
@@ -127,7 +128,7 @@ def attribute_type(kind: ArrowType) -> Type | None:
         (Type.NULL, (types.is_null,)),
     ):
         if any(test(kind) for test in tests):
-            return found
+            return attribute
     return None
 
 
@@ -135,20 +136,20 @@ def _distinct(lists: Iterable[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(name for names in lists for name in names))
 
 
-def _chunks(sheet: ArrowSource, name: str) -> Iterator[ArrowArray]:
-    table = sheet.table
+def _chunks(source: ArrowSource, name: str) -> Iterator[ArrowArray]:
+    table = source.table
     if table.column_names.count(name) > 1:
-        raise InputError("wrong-format", f"{sheet.source} has two columns '{name}'")
+        raise InputError("wrong-format", f"{source.source} has two columns '{name}'")
     if name in table.column_names:
         yield from table.column(name).chunks
     else:
         yield pa.nulls(table.num_rows)
 
 
-def _part(sheet: ArrowSource) -> RowOrigin:
-    table = sheet.table
+def _origin(source: ArrowSource) -> RowOrigin:
+    table = source.table
     numbers = range(1, table.num_rows + 1)
-    return RowOrigin(sheet.source, numbers, lambda i: row_text(_row(table, i)))
+    return RowOrigin(source.source, numbers, lambda i: row_text(_row(table, i)))
 
 
 def _row(table: pa.Table, position: int) -> dict[str, object]:
@@ -156,7 +157,7 @@ def _row(table: pa.Table, position: int) -> dict[str, object]:
 
 
 def _value(scalar: Any) -> object:
-    """The scalar as Python has it; of one that is bad for Python too, what it is stored as."""
+    """The scalar as a Python value; where Python cannot represent it, the stored value."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError:
@@ -166,13 +167,13 @@ def _value(scalar: Any) -> object:
 
 
 def _cast_chunk(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
-    found = attribute_type(chunk.type)
-    if found is Type.NULL:
+    kind = attribute_type(chunk.type)
+    if kind is Type.NULL:
         return TypedColumn(pa.nulls(len(chunk), ARROW_TYPES[wanted]), {})
-    if found not in _FITS[wanted]:
+    if kind not in _FITS[wanted]:
         raise InputError("wrong-type", f"{name}: expected {wanted.value}, but the column is {chunk.type}")
     plain = _decoded(chunk)
-    if found is Type.STRING:
+    if kind is Type.STRING:
         return _cast_strings(plain, name, wanted)
     if wanted is Type.TIMESTAMP:
         return _cast_timestamps(plain, name)
@@ -180,11 +181,11 @@ def _cast_chunk(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
 
 
 def _decoded(chunk: ArrowArray) -> ArrowArray:
-    """The values themselves, where the column holds codes for them."""
+    """The values of a column that holds codes for them."""
     if pa.types.is_dictionary(chunk.type):
-        words = _decoded(chunk.dictionary)
-        # polars' dictionaries are of views, which Arrow cannot take from.
-        return (words.cast(pa.string()) if pa.types.is_string_view(words.type) else words).take(chunk.indices)
+        values = _decoded(chunk.dictionary)
+        # polars' dictionaries are string views, for which Arrow has no `take`.
+        return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(chunk.indices)
     if pa.types.is_run_end_encoded(chunk.type):
         return _decoded(pc.call_function("run_end_decode", [chunk]))
     return chunk
@@ -195,7 +196,7 @@ def _cast_numbers(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
         chunk = chunk.cast(pa.float64())
         chunk = nan_to_null(chunk)
     try:
-        # A FLOAT is only ever near a long integer; an INT is exact or bad.
+        # A FLOAT may be rounded; an INT is exact or a misfit.
         return TypedColumn(chunk.cast(ARROW_TYPES[wanted], safe=wanted is not Type.FLOAT), {})
     except pa.ArrowInvalid:
         return cast_each(chunk.to_pylist(), name, wanted, lambda value: convert(value, wanted))
@@ -205,7 +206,7 @@ def _cast_strings(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
     texts = chunk.cast(pa.string())
     try:
         texts.validate(full=True)
-    except pa.ArrowInvalid:  # a writer put other bytes into a column of strings
+    except pa.ArrowInvalid:  # not UTF-8
         return cast_each(texts.cast(pa.binary()).to_pylist(), name, wanted, lambda value: _utf8(value, wanted))
     return TypedColumn(texts, {}) if wanted is Type.STRING else parse_timestamps(texts, name)
 
@@ -218,13 +219,13 @@ def _utf8(value: bytes, wanted: Type) -> bool | int | float | str | None:
 
 
 def _cast_timestamps(chunk: ArrowArray, name: str) -> TypedColumn:
-    """Whatever the unit and the zone, microseconds of UTC. Finer units are rounded down, as in texts."""
+    """Timestamps of any unit and zone as microseconds of UTC. Finer units are rounded down, as in texts."""
     per_unit = _MICROS_PER_UNIT[_unit(chunk.type)]
     ticks = _ticks(chunk)
-    missing = nulls_of(chunk)
-    beyond = ~missing & ((ticks < _ceil(LEAST_MICROS / per_unit)) | (ticks >= _ceil((LAST_MICROS + 1) / per_unit)))
+    is_null = nulls_of(chunk)
+    beyond = ~is_null & ((ticks < _ceil(LEAST_MICROS / per_unit)) | (ticks >= _ceil((LAST_MICROS + 1) / per_unit)))
     micros = np.where(beyond, 0, ticks) * per_unit.numerator // per_unit.denominator
-    values = arrow_of(micros, ARROW_TYPES[Type.TIMESTAMP], missing | beyond)
+    values = arrow_of(micros, ARROW_TYPES[Type.TIMESTAMP], is_null | beyond)
     reason = MisfitError(BEYOND_RANGE).reason(name)
     return TypedColumn(values, {int(position): reason for position in np.flatnonzero(beyond)})
 

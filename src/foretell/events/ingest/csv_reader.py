@@ -1,4 +1,4 @@
-"""CSV: a header line, then one row a record."""
+"""CSV: a header line, then a row for each record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from foretell.events.types import Type
 
 @dataclass(frozen=True)
 class _CsvRecord:
-    """The fields between two line ends that are not quoted; `fault` says why there are none."""
+    """A record, which may span several lines where line ends are quoted; `fault` says why it has no fields."""
 
     first_line: int
     end_line: int
@@ -35,7 +35,7 @@ class _CsvRecord:
 
 @dataclass(frozen=True)
 class _CsvFile:
-    """One file's header and rows, with the lines they stand on."""
+    """One file's header and rows, with their line numbers."""
 
     source: str
     lines: Sequence[str]
@@ -48,12 +48,12 @@ class _CsvFile:
         text = "".join(self.lines[first_line - 1 : end_line]).rstrip("\r\n")
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
-    def part(self) -> RowOrigin:
+    def origin(self) -> RowOrigin:
         return RowOrigin(self.source, [first for first, _ in self.spans], lambda i: self.text(*self.spans[i]))
 
 
 def read_csv(files: Iterable[tuple[str, bytes]]) -> RawTable:
-    """The rows of all files (each its name and content). A column that one of several files lacks is NULL there."""
+    """The rows of all files, given by name and content. A column that one of the files lacks is NULL there."""
     read: list[_CsvFile] = []
     before = 0
     for source, content in files:
@@ -62,8 +62,8 @@ def read_csv(files: Iterable[tuple[str, bytes]]) -> RawTable:
     names = valid_column_names(name for file in read for name in file.header)
     columns: dict[str, RawColumn] = {name: TextColumn(name, _column(name, read)) for name in names}
     rejected = [rejected for file in read for rejected in file.rejected]
-    # A file without a single byte has no header to miss a column in.
-    return RawTable(columns, names, [file.part() for file in read], rejected, absent_is_null=not names)
+    # An empty file has no header in which a column could be missing.
+    return RawTable(columns, names, [file.origin() for file in read], rejected, absent_is_null=not names)
 
 
 def _column(name: str, files: Iterable[_CsvFile]) -> ArrowArray:
@@ -95,7 +95,7 @@ def _read(source: str, content: bytes, before: int) -> _CsvFile:
 
 
 def _records(lines: Sequence[str]) -> Iterator[_CsvRecord]:
-    """Record by record. After a quote that is never closed we go on with the next line, not at the end of the file."""
+    """The records. After a quote that is never closed parsing continues with the next line, not at the end of the file."""
     start = 0
     while start < len(lines):
         reader = csv.reader(map(lines.__getitem__, range(start, len(lines))), strict=True)
@@ -120,7 +120,7 @@ def _reason(record: _CsvRecord, expected: int) -> str:
 
 
 def _checked_header(source: str, record: _CsvRecord) -> list[str]:
-    # Binary files and UTF-16 show a zero byte early; one further on is its own field's affair.
+    # Binary files and UTF-16 have a zero byte early on.
     if any("\0" in name for name in record.fields):
         raise InputError("wrong-format", f"{source} is not CSV: it is binary")
     if record.fault or not all(map(is_valid_unicode, record.fields)):

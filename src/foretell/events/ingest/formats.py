@@ -1,4 +1,4 @@
-"""Which source is read how: files and folders by their ending, frames through Arrow, anything else row by row."""
+"""Input formats: files and folders by the ending of their names, data frames through Arrow, other iterables as dicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foretell.events.ingest.csv_reader import read_csv
 from foretell.events.ingest.json_lines import read_dicts, read_json_lines
 from foretell.events.ingest.raw_columns import RawTable
 
-#: Endings of file names, each with its format.
+#: The format of each file name ending.
 FORMATS: Mapping[str, str] = {
     ".jsonl": "JSON lines",
     ".ndjson": "JSON lines",
@@ -27,16 +27,17 @@ FORMATS: Mapping[str, str] = {
 
 
 def read_raw(source: object, label: str, wanted: frozenset[str] | None = None) -> RawTable:
-    """All rows of `source`; only the columns `wanted` where they are known. `label` is what to call one without a path.
+    """Read all rows of `source`, and only the `wanted` columns where these are known. `label` names a source without a
+    path.
 
-    Frames of pandas and polars (and of whoever else speaks Arrow's PyCapsule interface) are taken without a copy.
+    Frames of pandas, polars and other libraries with Arrow's PyCapsule interface are read without a copy.
     """
     if isinstance(source, str | os.PathLike):
-        return _gather_files(path_of(source), wanted)
+        return _read_files(path_of(source), wanted)
     if isinstance(source, pa.RecordBatchReader):
         source = source.read_all()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
-        return _gather_frame(source, label, wanted)
+        return _read_frame(source, label, wanted)
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes | bytearray):
         return read_dicts(source, label, wanted)
     raise _unknown(source, label)
@@ -50,14 +51,14 @@ def _unknown(source: object, label: str) -> InputError:
     )
 
 
-def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> RawTable:
+def _read_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> RawTable:
     try:
         table = pa.table(frame)
     except (TypeError, ValueError):
-        # A pandas column of objects of several types is no Arrow column, but its rows are still dicts.
+        # Arrow has no column of several types, as pandas does; the frame's rows are still dicts.
         names = list(getattr(frame, "columns", ()))
         if not names or not hasattr(frame, "to_dict"):
-            raise _unknown(frame, label) from None  # one column of Arrow's, without a name
+            raise _unknown(frame, label) from None  # an Arrow array, a column without a name
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError("wrong-format", f"{label} has two columns '{twice}'") from None
@@ -67,7 +68,7 @@ def _gather_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> RawT
 
 
 def input_files(source: object) -> tuple[str, list[Path]]:
-    """The files that a source is and their format; none where it is something else."""
+    """The format and the files of a source that is a path; no files for any other source."""
     if not isinstance(source, str | os.PathLike):
         return "", []
     files = _files(path_of(source))
@@ -75,7 +76,7 @@ def input_files(source: object) -> tuple[str, list[Path]]:
 
 
 def read_raw_content(name: str, content: bytes, wanted: frozenset[str] | None) -> RawTable:
-    """The rows of a file whose content somebody has read."""
+    """Read all rows of a file whose content is in memory."""
     suffix = Path(name).suffix.lower()
     if suffix not in FORMATS:
         raise InputError("unknown-format", f"{name}: cannot tell the format by the ending", hint=_known_endings())
@@ -86,11 +87,11 @@ def read_raw_content(name: str, content: bytes, wanted: frozenset[str] | None) -
     return read_json_lines([(name, content)], wanted)
 
 
-def _gather_files(path: Path, wanted: frozenset[str] | None) -> RawTable:
+def _read_files(path: Path, wanted: frozenset[str] | None) -> RawTable:
     files = _files(path)
     kind = FORMATS[files[0].suffix.lower()]
     if kind == "Parquet":
-        return combine_tables([_sheet(file, wanted) for file in files])
+        return combine_tables([_arrow_source(file, wanted) for file in files])
     if kind == "CSV":
         return read_csv(_contents(files))
     return read_json_lines(_contents(files), wanted)
@@ -110,7 +111,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _files_within(folder: Path) -> list[Path]:
-    """The folder's files by name; those whose name begins with '.' or '_' are other programs' bookkeeping."""
+    """The folder's files by name, without those that begin with '.' or '_': these are other programs' bookkeeping."""
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.name[0] not in "._")
     files = [folder / name for name in names if Path(name).suffix.lower() in FORMATS]
     if not files:
@@ -129,7 +130,7 @@ def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
             raise unreadable_file(file, error) from None
 
 
-def _sheet(file: Path, wanted: frozenset[str] | None) -> ArrowSource:
+def _arrow_source(file: Path, wanted: frozenset[str] | None) -> ArrowSource:
     try:
         return read_parquet(str(file), wanted)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""JSON lines, and iterables of dicts: rows of named values."""
+"""JSON lines, and iterables of dicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class _JsonLines:
-    """One file's rows, the numbers of their lines, and the lines that are no rows with their reasons."""
+    """One file's rows with their line numbers, and for each line that is no row the reason."""
 
     rows: list[Row]
     numbers: Sequence[int]
@@ -37,11 +37,12 @@ class _JsonLines:
 def read_json_lines(
     files: Iterable[tuple[str, bytes]], wanted: frozenset[str] | None, *, whole: bool = True
 ) -> RawTable:
-    """The rows of all files (each its name and content); of `wanted` columns only, where they are known.
+    """The rows of all files, given by name and content; only the `wanted` columns, where these are known.
 
-    A file of which no line is a row is of another format; of one that is not `whole` that cannot be said."""
+    A file without a single row is of another format, unless the content is only a part of it (`whole` is False).
+    """
     rows: list[Row] = []
-    parts: list[RowOrigin] = []
+    origins: list[RowOrigin] = []
     rejected: list[RejectedRow] = []
     for source, content in files:
         lines = _decode(content)
@@ -50,13 +51,13 @@ def read_json_lines(
         before = _positions_before(lines.numbers, lines.reasons, len(rows))
         for number, reason in lines.reasons.items():
             rejected.append(RejectedRow(before[number], source, number, reason, lines.text(number)))
-        parts.append(RowOrigin(source, lines.numbers, lambda i, lines=lines: lines.text(lines.numbers[i])))  # type: ignore[misc]
+        origins.append(RowOrigin(source, lines.numbers, lambda i, lines=lines: lines.text(lines.numbers[i])))  # type: ignore[misc]
         rows += lines.rows
-    return _gathered(rows, parts, rejected, wanted)
+    return _raw_table(rows, origins, rejected, wanted)
 
 
 def read_dicts(source: Iterable[object], label: str, wanted: frozenset[str] | None) -> RawTable:
-    """The dicts of an iterable; `label` stands for the file that there is none of."""
+    """The dicts of an iterable; `label` takes the place of a file name."""
     rows: list[Row] = []
     numbers: list[int] = []
     rejected: list[RejectedRow] = []
@@ -66,24 +67,24 @@ def read_dicts(source: Iterable[object], label: str, wanted: frozenset[str] | No
             numbers.append(number)
         else:
             rejected.append(RejectedRow(len(rows), label, number, NOT_MAPPING, display_value(row)))
-    return _gathered(rows, [RowOrigin(label, numbers, lambda i: row_text(rows[i]))], rejected, wanted)
+    return _raw_table(rows, [RowOrigin(label, numbers, lambda i: row_text(rows[i]))], rejected, wanted)
 
 
 def row_text(row: Row) -> str:
-    """A row as one line of JSON, whatever its values are."""
+    """A row as one line of JSON; values without a JSON form are shown as text."""
     try:
         return json.dumps(row, default=str, ensure_ascii=False, skipkeys=True)
-    except (ValueError, RecursionError):  # numbers without end, dicts within themselves
+    except (ValueError, RecursionError):  # very long numbers, dicts that contain themselves
         return json.dumps({str(name): display_value(value) for name, value in row.items()})
 
 
-def _gathered(
-    rows: list[Row], parts: list[RowOrigin], rejected: list[RejectedRow], wanted: frozenset[str] | None
+def _raw_table(
+    rows: list[Row], origins: list[RowOrigin], rejected: list[RejectedRow], wanted: frozenset[str] | None
 ) -> RawTable:
     names = valid_column_names(chain.from_iterable(rows))
     taken = [name for name in names if wanted is None or name in wanted]
     columns = {name: PythonColumn(name, [row.get(name) for row in rows]) for name in taken}
-    return RawTable(columns, names, parts, rejected, absent_is_null=True)
+    return RawTable(columns, names, origins, rejected, absent_is_null=True)
 
 
 def _decode(content: bytes) -> _JsonLines:
@@ -109,13 +110,13 @@ def _decode(content: bytes) -> _JsonLines:
 
 @dataclass(frozen=True)
 class ParseFailure:
-    """Why something is no row."""
+    """Why a line or message is no row."""
 
     text: str
 
 
 def parse_lenient_json(line: bytes) -> object:
-    """What Python's own writer puts out and its reader takes, though it is not strictly JSON: NaN and Infinity."""
+    """Parse with Python's own reader, which accepts NaN and Infinity, as its writer produces them."""
     try:
         text = line.decode()
     except UnicodeDecodeError:
@@ -129,10 +130,10 @@ def parse_lenient_json(line: bytes) -> object:
 
 
 def _positions_before(numbers: Sequence[int], reasons: Mapping[int, str], start: int) -> dict[int, int]:
-    """For each rejected line how many rows came before it, so that all can be told in order of arrival."""
-    kinds = sorted([(number, 1) for number in numbers] + [(number, 0) for number in reasons]) if reasons else []
+    """For each rejected line the number of rows before it, so that all can be reported in order of arrival."""
+    lines = sorted([(number, 1) for number in numbers] + [(number, 0) for number in reasons]) if reasons else []
     positions: dict[int, int] = {}
-    for number, is_row in kinds:
+    for number, is_row in lines:
         if is_row:
             start += 1
         else:
@@ -143,6 +144,6 @@ def _positions_before(numbers: Sequence[int], reasons: Mapping[int, str], start:
 def not_json_lines(source: str) -> InputError:
     return InputError(
         "wrong-format",
-        f"{source} is not JSON lines: no line of it is a JSON object",
+        f"{source} is not JSON lines: no line is a JSON object",
         hint='write one object a line, such as {"time": 1, "price": 2.5}',
     )

@@ -1,4 +1,4 @@
-"""One value into one type, or the reason why not. The columns' quick ways must agree with this slow one."""
+"""Cast one value to one type, or say why it does not fit. Casts of whole columns must agree with this."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAST_MICROS = parse_timestamp("9999-12-31T23:59:59.999999")
 LEAST_INT, LAST_INT = -(2**63), 2**63 - 1
 SHOWN_LENGTH = 60
 
-# A number as people write it; Python's own int() and float() also take underscores and other scripts' digits.
+# Numbers in ASCII digits; Python's own int() and float() also accept underscores and other scripts' digits.
 INT_TEXT = r"[+-]?[0-9]+"
 FLOAT_TEXT = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|[+-]?inf(?:inity)?)"
 BOOL_TEXT = r"(?i:true|false)"
@@ -32,10 +32,10 @@ _FLOAT = re.compile(FLOAT_TEXT)
 
 
 class MisfitError(Exception):
-    """A value that cannot be of the type that is wanted."""
+    """A value does not fit a type."""
 
     def reason(self, name: str) -> str:
-        """Of the attribute `name`: 'price: expected FLOAT, found …', 'time beyond range'."""
+        """The reason for the attribute `name`: 'price: expected FLOAT, found …', 'time beyond range'."""
         text = str(self)
         return f"{name} {text}" if text == BEYOND_RANGE else f"{name}: {text}"
 
@@ -44,29 +44,29 @@ BEYOND_RANGE = "beyond range"
 
 
 def convert(value: object, wanted: Type) -> Scalar:
-    """A Python or JSON value as `wanted`; NaN is NULL. A timestamp becomes microseconds."""
+    """A Python or JSON value in the type `wanted`; NaN is NULL. A timestamp becomes microseconds."""
     plain = unboxed(value)
     return None if plain is None else _CONVERTERS[wanted](plain)
 
 
 def convert_text(text: str, wanted: Type) -> Scalar:
-    """What stands in a field of a CSV file as `wanted`."""
+    """The text of a CSV field in the type `wanted`."""
     return _TEXT_CONVERTERS[wanted](text)
 
 
 def cast_each(
     values: Iterable[Value | None], name: str, wanted: Type, converter: Callable[[Value], Scalar]
 ) -> TypedColumn:
-    """One value after the other, with the reason for each that does not fit."""
-    fitted: list[Scalar] = []
+    """Cast values one by one, with a reason for each that does not fit."""
+    scalars: list[Scalar] = []
     misfits: dict[int, str] = {}
     for position, value in enumerate(values):
         try:
-            fitted.append(None if value is None else converter(value))
+            scalars.append(None if value is None else converter(value))
         except MisfitError as misfit:
             misfits[position] = misfit.reason(name)
-            fitted.append(None)
-    return TypedColumn(arrow_of_values(fitted, wanted), misfits)
+            scalars.append(None)
+    return TypedColumn(arrow_of_values(scalars, wanted), misfits)
 
 
 def is_timestamp(text: str) -> bool:
@@ -78,19 +78,19 @@ def is_timestamp(text: str) -> bool:
 
 
 def unboxed(value: object) -> object:
-    """The plain Python value: NumPy scalars and pandas' several ways to say NULL are taken out of their boxes."""
+    """The plain Python value of a NumPy scalar; None for NaN and for pandas' NA and NaT."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     elif isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float | Decimal) and math.isnan(value):
         return None
-    # pandas may not be imported here, so its two singletons are known by name.
+    # pandas must not be imported for this, so its two singletons are recognised by name.
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
 
 def display_value(value: object) -> str:
-    """A value as a reason shows it."""
+    """A value as messages show it, shortened."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
@@ -105,7 +105,7 @@ def display_value(value: object) -> str:
 def _written(value: object) -> str:
     try:
         return str(value) if isinstance(value, date | Decimal) else repr(value)
-    except ValueError:  # Python will not write out integers of many thousand digits
+    except ValueError:  # Python refuses to format integers of many thousand digits
         return "a very long number"
 
 
@@ -180,9 +180,9 @@ def _bool_text(text: str) -> bool:
 def _int_text(text: str) -> int:
     stripped = text.strip()
     if not _INT.fullmatch(stripped):
-        # '1.0' is the whole number 1, as in JSON.
+        # '1.0' is the INT 1, as in JSON.
         return _int(_number(stripped, Type.INT, text))
-    number = Decimal(stripped)  # unlike int(), at home with any number of digits
+    number = Decimal(stripped)  # unlike int(), without a limit on the number of digits
     if not LEAST_INT <= number <= LAST_INT:
         raise MisfitError(f"{display_value(number)} does not fit INT")
     return int(number)

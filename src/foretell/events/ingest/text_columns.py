@@ -1,4 +1,4 @@
-"""Columns of text, as CSV gives them: what type all of a column's texts have, and its values in that type."""
+"""Text columns, as CSV has them: infer the type of all texts of a column, and cast them to it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from foretell.events.types import Type
 _PLAIN_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _PLAIN_INT = re.compile(rf"\s*{INT_TEXT}\s*")
 _DATE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
-# What Arrow reads whole and exactly as parse_timestamp does; every other spelling is read one by one.
+# The spelling that Arrow parses exactly as `parse_timestamp` does; all others are parsed one by one.
 _NAIVE = rf"{_DATE_TIME}:[0-9]{{2}}(?:\.[0-9]{{1,6}})?"
-_HEAD = 64
+_HEAD = 64  # rows that are matched first: most columns of another type show it there
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of texts; an empty field is NULL."""
+    """A column of texts; NULL stands for an empty field."""
 
     name: str
     texts: ArrowArray
@@ -45,7 +45,7 @@ class TextColumn:
         if texts.null_count == len(texts):
             return Type.NULL
         if _all_match(texts, rf"\s*{INT_TEXT}\s*"):
-            # Longer numbers are most likely identifiers; as FLOAT, different ones would become equal.
+            # Numbers too long for INT are most likely identifiers; as FLOAT, different ones would become equal.
             return Type.STRING if self.cast(Type.INT).misfits else Type.INT
         if _all_match(texts, rf"\s*(?:{FLOAT_TEXT})\s*"):
             return Type.FLOAT
@@ -56,7 +56,8 @@ class TextColumn:
         return Type.STRING
 
     def infer_time_type(self) -> Type:
-        """As the first text that can be a time says: a number or an ISO date. Rubbish before it does not decide."""
+        """The type of the first text that can be a time, a number or an ISO date; malformed texts before it do not
+        decide."""
         present = (text for text in _strings(self.texts) if text is not None)
         deciding = next((text for text in present if _PLAIN_NUMBER.fullmatch(text) or is_timestamp(text)), None)
         if deciding is None:
@@ -78,27 +79,27 @@ class TextColumn:
             try:
                 return TypedColumn(_without_nan(pc.cast(self.texts, ARROW_TYPES[wanted])), {})
             except pa.ArrowInvalid:
-                pass  # some text does not fit, or is spelled '+5': one by one
+                pass  # some text does not fit, or is spelled '+5'
         return cast_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
 
 
 def deciding_texts(texts: ArrowArray) -> list[str]:
-    """Those that a guess goes by: the first, the first that each type does not fit, the first that can be a time or a
-    number that is not whole; in their order."""
+    """The texts that decide the inferred type, in their order: the first, the first that does not fit each type, the
+    first that can be a time or a number that is not whole."""
     texts = texts.drop_null()
     strings: list[str] = texts.to_pylist()
     whole, date = rf"\s*{INT_TEXT}\s*", rf"\s*{_DATE_TIME}.*"
-    found = {0, *(_first_other(texts, p) for p in (whole, rf"\s*(?:{FLOAT_TEXT})\s*", rf"\s*{BOOL_TEXT}\s*", date))}
-    found |= {_first_misfit(texts, whole, Type.INT), _first_misfit(texts, date, Type.TIMESTAMP)}
+    deciding = {0, *(_first_other(texts, p) for p in (whole, rf"\s*(?:{FLOAT_TEXT})\s*", rf"\s*{BOOL_TEXT}\s*", date))}
+    deciding |= {_first_misfit(texts, whole, Type.INT), _first_misfit(texts, date, Type.TIMESTAMP)}
     numbers = [i for i, text in enumerate(strings) if _PLAIN_NUMBER.fullmatch(text)]
-    found.add(next((i for i in numbers if not _PLAIN_INT.fullmatch(strings[i])), -1))
+    deciding.add(next((i for i in numbers if not _PLAIN_INT.fullmatch(strings[i])), -1))
     before = strings[: numbers[0]] if numbers else strings
-    found |= {*numbers[:1], next((i for i, text in enumerate(before) if is_timestamp(text)), -1)}
-    return [strings[i] for i in sorted(found) if 0 <= i < len(strings)]
+    deciding |= {*numbers[:1], next((i for i, text in enumerate(before) if is_timestamp(text)), -1)}
+    return [strings[i] for i in sorted(deciding) if 0 <= i < len(strings)]
 
 
 def _first_other(texts: ArrowArray, pattern: str) -> int:
-    """Where the first text stands that is not all of a pattern; -1 without one."""
+    """The position of the first text that does not match a pattern; -1 without one."""
     return int(pc.index(_matching(texts, pattern), False).as_py())
 
 
@@ -107,14 +108,15 @@ def _matching(texts: ArrowArray, pattern: str) -> ArrowArray:
 
 
 def _first_misfit(texts: ArrowArray, pattern: str, kind: Type) -> int:
-    """Where the first stands that looks like a type and is not: a whole number that is too long, a 13th month."""
-    alike: ArrowArray = pc.indices_nonzero(_matching(texts, pattern))
-    misfits = TextColumn("", texts.take(alike)).cast(kind).misfits
-    return int(alike[min(misfits)].as_py()) if misfits else -1
+    """The position of the first text that matches a type's pattern but is none: a whole number that is too long, a 13th
+    month."""
+    matching: ArrowArray = pc.indices_nonzero(_matching(texts, pattern))
+    misfits = TextColumn("", texts.take(matching)).cast(kind).misfits
+    return int(matching[min(misfits)].as_py()) if misfits else -1
 
 
 def parse_timestamps(texts: ArrowArray, name: str) -> TypedColumn:
-    """ISO 8601 texts as timestamps; one without an offset is UTC."""
+    """Parse ISO 8601 texts; one without an offset is UTC."""
     for pattern, kind in ((_NAIVE + "Z", ARROW_TYPES[Type.TIMESTAMP]), (_NAIVE, pa.timestamp("us"))):
         if _all_match(texts, pattern):
             try:
@@ -133,7 +135,7 @@ def _within_range(moments: ArrowArray) -> bool:
 
 
 def _all_match(texts: ArrowArray, pattern: str) -> bool:
-    """Whether every text that is not NULL is all of `pattern`; most columns that are not show it in their head."""
+    """Whether every text that is not NULL matches `pattern`."""
     whole = f"^(?:{pattern})$"
     return _match(texts[:_HEAD], whole) and _match(texts, whole)
 

@@ -1,6 +1,7 @@
-"""The few values of a column that decide its type: a guess over those of all parts is the guess over all data.
+"""Type evidence: the few values of a column that decide its type.
 
-Parts of one source can so be looked at apart, each in its own task, and their types still be settled over everything.
+Inference over the evidence of all files gives the same types as inference over all their data. So Spark's tasks can
+read the files of a source separately.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from foretell.events.types import Type
 
 
 class TypeEvidence(msgspec.Struct, frozen=True):
-    """What one file shows: its columns in order, what decides their types, and how many rows it has."""
+    """The evidence of one file: its columns in order, the values that decide their types, and the number of rows."""
 
     source: str
     names: list[str]
@@ -29,7 +30,7 @@ class TypeEvidence(msgspec.Struct, frozen=True):
     texts: bool
 
     def __add__(self, later: TypeEvidence) -> TypeEvidence:
-        """The same file a little further."""
+        """Merge with the evidence of a later part of the same file."""
         names = list(dict.fromkeys([*self.names, *later.names]))
         values = {
             n: self.values.get(n, []) + later.values.get(n, []) for n in names if n in {*self.values, *later.values}
@@ -39,23 +40,23 @@ class TypeEvidence(msgspec.Struct, frozen=True):
         )
 
 
-def evidence_of(source: str, gathered: RawTable, *, texts: bool) -> TypeEvidence:
+def evidence_of(source: str, raw: RawTable, *, texts: bool) -> TypeEvidence:
     decide: Callable[[Any], list[Any]] = (
         (lambda c: deciding_texts(c.texts)) if texts else lambda c: deciding_values(c.values)
     )
-    values = {name: decide(column) for name, column in gathered.columns.items()}
-    return TypeEvidence(source, list(gathered.names), values, gathered.rows, len(gathered.rejected), texts)
+    values = {name: decide(column) for name, column in raw.columns.items()}
+    return TypeEvidence(source, list(raw.names), values, raw.rows, len(raw.rejected), texts)
 
 
-def table_from_evidence(witnesses: Iterable[TypeEvidence]) -> RawTable:
-    """The data of all files, as far as types are concerned."""
-    files = list(witnesses)
+def table_from_evidence(evidence: Iterable[TypeEvidence]) -> RawTable:
+    """A table of the deciding values of all files, for inference."""
+    files = list(evidence)
     names = list(dict.fromkeys(name for file in files for name in file.names))
     values = {name: [value for file in files for value in file.values.get(name, [])] for name in names}
     texts = any(file.texts for file in files)
-    columns: dict[str, RawColumn] = {name: _column(name, some, texts) for name, some in values.items()}
-    parts = [RowOrigin(file.source, range(file.rows), str) for file in files]
-    return RawTable(columns, names, parts, (), absent_is_null=not texts or not names)
+    columns: dict[str, RawColumn] = {name: _column(name, deciding, texts) for name, deciding in values.items()}
+    origins = [RowOrigin(file.source, range(file.rows), str) for file in files]
+    return RawTable(columns, names, origins, (), absent_is_null=not texts or not names)
 
 
 def _column(name: str, values: list[Any], texts: bool) -> RawColumn:

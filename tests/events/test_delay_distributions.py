@@ -36,10 +36,10 @@ def test_points_are_joined_by_straight_lines() -> None:
     assert delay.cdf([5, 10, 15, 99]) == pytest.approx([0.25, 0.5, 0.65, 0.8])
 
 
-SHARE = "the share of a delay lies between 0 and 1, found "
-MEAN = "the delay 'exponential' cannot be: mean is "
-POINTS = "the delay 'points' cannot be: "
-PAIRS = f"{POINTS}points are pairs of time and probability, two or more"
+SHARE = "the share of a delay must be between 0 and 1, found "
+MEAN = "invalid delay 'exponential': mean is "
+POINTS = "invalid delay 'points': "
+PAIRS = f"{POINTS}points must be two or more pairs of time and probability"
 NAN, INF = float("nan"), float("inf")
 
 
@@ -54,7 +54,7 @@ def points(*pairs: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("description", "said"),
     [
-        ({"distribution": "exponential"}, "the delay 'exponential' is given by mean and share"),
+        ({"distribution": "exponential"}, "the delay 'exponential' takes the parameters mean and share"),
         (exponential(0), f"{MEAN}0"),
         (exponential("x"), f"{MEAN}'x'"),
         (exponential(NAN), f"{MEAN}nan"),
@@ -63,33 +63,33 @@ def points(*pairs: object) -> dict[str, object]:
         (exponential(True), f"{MEAN}true"),
         (exponential(10**400), f"{MEAN}1{'0' * 58}…"),
         (exponential(10**5000), f"{MEAN}a very long number"),
-        (exponential(1e308), "the delay 'exponential' cannot be: it would take inf"),
+        (exponential(1e308), "invalid delay 'exponential': it would take inf"),
         (exponential(share=2), f"{SHARE}2"),
         (exponential(share=True), f"{SHARE}true"),
         (exponential(share=NAN), f"{SHARE}nan"),
         (exponential(share=None), f"{SHARE}None"),
         (exponential(share=10**400), f"{SHARE}1{'0' * 58}…"),
-        ({"distribution": "gamma", "shape": INF, "scale": 1}, "the delay 'gamma' cannot be: shape is inf"),
-        ({"distribution": "weibull", "shape": 1e-9, "scale": 1}, "the delay 'weibull' cannot be: it would take inf"),
+        ({"distribution": "gamma", "shape": INF, "scale": 1}, "invalid delay 'gamma': shape is inf"),
+        ({"distribution": "weibull", "shape": 1e-9, "scale": 1}, "invalid delay 'weibull': it would take inf"),
         (
             {"distribution": "lognormal", "median": 1, "sigma": 1e9},
-            "the delay 'lognormal' cannot be: it would take inf",
+            "invalid delay 'lognormal': it would take inf",
         ),
-        ({"distribution": "uniform", "low": 3, "high": 2}, "the delay 'uniform' cannot be: low is 3.0, high 2.0"),
-        ({"distribution": "uniform", "low": NAN, "high": 2}, "the delay 'uniform' cannot be: low is nan"),
+        ({"distribution": "uniform", "low": 3, "high": 2}, "invalid delay 'uniform': low is 3.0, high 2.0"),
+        ({"distribution": "uniform", "low": NAN, "high": 2}, "invalid delay 'uniform': low is nan"),
         ({"distribution": "points", "points": 3}, PAIRS),
         ({"distribution": "points", "points": "ab"}, PAIRS),
         (points([0, 0]), PAIRS),
         (points([0, 0], [1]), PAIRS),
         (points([0, 0], "ab"), PAIRS),
-        (points([0, 1], [1, 0]), f"{POINTS}points must rise"),
-        (points([-1, 0], [1, 1]), f"{POINTS}points must rise"),
+        (points([0, 1], [1, 0]), f"{POINTS}the times and probabilities of points must rise"),
+        (points([-1, 0], [1, 1]), f"{POINTS}the times and probabilities of points must rise"),
         (points([0, None], [1, 1]), f"{POINTS}a probability is None"),
         (points([0, NAN], [1, 1]), f"{POINTS}a probability is nan"),
         (points([0, 0], [INF, 1]), f"{POINTS}a time is inf"),
         (points([0, "0"], [1, 1]), f"{POINTS}a probability is '0'"),
-        (points([0, -0.5], [1, 1]), f"{POINTS}a probability lies between 0 and 1"),
-        (points([0, 0.5], [1, 1.5]), f"{POINTS}a probability lies between 0 and 1"),
+        (points([0, -0.5], [1, 1]), f"{POINTS}a probability must be between 0 and 1"),
+        (points([0, 0.5], [1, 1.5]), f"{POINTS}a probability must be between 0 and 1"),
     ],
 )
 def test_refuses(description: dict[str, Any], said: str) -> None:
@@ -101,7 +101,7 @@ def test_refuses(description: dict[str, Any], said: str) -> None:
 def test_an_unknown_distribution() -> None:
     with pytest.raises(InputError) as caught:
         DelayDistribution.of({"distribution": "gama"})
-    assert str(caught.value) == "unknown distribution 'gama' of a delay\n  hint: did you mean 'gamma'?"
+    assert str(caught.value) == "unknown delay distribution 'gama'\n  hint: did you mean 'gamma'?"
 
 
 @pytest.mark.filterwarnings("error")
@@ -120,5 +120,5 @@ def test_the_smallest_delays_are_over_at_once(description: dict[str, Any]) -> No
 
 
 def test_timing_has_two_sides() -> None:
-    with pytest.raises(InputError, match="delays stand under 'after' or 'before', found 'next'"):
+    with pytest.raises(InputError, match="expected 'after' or 'before' in the delays, found 'next'"):
         DelayModel.of({"next": {}})

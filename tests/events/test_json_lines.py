@@ -322,7 +322,7 @@ def test_a_file_without_any_object_is_not_json_lines(tmp_path: Path, content: by
         read(path, OPEN)
     assert caught.value.code == "wrong-format"
     assert str(caught.value) == (
-        f"{path} is not JSON lines: no line of it is a JSON object\n"
+        f"{path} is not JSON lines: no line is a JSON object\n"
         '  hint: write one object a line, such as {"time": 1, "price": 2.5}'
     )
 
