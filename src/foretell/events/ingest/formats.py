@@ -1,4 +1,4 @@
-"""Input formats: files and folders by the ending of their names, data frames through Arrow, other iterables as dicts."""
+"""Input formats: files and folders by the ending of their names, data frames through Arrow, iterables of dicts."""
 
 from __future__ import annotations
 
