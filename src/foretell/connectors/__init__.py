@@ -1,1 +1,1 @@
-"""Systems outside Spark that send events or receive notifications."""
+"""Connectors: MQTT brokers and webhooks, with or without Spark."""

@@ -1,7 +1,7 @@
-"""Notifications by HTTP: a POST for each, or for a few together.
+"""The webhook: sends notifications by HTTP POST, one or several in a request.
 
 The standard library's client is enough: one connection that is kept open, one request at a time. It follows no
-redirects and knows no proxies.
+redirects and uses no proxies.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from foretell.notify.outbox import OutboxEntry
 from foretell.notify.sender import Delivered, DeliveryOutcome, RetryLater, Undeliverable
 
 _TEMPORARY = frozenset({408, 429})
-_LONGEST_ANSWER = 64 * 1024  # bytes that are read of an answer, to leave the connection usable
+_MAX_RESPONSE_BYTES = 64 * 1024  # bytes that are read of a response, so that the connection can be used again
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """Where to send and how. With `together` above 1 a request carries a JSON array of up to so many."""
+    """The URL to send to, and how. With `together` above 1 a request carries a JSON array of up to so many."""
 
     url: str
     together: int = 1
@@ -36,18 +36,18 @@ class Receiver:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("bad-option", f"url: '{self.url}' is no http:// or https:// address")
+            raise InputError("bad-option", f"url: expected an http:// or https:// address, found '{self.url}'")
         if self.together < 1:
-            raise InputError("bad-option", "perRequest: a request carries at least one notification")
+            raise InputError("bad-option", f"perRequest: expected 1 or more, found {self.together}")
         if parts.username is not None:
-            raise InputError("bad-option", "url: it holds a password", hint="give the header Authorization instead")
+            raise InputError("bad-option", "url: it contains a password", hint="set the header Authorization instead")
 
     def connect(self) -> Webhook:
         return Webhook(self)
 
 
 class Webhook:
-    """A connection to a receiver, made when there is something to send."""
+    """A connection to a receiver, opened with the first request."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -63,7 +63,7 @@ class Webhook:
         try:
             return self._post(entries)
         except (OSError, http.client.HTTPException) as error:
-            # It may have arrived all the same; the receiver knows a repeat by its key.
+            # It may have arrived all the same; the receiver recognises a repeat by its key.
             self._connection.close()
             return RetryLater(f"{self._receiver.url}: {str(error) or type(error).__name__}")
 
@@ -71,13 +71,17 @@ class Webhook:
         self._connection.close()
 
     def _post(self, entries: Sequence[OutboxEntry]) -> DeliveryOutcome:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": _key(entries), **self._receiver.headers}
+        headers = {
+            "Content-Type": "application/json",
+            "Idempotency-Key": _idempotency_key(entries),
+            **self._receiver.headers,
+        }
         self._connection.request("POST", self._target, self._body(entries), headers)
-        answer = self._connection.getresponse()
-        answer.read(_LONGEST_ANSWER)
-        if not answer.isclosed():
+        response = self._connection.getresponse()
+        response.read(_MAX_RESPONSE_BYTES)
+        if not response.isclosed():
             self._connection.close()
-        return _outcome(self._receiver.url, answer)
+        return _outcome(self._receiver.url, response)
 
     def _body(self, entries: Sequence[OutboxEntry]) -> bytes:
         bodies = [entry.message.body for entry in entries]
@@ -96,24 +100,24 @@ def _connection(receiver: Receiver) -> http.client.HTTPConnection:
     return http.client.HTTPSConnection(host, parts.port, timeout=receiver.timeout, context=context)
 
 
-def _key(entries: Sequence[OutboxEntry]) -> str:
-    """The notification's name; of several together a hash of theirs, the same whenever they are sent again."""
+def _idempotency_key(entries: Sequence[OutboxEntry]) -> str:
+    """The notification's id; for several a hash of their ids, which is the same when they are sent again."""
     if len(entries) == 1:
         return entries[0].message.id
     return hashlib.sha256(" ".join(entry.message.id for entry in entries).encode()).hexdigest()[:24]
 
 
-def _outcome(url: str, answer: http.client.HTTPResponse) -> DeliveryOutcome:
-    reason = f"{url}: {answer.status} {answer.reason}"
-    if 200 <= answer.status < 300:
+def _outcome(url: str, response: http.client.HTTPResponse) -> DeliveryOutcome:
+    reason = f"{url}: {response.status} {response.reason}"
+    if 200 <= response.status < 300:
         return Delivered()
-    if 400 <= answer.status < 500 and answer.status not in _TEMPORARY:
+    if 400 <= response.status < 500 and response.status not in _TEMPORARY:
         return Undeliverable(reason)
-    return RetryLater(reason, _retry_after(answer.headers.get("Retry-After")))
+    return RetryLater(reason, _retry_after(response.headers.get("Retry-After")))
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Seconds, or a date (RFC 9110, 10.2.3); what is neither counts as nothing said."""
+    """The seconds of a Retry-After header, which has seconds or a date (RFC 9110, 10.2.3)."""
     if value is None:
         return None
     if value.strip().isdecimal():

@@ -1,8 +1,8 @@
-"""The payloads of messages as rows: a JSON object is one, an array of objects several, anything else is set aside.
+"""Message payloads to rows: a JSON object is a row, an array of objects several, anything else a malformed row.
 
 >>> from foretell.connectors.mqtt.spool import SpooledMessage
->>> said = [b'{"value": 1}', b'[{"value": 2}, {"value": "high"}]', b"off"]
->>> numbered = [(number, SpooledMessage("t", payload, 0)) for number, payload in enumerate(said)]
+>>> payloads = [b'{"value": 1}', b'[{"value": 2}, {"value": "high"}]', b"off"]
+>>> numbered = [(number, SpooledMessage("t", payload, 0)) for number, payload in enumerate(payloads)]
 >>> message_table(numbered, {"value": Type.FLOAT}).select(["number", "value", "malformed"]).to_pylist()
 [{'number': 0, 'value': 1.0, 'malformed': None},
  {'number': 1, 'value': 2.0, 'malformed': None},
@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from foretell.events.ingest.json_lines import NOT_OBJECT, ParseFailure, parse_le
 from foretell.events.ingest.python_columns import PythonColumn
 from foretell.events.types import Type
 
-#: What a message has besides the fields of its payload. `malformed` says why the fields are NULL where they should not.
+#: The columns of a message besides the fields of its payload. `malformed` has the reason where a payload does not fit.
 ENVELOPE: Mapping[str, Any] = {
     "topic": pa.string(),
     "payload": pa.binary(),
@@ -36,36 +37,46 @@ _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def message_table(messages: Iterable[tuple[int, SpooledMessage]], fields: Mapping[str, Type]) -> pa.Table:
-    """A row for each event, in order; without `fields` a row for each message, whatever is in it."""
-    parts = [(number, message, *part) for number, message in messages for part in _parts(message.payload, bool(fields))]
-    decoded = [row if isinstance(row, dict) else {} for *_, row in parts]
-    reasons = [row.text if isinstance(row, ParseFailure) else None for *_, row in parts]
+    """A row for each event, in order; without `fields` a row for each message, without parsing its payload."""
+    events = [_Event(number, message, *event) for number, message in messages for event in _split(message, fields)]
+    decoded = [event.row if isinstance(event.row, dict) else {} for event in events]
+    reasons = [event.row.text if isinstance(event.row, ParseFailure) else None for event in events]
     columns = {}
     for name, kind in fields.items():
-        fitted = PythonColumn(name, [row.get(name) for row in decoded]).cast(kind)
-        columns[name] = fitted.values
-        for position, reason in fitted.misfits.items():
+        column = PythonColumn(name, [row.get(name) for row in decoded]).cast(kind)
+        columns[name] = column.values
+        for position, reason in column.misfits.items():
             reasons[position] = reasons[position] or reason
     envelope: dict[str, list[Any]] = {
-        "topic": [message.topic for _, message, *_ in parts],
-        "payload": [raw for *_, raw, _ in parts],
-        "received": [message.time for _, message, *_ in parts],
-        "number": [number for number, *_ in parts],
+        "topic": [event.message.topic for event in events],
+        "payload": [event.payload for event in events],
+        "received": [event.message.time for event in events],
+        "number": [event.number for event in events],
         "malformed": reasons,
     }
     return pa.table({name: pa.array(envelope[name], kind) for name, kind in ENVELOPE.items()} | columns)
 
 
-def _parts(payload: bytes, parse: bool) -> Iterator[tuple[bytes, object]]:
-    """The pieces of a payload that are events or should be: the bytes, and the row or a reason."""
-    if not parse:
-        yield payload, None
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """An event of a message: its part of the payload, and the row or the reason why it is none."""
+
+    number: int
+    message: SpooledMessage
+    payload: bytes
+    row: object
+
+
+def _split(message: SpooledMessage, fields: Mapping[str, Type]) -> Iterator[tuple[bytes, object]]:
+    """The events of a message, each as its part of the payload and the row or a ParseFailure."""
+    if not fields:
+        yield message.payload, None
         return
-    for piece in _pieces(payload):
-        yield piece, _row(piece)
+    for element in _elements(message.payload):
+        yield element, _row(element)
 
 
-def _pieces(payload: bytes) -> list[bytes]:
+def _elements(payload: bytes) -> list[bytes]:
     if payload.lstrip()[:1] != b"[":
         return [payload]
     try:
@@ -74,9 +85,9 @@ def _pieces(payload: bytes) -> list[bytes]:
         return [payload]
 
 
-def _row(piece: bytes) -> object:
+def _row(payload: bytes) -> object:
     try:
-        row = msgspec.json.decode(piece)
+        row = msgspec.json.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        row = parse_lenient_json(piece)
+        row = parse_lenient_json(payload)
     return row if isinstance(row, dict | ParseFailure) else ParseFailure(NOT_OBJECT)

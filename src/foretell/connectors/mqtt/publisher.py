@@ -1,4 +1,4 @@
-"""Notifications to an MQTT broker, each acknowledged by it (QoS 1)."""
+"""The MQTT publisher: sends notifications with QoS 1, so that the broker acknowledges each."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from foretell.notify.sender import Delivered, DeliveryOutcome, RetryLater
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessageInfo
 
-_NOT_IN_A_TOPIC = re.compile("[+#/\0]")
+_INVALID_IN_TOPIC = re.compile("[+#/\0]")
 
 
 @dataclass(frozen=True)
 class Topic:
-    """Where on a broker notifications go; `{subscription}` in the topic stands for the subscription's name."""
+    """A topic of a broker to publish to; `{subscription}` in it stands for the subscription's name."""
 
     broker: Broker
     topic: str
     together: int = 500
 
     def __post_init__(self) -> None:
-        if not self.topic or _NOT_IN_A_TOPIC.search(self.topic.replace("/", "")):
-            raise InputError("bad-option", f"topic: '{self.topic}' cannot be published to")
+        if not self.topic or _INVALID_IN_TOPIC.search(self.topic.replace("/", "")):
+            raise InputError("bad-option", f"topic: cannot publish to '{self.topic}'")
 
     def connect(self) -> Publisher:
         return Publisher(self)
 
     def of(self, subscription: str) -> str:
-        return self.topic.replace("{subscription}", _NOT_IN_A_TOPIC.sub("_", subscription))
+        return self.topic.replace("{subscription}", _INVALID_IN_TOPIC.sub("_", subscription))
 
 
 class Publisher:
-    """A connection to the broker, made when there is something to send."""
+    """A connection to the broker, opened with the first message."""
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
@@ -52,11 +52,11 @@ class Publisher:
         return self._topic.together
 
     def send(self, entries: Sequence[OutboxEntry]) -> DeliveryOutcome:
-        """All of them are on their way at once; if one is not acknowledged in time, all are sent again."""
+        """Publish all entries at once; if one is not acknowledged in time, all are sent again."""
         try:
             client = self._connected()
             sent = [client.publish(self._topic.of(e.message.subscription), e.message.body, qos=1) for e in entries]
-            _await(client, sent)
+            _await_acknowledgements(client, sent)
         except InputError as error:
             if error.code != "no-broker":
                 raise
@@ -66,8 +66,8 @@ class Publisher:
             if self._denied is None:
                 return RetryLater(f"{self._topic.broker}: {error}")
         if self._denied is not None:
-            # Not a fault of the messages: they wait until somebody has put the broker's rights in order.
-            raise InputError("broker-refused", f"the broker {self._topic.broker} takes no messages: {self._denied}")
+            # The messages are not at fault: they wait until the broker grants the right to publish.
+            raise InputError("broker-refused", f"the broker {self._topic.broker} accepts no messages: {self._denied}")
         return Delivered()
 
     def close(self) -> None:
@@ -77,25 +77,25 @@ class Publisher:
 
     def _connected(self) -> Client:
         if self._client is None:
-            # A name of its own for each connection: the broker need remember nothing of a publisher.
+            # A new client id for each connection: a publisher needs no session.
             name = f"foretell-{uuid.uuid4().hex[:12]}"
-            self._client = self._topic.broker.open(name, self._prepare, lasting=False)
+            self._client = self._topic.broker.open(name, self._prepare, persistent=False)
         return self._client
 
     def _prepare(self, client: Client) -> None:
         client.on_publish = self._on_publish
 
     def _on_publish(self, client: Client, data: Any, number: int, reason: Any, properties: Any) -> None:
-        # An acknowledgement may say that the message was not taken (MQTT 5 only; 3.1.1 has no words for it).
+        # In MQTT 5 an acknowledgement can say that the message was not accepted; in 3.1.1 it cannot.
         if reason.is_failure:
             self._denied = str(reason)
 
 
-def _await(client: Client, sent: Sequence[MQTTMessageInfo]) -> None:
+def _await_acknowledgements(client: Client, sent: Sequence[MQTTMessageInfo]) -> None:
     deadline = time.monotonic() + ANSWER_TIMEOUT
-    for one in sent:
-        while not one.is_published():
-            one.wait_for_publish(0.1)
+    for message in sent:
+        while not message.is_published():
+            message.wait_for_publish(0.1)
             if not client.is_connected():
                 raise ConnectionError("the connection is lost")
             if time.monotonic() > deadline:

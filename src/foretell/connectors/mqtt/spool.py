@@ -1,11 +1,11 @@
-"""Messages that were received, numbered and written down: what makes a source replayable that has no offsets itself.
+"""The spool: an append-only log of received messages, which makes a source without offsets replayable.
 
-A folder of segments, each named by the number of its first message. Messages are only ever appended, and are on the
-disk when `append` returns; whole segments are deleted when nobody needs them any more. A message stands in it as
+It is a folder of segments, each named by the number of its first message. Messages are only ever appended, and are on
+the disk when `append` returns; segments without needed messages are deleted. The format of a message is
 
-    length of what follows, its CRC-32, time received, packet number, length of the topic, topic, payload
+    length of the rest, CRC-32 of the rest, time received, packet number, length of the topic, topic, payload
 
-A process that dies in the middle of a write leaves a torn last message. It was not acknowledged, so it is cut off.
+A process that dies during a write leaves a torn last message. It was not acknowledged, so it is cut off.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from foretell.errors import InputError
 _ENDING = ".spool"
 _FRAME = struct.Struct("<II")
 _HEAD = struct.Struct("<qHH")
-_MARK_EVERY = 1000  # messages between two places of a segment where reading can begin
-_LOCK_PATIENCE = 15.0  # seconds: the process before us may just be ending
+_MARK_EVERY = 1000  # messages between two positions of a segment at which reading can begin
+_LOCK_TIMEOUT = 15.0  # seconds: the previous process may just be ending
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledMessage:
-    """A message as it came: when (microseconds), and under which packet number."""
+    """A message as it came; `time` is in microseconds, `packet` is the packet number."""
 
     topic: str
     payload: bytes
@@ -59,27 +59,25 @@ class SpoolRange:
     end: int
 
     def read(self) -> Iterator[tuple[int, SpooledMessage]]:
-        """The messages with their numbers. Any process may do this that sees the folder."""
-        found = self.first
+        """The messages with their numbers. Any process with access to the folder may call this."""
+        number = self.first
         try:
             with Path(self.path).open("rb") as file:
                 file.seek(self.position)
                 for message, _ in _messages(file):
-                    if found >= self.start:
-                        yield found, message
-                    found += 1
-                    if found >= self.end:
+                    if number >= self.start:
+                        yield number, message
+                    number += 1
+                    if number >= self.end:
                         return
         except OSError as error:
             raise InputError("bad-spool", f"cannot read the spool '{self.path}': {error.strerror or error}") from error
-        raise InputError(
-            "bad-spool", f"{self.path}: message {found} is damaged; messages up to {self.end} are expected"
-        )
+        raise InputError("bad-spool", f"{self.path}: message {number} is damaged; expected messages up to {self.end}")
 
 
 @dataclass
 class _SpoolSegment:
-    """A segment: its first number, how many messages, and marks (number, position) where reading can begin."""
+    """A segment: its first number, its number of messages, and marks (number, position) at which reading can begin."""
 
     path: Path
     first: int
@@ -97,7 +95,7 @@ class _SpoolSegment:
 
 
 class Spool:
-    """The spool in a folder, for the one process that writes it. Threads may share it."""
+    """The spool in a folder, for the only process that writes it. Threads may share it."""
 
     def __init__(self, folder: str | os.PathLike[str], *, segment_bytes: int = 16 * 1024 * 1024) -> None:
         self.folder = Path(folder)
@@ -107,23 +105,23 @@ class Spool:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
-            self.id = self._identity()
-            self._segments = self._found()
+            self.id = self._read_id()
+            self._segments = self._existing_segments()
         except OSError as error:
-            raise self._cannot(error) from error
+            raise self._cannot_write(error) from error
 
     @property
     def first(self) -> int:
-        """The number of the oldest message there is, or of the next one to come."""
+        """The number of the oldest message, or of the next one if there is none."""
         return self._segments[0].first if self._segments else 0
 
     @property
     def next(self) -> int:
-        """The number that the next message will get."""
+        """The number of the next message to come."""
         return self._segments[-1].end if self._segments else 0
 
     def append(self, messages: Sequence[SpooledMessage]) -> None:
-        """Gives the messages their numbers. When this returns they are on the disk; if it fails, none of them is."""
+        """Number and store messages. When this returns they are on the disk; if it fails, none of them is."""
         with self._mutex:
             file = self._writable()
             segment, position = self._segments[-1], file.tell()
@@ -137,28 +135,29 @@ class Spool:
                 self._file = None
                 with suppress(OSError):
                     os.truncate(segment.path, position)
-                raise self._cannot(error) from error
+                raise self._cannot_write(error) from error
             if segment.end - segment.marks[-1][0] >= _MARK_EVERY:
                 segment.marks.append((segment.end, position))
             segment.count += len(messages)
 
     def slices(self, start: int, end: int) -> list[SpoolRange]:
-        """Where the messages `start` to `end` (exclusive) stand."""
+        """The ranges of segments that hold the messages `start` to `end` (exclusive)."""
         with self._mutex:
             if start < end and (start < self.first or end > self.next):
                 has = f"it has {self.first} to {self.next - 1}" if self.next > self.first else "it is empty"
-                raise InputError("bad-spool", f"{self.folder}: messages {start} to {end - 1} are not there; {has}")
+                message = f"{self.folder}: the spool has no messages {start} to {end - 1}; {has}"
+                raise InputError("bad-spool", message)
             return [s.slice(start, end) for s in self._segments if s.first < end and s.end > start]
 
     def last(self, count: int) -> list[SpooledMessage]:
-        """The last messages, at most so many."""
+        """The last messages, `count` at most."""
         start = max(self.first, self.next - count)
         return [message for part in self.slices(start, self.next) for _, message in part.read()]
 
     def discard(self, before: int) -> None:
-        """Nobody needs the messages before this number: segments that hold no others go."""
+        """Delete segments that hold only messages before this number."""
         with self._mutex:
-            # The last segment stays, for its name keeps the numbering.
+            # The last segment stays, as its name continues the numbering.
             while len(self._segments) > 1 and self._segments[0].end <= before:
                 self._segments[0].path.unlink(missing_ok=True)
                 del self._segments[0]
@@ -171,7 +170,7 @@ class Spool:
             self._lock.close()
 
     def _writable(self) -> BinaryIO:
-        """The file to append to: the last segment's, or a new one's when that is full."""
+        """The file to append to: the last segment, or a new one if that is full."""
         try:
             if self._file is not None and self._file.tell() >= self._limit:
                 self._file.close()
@@ -182,45 +181,45 @@ class Spool:
                     self._segments.append(self._created(0))
                 self._file = self._segments[-1].path.open("ab")
         except OSError as error:
-            raise self._cannot(error) from error
+            raise self._cannot_write(error) from error
         return self._file
 
     def _created(self, first: int) -> _SpoolSegment:
         path = self.folder / f"{first:020d}{_ENDING}"
         path.touch()
-        _sync_folder(self.folder)  # or the file's name may be gone after a power cut
+        _sync_folder(self.folder)  # or the new file may be lost in a power cut
         return _SpoolSegment(path, first, 0, [(first, 0)])
 
-    def _found(self) -> list[_SpoolSegment]:
+    def _existing_segments(self) -> list[_SpoolSegment]:
         paths = sorted(self.folder.glob(f"*{_ENDING}"))
         firsts = [int(path.stem) for path in paths]
         older = [
             _SpoolSegment(path, first, following - first, [(first, 0)])
             for path, first, following in zip(paths, firsts, firsts[1:])
         ]
-        return [*older, _scanned(paths[-1], firsts[-1])] if paths else []
+        return [*older, _recover(paths[-1], firsts[-1])] if paths else []
 
-    def _identity(self) -> str:
-        """A name for this spool, so that a checkpoint of another one is noticed."""
+    def _read_id(self) -> str:
+        """The id of this spool, by which a checkpoint of another spool is recognised."""
         path = self.folder / "id"
         with suppress(FileNotFoundError):
-            if name := path.read_text().strip():
-                return name
-        name = uuid.uuid4().hex
+            if spool_id := path.read_text().strip():
+                return spool_id
+        spool_id = uuid.uuid4().hex
         with path.open("w") as file:
-            file.write(name)
+            file.write(spool_id)
             file.flush()
             os.fsync(file.fileno())
-        return name
+        return spool_id
 
-    def _cannot(self, error: OSError) -> InputError:
+    def _cannot_write(self, error: OSError) -> InputError:
         return InputError("cannot-write", f"cannot write the spool '{self.folder}': {error.strerror or error}")
 
 
 def _locked(folder: Path) -> BinaryIO:
-    """Keeps other processes out for as long as it is open; the lock ends with the process, however that ends."""
+    """Lock the folder against other processes; the lock ends with the file or the process."""
     lock = (folder / "lock").open("ab")
-    deadline = time.monotonic() + _LOCK_PATIENCE
+    deadline = time.monotonic() + _LOCK_TIMEOUT
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -229,13 +228,15 @@ def _locked(folder: Path) -> BinaryIO:
             if time.monotonic() > deadline:
                 lock.close()
                 raise InputError(
-                    "spool-in-use", f"{folder}: another query uses this spool", hint="each query needs its own"
+                    "spool-in-use",
+                    f"{folder}: another query uses this spool",
+                    hint="give each query a spool of its own",
                 ) from None
             time.sleep(0.1)
 
 
 def _messages(file: BinaryIO) -> Iterator[tuple[SpooledMessage, int]]:
-    """The messages from here on with the positions where they end, up to the first that is not whole."""
+    """The messages from the file's position on, each with the position of its end, up to a torn one."""
     position = file.tell()
     while len(frame := file.read(_FRAME.size)) == _FRAME.size:
         length, check = _FRAME.unpack(frame)
@@ -248,8 +249,8 @@ def _messages(file: BinaryIO) -> Iterator[tuple[SpooledMessage, int]]:
         yield SpooledMessage(body[_HEAD.size : cut].decode(), body[cut:], when, packet), position
 
 
-def _scanned(path: Path, first: int) -> _SpoolSegment:
-    """The last segment as a process left it that may have died, without its torn end."""
+def _recover(path: Path, first: int) -> _SpoolSegment:
+    """The last segment, without the torn message that a process may have left at its end."""
     segment = _SpoolSegment(path, first, 0, [(first, 0)])
     end = 0
     with path.open("r+b") as file:

@@ -95,7 +95,7 @@ def _read(source: str, content: bytes, before: int) -> _CsvFile:
 
 
 def _records(lines: Sequence[str]) -> Iterator[_CsvRecord]:
-    """The records. After a quote that is never closed parsing goes on with the next line, not at the end of the file."""
+    """The records. After a quote that is never closed parsing goes on with the next line."""
     start = 0
     while start < len(lines):
         reader = csv.reader(map(lines.__getitem__, range(start, len(lines))), strict=True)

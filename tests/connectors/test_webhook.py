@@ -165,13 +165,13 @@ def test_where_somebody_else_sends_we_do_not(outbox: Outbox, server: WebServer) 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "example.com", "http://", ""])
 def test_an_address_that_is_none(url: str) -> None:
-    with pytest.raises(InputError, match="is no http:// or https:// address"):
+    with pytest.raises(InputError, match="expected an http:// or https:// address"):
         Receiver(url)
 
 
 def test_secrets_stay_out_of_sight() -> None:
     assert "token" not in repr(Receiver("http://x/", headers={"Authorization": "token"}))
-    with pytest.raises(InputError, match="it holds a password"):
+    with pytest.raises(InputError, match="it contains a password"):
         Receiver("http://ann:secret@x/")
 
 

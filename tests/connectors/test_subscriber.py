@@ -157,7 +157,7 @@ def test_another_topic_takes_the_place_of_the_first(mosquitto: Mosquitto, subscr
 
 
 def test_more_is_sent_again_than_may_be_on_the_way(mosquitto: Mosquitto, subscribe: Open) -> None:
-    """As mosquitto does when a session is taken up again and again (see `KNOWN`)."""
+    """As mosquitto does when a session is taken up again and again (see `DUPLICATE_WINDOW`)."""
     count = RECEIVE_MAXIMUM + 52
     sent = []
     for number, text in enumerate(texts(0, count)):
@@ -165,20 +165,19 @@ def test_more_is_sent_again_than_may_be_on_the_way(mosquitto: Mosquitto, subscri
         message.payload = text
         sent.append(message)
     subscriber = subscribe()
-    subscriber._keep(sent)
+    subscriber.store(sent)
     subscriber.close()
     again = subscribe()
     for message in sent:
         message.dup = True
-    again._keep(sent)
+    again.store(sent)
     assert payloads(again.spool) == texts(0, count)
 
 
 CHILD = """
 import sys, time
-from foretell.connectors.mqtt.client import Broker
-from foretell.connectors.mqtt.subscriber import Subscriber, Subscription
-subscriber = Subscriber(Broker("127.0.0.1", int(sys.argv[1])), Subscription("plant/#"), sys.argv[2])
+from foretell.connectors.mqtt import Broker, Subscriber, TopicSubscription
+subscriber = Subscriber(Broker("127.0.0.1", int(sys.argv[1])), TopicSubscription("plant/#"), sys.argv[2])
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -212,9 +211,9 @@ def test_killed_again_and_again(mosquitto: Mosquitto, subscribe: Open, tmp_path:
 def test_nobody_is_there() -> None:
     port = free_port()
     with pytest.raises(InputError, match=f"cannot reach the MQTT broker: nothing listens at 127.0.0.1:{port}"):
-        Broker("127.0.0.1", port).open("x", lambda _: None, lasting=False)
-    with pytest.raises(InputError, match=r"no host is called 'nowhere\.invalid'"):
-        Broker("nowhere.invalid").open("x", lambda _: None, lasting=False)
+        Broker("127.0.0.1", port).open("x", lambda _: None, persistent=False)
+    with pytest.raises(InputError, match=r"unknown host 'nowhere\.invalid'"):
+        Broker("nowhere.invalid").open("x", lambda _: None, persistent=False)
 
 
 def test_wrong_credentials(tmp_path: Path, mosquitto: Mosquitto) -> None:
@@ -236,9 +235,9 @@ def test_wrong_credentials(tmp_path: Path, mosquitto: Mosquitto) -> None:
 
 def test_tls_where_there_is_none(mosquitto: Mosquitto) -> None:
     with pytest.raises(InputError, match=r"no TLS with 127\.0\.0\.1"):
-        Broker("127.0.0.1", mosquitto.port, tls=True).open("x", lambda _: None, lasting=False)
+        Broker("127.0.0.1", mosquitto.port, tls=True).open("x", lambda _: None, persistent=False)
     with pytest.raises(InputError, match="tls: cannot use the certificates"):
-        Broker("127.0.0.1", mosquitto.port, tls=True, ca="/nowhere").open("x", lambda _: None, lasting=False)
+        Broker("127.0.0.1", mosquitto.port, tls=True, ca="/nowhere").open("x", lambda _: None, persistent=False)
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates of this test")
@@ -253,7 +252,7 @@ def test_tls(mosquitto: Mosquitto, tmp_path: Path) -> None:
         broker = Broker("localhost", secure.port, tls=True, ca=str(certificate))
         Subscriber(broker, TopicSubscription("plant/#"), tmp_path / "spool").close()
         with pytest.raises(InputError, match=r"no TLS with localhost:[0-9]+: CERTIFICATE_VERIFY_FAILED"):
-            Broker("localhost", secure.port, tls=True).open("x", lambda _: None, lasting=False)
+            Broker("localhost", secure.port, tls=True).open("x", lambda _: None, persistent=False)
     finally:
         secure.stop()
 
@@ -265,7 +264,7 @@ def test_another_client_of_the_same_name(mosquitto: Mosquitto, tmp_path: Path, m
     first = Subscriber(broker, TopicSubscription("a", client="same"), tmp_path / "first")
     second = Subscriber(broker, TopicSubscription("a", client="same"), tmp_path / "second")
     wait_until(lambda: first._failure or second._failure)
-    with pytest.raises(InputError, match=r"is another client called 'same' too\?"):
+    with pytest.raises(InputError, match=r"another client may have the id 'same'"):
         (first if first._failure else second).check()
     first.close()
     second.close()

@@ -64,7 +64,7 @@ def test_what_is_done_with_goes_and_the_numbering_goes_on(tmp_path: Path) -> Non
     spool.close()
     again = Spool(tmp_path)
     assert (again.first, again.next) == (first, 200)
-    with pytest.raises(InputError, match=f"messages 0 to 9 are not there; it has {first} to 199"):
+    with pytest.raises(InputError, match=f"the spool has no messages 0 to 9; it has {first} to 199"):
         again.slices(0, 10)
 
 
