@@ -53,7 +53,7 @@ def test_files(tmp_path: Path, ending: str) -> None:
 def test_webhook(tmp_path: Path) -> None:
     server = WebServer()
     server.answers.append(Answer(500))
-    put_twice(OutboxSink(tmp_path, Receiver(server.url).connect, pauses=QUICK))
+    put_twice(OutboxSink(tmp_path, Receiver(server.url).connect, backoff=QUICK))
     server.stop()
     assert [body["start"] for body in server.taken] == list(range(6))
 
@@ -67,7 +67,7 @@ def listener(mosquitto: Mosquitto) -> Iterator[Listener]:
 
 def test_mqtt(tmp_path: Path, mosquitto: Mosquitto, listener: Listener) -> None:
     topic = Topic(Broker("127.0.0.1", mosquitto.port), "foretell/{subscription}")
-    put_twice(OutboxSink(tmp_path / "outbox", topic.connect, pauses=QUICK))
+    put_twice(OutboxSink(tmp_path / "outbox", topic.connect, backoff=QUICK))
     wait_until(lambda: len(listener.heard) == 6)
     assert [json.loads(message.payload)["start"] for message in listener.heard] == list(range(6))
     assert {message.topic for message in listener.heard} == {"foretell/s"}
@@ -80,13 +80,13 @@ def test_a_broker_that_is_away_for_a_while(tmp_path: Path, mosquitto: Mosquitto,
     outbox = Outbox(tmp_path / "outbox")
     publisher = Topic(Broker("127.0.0.1", mosquitto.port), "foretell/x", together=10).connect()
     outbox.put(messages_of(some(0, 50)), 0)
-    assert drain(outbox, publisher, pauses=QUICK)
+    assert drain(outbox, publisher, backoff=QUICK)
     mosquitto.stop()
     outbox.put(messages_of(some(50, 100)), 1)
-    assert not drain(outbox, publisher, patience=0.5, pauses=QUICK)
+    assert not drain(outbox, publisher, timeout=0.5, backoff=QUICK)
     mosquitto.start()
     wait_until(lambda: listener._client.is_connected())
-    assert drain(outbox, publisher, patience=20, pauses=QUICK)
+    assert drain(outbox, publisher, timeout=20, backoff=QUICK)
     publisher.close()
     assert outbox.counts().delivered == 100
     wait_until(lambda: len(listener.heard) == 100)
@@ -104,7 +104,7 @@ def test_a_broker_that_denies_the_topic(tmp_path: Path, mosquitto: Mosquitto) ->
     publisher = Topic(Broker("127.0.0.1", closed.port), "foretell/x").connect()
     try:
         with pytest.raises(InputError, match="accepts no messages: Not authorized"):
-            drain(outbox, publisher, patience=5)
+            drain(outbox, publisher, timeout=5)
     finally:
         publisher.close()
         closed.stop()

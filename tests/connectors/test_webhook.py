@@ -49,7 +49,7 @@ def send(outbox: Outbox, server: WebServer, count: int = 5, patience: float = 20
     outbox.put(map(message, range(count)), 0)
     transport = Receiver(server.url, **{"timeout": 0.5, **receiver}).connect()  # type: ignore[arg-type]
     try:
-        return drain(outbox, transport, patience=patience, pauses=QUICK)
+        return drain(outbox, transport, timeout=patience, backoff=QUICK)
     finally:
         transport.close()
 
@@ -100,7 +100,7 @@ def test_retry_after_is_honoured_by_the_next_process_too(outbox: Outbox, server:
     assert not send(Outbox(outbox.folder), server, 1, patience=2)
     assert time.monotonic() - started < 1, "who has less patience than the receiver wants does not wait at all"
     assert len(server.requests) == 1
-    assert 50 < outbox.pause() <= 60
+    assert 50 < outbox.remaining_pause() <= 60
 
 
 def test_a_few_together(outbox: Outbox, server: WebServer) -> None:
@@ -115,7 +115,7 @@ def test_a_few_together(outbox: Outbox, server: WebServer) -> None:
 def test_a_server_that_is_killed_and_comes_back(outbox: Outbox, server: WebServer) -> None:
     outbox.put(map(message, range(60)), 0)
     server.answers.extend(Answer(delay=0.01) for _ in range(60))
-    with Sender(outbox.folder, Receiver(server.url, timeout=0.5).connect, pauses=QUICK):
+    with Sender(outbox.folder, Receiver(server.url, timeout=0.5).connect, backoff=QUICK):
         for count in (10, 25):
             wait_until(lambda: len(server.taken) >= count)  # noqa: B023
             server.stop()
@@ -158,7 +158,7 @@ def test_the_receiver_is_away(outbox: Outbox, server: WebServer, caplog: pytest.
 
 
 def test_where_somebody_else_sends_we_do_not(outbox: Outbox, server: WebServer) -> None:
-    with Outbox(outbox.folder).sending():
+    with Outbox(outbox.folder).sender_lock():
         assert not send(outbox, server)
     assert server.requests == []
 

@@ -19,14 +19,14 @@ def messages(*names: str) -> list[Message]:
 
 
 def waiting(outbox: Outbox) -> list[str]:
-    return [entry.message.id for entry in outbox.waiting(1000)]
+    return [entry.message.id for entry in outbox.pending(1000)]
 
 
 def test_a_batch_goes_in_once(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     assert outbox.put(messages("a", "b"), 0) == 2
     assert outbox.put(messages("a", "b"), 0) == 0
-    outbox.delivered(outbox.waiting(1))
+    outbox.mark_delivered(outbox.pending(1))
     outbox.close()
     again = Outbox(tmp_path)
     assert again.put(messages("a", "b"), 0) == 0
@@ -37,7 +37,7 @@ def test_a_batch_goes_in_once(tmp_path: Path) -> None:
 def test_the_same_name_in_a_later_batch_is_another_message(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     outbox.put(messages("a"), 0)
-    outbox.delivered(outbox.waiting(1))
+    outbox.mark_delivered(outbox.pending(1))
     assert outbox.put(messages("a"), 1) == 1
 
 
@@ -57,9 +57,9 @@ def test_what_goes_together_is_of_one_batch(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     outbox.put(messages("a", "b", "c"), 0)
     outbox.put(messages("d"), 1)
-    first = outbox.waiting(2)
+    first = outbox.pending(2)
     assert [entry.message.id for entry in first] == ["a", "b"]
-    outbox.delivered(first)
+    outbox.mark_delivered(first)
     assert waiting(outbox) == ["c"]
 
 
@@ -77,7 +77,7 @@ def test_what_is_done_does_not_pile_up(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     for batch in range(20):
         outbox.put(messages("a", "b"), batch)
-        outbox.delivered(outbox.waiting(2))
+        outbox.mark_delivered(outbox.pending(2))
     with sqlite3.connect(tmp_path / "outbox.sqlite") as database:
         assert database.execute("SELECT count(*) FROM message").fetchall() == [(2,)]
 
@@ -85,7 +85,7 @@ def test_what_is_done_does_not_pile_up(tmp_path: Path) -> None:
 def test_dead_letters(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     outbox.put(messages("a", "b"), 0)
-    outbox.refused(outbox.waiting(1), "400 Bad Request")
+    outbox.mark_dead(outbox.pending(1), "400 Bad Request")
     [line] = (tmp_path / "dead-letters.jsonl").read_text().splitlines()
     assert json.loads(line) == {"id": "a", "reason": "400 Bad Request", "message": {"notification": "a"}}
     assert outbox.counts() == OutboxCounts(waiting=1, delivered=0, dead=1)
@@ -93,11 +93,11 @@ def test_dead_letters(tmp_path: Path) -> None:
 
 def test_one_sends_at_a_time(tmp_path: Path) -> None:
     one, two = Outbox(tmp_path), Outbox(tmp_path)
-    with one.sending() as first:
+    with one.sender_lock() as first:
         assert first
-        with two.sending() as second:
+        with two.sender_lock() as second:
             assert not second
-    with two.sending() as second:
+    with two.sender_lock() as second:
         assert second
 
 

@@ -1,8 +1,7 @@
-"""Notifications as columns, straight from what the engine tells: no object for each of them, and no JSON one by one.
+"""The Arrow encoder: result batches to notification columns, without an object for each notification.
 
-The texts are those of `rows.to_table`, character by character. With `exact` they are such that Python's `json` reads
-back what the notification holds: infinite numbers too, and an id that is text in quotes; and times are plain numbers.
-All else is the same.
+The columns are those of `row_encoder.to_table`, character by character. With `exact` Python's `json` reads back exactly
+the values of the notification: infinite numbers are kept, an id that is text is quoted, and times are plain numbers.
 """
 
 from __future__ import annotations
@@ -32,73 +31,73 @@ from foretell.notify.row_encoder import TIME_TYPES, encode_json
 ArrowArray = Any
 _ENCODER = msgspec.json.Encoder()
 
-#: So many notifications of a result, on average, are worth columns; fewer are made one by one.
-FEW = 32
+#: The least notifications of a result batch, on average, for which columns are quicker than objects.
+MIN_COLUMNAR_ROWS = 32
 
-#: So many are made columns at once: the texts of a column have 2 GB at most.
-MOST = 2**19
-
-
-def notification_columns(told: ResultBatch, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
-    """The notifications of matches, each to a row of a template (-1: to none)."""
-    if len(match) <= MOST:
-        return _ArrowEncoder(told, exact).table(match, row)
-    parts = [slice(first, first + MOST) for first in range(0, len(match), MOST)]
-    return pa.concat_tables(_piece(told, match[part], row[part], exact) for part in parts)
+#: The most notifications that are encoded at once: the texts of a column have 2 GB at most.
+MAX_ENCODED_ROWS = 2**19
 
 
-def _piece(told: ResultBatch, match: Ints, row: Ints, exact: bool) -> pa.Table:
-    """Some of many: without the matches that are not among them."""
-    keep = np.zeros(len(told), np.bool_)
+def notification_columns(results: ResultBatch, match: Ints, row: Ints, *, exact: bool = False) -> pa.Table:
+    """The notifications of these matches, each for a row of a FOR EACH table (-1: for none)."""
+    if len(match) <= MAX_ENCODED_ROWS:
+        return _ArrowEncoder(results, exact).table(match, row)
+    parts = [slice(first, first + MAX_ENCODED_ROWS) for first in range(0, len(match), MAX_ENCODED_ROWS)]
+    return pa.concat_tables(_part(results, match[part], row[part], exact) for part in parts)
+
+
+def _part(results: ResultBatch, match: Ints, row: Ints, exact: bool) -> pa.Table:
+    """The notifications of some matches, encoded without the others."""
+    keep = np.zeros(len(results), np.bool_)
     keep[match] = True
-    return _ArrowEncoder(told.filter(keep), exact).table((np.cumsum(keep) - 1)[match], row)
+    return _ArrowEncoder(results.filter(keep), exact).table((np.cumsum(keep) - 1)[match], row)
 
 
-def to_notifications(told: Sequence[ResultBatch]) -> Sequence[Notification]:
-    """The notifications of results, in their order: as objects where they are few, else as columns."""
-    some = [one for one in told if len(one)]
-    kinds = {one.schema.time is Type.FLOAT for one in some}
-    if len(kinds) != 1 or sum(one.notification_count for one in some) < FEW * len(some):
-        return tuple(notifications_of(some))  # where some times are INT and others FLOAT, no column holds both exactly
+def to_notifications(batches: Sequence[ResultBatch]) -> Sequence[Notification]:
+    """The notifications of result batches, in their order: as objects where they are few, else as columns."""
+    results = [batch for batch in batches if len(batch)]
+    has_float_time = {batch.schema.time is Type.FLOAT for batch in results}  # no column holds INT and FLOAT exactly
+    count = sum(batch.notification_count for batch in results)
+    if len(has_float_time) != 1 or count < MIN_COLUMNAR_ROWS * len(results):
+        return tuple(notifications_of(results))
     try:
-        exact = _in_order(some)
-    except (
-        pa.ArrowCapacityError,
-        pa.ArrowInvalid,
-    ):  # texts so long that even some of them are more than a column holds
-        return tuple(notifications_of(some))
-    return LazyNotifications(exact, {one.schema.name: one.schema.time for one in some})
+        exact = _in_order(results)
+    except (pa.ArrowCapacityError, pa.ArrowInvalid):  # texts too long for a column
+        return tuple(notifications_of(results))
+    return LazyNotifications(exact, {batch.schema.name: batch.schema.time for batch in results})
 
 
-def _in_order(told: Sequence[ResultBatch]) -> pa.Table:
-    tables, places = [], []
-    for one, match, row, number in by_batch(told):
-        tables.append(notification_columns(one, match, row, exact=True))
-        places.append(number)
+def _in_order(batches: Sequence[ResultBatch]) -> pa.Table:
+    tables, positions = [], []
+    for results, match, row, number in by_batch(batches):
+        tables.append(notification_columns(results, match, row, exact=True))
+        positions.append(number)
     exact = pa.concat_tables(tables)
-    if len(tables) > 1 or (np.diff(places[0]) < 0).any():
-        exact = take_rows(exact, arrow_of(np.argsort(np.concatenate(places))))
+    if len(tables) > 1 or (np.diff(positions[0]) < 0).any():
+        exact = take_rows(exact, arrow_of(np.argsort(np.concatenate(positions))))
     return exact
 
 
 class _ArrowEncoder:
-    def __init__(self, told: ResultBatch, exact: bool) -> None:
-        self._told, self._exact = told, exact
+    """Encodes one result batch, column by column."""
+
+    def __init__(self, results: ResultBatch, exact: bool) -> None:
+        self._results, self._exact = results, exact
 
     def table(self, match: Ints, row: Ints) -> pa.Table:
-        told, count = self._told, len(match)
-        at = None if count == len(told) and (match == np.arange(count)).all() else match
+        results, count = self._results, len(match)
+        at = None if count == len(results) and (match == np.arange(count)).all() else match
 
         def each(column: ArrowArray) -> ArrowArray:
             return column if at is None else column.take(arrow_of(at))
 
-        text, nothing, forecasts = pa.string(), pa.nulls(count, pa.string()), told.forecasts
+        text, nothing, forecasts = pa.string(), pa.nulls(count, pa.string()), results.forecasts
         columns = {
-            "subscription": pa.repeat(pa.scalar(told.schema.name, text), count),
-            "kind": pa.repeat(pa.scalar("match" if told.forecasts is None else "forecast", text), count),
-            "key": each(self._keys()) if told.schema.per else nothing,
-            "start": each(self._times(told.start)),
-            "end": each(self._times(told.end)),
+            "subscription": pa.repeat(pa.scalar(results.schema.name, text), count),
+            "kind": pa.repeat(pa.scalar("match" if results.forecasts is None else "forecast", text), count),
+            "key": each(self._keys()) if results.schema.per else nothing,
+            "start": each(self._times(results.start)),
+            "end": each(self._times(results.end)),
             "probability": pa.repeat(pa.scalar(1.0), count)
             if forecasts is None
             else each(arrow_of(forecasts.probability)),
@@ -110,15 +109,15 @@ class _ArrowEncoder:
         return pa.table([columns[name] for name in COLUMNS], list(COLUMNS))
 
     def _times(self, values: NDArray[Any]) -> ArrowArray:
-        kind = self._told.schema.time
+        kind = self._results.schema.time
         plain = values.astype(np.float64 if kind is Type.FLOAT else np.int64, copy=False)
         return arrow_of(plain, None if self._exact else TIME_TYPES[kind])
 
     def _keys(self) -> ArrowArray:
-        return map_distinct(arrow_of(self._told.lane), lambda lane: self._json(self._told.keys[lane]))
+        return map_distinct(arrow_of(self._results.lane), lambda lane: self._json(self._results.keys[lane]))
 
     def _ids(self, row: Ints) -> ArrowArray:
-        return map_distinct(arrow_of(row), lambda number: self._id(self._told.id_of(number)))
+        return map_distinct(arrow_of(row), lambda number: self._id(self._results.id_of(number)))
 
     def _id(self, value: Scalar) -> str | None:
         if value is None or (isinstance(value, str) and not self._exact):
@@ -128,8 +127,8 @@ class _ArrowEncoder:
     # ── bindings ──
 
     def _bindings(self) -> ArrowArray:
-        told = self._told
-        values = {name: self._texts(column, told.binding_type(name)) for name, column in told.bindings.items()}
+        results = self._results
+        values = {name: self._texts(column, results.binding_type(name)) for name, column in results.bindings.items()}
         return self._object(values)
 
     def _texts(self, column: Column, kind: Type) -> ArrowArray:
@@ -138,58 +137,58 @@ class _ArrowEncoder:
         if nulls.all():
             return pa.nulls(len(values), pa.string())
         if column.kind is Type.DURATION:
-            found = self._floats(values / 1_000_000)
+            texts = self._floats(values / 1_000_000)
         elif column.kind is Type.FLOAT or (kind is Type.FLOAT and column.kind is Type.INT):
-            found = self._floats(values.astype(np.float64, copy=False))
+            texts = self._floats(values.astype(np.float64, copy=False))
         elif column.kind is Type.INT:
-            found = arrow_of(values).cast(pa.string())
-        else:  # what stands where NULL is need not be the code of any text
-            known = np.where(nulls, values[np.argmin(nulls)], values)
-            found = map_distinct(
-                arrow_of(known), lambda value: self._json(scalar_of(value, column.kind, self._told.strings))
+            texts = arrow_of(values).cast(pa.string())
+        else:  # the value at a NULL need not be a valid string code
+            valid = np.where(nulls, values[np.argmin(nulls)], values)
+            texts = map_distinct(
+                arrow_of(valid), lambda value: self._json(scalar_of(value, column.kind, self._results.strings))
             )
-        return _without(found, nulls)
+        return _with_nulls(texts, nulls)
 
     def _floats(self, values: NDArray[np.float64]) -> ArrowArray:
-        """All at once, as one JSON array that is then cut at its commas."""
+        """Encode all at once, as one JSON array that is then split at its commas."""
         if not len(values):
             return pa.array([], pa.string())
-        found = pc.split_pattern(pa.array([_ENCODER.encode(values.tolist())[1:-1].decode()]), ",").flatten()
+        texts = pc.split_pattern(pa.array([_ENCODER.encode(values.tolist())[1:-1].decode()]), ",").flatten()
         if self._exact and np.isinf(values).any():
             for sign, text in ((np.inf, "Infinity"), (-np.inf, "-Infinity")):
-                found = pc.if_else(arrow_of(values == sign), text, found)
-        return found
+                texts = pc.if_else(arrow_of(values == sign), text, texts)
+        return texts
 
     # ── events ──
 
     def _events(self) -> ArrowArray:
-        told = self._told
-        if told.matches is None:
-            unbound = pa.nulls(len(told), pa.string())
-            return self._object({} if told.forecasts is None else dict.fromkeys(told.schema.steps, unbound))
-        bound, steps = told.bound_events, told.schema.steps
+        results = self._results
+        if results.matches is None:
+            unbound = pa.nulls(len(results), pa.string())
+            return self._object({} if results.forecasts is None else dict.fromkeys(results.schema.steps, unbound))
+        bound, steps = results.bound_events, results.schema.steps
         names = self._names(bound.position)
-        found: dict[str, ArrowArray] = {}
+        by_step: dict[str, ArrowArray] = {}
         for number, step in enumerate(steps):
-            mine = np.flatnonzero(bound.step == number)
-            repeated = told.schema.repeated[step]
-            found[step] = _of_step(bound.match[mine], names.take(arrow_of(mine)), len(told), repeated)
-        return self._object(found)
+            selected = np.flatnonzero(bound.step == number)
+            repeated = results.schema.repeated[step]
+            by_step[step] = _of_step(bound.match[selected], names.take(arrow_of(selected)), len(results), repeated)
+        return self._object(by_step)
 
     def _names(self, positions: Ints) -> ArrowArray:
-        assert self._told.matches is not None
-        history = self._told.matches.buffer
-        if all(piece.name is None for piece in history.pieces):
-            numbers = history.values(lambda piece: piece.number, positions)
+        assert self._results.matches is not None
+        buffer = self._results.matches.buffer
+        if all(piece.name is None for piece in buffer.pieces):
+            numbers = buffer.values(lambda piece: piece.number, positions)
             return arrow_of(numbers.astype(np.int64, copy=False)).cast(pa.string())
-        return pa.array([self._json(name) for name in history.names(positions)], pa.string())
+        return pa.array([self._json(name) for name in buffer.names(positions)], pa.string())
 
     # ── texts ──
 
     def _object(self, values: dict[str, ArrowArray]) -> ArrowArray:
         """A JSON object in each row."""
         if not values:
-            return pa.repeat(pa.scalar("{}", pa.string()), len(self._told))
+            return pa.repeat(pa.scalar("{}", pa.string()), len(self._results))
         parts: list[Any] = []
         for number, (name, texts) in enumerate(values.items()):
             parts += [f"{',' if number else '{'}{encode_json(str(name))}:", texts]
@@ -205,12 +204,12 @@ def _is_infinite(value: object) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def _without(texts: ArrowArray, nulls: NDArray[np.bool_]) -> ArrowArray:
+def _with_nulls(texts: ArrowArray, nulls: NDArray[np.bool_]) -> ArrowArray:
     return pc.if_else(arrow_of(nulls), pa.scalar(None, pa.string()), texts) if nulls.any() else texts
 
 
 def _of_step(match: Ints, names: ArrowArray, count: int, repeated: bool) -> ArrowArray:
-    """The events of a step in each match: its name, the list of them where the step repeats, NULL without any."""
+    """The events of a step in each match: a name, a list of names where the step is repeated, NULL without any."""
     if not repeated and len(match) == count:
         return names
     sizes = np.bincount(match, minlength=count)
@@ -218,4 +217,4 @@ def _of_step(match: Ints, names: ArrowArray, count: int, repeated: bool) -> Arro
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     lists = pa.LargeListArray.from_arrays(arrow_of(ends), names)
     joined: Any = pc.binary_join(lists, ",").cast(pa.string())
-    return _without(pc.binary_join_element_wise("[", joined, "]", "") if repeated else joined, unbound)
+    return _with_nulls(pc.binary_join_element_wise("[", joined, "]", "") if repeated else joined, unbound)

@@ -1,4 +1,4 @@
-"""Notifications into files, all or nothing, and onto a stream such as standard output."""
+"""Notifications to files, written atomically, and to a stream such as standard output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foretell.notify.row_encoder import to_json, to_table
 
 
 def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -> None:
-    """All of them into one file, by its ending. The file is there whole or, if anything fails, as it was before."""
+    """Write notifications to a file, in the format of its ending. If writing fails, the file is as it was before."""
     target = Path(path)
     writer = _WRITERS.get(target.suffix.lower())
     if writer is None:
@@ -30,7 +30,7 @@ def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -
 
 
 def write_lines(notifications: Iterable[Notification], stream: BinaryIO) -> None:
-    """As lines of JSON, as they come."""
+    """Write notifications as lines of JSON, one after the other."""
     with writing_to(stream):
         for line in _lines(notifications):
             stream.write(line)
@@ -57,7 +57,7 @@ _WRITERS: Mapping[str, Callable[[Iterable[Notification], BinaryIO], None]] = {
 
 @contextmanager
 def writing_to(stream: BinaryIO) -> Iterator[None]:
-    """Writing onto a stream such as standard output. A reader that has seen enough (`| head`) is no error."""
+    """Write to a stream such as standard output. A reader that closes it early (`| head`) is no error."""
     try:
         yield
         stream.flush()
@@ -68,7 +68,7 @@ def writing_to(stream: BinaryIO) -> Iterator[None]:
 
 
 def discard_rest(stream: BinaryIO) -> None:
-    """Let Python's own flush at exit go nowhere, or it would complain of the same failure again."""
+    """Redirect a broken stream to nowhere, so that Python's flush at exit does not report the failure again."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -76,7 +76,7 @@ def discard_rest(stream: BinaryIO) -> None:
 
 
 def standard_output() -> BinaryIO:
-    """Standard output for bytes; where the shell has closed it (`>&-`), Python has none."""
+    """Standard output for bytes; it does not exist where the shell has closed it (`>&-`)."""
     if sys.stdout is None:
         raise InputError("cannot-write", "cannot write the output: standard output is closed")
     return sys.stdout.buffer

@@ -1,8 +1,8 @@
-"""A name for each notification, the same in every run, engine and sink, by which a receiver knows a repeat.
+"""The identity of a notification: a hash that is the same in every run, engine and sink, to recognise repeats.
 
-It is a hash over what a notification *is*: who is told (subscription, FOR EACH row, lane), of what kind, when, and of
-which events. Numbers that engines may compute differently in the last bit (probability, aggregates in the bindings) are
-no part of it. A token is told apart by its name, a forecast by its horizon.
+It covers the subscription, the FOR EACH row, the lane, the kind, the times and the events; of a token also its name, of
+a forecast its horizon. Numbers that engines may compute differently in the last bit (probability, aggregates in the
+bindings) are not part of it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Mapping
 import msgspec
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
-_LENGTH = 24  # hexadecimal digits, 96 bits: a clash among a thousand million has a chance of 10⁻¹¹
+_LENGTH = 24  # hexadecimal digits, 96 bits: a clash among 10⁹ has a probability of 10⁻¹¹
 
 
 def identity(row: Mapping[str, object]) -> str:
-    """The name of a notification that is given as `to_row` gives it.
+    """The identity of a notification in the form of `to_row`.
 
     >>> row = dict(subscription="s", kind="match", key={"ip": "x"}, start=1, end=2, id=7, events={"a": 0, "b": [1, 2]})
     >>> identity(row)
@@ -40,10 +40,10 @@ def identity(row: Mapping[str, object]) -> str:
 
 
 def _number(time: object) -> object:
-    # A table that holds INT and FLOAT times has made floats of all of them.
+    # In a table with INT and FLOAT times all are floats.
     return int(time) if isinstance(time, float) and time.is_integer() else time
 
 
 def _text(value: object) -> str | None:
-    # Tables have ids and horizons as text, whatever they were.
+    # Tables have all ids and horizons as text.
     return value if value is None or isinstance(value, str) else _ENCODER.encode(value).decode()

@@ -1,4 +1,4 @@
-"""Many notifications as columns: each is an object only while somebody looks at it."""
+"""Lazy notifications: columns, of which objects are made only when they are accessed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from foretell.notify.row_encoder import TIME_TYPES, common_time_type, encode_jso
 
 ArrowArray = Any
 
-#: So many are read back together, and so many are written.
+#: Rows that are decoded together, and rows that are encoded together as JSON lines.
 CHUNK_ROWS = 4096
-_LINES = 16_384
+CHUNK_LINES = 16_384
 
 
 @dataclass(eq=False)
 class LazyNotifications(Sequence[Notification]):
-    """Notifications in their order: exact columns (see `notify.columns`), and the type of each subscription's time."""
+    """Notifications in their order: exact columns (see `notify.arrow_encoder`), and the type of each subscription's
+    time."""
 
     exact: pa.Table
     times: Mapping[str, Type]
-    _last: tuple[int, tuple[Notification, ...]] = field(default=(-1, ()), init=False, repr=False)
-    _looked: int = field(default=-2, init=False, repr=False)
+    _decoded: tuple[int, tuple[Notification, ...]] = field(default=(-1, ()), init=False, repr=False)
+    _last_index: int = field(default=-2, init=False, repr=False)
 
     def __len__(self) -> int:
         return self.exact.num_rows
@@ -47,11 +48,11 @@ class LazyNotifications(Sequence[Notification]):
         if not 0 <= number < len(self):
             raise IndexError(index)
         chunk, place = divmod(number, CHUNK_ROWS)
-        after, self._looked = self._looked + 1, number
-        if number == after or self._last[0] == chunk:  # who goes from one to the next will want more
+        following, self._last_index = self._last_index + 1, number
+        if number == following or self._decoded[0] == chunk:  # a loop over indexes will need the rest of the chunk
             return self._chunk(chunk)[place]
-        (found,) = self[number : number + 1]
-        return found
+        (notification,) = self[number : number + 1]
+        return notification
 
     def __iter__(self) -> Iterator[Notification]:
         for number in range(-(-len(self) // CHUNK_ROWS)):
@@ -60,36 +61,38 @@ class LazyNotifications(Sequence[Notification]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LazyNotifications | tuple | list):
             return NotImplemented
-        return len(self) == len(other) and all(one == another for one, another in zip(self, other))
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
 
     def table(self) -> pa.Table:
-        """As `to_table` of all of them."""
+        """The same as `to_table`, without objects."""
         names: list[Any] = pc.unique(self.exact["subscription"]).to_pylist()
         return plain_table(self.exact, common_time_type({self.times[name] for name in names}))
 
     def lines(self) -> Iterator[bytes]:
-        """As `to_json` of all of them, many lines together."""
-        for first in range(0, len(self), _LINES):
-            yield _lines(self.exact.slice(first, _LINES).combine_chunks(), self.times)
+        """The same as `to_json`, many lines at once."""
+        for first in range(0, len(self), CHUNK_LINES):
+            yield _lines(self.exact.slice(first, CHUNK_LINES).combine_chunks(), self.times)
 
     def _chunk(self, number: int) -> tuple[Notification, ...]:
-        known, found = self._last
-        if known != number:
-            found = tuple(decode_notifications(self.exact.slice(number * CHUNK_ROWS, CHUNK_ROWS), self.times))
-            self._last = number, found
-        return found
+        decoded, notifications = self._decoded
+        if decoded != number:
+            notifications = tuple(decode_notifications(self.exact.slice(number * CHUNK_ROWS, CHUNK_ROWS), self.times))
+            self._decoded = number, notifications
+        return notifications
 
 
 def decode_notifications(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
-    """The notifications that exact columns tell; `times` has the type of each subscription's time."""
+    """The notifications in exact columns; `times` has the type of each subscription's time."""
     key, row, bindings, events = (_values(table[name]) for name in ("key", "id", "bindings", "events"))
     plain = (table[name].to_pylist() for name in ("subscription", "kind", "start", "end", "probability", "horizon"))
-    for i, (name, kind, start, end, chance, horizon) in enumerate(zip(*plain)):
-        yield Notification(name, kind, key[i], start, end, chance, horizon, row[i], bindings[i], events[i], times[name])
+    for i, (name, kind, start, end, probability, horizon) in enumerate(zip(*plain)):
+        yield Notification(
+            name, kind, key[i], start, end, probability, horizon, row[i], bindings[i], events[i], times[name]
+        )
 
 
 def plain_table(exact: pa.Table, time: Type) -> pa.Table:
-    """Exact columns as `rows.to_table` has them; `time` is the type that all times have in common."""
+    """Exact columns as `row_encoder.to_table` has them; `time` is the common type of all times."""
     columns: dict[str, ArrowArray] = {name: exact[name] for name in COLUMNS}
     columns |= {name: columns[name].cast(TIME_TYPES[time]) for name in ("start", "end")}
     columns |= {name: _without_infinities(columns[name]) for name in ("key", "bindings", "events")}
@@ -99,15 +102,15 @@ def plain_table(exact: pa.Table, time: Type) -> pa.Table:
 
 def _lines(exact: pa.Table, times: Mapping[str, Type]) -> bytes:
     columns: dict[str, ArrowArray] = {name: exact[name] for name in COLUMNS}
-    moments = [name for name, kind in times.items() if kind is Type.TIMESTAMP]
-    is_moment = pc.is_in(columns["subscription"], pa.array(moments, pa.string()))
+    with_timestamps = [name for name, kind in times.items() if kind is Type.TIMESTAMP]
+    is_timestamp = pc.is_in(columns["subscription"], pa.array(with_timestamps, pa.string()))
     texts = {name: _map_distinct(columns[name], encode_json) for name in ("subscription", "kind", "horizon")}
     texts |= {name: _without_infinities(columns[name]) for name in ("key", "id", "bindings", "events")}
     for name in ("start", "end"):
         texts[name] = _map_distinct(columns[name], encode_json)
-        if moments:
-            moment = pc.if_else(is_moment, columns[name], pa.scalar(None, columns[name].type))
-            texts[name] = pc.coalesce(_map_distinct(moment, lambda time: f'"{format_timestamp(time)}"'), texts[name])
+        if with_timestamps:
+            micros = pc.if_else(is_timestamp, columns[name], pa.scalar(None, columns[name].type))
+            texts[name] = pc.coalesce(_map_distinct(micros, lambda time: f'"{format_timestamp(time)}"'), texts[name])
     texts["probability"] = _map_distinct(columns["probability"], encode_json)
     parts: list[Any] = []
     for place, name in enumerate(COLUMNS):
@@ -117,19 +120,19 @@ def _lines(exact: pa.Table, times: Mapping[str, Type]) -> bytes:
 
 
 def _bytes_of(texts: ArrowArray) -> bytes:
-    """All texts, one after the other, as they lie in memory."""
+    """All texts, concatenated, straight from their buffer."""
     _, offsets, data = texts.buffers()
     bounds = memoryview(offsets).cast("i")
     return bytes(memoryview(data)[bounds[texts.offset] : bounds[texts.offset + len(texts)]])
 
 
 def _without_infinities(texts: ArrowArray) -> ArrowArray:
-    """JSON has none: they are null there."""
-    found = pc.match_substring(texts, "Infinity")
-    if not pc.any(found).as_py():
+    """JSON texts with null for Infinity, which JSON does not have."""
+    infinite = pc.match_substring(texts, "Infinity")
+    if not pc.any(infinite).as_py():
         return texts
-    some = pc.if_else(found, texts, pa.scalar(None, pa.string()))
-    return pc.coalesce(_map_distinct(some, lambda text: encode_json(json.loads(text))), texts)
+    affected = pc.if_else(infinite, texts, pa.scalar(None, pa.string()))
+    return pc.coalesce(_map_distinct(affected, lambda text: encode_json(json.loads(text))), texts)
 
 
 def _unquoted(text: str) -> str:
@@ -138,10 +141,10 @@ def _unquoted(text: str) -> str:
 
 
 def map_distinct(values: ArrowArray, text: Callable[[Any], str | None]) -> ArrowArray:
-    """The text of each, made once for every value that there is; NULL stays NULL."""
+    """Map values to texts, calling `text` once for each distinct value; NULL stays NULL."""
     coded = values.dictionary_encode()
-    known = [None if value is None else text(value) for value in coded.dictionary.to_pylist()]
-    return pa.array(known, pa.string()).take(coded.indices)
+    texts = [None if value is None else text(value) for value in coded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(coded.indices)
 
 
 def _map_distinct(values: ArrowArray, text: Callable[[Any], str | None]) -> ArrowArray:
@@ -149,7 +152,7 @@ def _map_distinct(values: ArrowArray, text: Callable[[Any], str | None]) -> Arro
 
 
 def _values(column: ArrowArray) -> Sequence[Any]:
-    """What JSON texts hold: all of them as one array."""
+    """The values of JSON texts, parsed at once as one array."""
     texts: Iterable[str] = ("null" if text is None else text for text in column.to_pylist())
-    found: list[Any] = json.loads(f"[{','.join(texts)}]")
-    return found
+    values: list[Any] = json.loads(f"[{','.join(texts)}]")
+    return values

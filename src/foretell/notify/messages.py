@@ -1,4 +1,4 @@
-"""Notifications as messages to a receiver elsewhere: JSON that carries the notification's name."""
+"""Notifications as messages to a receiver: JSON that carries the notification's identity."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from foretell.events.types import format_timestamp
 from foretell.notify.identity import identity
 from foretell.notify.row_encoder import to_row
 
-#: The field of a message that holds the notification's name (`identity`); the others are the columns.
-NAME_FIELD = "notification"
+#: The field of a message that holds the notification's identity; the others are the columns.
+IDENTITY_FIELD = "notification"
 
 _NESTED = ("key", "bindings", "events")
 _ENCODER = msgspec.json.Encoder()
@@ -23,7 +23,7 @@ _ENCODER = msgspec.json.Encoder()
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One notification on its way: its name, whose it is, and what is sent."""
+    """A notification to send: its identity, its subscription, and the JSON."""
 
     id: str
     subscription: str
@@ -35,20 +35,21 @@ def messages_of(notifications: Iterable[Notification]) -> Iterator[Message]:
 
 
 def messages_of_batch(batch: pa.RecordBatch) -> Iterator[Message]:
-    """The messages of rows that `to_table` made, also after a way through Spark."""
+    """The messages of rows in the form of `to_table`, also after Spark has processed them."""
     columns = [_values(name, batch.column(batch.schema.get_field_index(name))) for name in COLUMNS]
     return (_message(dict(zip(COLUMNS, row, strict=True))) for row in zip(*columns, strict=True))
 
 
 def _message(row: Mapping[str, object]) -> Message:
-    name = identity(row)
-    return Message(name, str(row["subscription"]), _ENCODER.encode({NAME_FIELD: name, **row}))
+    message_id = identity(row)
+    body = _ENCODER.encode({IDENTITY_FIELD: message_id, **row})
+    return Message(message_id, str(row["subscription"]), body)
 
 
 def _values(name: str, column: Any) -> list[object]:
     if pa.types.is_timestamp(column.type):
-        moments = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64()).to_pylist()
-        return [None if moment is None else format_timestamp(moment) for moment in moments]
+        micros = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64()).to_pylist()
+        return [None if time is None else format_timestamp(time) for time in micros]
     values: list[object] = column.to_pylist()
     return [_decoded(value) for value in values] if name in _NESTED else values
 

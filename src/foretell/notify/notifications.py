@@ -1,4 +1,4 @@
-"""What a run gives back: the notifications in order, and what was set aside on the way."""
+"""The result of a run: the notifications in order, quarantined and late events, and notes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from foretell.notify.row_encoder import to_json, to_table
 class Notifications(Sequence[Notification]):
     """A sequence of notifications.
 
-    `bad` are the malformed events, `totals` the events read of each stream, `notes` what a user should know of the run,
-    `late` the events that came later than LATE BY allows.
+    `bad` has the malformed events, `totals` the number of events read of each stream, `notes` remarks on the run for
+    the user, `late` the events that came later than LATE BY allows.
     """
 
     rows: Sequence[Notification]
@@ -34,8 +34,8 @@ class Notifications(Sequence[Notification]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Notification, ...]: ...
     def __getitem__(self, index: int | slice) -> Notification | tuple[Notification, ...]:
-        found = self.rows[index]
-        return tuple(found) if isinstance(found, Sequence) else found
+        selected = self.rows[index]
+        return tuple(selected) if isinstance(selected, Sequence) else selected
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -44,9 +44,9 @@ class Notifications(Sequence[Notification]):
         return iter(self.rows)
 
     def table(self) -> pa.Table:
-        """As an Arrow table, with key, bindings and events as JSON text."""
+        """The notifications as an Arrow table, with key, bindings and events as JSON text."""
         return self.rows.table() if isinstance(self.rows, LazyNotifications) else to_table(self.rows)
 
     def lines(self) -> Iterator[bytes]:
-        """As lines of JSON, one or more in each piece."""
+        """The notifications as lines of JSON, one or more in each `bytes`."""
         return self.rows.lines() if isinstance(self.rows, LazyNotifications) else map(to_json, self.rows)

@@ -1,8 +1,8 @@
-"""What is to be sent, written down before it is sent: an SQLite file in a folder of its own.
+"""The outbox: messages are stored before they are sent, in an SQLite file in a folder of its own.
 
-A batch of messages comes in whole or not at all, and only once: the outbox remembers the number of the last batch and
-the names in it, for that is the one batch that may be asked for again after a crash. Messages go out in the order in
-which they came and stay until the receiver has taken or refused them.
+A batch of messages is stored whole or not at all, and only once: the outbox remembers the number of the last batch and
+the ids in it, as only that batch can be repeated after a crash. Messages are sent in the order in which they came, and
+stay until the receiver has accepted or refused them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from foretell.notify.messages import Message
 DEAD_LETTERS = "dead-letters.jsonl"
 
 _VERSION = 1
-# A message that is done keeps its name until the next batch comes, so that a batch that comes again is known.
+# A delivered message keeps its id until the next batch comes, so that a repeated batch is recognised.
 _SCHEMA = """
     CREATE TABLE message (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         batch INTEGER NOT NULL,
         id TEXT NOT NULL,
         subscription TEXT NOT NULL,
-        body BLOB,  -- NULL once it is done
+        body BLOB,  -- NULL once it is delivered or dead
         UNIQUE (batch, id)
     );
     CREATE INDEX waiting ON message (number) WHERE body IS NOT NULL;
@@ -42,7 +42,7 @@ _SCHEMA = """
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """A message that waits, with its number in the outbox and the batch it came in."""
+    """A pending message, with its number in the outbox and its batch."""
 
     number: int
     batch: int
@@ -51,7 +51,7 @@ class OutboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class OutboxCounts:
-    """How many messages wait, and how many have been taken and refused since the outbox was made."""
+    """How many messages are pending, and how many were delivered and refused since the outbox was created."""
 
     waiting: int
     delivered: int
@@ -59,19 +59,19 @@ class OutboxCounts:
 
 
 class Outbox:
-    """The outbox in a folder. Several processes may have it open; `sending` lets one of them send."""
+    """The outbox in a folder. Several processes may have it open; `sender_lock` lets one of them send."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         with self._writing():
             self.folder.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(self.folder / "outbox.sqlite", timeout=60, isolation_level=None)
-            # Each commit is on the disk before it counts, and readers do not wait for writers.
+            # Every commit is synced to the disk, and readers do not wait for writers.
             self._database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
             self._prepare()
 
     def put(self, messages: Iterable[Message], batch: int) -> int:
-        """Takes a batch in, all of it or nothing; how many of its messages were new. Batches come in order."""
+        """Store a batch, all of it or nothing, and return how many of its messages are new. Batches come in order."""
         with self._transaction():
             self._begin(batch)
             before = self._database.total_changes
@@ -81,8 +81,8 @@ class Outbox:
             )
             return self._database.total_changes - before
 
-    def waiting(self, limit: int) -> list[OutboxEntry]:
-        """The first that wait, at most `limit`, all of one batch: what is sent together stays together in a repeat."""
+    def pending(self, limit: int) -> list[OutboxEntry]:
+        """The first pending messages, at most `limit` and of one batch: a repeat sends the same ones together."""
         rows = self._database.execute(
             "SELECT number, batch, id, subscription, body FROM message WHERE body IS NOT NULL ORDER BY number LIMIT ?",
             (limit,),
@@ -90,18 +90,18 @@ class Outbox:
         entries = [OutboxEntry(number, batch, Message(*message)) for number, batch, *message in rows]
         return [entry for entry in entries if entry.batch == entries[0].batch]
 
-    def delivered(self, entries: Sequence[OutboxEntry]) -> None:
-        self._done(entries, "delivered")
+    def mark_delivered(self, entries: Sequence[OutboxEntry]) -> None:
+        self._mark_done(entries, "delivered")
 
-    def refused(self, entries: Sequence[OutboxEntry], reason: str) -> None:
-        """Sets messages aside that the receiver will never take. A crash may write them into the file twice."""
+    def mark_dead(self, entries: Sequence[OutboxEntry], reason: str) -> None:
+        """Move messages that the receiver refuses to the dead letters. A crash may write them to the file twice."""
         with self._writing(), (self.folder / DEAD_LETTERS).open("ab") as file:
             for entry in entries:
                 body = msgspec.Raw(entry.message.body)
                 file.write(msgspec.json.encode({"id": entry.message.id, "reason": reason, "message": body}) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self._done(entries, "dead")
+        self._mark_done(entries, "dead")
 
     def counts(self) -> OutboxCounts:
         [row] = self._database.execute(
@@ -110,18 +110,18 @@ class Outbox:
         return OutboxCounts(*row)
 
     def postpone(self, seconds: float) -> None:
-        """The receiver wants nothing for so long, which a process that takes over must know too."""
+        """Send nothing for so many seconds, also in a process that takes over."""
         with self._transaction():
             self._database.execute("UPDATE progress SET not_before = ?", (time.time() + seconds,))
 
-    def pause(self) -> float:
-        """The seconds for which the receiver still wants nothing."""
+    def remaining_pause(self) -> float:
+        """The seconds for which `postpone` still holds."""
         [(not_before,)] = self._database.execute("SELECT not_before FROM progress")
         return max(0.0, float(not_before) - time.time())
 
     @contextmanager
-    def sending(self) -> Iterator[bool]:
-        """The right to send, or False where somebody else has it: two senders would mix up the order."""
+    def sender_lock(self) -> Iterator[bool]:
+        """The lock of the only sender, or False where another process has it: two senders would mix up the order."""
         with (self.folder / "sending.lock").open("ab") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -141,7 +141,9 @@ class Outbox:
                     self._database.execute(statement)
                 self._database.execute(f"PRAGMA user_version = {_VERSION}")
             elif version != _VERSION:
-                raise InputError("bad-outbox", f"{self.folder}: an outbox of version {version}, not {_VERSION}")
+                raise InputError(
+                    "bad-outbox", f"{self.folder}: expected an outbox of version {_VERSION}, found version {version}"
+                )
 
     def _begin(self, batch: int) -> None:
         [(last,)] = self._database.execute("SELECT batch FROM progress")
@@ -150,16 +152,16 @@ class Outbox:
                 "outbox-ahead",
                 f"{self.folder}: batch {batch} comes after batch {last}; "
                 "the outbox belongs to another run or another checkpoint",
-                hint="a run that starts anew wants a new outbox",
+                hint="give a run that starts anew a new outbox",
             )
         self._database.execute("DELETE FROM message WHERE body IS NULL AND batch < ?", (batch,))
         self._database.execute("UPDATE progress SET batch = ?", (batch,))
 
-    def _done(self, entries: Sequence[OutboxEntry], how: str) -> None:
+    def _mark_done(self, entries: Sequence[OutboxEntry], counter: str) -> None:
         with self._transaction():
             numbers = [(entry.number,) for entry in entries]
             self._database.executemany("UPDATE message SET body = NULL WHERE number = ?", numbers)
-            self._database.execute(f"UPDATE progress SET {how} = {how} + ?", (len(entries),))
+            self._database.execute(f"UPDATE progress SET {counter} = {counter} + ?", (len(entries),))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -169,7 +171,7 @@ class Outbox:
                 yield
                 self._database.execute("COMMIT")
             except BaseException:
-                # A full disk has made SQLite roll back by itself.
+                # On a full disk SQLite has rolled back already.
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise

@@ -1,4 +1,4 @@
-"""Notifications as rows: lines of JSON, and an Arrow table."""
+"""The row encoder: notification objects to lines of JSON and Arrow tables."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ TIME_TYPES: Mapping[Type, Any] = {
 
 
 def to_json(notification: Notification) -> bytes:
-    """One line, with its end; key, bindings and events are nested objects."""
+    """One line of JSON; key, bindings and events are nested objects."""
     return encode_json(to_row(notification)).encode() + b"\n"
 
 
 def to_row(notification: Notification) -> dict[str, object]:
-    """As JSON has it: the columns in order, timestamps as text."""
+    """The columns in order as JSON has them, timestamps as text."""
     row = {name: getattr(notification, name) for name in COLUMNS}
     for name in _TIMES:
-        row[name] = _printed(row[name], notification.time_type)
+        row[name] = _json_time(row[name], notification.time_type)
     return row
 
 
 def to_table(notifications: Iterable[Notification]) -> pa.Table:
-    """The rows as a table.
+    """Notifications as a table.
 
-    The types do not depend on the rows, so that files of different runs fit together: key, bindings and events
-    are JSON text, and so are horizon and id unless they are text anyway. Only times are of the kind they are.
+    The types do not depend on the rows, so that files of different runs fit together: key, bindings and events are JSON
+    text, and so are horizon and id unless they are text. Only start and end have the type of the streams' time.
     """
     rows = list(notifications)
     time = common_time_type({row.time_type for row in rows})
@@ -48,22 +48,22 @@ def to_table(notifications: Iterable[Notification]) -> pa.Table:
 
 
 def _column(rows: Sequence[Notification], name: str, kind: Any) -> Any:
-    """Of its kind, or where it has none as text."""
+    """A column of an Arrow type, or of text where `kind` is None."""
     values = [getattr(row, name) for row in rows]
     if kind is None:
         return pa.array(map(_text, values), pa.string())
-    return pa.array(map(float, values) if kind == pa.float64() else values, kind)  # the nearest, of a long INT too
+    return pa.array(map(float, values) if kind == pa.float64() else values, kind)  # a long INT is rounded
 
 
-def _printed(moment: int | float, time_type: Type) -> int | float | str:
-    return format_timestamp(cast(int, moment)) if time_type is Type.TIMESTAMP else moment
+def _json_time(time: int | float, time_type: Type) -> int | float | str:
+    return format_timestamp(cast(int, time)) if time_type is Type.TIMESTAMP else time
 
 
 def encode_json(value: object) -> str:
     """A value as JSON."""
     try:
         return _ENCODER.encode(value).decode()
-    except UnicodeEncodeError:  # half of a character, as a text of a statement may have
+    except UnicodeEncodeError:  # a lone surrogate, which a text in a statement may have
         return json.dumps(value, separators=(",", ":"))
 
 
@@ -71,14 +71,14 @@ def _text(value: object) -> str | None:
     return value if value is None or isinstance(value, str) else encode_json(value)
 
 
-def common_time_type(found: set[Type]) -> Type:
+def common_time_type(time_types: set[Type]) -> Type:
     """The type of a column that holds times of these types."""
-    if found == {Type.INT, Type.FLOAT}:
+    if time_types == {Type.INT, Type.FLOAT}:
         return Type.FLOAT
-    if len(found) > 1:
+    if len(time_types) > 1:
         raise InputError(
             "mixed-times",
             "some subscriptions have timestamps and others plain numbers as time: one table cannot hold both",
-            hint="write JSON lines, or run them apart",
+            hint="write JSON lines, or run them separately",
         )
-    return next(iter(found), Type.TIMESTAMP)
+    return next(iter(time_types), Type.TIMESTAMP)

@@ -1,4 +1,4 @@
-"""Sending what waits in an outbox: in order, again and again until the receiver has taken or refused it."""
+"""The sender: delivers the messages of an outbox in order, with retries until the receiver accepts or refuses them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The receiver has it."""
+    """The receiver has accepted the messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undeliverable:
-    """The receiver will never take it, however often it is sent."""
+    """The receiver refuses the messages for good; they become dead letters."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RetryLater:
-    """It did not work this time; the receiver may have said after how many seconds to come back."""
+    """A temporary failure; `after` is the number of seconds that the receiver asks to wait, if it does."""
 
     reason: str
     after: float | None = None
@@ -43,7 +43,7 @@ DeliveryOutcome = Delivered | Undeliverable | RetryLater
 
 
 class Transport(Protocol):
-    """A way to a receiver. `together` messages at most go in one `send`, and share its outcome."""
+    """A connection to a receiver. One `send` takes `together` messages at most, which share its outcome."""
 
     @property
     def together(self) -> int: ...
@@ -55,7 +55,7 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Seconds between attempts: doubled each time, and scattered so that many senders do not come back as one."""
+    """Exponential backoff with jitter: the seconds between attempts."""
 
     first: float = 0.5
     longest: float = 60.0
@@ -74,31 +74,31 @@ def drain(
     outbox: Outbox,
     transport: Transport,
     *,
-    patience: float = math.inf,
-    pauses: Backoff = DEFAULT_BACKOFF,
+    timeout: float = math.inf,
+    backoff: Backoff = DEFAULT_BACKOFF,
     stop: threading.Event | None = None,
 ) -> bool:
-    """Sends until nothing waits, `patience` seconds are over or `stop` is set. Whether nothing waits any more.
+    """Send until nothing is pending, `timeout` seconds are over or `stop` is set. Returns whether nothing is pending.
 
-    The first message that cannot be delivered holds up all that follow: order matters more than speed. Where somebody
-    else is sending already, it is left to them.
+    A message that cannot be delivered holds up all that follow: order matters more than speed. Where another process is
+    sending already, this one does not.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     stop = stop or threading.Event()
-    with outbox.sending() as ours:
-        if not ours:
-            return not outbox.waiting(1)
-        upcoming = iter(pauses)
-        while entries := outbox.waiting(transport.together):
-            pause = outbox.pause()
+    with outbox.sender_lock() as locked:
+        if not locked:
+            return not outbox.pending(1)
+        pauses = iter(backoff)
+        while entries := outbox.pending(transport.together):
+            pause = outbox.remaining_pause()
             if not pause:
                 outcome = transport.send(entries)
                 if isinstance(outcome, RetryLater):
-                    pause = _postponed(outbox, outcome, upcoming)
+                    pause = _postpone(outbox, outcome, pauses)
                 else:
                     _settle(outbox, entries, outcome)
-                    upcoming = iter(pauses)
-            # Without this sum a receiver that wants an hour's peace would hold the caller for all of its patience.
+                    pauses = iter(backoff)
+            # Return at once, not at the deadline, if the pause ends after it.
             if time.monotonic() + pause > deadline or stop.wait(pause):
                 return False
     return True
@@ -106,15 +106,15 @@ def drain(
 
 def _settle(outbox: Outbox, entries: Sequence[OutboxEntry], outcome: Delivered | Undeliverable) -> None:
     if isinstance(outcome, Undeliverable):
-        _LOG.warning("refused, now in the dead letters: %s", outcome.reason)
-        outbox.refused(entries, outcome.reason)
+        _LOG.warning("refused, moved to the dead letters: %s", outcome.reason)
+        outbox.mark_dead(entries, outcome.reason)
     else:
-        outbox.delivered(entries)
+        outbox.mark_delivered(entries)
 
 
-def _postponed(outbox: Outbox, outcome: RetryLater, upcoming: Iterator[float]) -> float:
-    """The seconds until the next attempt: as the receiver wants it, but never none."""
-    pause = max(outcome.after or 0.0, next(upcoming))
+def _postpone(outbox: Outbox, outcome: RetryLater, pauses: Iterator[float]) -> float:
+    """The seconds until the next attempt: the longer of the backoff and the receiver's request."""
+    pause = max(outcome.after or 0.0, next(pauses))
     if outcome.after:
         outbox.postpone(pause)
     _LOG.warning("not delivered, next attempt in %.1f s: %s", pause, outcome.reason)
@@ -122,28 +122,28 @@ def _postponed(outbox: Outbox, outcome: RetryLater, upcoming: Iterator[float]) -
 
 
 class Sender:
-    """A thread that sends whatever comes into an outbox, for as long as it is open."""
+    """A thread that sends the messages of an outbox until it is closed."""
 
     def __init__(
         self,
         folder: str | os.PathLike[str],
         connect: Callable[[], Transport],
         *,
-        pauses: Backoff = DEFAULT_BACKOFF,
+        backoff: Backoff = DEFAULT_BACKOFF,
         idle: float = 0.5,
     ) -> None:
-        self._folder, self._connect, self._pauses, self._idle = folder, connect, pauses, idle
+        self._folder, self._connect, self._backoff, self._idle = folder, connect, backoff, idle
         self._stop, self._wake = threading.Event(), threading.Event()
         self.failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="foretell-sender", daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
-        """There is something to send. Without this it looks by itself, every `idle` seconds."""
+        """Send at once. Without this the thread checks the outbox every `idle` seconds."""
         self._wake.set()
 
     def close(self) -> None:
-        """Stops after the attempt that is under way; what waits, waits in the outbox."""
+        """Stop after the present attempt; pending messages stay in the outbox."""
         self._stop.set()
         self._wake.set()
         self._thread.join()
@@ -156,12 +156,12 @@ class Sender:
 
     def _run(self) -> None:
         try:
-            # SQLite's connections belong to the thread that made them.
+            # An SQLite connection belongs to the thread that opened it.
             with closing(Outbox(self._folder)) as outbox, closing(self._connect()) as transport:
                 while not self._stop.is_set():
-                    drain(outbox, transport, pauses=self._pauses, stop=self._stop)
+                    drain(outbox, transport, backoff=self._backoff, stop=self._stop)
                     self._wake.wait(self._idle)
                     self._wake.clear()
-        except Exception as error:  # a thread that ends in silence would be the worst
-            _LOG.exception("sending has ended")
+        except Exception as error:  # a thread must not end silently
+            _LOG.exception("the sender has stopped")
             self.failure = error

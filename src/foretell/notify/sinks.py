@@ -1,7 +1,6 @@
-"""Where notifications go, one interface for all: `put` a batch, as often as need be, and `close`.
+"""Sinks: destinations of notifications, with `put` for each batch and `close` at the end.
 
-A batch that is put again has the same number, and takes effect once: so a run that was interrupted can repeat what it
-is not sure of.
+A batch that is put twice with the same number takes effect once, so an interrupted run can repeat its last batch.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from foretell.notify.sender import DEFAULT_BACKOFF, Backoff, Sender, Transport, 
 
 
 class Sink(Protocol):
-    """Takes notifications, batch by batch."""
+    """A destination of notifications."""
 
     def put(self, rows: Iterable[Notification], batch: int) -> None:
-        """Takes a batch. When this returns it is safe, if not yet with the receiver."""
+        """Store or send a batch. When this returns, a crash does not lose it."""
 
     def close(self) -> None:
-        """No more will come."""
+        """Finish: no more batches will come."""
 
 
 class FileSink:
-    """A file for each batch in a folder, JSON lines or Parquet by `ending`."""
+    """A folder with a file for each batch, JSON lines or Parquet by `ending`."""
 
     def __init__(self, folder: str | os.PathLike[str], ending: str = ".jsonl") -> None:
         self._folder, self._ending = Path(folder), ending
@@ -39,23 +38,23 @@ class FileSink:
         write(rows, self._folder / f"batch-{batch:012d}{self._ending}")
 
     def close(self) -> None:
-        """Every file is whole already."""
+        """Nothing to do: every file is complete."""
 
 
 class OutboxSink:
-    """To a receiver elsewhere, through an outbox: `connect` is that of a `webhook.Receiver` or an `mqtt.Topic`."""
+    """A receiver, through an outbox: `connect` is that of a `webhook.Receiver` or an `mqtt.Topic`."""
 
     def __init__(
         self,
         folder: str | os.PathLike[str],
         connect: Callable[[], Transport],
         *,
-        pauses: Backoff = DEFAULT_BACKOFF,
-        farewell: float = 10.0,
+        backoff: Backoff = DEFAULT_BACKOFF,
+        close_timeout: float = 10.0,
     ) -> None:
-        self._connect, self._farewell, self._pauses = connect, farewell, pauses
+        self._connect, self._close_timeout, self._backoff = connect, close_timeout, backoff
         self._outbox = Outbox(folder)
-        self._sender = Sender(folder, connect, pauses=pauses)
+        self._sender = Sender(folder, connect, backoff=backoff)
 
     def put(self, rows: Iterable[Notification], batch: int) -> None:
         if self._sender.failure is not None:
@@ -64,11 +63,11 @@ class OutboxSink:
         self._sender.wake()
 
     def close(self) -> None:
-        """Gives the receiver `farewell` seconds more; what is left then waits for the next run."""
+        """Send for `close_timeout` seconds more; messages that are still pending wait for the next run."""
         self._sender.close()
         transport = self._connect()
         try:
-            drain(self._outbox, transport, patience=self._farewell, pauses=self._pauses)
+            drain(self._outbox, transport, timeout=self._close_timeout, backoff=self._backoff)
         finally:
             transport.close()
             self._outbox.close()

@@ -72,7 +72,7 @@ class OutboxWriter(DataSourceStreamArrowWriter):
             # Also what tasks left behind that failed or died: one query writes here, and no task of it runs now.
             _remove(self._staging().glob("*"))
             with closing(self.receiver.connect()) as transport:
-                if not drain(outbox, transport, patience=self.patience):
+                if not drain(outbox, transport, timeout=self.patience):
                     _LOG.warning("%d notifications wait in the outbox %s", outbox.counts().waiting, self.outbox)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

@@ -29,13 +29,13 @@ SUBSCRIBE q FROM s MATCH a DEFINE a AS v > 5 RETURN a.v AS v;"""
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_encoder, "FEW", 0)
+    monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 0)
 
 
-@pytest.mark.parametrize("most", [arrow_encoder.MOST, 2])
+@pytest.mark.parametrize("most", [arrow_encoder.MAX_ENCODED_ROWS, 2])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.file}: {c.name}")
 def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_encoder, "MOST", most)
+    monkeypatch.setattr(arrow_encoder, "MAX_ENCODED_ROWS", most)
     both = EnginePair(case.text, case.streams, time=case.time, tables=case.tables)
     found = start_runtime(both.checked, both.given).process(both.loaded)
     plain = notifications_of(found)
@@ -68,7 +68,7 @@ def test_many_are_columns_and_few_are_not() -> None:
 def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_notifications, "CHUNK_ROWS", 7)
     found = ft.run(MANY, {"s": events(400)})
-    monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
+    monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 10**9)
     plain = ft.run(MANY, {"s": events(400)})
     assert isinstance(found.rows, LazyNotifications)
     assert isinstance(plain.rows, tuple)
@@ -85,7 +85,7 @@ def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(IndexError):
             found[wrong]
     assert found.table().equals(plain.table())
-    monkeypatch.setattr(lazy_notifications, "_LINES", 50)
+    monkeypatch.setattr(lazy_notifications, "CHUNK_LINES", 50)
     assert b"".join(found.lines()) == b"".join(plain.lines())
     assert found.rows != plain.rows[:-1]
     assert found.rows != "text"
@@ -146,17 +146,17 @@ def test_half_a_character(always: None, monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(found.rows, LazyNotifications)
     assert found[0].bindings == {"v": "\ud800\u00e9"}
     assert b"".join(found.lines()) == b"".join(map(to_json, found))
-    monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
+    monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 10**9)
     assert ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"}) == found
 
 
 def test_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_encoder, "MOST", 5)
+    monkeypatch.setattr(arrow_encoder, "MAX_ENCODED_ROWS", 5)
     text = MANY.replace("RETURN a.v AS low, b.v / a.v AS ratio", "FORECAST WITHIN 3 EVENTS ABOVE 0.1")
     found = ft.run(text, {"s": events(400)})
     assert isinstance(found.rows, LazyNotifications)
     assert {n.kind for n in found} == {"match", "forecast"}
-    monkeypatch.setattr(arrow_encoder, "FEW", 10**9)
+    monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 10**9)
     plain = ft.run(text, {"s": events(400)})
     assert told(found) == told(plain)
     assert found.table().equals(plain.table())
