@@ -111,5 +111,5 @@ def test_a_later_version_is_left_alone(tmp_path: Path) -> None:
     Outbox(tmp_path).close()
     with sqlite3.connect(tmp_path / "outbox.sqlite") as database:
         database.execute("PRAGMA user_version = 9")
-    with pytest.raises(InputError, match="an outbox of version 9, not 1"):
+    with pytest.raises(InputError, match="expected an outbox of version 1, found version 9"):
         Outbox(tmp_path)
