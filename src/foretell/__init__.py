@@ -1,4 +1,4 @@
-"""Foretell: subscribe to patterns of events, and be told that they happened, may have, or are about to."""
+"""Foretell: complex event processing. Subscribe to patterns of events; get matches, estimates and forecasts."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The engine brings Numba, which takes as long to load as all the rest: it comes when it is asked for."""
+    """Load the engine on first use: it imports Numba, which takes as long to load as all the rest."""
     if name == "Engine":
         from foretell.engine import Engine
 

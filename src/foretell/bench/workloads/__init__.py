@@ -1,1 +1,1 @@
-"""Synthetic event streams."""
+"""Synthetic event streams for the benchmarks."""

@@ -1,7 +1,7 @@
-"""Composite subscriptions, and streams with partial and full matches of them planted: P-ToPSS, section 6.
+"""Composite subscriptions, and streams with planted partial and full matches of them (P-ToPSS, section 6).
 
->>> some = composites(2, length=3, pool=6, waits=1, seed=6)
->>> print(some.text())
+>>> subscriptions = composites(2, length=3, pool=6, waits=1, seed=6)
+>>> print(subscriptions.text())
 STREAM events (time INT, kind INT) TIME time;
 SUBSCRIBE cs0 FROM events MATCH s1 , s2 ; s3 DEFINE s1 AS kind = 0, s2 AS kind = 3, s3 AS kind = 5;
 SUBSCRIBE cs1 FROM events MATCH s1 ; s2 , s3 DEFINE s1 AS kind = 3, s2 AS kind = 1, s3 AS kind = 1;
@@ -9,17 +9,17 @@ SUBSCRIBE cs1 FROM events MATCH s1 ; s2 , s3 DEFINE s1 AS kind = 3, s2 AS kind =
 
 One partial and one full match of each, with irrelevant events (from 6 on) between:
 
->>> planted(some, partial=1, full=1, irrelevant=3, seed=2).events["kind"].to_pylist()
+>>> planted(subscriptions, partial=1, full=1, irrelevant=3, seed=2).events["kind"].to_pylist()
 [6, 3, 10, 0, 3, 5, 3, 1, 1, 8, 8, 8, 11, 10, 10, 10, 10, 0]
 
-What the paper leaves open is chosen like this:
+We chose where the paper leaves details open:
 
-- The numbers below the size of the pool are its events. An irrelevant event is any of as many numbers above them, alike
-  likely, so that no primitive subscription is met.
-- gaussian_cs: the mean is the middle of the pool, the deviation a sixth of it; what falls outside is drawn again.
-- gaussian_pub: section 6.1 says that it has shorter partial matches than uniform_pub, which a bell in the middle of
-  the range would not have. So the mean is at the shortest length, the deviation a third of the range, and what falls
-  outside is drawn again: half a bell, on average a third of the range long.
+- The numbers below the size of the pool are its events. An irrelevant event is any of as many numbers above them, with
+  equal probability, so that it matches no primitive subscription.
+- gaussian_cs: the mean is the middle of the pool, the deviation a sixth of it; numbers outside are drawn again.
+- gaussian_pub: section 6.1 says that it has shorter partial matches than uniform_pub, which a bell curve in the middle
+  of the range would not have. So the mean is at the shortest length, the deviation a third of the range, and lengths
+  outside are drawn again: half a bell curve, on average a third of the range long.
 - The partial and the full matches of one subscription come in random order. The events of one planted sequence follow
   each other also where the operator is `;`, as in the paper's Fig. 8.
 - Time is the number of the event.
@@ -42,7 +42,7 @@ STREAM = "STREAM events (time INT, kind INT) TIME time;"
 
 @dataclass(frozen=True)
 class Composites:
-    """`kinds[i, k]` is the event that step k of subscription i wants; `later[i, k]` whether `;` follows it, or `,`."""
+    """`kinds[i, k]` is the event of step k of subscription i; `later[i, k]` says whether `;` follows it, or `,`."""
 
     kinds: Ints
     later: Flags
@@ -51,7 +51,7 @@ class Composites:
     def text(self, *, within: int | None = None, forecast: str = "") -> str:
         """The statements. `within` is a window in events; `forecast` a clause as `FORECAST WITHIN 5 EVENTS ABOVE 0.5`.
 
-        The paper has no windows. Without one, every partial match waits for ever after `;`.
+        The paper has no windows. Without one, a partial match waits for ever after `;`.
         """
         steps = [f"s{k}" for k in range(1, self.kinds.shape[1] + 1)]
         ending = "".join(f" {part}" for part in ("" if within is None else f"WITHIN {within}", forecast) if part)
@@ -78,10 +78,10 @@ def composites(
 ) -> Composites:
     """N_cs subscriptions of Length_cs steps over a pool of N_ep events, with N_non_contiguous_op times `;`.
 
-    The steps of *uniform_cs* are alike likely to want any event of the pool; those of *gaussian_cs* want some more.
+    The steps of *uniform_cs* have any event of the pool with equal probability; those of *gaussian_cs* prefer some.
     """
     if not 0 <= waits < length:
-        raise ValueError(f"of the {length - 1} operators between {length} steps {waits} cannot be `;`")
+        raise ValueError(f"waits: expected 0 to {length - 1} (the operators between {length} steps), found {waits}")
     random = np.random.default_rng([seed, 1])
     if gaussian:
         kinds = _within(pool, lambda n: np.floor(random.normal(pool / 2, pool / 6, n)), (count, length))
@@ -101,16 +101,16 @@ def planted(
     gaussian: bool = False,
     seed: int = 0,
 ) -> PlantedStream:
-    """N_pm partial and N_fm full matches of each subscription, with runs of 1 to so many irrelevant events between.
+    """N_pm partial and N_fm full matches of each subscription, with runs of 1 to `irrelevant` other events between.
 
-    A partial match is the beginning of a full one, of a length from 1 to all but the last step: alike likely in
-    *uniform_pub*, the shorter the likelier in *gaussian_pub*.
+    A partial match is the beginning of a full one, of a length from 1 to all but the last step: with equal probability
+    in *uniform_pub*, the shorter the likelier in *gaussian_pub*.
     """
     random = np.random.default_rng([seed, 2])
     count, longest = subscriptions.kinds.shape
     each = partial + full
-    # A subscription is drawn among those whose quota is not met. Waiting times without memory do the same: of all that
-    # still wait, each is alike likely to be the next.
+    # A subscription is drawn among those whose quota is not met. Memoryless waiting times do the same: each of the
+    # remaining ones is the next with equal probability.
     when = np.cumsum(random.exponential(size=(count, each)), axis=1).ravel()
     order = np.argsort(when, kind="stable")
     subscription = order // each if each else order
@@ -144,7 +144,7 @@ def _events(
 
 
 def _within(size: int, draw: Callable[[int], NDArray[np.float64]], shape: tuple[int, ...]) -> Ints:
-    """Whole numbers from 0 to below a size; what is drawn outside is drawn again."""
+    """Whole numbers from 0 to below a size; numbers outside are drawn again."""
     drawn = draw(int(np.prod(shape)))
     while len(outside := np.flatnonzero((drawn < 0) | (drawn >= size))):
         drawn[outside] = draw(len(outside))
@@ -152,12 +152,12 @@ def _within(size: int, draw: Callable[[int], NDArray[np.float64]], shape: tuple[
 
 
 def _sums(values: Ints, lengths: Ints) -> Ints:
-    """The sums of runs of values that follow each other; an empty run is 0.
+    """The sums of consecutive runs of values; that of an empty run is 0.
 
     >>> _sums(np.array([1, 2, 3]), np.array([2, 0, 1])).tolist()
     [3, 0, 3]
     """
     ends = np.concatenate([[0], np.cumsum(values)])
     after = np.cumsum(lengths)
-    found: Ints = ends[after] - ends[after - lengths]
-    return found
+    sums: Ints = ends[after] - ends[after - lengths]
+    return sums
