@@ -1,4 +1,4 @@
-"""The engine in process: in pieces it tells what a run over everything tells; a refused batch changes nothing."""
+"""Engine.push: batches give the same notifications as one run over all events; a refused batch changes nothing."""
 
 from __future__ import annotations
 

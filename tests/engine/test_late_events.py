@@ -1,4 +1,4 @@
-"""LATE BY in the live engine: what comes out of order within it makes no difference, what comes later is set aside."""
+"""LATE BY in the engine: disorder within it makes no difference, later events are late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of several streams at once, and engines that share the lanes of streams."""
+"""Engine.push_together: batches of several streams at once, and engines that share the lanes of streams."""
 
 from __future__ import annotations
 

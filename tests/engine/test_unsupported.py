@@ -1,4 +1,4 @@
-"""What the embedded engine does not run yet, it says so of, in words and before the first event."""
+"""Statements that the embedded engine does not run yet are refused before the first event."""
 
 from __future__ import annotations
 

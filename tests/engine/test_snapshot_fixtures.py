@@ -1,4 +1,4 @@
-"""Snapshots that were made by earlier versions are still read, and lead to what they led to then (see make_state)."""
+"""Snapshots of earlier versions are still read, and give the same results (see snapshot_fixtures)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import foretell as ft
 from foretell.engine import Engine
-from tests.engine.make_state import FOLDER, engine_amid, pushes, told_after
+from tests.engine.snapshot_fixtures import FOLDER, engine_with_history, pushes, results_after
 
 SNAPSHOTS = sorted(FOLDER.glob("*.ftlstate"))
 
@@ -18,7 +18,7 @@ SNAPSHOTS = sorted(FOLDER.glob("*.ftlstate"))
 def test_a_snapshot_of_an_earlier_version(path: Path) -> None:
     engine = Engine.restore(None, path.read_bytes())
     after = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    assert told_after(engine, after["pushes"]) == after["told"]
+    assert results_after(engine, after["pushes"]) == after["told"]
 
 
 @pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)
@@ -33,8 +33,8 @@ def test_there_are_snapshots() -> None:
 
 def test_the_program_tells_something_of_every_kind() -> None:
     """What follows from the next snapshot that is made says something of each of its statements."""
-    engine = engine_amid(pushes(90)[:60])
-    made = {n["subscription"] for some in told_after(engine, pushes(90)[60:]) for n in some}
+    engine = engine_with_history(pushes(90)[:60])
+    made = {n["subscription"] for some in results_after(engine, pushes(90)[60:]) for n in some}
     assert {str(s.name) for s in engine.subscriptions.program.statements} - made == {"s", "u"}
 
 

@@ -1,8 +1,8 @@
-"""Makes the snapshot in tests/engine/state that every later version must still read, and what follows from it.
+"""Write a snapshot to tests/engine/state that every later version must still read, and the results that follow it.
 
-    python -m tests.engine.make_state NAME
+    python -m tests.engine.snapshot_fixtures NAME
 
-Make one for a release, under its name, and leave those that are there alone: they are what older versions wrote.
+Write one for each release, under its name, and leave the existing ones alone: older versions wrote them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STREAM s (kind STRING, g STRING, v INT, w FLOAT, nr INT, time INT) TIME time ID 
 STREAM u (kind STRING, g STRING, v INT, time INT) TIME time TIES SIMULTANEOUS;
 """
 
-#: Something of every kind of state. (`gone` leaves a shared machine that it was the first of.)
+#: A program with every kind of state. (`gone` is removed from a shared NFA of which it was the first.)
 PROGRAM = (
     STREAMS
     + """
@@ -69,15 +69,15 @@ def pushes(count: int) -> list[tuple[str, list[dict[str, Any]]]]:
             "v": chance.choice([0, 1, 2, 3, None]),
         }
         if chance.random() < 0.2:
-            # (u has no LATE BY, so its events come in the order of time)
+            # u has no LATE BY, so its events must come in the order of time.
             made.append(("u", [{**row, "time": number // 2 + 2}]))
         else:
             made.append(("s", [{**row, "w": chance.choice([0.5, 1.5, None]), "nr": 100 + number, "time": now}]))
     return made
 
 
-def engine_amid(events: list[tuple[str, list[dict[str, Any]]]]) -> Engine:
-    """An engine to which things have happened: statements and rows have come and gone."""
+def engine_with_history(events: list[tuple[str, list[dict[str, Any]]]]) -> Engine:
+    """An engine whose statements and rows have been added and removed."""
     engine = Engine(PROGRAM, tables={"limits": LIMITS})
     for number, (stream, rows) in enumerate(events):
         engine.push(stream, rows)
@@ -92,16 +92,16 @@ def engine_amid(events: list[tuple[str, list[dict[str, Any]]]]) -> Engine:
 
 def main(name: str) -> None:
     events = pushes(90)
-    engine = engine_amid(events[:60])
+    engine = engine_with_history(events[:60])
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.ftlstate").write_bytes(engine.snapshot())
     (FOLDER / f"{name}.ftl").write_text(f"{engine.subscriptions}\n", encoding="utf-8")
-    after = {"pushes": events[60:], "told": told_after(engine, events[60:])}
+    after = {"pushes": events[60:], "told": results_after(engine, events[60:])}
     (FOLDER / f"{name}.json").write_text(f"{json.dumps(after)}\n", encoding="utf-8")
 
 
-def told_after(engine: Engine, events: list[tuple[str, list[dict[str, Any]]]]) -> list[list[dict[str, Any]]]:
-    """What each push tells, and then the end."""
+def results_after(engine: Engine, events: list[tuple[str, list[dict[str, Any]]]]) -> list[list[dict[str, Any]]]:
+    """The notifications of each push, and then of the end."""
     return [*(_rows(engine.push(stream, rows)) for stream, rows in events), _rows(engine.end())]
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions and rows that come and go while an engine runs; engines that are stopped and restored."""
+"""Engine.subscribe, unsubscribe, add_rows and remove_rows while events come; snapshot and restore."""
 
 from __future__ import annotations
 
