@@ -180,7 +180,7 @@ class Deployment:
 
     # ── the pipeline ──
 
-    def started(self, first: EventBatch) -> EventPipeline:
+    def ensure_pipeline(self, first: EventBatch) -> EventPipeline:
         """The pipeline, ready for the events of a batch. It is built with the first batch."""
         if self.pipeline is None:
             inputs = InputRegistry(self.registry, self.inputs.time)

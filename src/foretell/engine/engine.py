@@ -139,7 +139,7 @@ class Engine:
         totals = ((stream, events.total),)
         if not events.table.num_rows:
             return Notifications((), events.quarantined, totals)
-        pipeline = self._deployment.started(events)
+        pipeline = self._deployment.ensure_pipeline(events)
         late = pipeline.buffer.add(events)
         self._deployment.inputs.schemas[stream] = events.schema
         rows = to_notifications(pipeline.process())
@@ -163,7 +163,7 @@ class Engine:
         """The same as `push_together`, with columns for the result."""
         read_batches = [self._read(stream, batch) for stream, batch in batches.items()]
         for events in read_batches:
-            self._deployment.started(events)
+            self._deployment.ensure_pipeline(events)
             self._deployment.inputs.schemas[events.stream] = events.schema
         bad = tuple(bad for events in read_batches for bad in events.quarantined)
         totals = tuple((events.stream, events.total) for events in read_batches)

@@ -1,4 +1,4 @@
-"""Plans for runtimes: the runtime's strings give the codes of constants, its observers tell what is observed."""
+"""Compile plans and start runtimes. The runtime's string dictionary codes constants, its observers say what to observe."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class ReorderBuffer:
         for batch, batch_times, late in zip(batches, times, is_late):
             if self.lateness[batch.stream] is None and late.any():
                 raise self._out_of_order(batch, batch_times, int(late.argmax()))
-        return [self._split_late(*one) for one in zip(batches, times, is_late)]
+        return list(map(self._split_late, batches, times, is_late))
 
     def observe_latest(self, latest: Mapping[str, Time]) -> None:
         """Advance the watermark by the latest event of each stream, which may have gone to another engine."""
