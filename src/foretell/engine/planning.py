@@ -1,4 +1,4 @@
-"""Compile plans and start runtimes. The runtime's string dictionary codes constants, its observers say what to observe."""
+"""Compile plans and start runtimes: the runtime codes the constants, its observers choose what to observe."""
 
 from __future__ import annotations
 
