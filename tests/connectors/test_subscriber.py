@@ -110,7 +110,7 @@ def test_a_full_disk_leaves_the_messages_with_the_broker(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         mosquitto.publish("plant/1", texts(5, 10))
-        wait_until(lambda: subscriber._failure)
+        wait_until(lambda: subscriber.failure)
     with pytest.raises(InputError) as caught:
         subscriber.check()
     assert caught.value.code == "cannot-write"
@@ -263,9 +263,9 @@ def test_another_client_of_the_same_name(mosquitto: Mosquitto, tmp_path: Path, m
     broker = Broker("127.0.0.1", mosquitto.port)
     first = Subscriber(broker, TopicSubscription("a", client="same"), tmp_path / "first")
     second = Subscriber(broker, TopicSubscription("a", client="same"), tmp_path / "second")
-    wait_until(lambda: first._failure or second._failure)
+    wait_until(lambda: first.failure or second.failure)
     with pytest.raises(InputError, match=r"another client may have the id 'same'"):
-        (first if first._failure else second).check()
+        (first if first.failure else second).check()
     first.close()
     second.close()
 

@@ -67,7 +67,7 @@ class Subscriber:
         self._name = subscription.client or f"foretell-{self.spool.id[:12]}"
         self._arrived: queue.SimpleQueue[tuple[int, MQTTMessage] | None] = queue.SimpleQueue()
         self._recent = _RecentMessages(self.spool.last(DUPLICATE_WINDOW))
-        self._failure: ForetellError | None = None
+        self.failure: ForetellError | None = None  # the first permanent one; `check` raises it
         self._connection = 0  # its number: an acknowledgement belongs to one connection
         self._since, self._short = 0.0, 0  # when this connection began, and how many before it were short
         self._subscribed = threading.Event()
@@ -82,12 +82,12 @@ class Subscriber:
 
     def check(self) -> None:
         """Raise a permanent failure. A broker that is temporarily away is none."""
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
 
     def settle(self, quiet: float) -> None:
         """Wait until no message has come for so many seconds."""
-        while (remaining := self._latest + quiet - time.monotonic()) > 0 and self._failure is None:
+        while (remaining := self._latest + quiet - time.monotonic()) > 0 and self.failure is None:
             time.sleep(min(remaining, 0.1))
         self.check()
 
@@ -204,7 +204,7 @@ class Subscriber:
                 self._client.ack(message.mid, message.qos)
 
     def _fail(self, error: ForetellError) -> None:
-        self._failure = self._failure or error
+        self.failure = self.failure or error
         self._subscribed.set()
         if self._client is not None:
             self._client.disconnect()
