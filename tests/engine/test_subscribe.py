@@ -10,6 +10,7 @@ import pytest
 
 from foretell.build import event, steps, subscribe
 from foretell.engine import Engine
+from foretell.storage.blob import unpack
 from tests.engine.letter_events import LETTER, LIMITS, PAIR, STREAM, TABLE, events, names, refused
 
 # ── subscribe, unsubscribe ──
