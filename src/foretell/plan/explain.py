@@ -244,10 +244,11 @@ def _link(link: Connector) -> str:
 
 def _edge(edge: Edge) -> ExplainedEdge:
     conditions = [
-        expression_text(c.expression) + ("" if c.owner == edge.leaf.step else f" (of {c.owner})") for c in edge.judged
+        expression_text(c.expression) + ("" if c.owner == edge.leaf.step else f" (of {c.owner})")
+        for c in edge.conditions
     ]
-    conditions += [f"${name} = {expression_text(value)}" for name, value in edge.agreeing]
-    conditions += [f"${name} := {expression_text(value)}" for name, value in edge.binding]
+    conditions += [f"${name} = {expression_text(value)}" for name, value in edge.agrees]
+    conditions += [f"${name} := {expression_text(value)}" for name, value in edge.binds]
     return ExplainedEdge(edge.source, edge.leaf.step, tuple(conditions), edge.target)
 
 

@@ -80,5 +80,5 @@ def _relative_conditions(nfa: SharedNfa) -> list[str]:
     """The conditions that kernels evaluate by code."""
     (plan,) = nfa.members.values()
     edges = zip(plan.automaton.edges, nfa.edges, strict=True)
-    conditions = [c.expression for edge, shared in edges if shared.judged.code != NO_CODE for c in edge.judged]
+    conditions = [c.expression for edge, shared in edges if shared.guard.code != NO_CODE for c in edge.conditions]
     return list(dict.fromkeys(expression_text(c) for c in conditions if not is_static(c)))

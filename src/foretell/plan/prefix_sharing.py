@@ -14,7 +14,7 @@ from functools import cached_property
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.flatten import machine_of
-from foretell.plan.lower.ir import CHAINED, Guard, Lowered, LoweredEdge, Numbers, Update, WaitingState
+from foretell.plan.lower.ir import CHAINED, Guard, LoweredEdge, LoweredNfa, RegisterUpdate, SymbolTable, WaitingState
 from foretell.plan.lower.nfa import lower_nfa
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 
@@ -44,11 +44,11 @@ class SharedEdge:
     source: int | None
     target: int
     thread: int
-    judged: Guard
-    updates: tuple[Update, ...] = ()
+    guard: Guard
+    updates: tuple[RegisterUpdate, ...] = ()
     members: frozenset[int] = frozenset()
 
-    def joined_by(self, number: int, updates: tuple[Update, ...]) -> SharedEdge:
+    def joined_by(self, number: int, updates: tuple[RegisterUpdate, ...]) -> SharedEdge:
         """The edge with one more subscription."""
         merged = tuple(dict.fromkeys((*self.updates, *updates)))
         return replace(self, members=self.members | {number}, updates=merged)
@@ -62,7 +62,7 @@ class SharedNfa:
     Without `keyed` no state is indexed by a key.
     """
 
-    numbers: Numbers
+    symbols: SymbolTable
     simultaneous: bool
     time: Type
     keyed: bool = True
@@ -78,7 +78,7 @@ class SharedNfa:
     @classmethod
     def empty(cls, code_of: Callable[[str], int], simultaneous: bool, time: Type, *, keyed: bool = True) -> SharedNfa:
         """An NFA without subscriptions; `code_of` gives the codes of strings."""
-        return cls(Numbers(code_of), simultaneous, time, keyed)
+        return cls(SymbolTable(code_of), simultaneous, time, keyed)
 
     @property
     def full(self) -> bool:
@@ -102,25 +102,25 @@ class SharedNfa:
         selected: bool = False,
     ) -> tuple[SharedNfa, int]:
         """The NFA with one more subscription, and the number of that subscription in it."""
-        numbers = self.numbers.copied()
-        lowered = lower_nfa(subscription, numbers, parameters, selected=selected, keyed=self.keyed)
+        symbols = self.symbols.copy()
+        lowered = lower_nfa(subscription, symbols, parameters, selected=selected, keyed=self.keyed)
         number = self.next_number
         assert not self.members or _is_shareable(lowered), "plan.strategy gives such a subscription its own NFA"
         pairs = self._equivalent(lowered) if self.members else {}
         states, edges = self._merged(number, lowered, pairs)
         finals = dict(self.finals)
-        slots = [lowered.registers[register] for register in lowered.finals]
+        slots = [lowered.slots[register] for register in lowered.finals]
         for slot in slots:
             finals.setdefault(slot, len(finals))
         places = {register: finals[slot] for register, slot in zip(lowered.finals, slots, strict=True)}
         plan = replace(lowered.program, finals=places)
         joined = replace(
             self,
-            numbers=numbers,
+            symbols=symbols,
             states=states,
             edges=edges,
             members={**self.members, number: plan},
-            slots={**self.slots, number: frozenset(lowered.registers.values())},
+            slots={**self.slots, number: frozenset(lowered.slots.values())},
             finals=finals,
             strict=self.strict and all(waiting.strict for waiting in lowered.states),
             chains=self.chains or plan.chains,
@@ -145,7 +145,7 @@ class SharedNfa:
 
     # ── equivalent states ──
 
-    def _equivalent(self, lowered: Lowered) -> dict[int, int]:
+    def _equivalent(self, lowered: LoweredNfa) -> dict[int, int]:
         """Pairs of a state of the subscription and the state of this NFA that it is equivalent to."""
         pairs: dict[int, int] = {}
         todo: list[int | None] = [None]
@@ -167,11 +167,11 @@ class SharedNfa:
                 del pairs[state]
         return pairs
 
-    def _waits_alike(self, lowered: Lowered, state: int, shared: int) -> bool:
+    def _waits_alike(self, lowered: LoweredNfa, state: int, shared: int) -> bool:
         waiting = lowered.states[state]
         return not waiting.final and waiting == self.states[shared].waiting and bool(self.states[shared].members)
 
-    def _reached_alike(self, lowered: Lowered, state: int, pairs: dict[int, int]) -> bool:
+    def _reached_alike(self, lowered: LoweredNfa, state: int, pairs: dict[int, int]) -> bool:
         """Whether each edge to a state has an equal edge to its pair, and no other edge leads there."""
         left = [e for e in self.edges if e.target == pairs[state]]
         for edge in (e for e in lowered.edges if e.target == state):
@@ -184,16 +184,16 @@ class SharedNfa:
             left.remove(same)
         return not left
 
-    def _is_same(self, lowered: Lowered, edge: LoweredEdge, shared: SharedEdge) -> bool:
+    def _is_same(self, lowered: LoweredNfa, edge: LoweredEdge, shared: SharedEdge) -> bool:
         """Whether two edges have the same guard and the same updates of the slots that both sides know."""
-        if (edge.thread, edge.judged) != (shared.thread, shared.judged):
+        if (edge.thread, edge.guard) != (shared.thread, shared.guard):
             return False
-        own_slots = set(lowered.registers.values()) | {CHAINED}
+        own_slots = set(lowered.slots.values()) | {CHAINED}
         shared_slots = set().union(*(self.slots[member] for member in shared.members)) | {CHAINED}
         return {u for u in edge.updates if u.slot in shared_slots} == {u for u in shared.updates if u.slot in own_slots}
 
     def _merged(
-        self, number: int, lowered: Lowered, pairs: Mapping[int, int]
+        self, number: int, lowered: LoweredNfa, pairs: Mapping[int, int]
     ) -> tuple[tuple[SharedState, ...], tuple[SharedEdge, ...]]:
         """The states and edges of both: those of `pairs` are one."""
         states, edges, places = list(self.states), list(self.edges), dict(pairs)
@@ -215,13 +215,13 @@ class SharedNfa:
                     and self._is_same(lowered, edge, e)
                 )
             else:
-                edges.append(SharedEdge(source, target, edge.thread, edge.judged))
+                edges.append(SharedEdge(source, target, edge.thread, edge.guard))
             edges[at] = edges[at].joined_by(number, edge.updates)
         return tuple(states), tuple(edges)
 
 
-def _is_shareable(lowered: Lowered) -> bool:
+def _is_shareable(lowered: LoweredNfa) -> bool:
     """Whether a subscription's states may serve others: a step that counts, or looks back into gaps, forbids it."""
     program = lowered.program
-    counts = any(waiting.ticks or waiting.waits for waiting in lowered.states)
+    counts = any(waiting.counters or waiting.waits for waiting in lowered.states)
     return not counts and not program.leading and not program.deferred and program.subscription.tree.table is None

@@ -45,14 +45,14 @@ def sharing_report(statements: Iterable[CheckedSubscription], code_of: Callable[
     plan = PlanCompiler(code_of).extend(MatchPlan({}, {}), shareable)
     alone = [SharedNfa.empty(code_of, s.simultaneous, s.time).joined_by(s)[0] for s in shareable]
     merged = [nfa for group in plan.inputs.values() for nfa in _nfas(group)]
-    distinct = {(key, p) for key, group in plan.inputs.items() for nfa in _nfas(group) for p in nfa.numbers.predicates}
+    distinct = {(key, p) for key, group in plan.inputs.items() for nfa in _nfas(group) for p in nfa.symbols.predicates}
     return SharingReport(
         len(shareable),
         len(merged),
         sum(len(nfa.states) for nfa in alone),
         sum(len(nfa.states) for nfa in merged),
         sum(nfa.shared_states for nfa in merged),
-        sum(len(nfa.numbers.predicates) for nfa in alone),
+        sum(len(nfa.symbols.predicates) for nfa in alone),
         len(distinct),
     )
 

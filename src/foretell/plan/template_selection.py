@@ -9,8 +9,8 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.condition_scope import has_parameter, is_static
-from foretell.plan.lower.registers import Registers
-from foretell.plan.nfa.derivatives import beginnings
+from foretell.plan.lower.registers import RegisterAllocator
+from foretell.plan.nfa.derivatives import initial_continuations
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def template_selection(subscription: CheckedSubscription, parameters: Mapping[st
     comparisons = selection_of(subscription)
     if comparisons is None or not parameters:
         return None
-    registers = Registers(subscription)
+    registers = RegisterAllocator(subscription)
     kinds = [(registers.event_type(c.expression), parameters[c.parameter]) for c in comparisons]
     if any(c.operator != "=" and Type.STRING in k for c, k in zip(comparisons, kinds, strict=True)):
         return None
@@ -54,7 +54,7 @@ def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | 
         return None
     if tree_.after.policy is not tree.Policy.HOLD or any(s.shape.chosen for s in subscription.steps.values()):
         return None
-    first = {move.leaf.step for move in beginnings(pattern)}
+    first = {move.leaf.step for move in initial_continuations(pattern)}
     if len(first) != 1 or any(isinstance(node, tree.Numbered) for node in pattern.walk()):
         return None
     if any(isinstance(n, tree.FirstWhere) and has_parameter(n.condition) for n in pattern.walk()):

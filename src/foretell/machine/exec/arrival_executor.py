@@ -25,7 +25,7 @@ from foretell.machine.kernels import arrival_walk
 from foretell.machine.kernels.arrival_walk import CROWDED, FRONT, FULL_LANE, FULL_RING, LACKING, MATCHES
 from foretell.plan.expressions import EventStart, PresenceFlag, RowSelected
 from foretell.plan.lower.arrivals import ArrivalPlan
-from foretell.plan.lower.registers import Register
+from foretell.plan.lower.registers import Register, RegisterKind
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ class ArrivalExecutor:
             np.zeros(len(row), np.int64),
             batch.lane[row],
             batch.rows[row] + first_position,
-            slots[:, self.plan.program.finals[Register("position", self.plan.steps[0])]],
+            slots[:, self.plan.program.finals[Register(RegisterKind.POSITION, self.plan.steps[0])]],
             np.full(len(row), -1, np.int64),
             template_rows,
             slots,

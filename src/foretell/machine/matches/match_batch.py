@@ -26,7 +26,7 @@ from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.kernels.actions import overflows
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.plan.lower.program import SubscriptionPlan
-from foretell.plan.lower.registers import Register, registers_of
+from foretell.plan.lower.registers import Register, RegisterKind, aggregate_registers
 
 
 @compiled
@@ -246,7 +246,7 @@ class MatchBatch:
 
     def _place(self, step: str) -> Ints | None:
         """The position of a step's event, -1 without one; None where it may have several."""
-        register = Register("position", step)
+        register = Register(RegisterKind.POSITION, step)
         if register in self.program.finals:
             words, nulls = self.register(register)
             return np.where(nulls != 0, -1, words)
@@ -373,7 +373,7 @@ class _Gathering:
 
     def _variable(self, name: str) -> Column:
         kind = self.matches.program.subscription.variables[name]
-        return self._register(Register("variable", name), kind)
+        return self._register(Register(RegisterKind.VARIABLE, name), kind)
 
     def _register(self, register: Register, kind: Type) -> Column:
         """What a register held when the match was found."""
@@ -398,7 +398,7 @@ class _Gathering:
 
     def _aggregate(self, aggregate: tree.Aggregate) -> Column:
         matches = self.matches
-        if self.rows.owner is None and all(r in matches.program.finals for r in registers_of(aggregate)):
+        if self.rows.owner is None and all(r in matches.program.finals for r in aggregate_registers(aggregate)):
             return self._kept(aggregate)
         if self._is_alone(str(aggregate.step)):
             return self._of_one(aggregate)
@@ -431,7 +431,7 @@ class _Gathering:
         """An aggregate that was kept on the way."""
         kinds = self.matches.program.subscription.attributes
         kind = Type.INT if aggregate.attribute is None else kinds.get(aggregate.attribute, Type.NULL)
-        first, *count = registers_of(aggregate)
+        first, *count = aggregate_registers(aggregate)
         if aggregate.function == "count":
             counted = self._register(first, Type.INT)
             return Column(Type.INT, np.where(counted.nulls, 0, counted.values), no_nulls(len(counted.values)))

@@ -11,7 +11,7 @@ from foretell.filter.predicates import evaluate_predicates
 from foretell.language import tree
 from foretell.machine.matches.match_batch import MatchBatch, Rows
 from foretell.plan.condition_scope import is_static
-from foretell.plan.lower.registers import Register
+from foretell.plan.lower.registers import Register, RegisterKind
 
 
 def finished(matches: MatchBatch) -> MatchBatch:
@@ -60,7 +60,7 @@ def _came_before(matches: MatchBatch, step: str) -> Flags:
     low = matches.buffer.base + np.searchsorted(times + within, ended, side="left")
     low = np.maximum(low, matches.since)
     everyone = np.arange(len(matches))
-    asked = matches.register(Register("leading", step))[1] == 0
+    asked = matches.register(Register(RegisterKind.LEADING, step))[1] == 0
     nothing = np.full(len(matches), -1, np.int64)
     high = matches.buffer.instant_of(matches.first, matches.program.subscription.simultaneous)
     return np.asarray(asked) & _came(matches, step, _Where(everyone, low, high, nothing, matches.first))

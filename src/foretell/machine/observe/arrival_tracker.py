@@ -31,8 +31,8 @@ from foretell.machine.kernels.probe import BEGINNING, EVENTS, FIRSTS, is_spent
 from foretell.machine.matches.exclusions import Excluding
 from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.arrivals import ArrivalPlan
-from foretell.plan.lower.registers import Register
-from foretell.plan.nfa.expiry import deadlines
+from foretell.plan.lower.registers import Register, RegisterKind
+from foretell.plan.nfa.expiry import expiries
 
 # fmt: off
 
@@ -118,7 +118,7 @@ class _Furthest:
         finals, bound, count = self.plan.program.finals, self.bound[at], len(at)
         slots, nulls = np.zeros((count, len(finals)), np.int64), np.ones((count, len(finals)), np.uint8)
         for step, name in enumerate(self.plan.steps[: bound.shape[1]]):
-            slot = finals[Register("position", name)]
+            slot = finals[Register(RegisterKind.POSITION, name)]
             slots[:, slot], nulls[:, slot] = bound[:, step], bound[:, step] < 0
         nothing = np.zeros(count, np.int64)
         none = np.full(count, -1, np.int64)
@@ -146,7 +146,7 @@ class ArrivalTracker:
         self._bound = np.zeros((0, steps - 1, steps - 1), np.int64)
         self._ended = np.zeros((0, steps - 1, steps - 1), self._time)
         automaton = self.plan.program.automaton
-        limits = [one for one in deadlines(checked, automaton) if len(automaton.states[one.state].bound) < steps]
+        limits = [one for one in expiries(checked, automaton) if len(automaton.states[one.state].bound) < steps]
         where = [
             (len(automaton.states[one.state].bound) - 1, self.plan.steps.index(one.since or self.plan.steps[0]))
             for one in limits

@@ -17,7 +17,7 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.expressions import MatchStart, PresenceFlag, about_current_event, map_children
-from foretell.plan.lower.registers import Registers
+from foretell.plan.lower.registers import RegisterAllocator
 
 
 class StepValue(NamedTuple):
@@ -82,7 +82,7 @@ class _SequenceAnalysis:
     def __init__(self, subscription: CheckedSubscription) -> None:
         self.subscription = subscription
         self.steps = subscription.positive
-        self.types = Registers(subscription)
+        self.types = RegisterAllocator(subscription)
         assert isinstance(subscription.pattern, tree.Sequence)
         parts = subscription.pattern.parts
         self.gaps = tuple(NegatedGap(str(n.step.name), i) for i, part in enumerate(parts[1:]) for n in part.absent)

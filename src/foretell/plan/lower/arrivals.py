@@ -21,7 +21,7 @@ from foretell.plan.expressions import EventStart, MatchStart, RowSelected, about
 from foretell.plan.lower.arrival_analysis import StepPresenceFlag, StepValue, analyse_sequence, step_value
 from foretell.plan.lower.bytecode import Code, Linked, Operand, compile_expression, link
 from foretell.plan.lower.program import SubscriptionPlan
-from foretell.plan.lower.registers import Register, Registers
+from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
 from foretell.plan.nfa.automaton import build
 
 
@@ -103,9 +103,9 @@ def _subscription_plan(subscription: CheckedSubscription) -> SubscriptionPlan:
     """The part that comes after the kernel: a match carries the positions of its events, and its variables."""
     automaton = build(subscription)
     leading = tuple({step: None for edge in automaton.edges for step in edge.leading})
-    finals = [Register("position", step) for step in subscription.positive]
-    finals += [Register("leading", step) for step in leading]
-    finals += [Register("variable", name) for name in subscription.variables]
+    finals = [Register(RegisterKind.POSITION, step) for step in subscription.positive]
+    finals += [Register(RegisterKind.LEADING, step) for step in leading]
+    finals += [Register(RegisterKind.VARIABLE, name) for name in subscription.variables]
     return SubscriptionPlan(subscription, automaton, {register: i for i, register in enumerate(finals)}, leading, ())
 
 
@@ -116,7 +116,7 @@ class _ArrivalLowering:
         self.program, self.code_of, self.selected = program, code_of, selected
         self.conditions = analyse_sequence(program.subscription)
         self.steps = self.conditions.steps
-        self.registers = Registers(program.subscription, parameters)
+        self.allocator = RegisterAllocator(program.subscription, parameters)
         self.stored: list[dict[int, int]] = [{} for _ in self.steps]  # for each step: the place of each stored column
         self.slots: dict[tuple[int, int], int] = {}  # by step and place
         self.codes: list[Code] = []
@@ -148,7 +148,9 @@ class _ArrivalLowering:
             slot_loads=_rows(slot_loads, 2),
             final_starts=_starts(final_loads),
             final_loads=_rows(final_loads, 2),
-            position_finals=np.array([self.program.finals[Register("position", step)] for step in steps], np.int64),
+            position_finals=np.array(
+                [self.program.finals[Register(RegisterKind.POSITION, step)] for step in steps], np.int64
+            ),
             gap_after=np.array([gap.after for gap in gaps], np.int64),
             gap_keyed=np.array([bool(self._key(gap.step)) for gap in gaps], np.int64),
         )
@@ -156,9 +158,9 @@ class _ArrivalLowering:
             program=replace(self.program, automaton=replace(self.program.automaton, final=())),
             steps=steps,
             predicates=tuple(static for static, _ in split),
-            columns=tuple(self.registers.store.columns),
+            columns=tuple(self.allocator.table.columns),
             keys=tuple(self._key(step) for step in all_steps),
-            key_types=tuple(self.registers.event_type(key[steps[0]]) for key in self.conditions.keys),
+            key_types=tuple(self.allocator.event_type(key[steps[0]]) for key in self.conditions.keys),
             slots=len(self.slots),
             width=max(map(len, stored)),
             code=linked,
@@ -193,7 +195,7 @@ class _ArrivalLowering:
                 first.setdefault(variable, StepValue(name, value))
         for variable, bound in first.items():
             if bound.step == self.steps[step]:
-                final = self.program.finals[Register("variable", variable)]
+                final = self.program.finals[Register(RegisterKind.VARIABLE, variable)]
                 yield self._place(step, about_current_event(bound.expression)), final
 
     # ── code ──
@@ -208,7 +210,7 @@ class _ArrivalLowering:
     def _operand(self, expression: tree.Expression, locate: Callable[[StepValue], Operand]) -> Operand | None:
         match expression:
             case tree.Parameter(name=name):
-                types = self.registers.parameters
+                types = self.allocator.parameters
                 return Operand("parameter", list(types).index(name), types[name])
             case MatchStart():
                 return locate(StepValue(self.steps[0], EventStart()))
@@ -217,13 +219,13 @@ class _ArrivalLowering:
 
     def _on_arrival(self, value: StepValue) -> Operand:
         """The operand of a value when its event arrives: a column of the batch."""
-        return self.registers.of_event(value.expression)
+        return self.allocator.column_operand(value.expression)
 
     def _on_walk(self, level: int) -> Callable[[StepValue], Operand]:
         """The operands of values when the walk tries an arrival of step `level`: stored with it, or in slots."""
 
         def locate(value: StepValue) -> Operand:
-            step, kind = self.steps.index(value.step), self.registers.event_type(value.expression)
+            step, kind = self.steps.index(value.step), self.allocator.event_type(value.expression)
             place = self._place(step, value.expression)
             if step == level:
                 return Operand("column", place, kind)
@@ -233,7 +235,7 @@ class _ArrivalLowering:
 
     def _place(self, step: int, expression: tree.Expression) -> int:
         """The place of a value among those that an arrival stores. The last step stores none: its column has it."""
-        column = self.registers.column(expression)
+        column = self.allocator.column(expression)
         if step == len(self.steps) - 1:
             return column
         return self.stored[step].setdefault(column, len(self.stored[step]))

@@ -29,7 +29,7 @@ from foretell.language import tree
 from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, SET, UPDATE_KIND, WHERE
 from foretell.plan.expressions import Disjunction
 from foretell.plan.lower.bytecode import Linked, link
-from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, Update
+from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, RegisterUpdate
 from foretell.plan.lower.program import CompiledNfa, NfaTables, Table
 from foretell.plan.strategy import NfaShape, choose_kernel
 
@@ -41,21 +41,17 @@ def machine_of(shared: SharedNfa) -> CompiledNfa:
     return _Flat(shared).machine()
 
 
-#: Registers that hold the position of an event.
-OF_POSITIONS = ("position", "where", "leading")
-
-
 class _Flat:
     def __init__(self, shared: SharedNfa) -> None:
         self.shared = shared
         self.states = shared.states
         self.edges = sorted(shared.edges, key=lambda e: -1 if e.source is None else e.source)
         self.predicates: dict[tuple[tree.Expression, ...], int] = {}
-        self._asked = list(shared.numbers.predicates)
+        self._asked = list(shared.symbols.predicates)
 
     def machine(self) -> CompiledNfa:
         shared, states, edges = self.shared, self.states, self.edges
-        linked = link(shared.numbers.codes)
+        linked = link(shared.symbols.codes)
         starting = [i for i, e in enumerate(edges) if e.source is None]
         leaving = np.bincount(
             np.array([e.source for e in edges if e.source is not None], np.int64), minlength=len(states)
@@ -74,16 +70,16 @@ class _Flat:
             _table([[i] for i in starting], 1)[:, 0].copy(),
             _table([[slot] for slot in shared.finals], 1)[:, 0].copy(),
         )
-        begins = self._any_of(edges[i].judged for i in starting)
+        begins = self._any_of(edges[i].guard for i in starting)
         chain_nodes = 1 + 2 * deferred if shared.chains else 0
         return CompiledNfa(
             tables,
             begins,
             linked,
-            tuple(shared.numbers.store.columns),
+            tuple(shared.symbols.slot_table.columns),
             tuple(self.predicates),
-            max(1, len(shared.numbers.store.slots)),
-            tuple(slot for (register, _), slot in shared.numbers.store.slots.items() if register.kind in OF_POSITIONS),
+            max(1, len(shared.symbols.slot_table.slots)),
+            shared.symbols.slot_table.position_slots,
             (max([1, *leaving.tolist()]), len(starting), chain_nodes),
             np.array([s.owner for s in states], np.int64),
             tuple(frozenset(s.members) for s in states),
@@ -99,7 +95,7 @@ class _Flat:
         return NfaShape(
             states=len(self.states),
             next_only=self.shared.strict and not self.shared.simultaneous,
-            runs_code=any(e.judged.code != NO_CODE for e in self.edges),
+            runs_code=any(e.guard.code != NO_CODE for e in self.edges),
             has_window=any(self.states[e.target].within >= 0 for e in self.edges),
             goes_back=any(e.source is not None and e.target < e.source for e in self.edges),
             computes=bool(np.isin(tables.updates[:, UPDATE_KIND], (COMPUTE, GAP)).any()),
@@ -107,7 +103,7 @@ class _Flat:
             chain_nodes=chain_nodes,
         )
 
-    def _process_key(self, kept: list[list[Update]]) -> int:
+    def _process_key(self, kept: list[list[RegisterUpdate]]) -> int:
         """The column that tells processes of a lane apart for observers: all states are indexed by it, and every run
         keeps its value from its first event. NONE where there is no such column: then processes are lanes."""
         keys = {state.waiting.key for state in self.states if state.owner < 0}
@@ -147,10 +143,10 @@ class _Flat:
             return int(NONE)
         touching = [t.where for t in waiting.threads if t.kind == WHERE]
         touching += [absent for t in waiting.threads for absent in t.absent]
-        touching += [tick.counted for tick in waiting.ticks]
+        touching += [tick.counted for tick in waiting.counters]
         only = len(waiting.threads) == 1 and waiting.threads[0].kind == WHERE
         # A side of `&` that has not begun waits under no operator.
-        touching += [e.judged for e in self.edges if e.source == number and (e.thread < 0 or not only)]
+        touching += [e.guard for e in self.edges if e.source == number and (e.thread < 0 or not only)]
         return self._any_of(touching)
 
     # ── tables ──
@@ -159,7 +155,7 @@ class _Flat:
         rows, thread, tick = [], 0, 0
         for i, state in enumerate(self.states):
             waiting, key = state.waiting, state.waiting.key
-            threads, ticks = thread + len(waiting.threads), tick + len(waiting.ticks)
+            threads, ticks = thread + len(waiting.threads), tick + len(waiting.counters)
             keys = (NONE, NONE) if key is None else (key.column, key.slot)
             edges = int(first_edge[i]), int(first_edge[i + 1])
             rows.append([thread, threads, *edges, self._touching(i), *keys, waiting.waits, tick, ticks])
@@ -180,20 +176,20 @@ class _Flat:
         return _table([self._asked_of(n, linked) for n in absent], 3)
 
     def _ticks(self, linked: Linked) -> Table:
-        ticks = (t for s in self.states for t in s.waiting.ticks)
+        ticks = (t for s in self.states for t in s.waiting.counters)
         marked = ((t, NONE if t.mark == NO_MARK else t.mark) for t in ticks)
         return _table([[t.slot, *self._asked_of(t.counted, linked), mark] for t, mark in marked], 5)
 
-    def _edges(self, linked: Linked, kept: list[list[Update]]) -> Table:
+    def _edges(self, linked: Linked, kept: list[list[RegisterUpdate]]) -> Table:
         rows, update = [], 0
         for edge, updates in zip(self.edges, kept, strict=True):
             stop = update + len(updates)
             final = self.states[edge.target].waiting.final
-            rows.append([*self._asked_of(edge.judged, linked), update, stop, edge.target, final, edge.thread + 1])
+            rows.append([*self._asked_of(edge.guard, linked), update, stop, edge.target, final, edge.thread + 1])
             update = stop
         return _table(rows, 8)
 
-    def _updates(self, linked: Linked, kept: list[list[Update]]) -> Table:
+    def _updates(self, linked: Linked, kept: list[list[RegisterUpdate]]) -> Table:
         rows = []
         for update in (u for some in kept for u in some):
             first, stop = _span(linked, update.code)
@@ -211,7 +207,7 @@ class _Flat:
 
     # ── what is worth keeping ──
 
-    def _kept(self) -> list[list[Update]]:
+    def _kept(self) -> list[list[RegisterUpdate]]:
         """Of what each edge could keep, what is still read where it leads."""
         live = self._live()
         return [
@@ -221,16 +217,16 @@ class _Flat:
 
     def _live(self) -> list[set[int]]:
         """The slots that are read from each state on."""
-        numbers, live = self.shared.numbers, [self._read_at(s) for s in self.states]
+        symbols, live = self.shared.symbols, [self._read_at(s) for s in self.states]
         changed = True
         while changed:
             changed = False
             for edge in self.edges:
                 if edge.source is None:
                     continue
-                read = set(numbers.reads[edge.judged.code]) | live[edge.target]
+                read = set(symbols.reads[edge.guard.code]) | live[edge.target]
                 for update in edge.updates:
-                    read |= numbers.reads[update.code]
+                    read |= symbols.reads[update.code]
                     if update.kind == GAP:
                         read.add(update.slot)
                 if not read <= live[edge.source]:
@@ -239,10 +235,10 @@ class _Flat:
         return live
 
     def _read_at(self, state: SharedState) -> set[int]:
-        reads, waiting = self.shared.numbers.reads, state.waiting
+        reads, waiting = self.shared.symbols.reads, state.waiting
         judged = [t.where for t in waiting.threads] + [n for t in waiting.threads for n in t.absent]
-        judged += [t.counted for t in waiting.ticks]
-        found = {slot for j in judged for slot in reads[j.code]} | {t.slot for t in waiting.ticks}
+        judged += [t.counted for t in waiting.counters]
+        found = {slot for j in judged for slot in reads[j.code]} | {t.slot for t in waiting.counters}
         found |= {t.mark for t in waiting.threads if t.mark != NO_MARK}
         if waiting.key is not None:
             found.add(waiting.key.slot)
@@ -251,7 +247,7 @@ class _Flat:
         return found
 
 
-def _turn(update: Update) -> int:
+def _turn(update: RegisterUpdate) -> int:
     """What reads other slots comes before what writes them."""
     return {COMPUTE: 0, GAP: 1}.get(update.kind, 2)
 

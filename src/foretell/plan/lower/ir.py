@@ -1,4 +1,4 @@
-"""What a subscription is in the numbers of its machine: states that wait, edges that judge and keep, code."""
+"""Intermediate representation of a lowered NFA: states, guarded edges and register updates, all by number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foretell.language import tree
 from foretell.machine.kernels.layout import NEXT
 from foretell.plan.lower.bytecode import Code, compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
-from foretell.plan.lower.registers import Register, Store
+from foretell.plan.lower.registers import Register, SlotTable
 
 NO_CODE = 0
 NO_MARK = -1
@@ -20,8 +20,8 @@ CHAINED = -1
 
 
 @dataclass(frozen=True)
-class Update:
-    """What an edge writes into a slot. `argument` is a column, a step or a negation; `code` is for COMPUTE."""
+class RegisterUpdate:
+    """A write of an edge into a slot. `argument` is a column, a step or a negation; `code` is for COMPUTE."""
 
     kind: int
     slot: int
@@ -32,7 +32,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Guard:
-    """Conditions: a predicate's number (-1: none) for what is static, code for the rest."""
+    """The condition of an edge: the number of a predicate (-1: none), and of the code for its other part."""
 
     predicate: int = -1
     code: int = NO_CODE
@@ -40,10 +40,10 @@ class Guard:
 
 @dataclass(frozen=True)
 class Thread:
-    """An operator under which a state waits: it must let an event pass that is not bound under it.
+    """An operator under which a state waits. An event that is not bound under it must pass it.
 
-    Where ties are simultaneous, `mark` is the slot that says whether it sleeps until the instant is over, or ends with
-    the instant.
+    `kind` is NEXT, ANY or WHERE (foretell.machine.kernels.layout), `where` the θ, `absent` the negated steps. With
+    TIES SIMULTANEOUS, `mark` is the slot that says whether it sleeps until the instant is over, or ends with it.
     """
 
     kind: int
@@ -53,8 +53,8 @@ class Thread:
 
 
 @dataclass(frozen=True)
-class Tick:
-    """What is counted in a slot, unless its thread sleeps."""
+class StepCounter:
+    """The counter of an a[i]: a slot that counts the events that satisfy `a`, unless its thread sleeps."""
 
     slot: int
     counted: Guard
@@ -62,8 +62,8 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Key:
-    """All that a state waits for equals something bound: `column` of an event must be what `slot` holds."""
+class RunKey:
+    """The key of a state's index of runs: every event that it waits for has in `column` the value of the run's slot."""
 
     column: int
     slot: int
@@ -71,71 +71,77 @@ class Key:
 
 @dataclass(frozen=True)
 class WaitingState:
-    """How a state waits. States of two subscriptions that wait alike, and are reached alike, are one."""
+    """How a state waits. Of two subscriptions, states that wait alike and are reached alike are merged.
+
+    `waits` states are complete but for a negation at the end: time alone makes them a match.
+    """
 
     threads: tuple[Thread, ...]
-    ticks: tuple[Tick, ...] = ()
-    key: Key | None = None
+    counters: tuple[StepCounter, ...] = ()
+    key: RunKey | None = None
     waits: bool = False
     final: bool = False
 
     @property
     def strict(self) -> bool:
-        """Whether only the very next event can be bound: no instance stays here."""
-        return self.final or (not self.ticks and [t.kind for t in self.threads] == [NEXT])
+        """Whether only the very next event can be bound: no run stays here."""
+        return self.final or (not self.counters and [t.kind for t in self.threads] == [NEXT])
 
 
 @dataclass(frozen=True)
 class LoweredEdge:
+    """An edge that binds an event where its guard holds. `thread` is that of the source, -1 where a side begins."""
+
     source: int | None
     target: int
     thread: int
-    judged: Guard
-    updates: tuple[Update, ...]
+    guard: Guard
+    updates: tuple[RegisterUpdate, ...]
 
 
 @dataclass
-class Numbers:
-    """What the subscriptions of a machine have in common: slots and columns, predicates, code."""
+class SymbolTable:
+    """The numbers that the subscriptions of one NFA share: those of columns and slots, predicates, and code."""
 
     code_of: Callable[[str], int]
-    store: Store = field(default_factory=Store)
+    slot_table: SlotTable = field(default_factory=SlotTable)
     predicates: dict[tuple[tree.Expression, ...], int] = field(default_factory=dict)
     codes: list[Code] = field(default_factory=list)
-    reads: list[frozenset[int]] = field(default_factory=list)
-    _known: dict[tuple[bytes, bytes, bytes], int] = field(default_factory=dict)
+    reads: list[frozenset[int]] = field(default_factory=list)  # of each code, the slots that it reads
+    _numbers: dict[tuple[bytes, bytes, bytes], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.coded(compile_expression(tree.Literal(True), lambda _: None, self.code_of), frozenset())
+        self.add_code(compile_expression(tree.Literal(True), lambda _: None, self.code_of), frozenset())
 
-    def copied(self) -> Numbers:
-        """The same, to add to: a subscription that is refused half-way must not leave numbers behind."""
-        numbers = copy(self)
-        numbers.store = Store(dict(self.store.columns), dict(self.store.slots))
-        numbers.predicates, numbers._known = dict(self.predicates), dict(self._known)
-        numbers.codes, numbers.reads = list(self.codes), list(self.reads)
-        return numbers
+    def copy(self) -> SymbolTable:
+        """A copy to add to, so that a subscription that is refused half-way leaves no numbers behind."""
+        symbols = copy(self)
+        symbols.slot_table = self.slot_table.copy()
+        symbols.predicates, symbols._numbers = dict(self.predicates), dict(self._numbers)
+        symbols.codes, symbols.reads = list(self.codes), list(self.reads)
+        return symbols
 
-    def coded(self, code: Code, reads: frozenset[int]) -> int:
-        """The number of a code, and the slots it reads."""
-        known = code.ops.tobytes(), code.constants_f.tobytes(), code.constants_i.tobytes()
-        if known not in self._known:
-            self._known[known] = len(self.codes)
+    def add_code(self, code: Code, reads: frozenset[int]) -> int:
+        """The number of a code, the same for equal codes."""
+        content = code.ops.tobytes(), code.constants_f.tobytes(), code.constants_i.tobytes()
+        if content not in self._numbers:
+            self._numbers[content] = len(self.codes)
             self.codes.append(code)
             self.reads.append(reads)
-        return self._known[known]
+        return self._numbers[content]
 
-    def predicate(self, conditions: Iterable[tree.Expression]) -> int:
-        asked = tuple(conditions)
-        return self.predicates.setdefault(asked, len(self.predicates)) if asked else -1
+    def add_predicate(self, conditions: Iterable[tree.Expression]) -> int:
+        """The number of a conjunction of conditions; -1 without conditions."""
+        conjunction = tuple(conditions)
+        return self.predicates.setdefault(conjunction, len(self.predicates)) if conjunction else -1
 
 
 @dataclass(frozen=True)
-class Lowered:
-    """`finals` are the registers that a finished match is asked for."""
+class LoweredNfa:
+    """The NFA of one subscription. `finals` are the registers that a finished match carries, `slots` those of all."""
 
     program: SubscriptionPlan
     states: tuple[WaitingState, ...]
     edges: tuple[LoweredEdge, ...]
     finals: tuple[Register, ...]
-    registers: Mapping[Register, int]
+    slots: Mapping[Register, int]

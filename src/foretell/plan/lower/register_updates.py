@@ -1,13 +1,12 @@
-"""What an edge keeps of the event that it binds: in which slot what is written."""
+"""Register updates: the slots that an edge writes when it binds an event."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from foretell.events.types import Type
 from foretell.language import tree
-from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import (
     ASLEEP,
     CHAIN,
@@ -27,158 +26,182 @@ from foretell.machine.kernels.layout import (
     SUM_INT,
 )
 from foretell.plan.expressions import EventStart, IndexKey, about_current_event
-from foretell.plan.lower.condition_split import ConditionSplit
-from foretell.plan.lower.ir import CHAINED, NO_CODE, Update
-from foretell.plan.lower.registers import BEGAN, OF_VARIABLES, Register, Registers, Viewpoint
-from foretell.plan.nfa import automaton as machine
-from foretell.plan.nfa.conjunction_scopes import Side, SideRegisters
-from foretell.plan.nfa.derivatives import Leaf, Wait, begun, depth, threads
+from foretell.plan.lower.context import LoweringContext
+from foretell.plan.lower.deferral import Deferral
+from foretell.plan.lower.ir import CHAINED, NO_CODE, RegisterUpdate
+from foretell.plan.lower.operands import EvaluationContext
+from foretell.plan.lower.registers import MATCH_START, Register, RegisterKind
+from foretell.plan.nfa.automaton import Edge
+from foretell.plan.nfa.conjunction_scopes import ConjunctionScope
+from foretell.plan.nfa.derivatives import Wait, conjunction_depth, started_waits, threads
 
-#: Registers that are not written for being of the step that an event is bound to.
-_ELSEWHERE = ("leading", "ticks", "where", "mark")
+#: Registers that an edge does not write for binding an event of their step.
+_WRITTEN_ELSEWHERE = (
+    RegisterKind.LEADING,
+    RegisterKind.OCCURRENCES,
+    RegisterKind.GAP_START,
+    RegisterKind.THREAD_MARK,
+)
 
-#: A variable's register with its value and, where that is no column, the code for it.
-Bound = tuple[Register, tree.Expression, int]
+_AGGREGATE_INTS = {RegisterKind.SUM: SUM_INT, RegisterKind.MIN: MIN_INT, RegisterKind.MAX: MAX_INT}
+_AGGREGATES = {
+    Type.FLOAT: {RegisterKind.SUM: SUM_FLOAT, RegisterKind.MIN: MIN_FLOAT, RegisterKind.MAX: MAX_FLOAT},
+    Type.STRING: {RegisterKind.MIN: MIN_TEXT, RegisterKind.MAX: MAX_TEXT},
+}
+
+
+@dataclass(frozen=True)
+class VariableBinding:
+    """A variable that an edge binds: its register and its value. `code` computes the value where it is no column."""
+
+    register: Register
+    value: tree.Expression
+    code: int
 
 
 @dataclass(frozen=True)
 class RegisterUpdates:
-    """`deferred` are the absences, and `counted_late` the a[i], that are judged on the finished match."""
+    """Lowers the register updates of edges, once all registers are allocated."""
 
-    subscription: CheckedSubscription
-    automaton: machine.Automaton
-    registers: Registers
-    judging: ConditionSplit
-    sides: SideRegisters
-    deferred: Collection[str]
-    counted_late: Collection[Leaf]
+    context: LoweringContext
+    deferral: Deferral
 
-    def bound(self, edge: machine.Edge) -> list[Bound]:
-        """What an edge binds: each variable's register and, where it is no column, the code for its value."""
-        found = []
-        bound = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
-        view = Viewpoint(self.registers, edge.leaf.step, edge.leaf.step, bound)
-        for name, expression in edge.binding:
-            register = Register("variable", name)
-            self.registers.register(register, self.subscription.variables[name])
-            operand = view.operand(expression)
-            code = (
-                NO_CODE if operand is not None and operand.kind == "column" else self.judging.compiled(expression, view)
-            )
-            found.append((register, expression, code))
-        return found
+    def bindings(self, edge: Edge) -> list[VariableBinding]:
+        """The variables that an edge binds."""
+        context = self.context.of_step(edge.leaf.step, edge.source)
+        bindings = []
+        for name, value in edge.binds:
+            register = Register(RegisterKind.VARIABLE, name)
+            self.context.allocator.slot(register, self.context.subscription.variables[name])
+            operand = context.resolve(value)
+            is_column = operand is not None and operand.kind == "column"
+            code = NO_CODE if is_column else self.context.guards.compile(value, context)
+            bindings.append(VariableBinding(register, value, code))
+        return bindings
 
-    def updates(self, edge: machine.Edge, variables: list[Bound]) -> list[Update]:
-        step = edge.leaf.step
-        before = frozenset() if edge.source is None else self.automaton.states[edge.source].bound
-        updates: list[Update] = []
-        numbers, deferred = self.registers.registers, list(self.deferred)
-        for register, side in self.sides.variables.items():
-            updates += self._shown(edge, register, side)  # first, as it reads what variables were
-        for register, expression, code in variables:
-            slot, kind = numbers[register], self.registers.types[register]
-            if code != NO_CODE:
-                updates.append(Update(COMPUTE, slot, 0, code, kind is Type.FLOAT))
-            else:
-                updates.append(Update(SET, slot, self.registers.column(about_current_event(expression))))
-            bucket = Register("bucket of variable", register.step, register.expression)
-            if bucket in numbers:
-                column = self.registers.column(IndexKey(about_current_event(expression), kind))
-                updates.append(Update(SET, numbers[bucket], column))
-        updates += [Update(GAP, numbers[Register("where", gap)], deferred.index(gap)) for gap in self._gaps(edge)]
-        updates += [Update(POSITION, numbers[Register("leading", absent)], 0) for absent in edge.leading]
-        following = self._begun(edge)
-        if self.subscription.simultaneous:
-            names = [wait.name for wait in following] or [""]
-            marks = [numbers[Register("mark", one)] for one in names if Register("mark", one) in numbers]
-            updates += [Update(COMPUTE, mark, 0, self.judging.constant(ASLEEP)) for mark in marks]
-        for wait in following:
-            counted = {o.leaf: None for o in wait.options if o.leaf.index and o.leaf.counted_here}
-            ticking = [leaf.step for leaf in counted if leaf not in self.counted_late]
-            updates += [
-                Update(COMPUTE, numbers[Register("ticks", one)], 0, self.judging.constant(None)) for one in ticking
-            ]
-            looking = [one for one in wait.link.absent if one in deferred]
-            looking += [leaf.step for leaf in counted if leaf in self.counted_late]
-            updates += [Update(POSITION, numbers[Register("where", one)], 0) for one in looking]
-        for register, slot in list(numbers.items()):
-            update = self._update(register, slot, step, before, following)
+    def updates(self, edge: Edge, bindings: list[VariableBinding]) -> list[RegisterUpdate]:
+        """All updates of an edge, in the order in which the kernel may not change them."""
+        subscription, allocator = self.context.subscription, self.context.allocator
+        updates: list[RegisterUpdate] = []
+        for register, scope in self.context.scopes.variables.items():
+            updates += self._of_scope_variable(edge, register, scope)  # first: they read the variables as they were
+        for binding in bindings:
+            updates += self._of_variable(binding)
+        for gap in self._ending_gaps(edge):
+            slot = allocator.slots[Register(RegisterKind.GAP_START, gap)]
+            updates.append(RegisterUpdate(GAP, slot, list(self.deferral.steps).index(gap)))
+        for absent in edge.leading:
+            updates.append(RegisterUpdate(POSITION, allocator.slots[Register(RegisterKind.LEADING, absent)], 0))
+        states = self.context.automaton.states
+        before = None if edge.source is None else states[edge.source].term
+        started = started_waits(before, edge.thread, states[edge.target].term)
+        updates += self._of_marks(started)
+        for wait in started:
+            updates += self._of_counters(wait)
+        for register, slot in list(allocator.slots.items()):
+            update = self._of_register(register, slot, edge, started)
             if update is not None:
                 updates.append(update)
-        if self.subscription.steps[step].shape.repeated:
-            updates.append(Update(CHAIN, CHAINED, self.subscription.positive.index(step)))
+        if subscription.steps[edge.leaf.step].shape.repeated:
+            updates.append(RegisterUpdate(CHAIN, CHAINED, subscription.positive.index(edge.leaf.step)))
         return updates
 
-    def _shown(self, edge: machine.Edge, register: Register, side: Side) -> Iterator[Update]:
-        """What a side sees of a variable: what was seen before the conjunction, then what it binds itself."""
-        step, slot, name = edge.leaf.step, self.registers.registers[register], register.step
-        is_float = self.registers.types[register] is Type.FLOAT
-        state = machine.BEFORE if edge.source is None else self.automaton.states[edge.source]
-        around = self.sides.of(step)
-        inside = depth(state.term, step)
-        if step in side.steps | side.others and inside < side.depth:
-            before = Viewpoint(
-                self.registers, None, None, state.bound, variables=self.sides.see(around[:inside], [name])
-            )
-            yield Update(COMPUTE, slot, 0, self.judging.compiled(tree.Variable(name), before), is_float)
-        view = Viewpoint(self.registers, step, step, state.bound)
-        for variable, value in self.subscription.steps[step].binders:
-            if step in side.steps and variable == name:
-                yield Update(COMPUTE, slot, 0, self.judging.compiled(value, view), is_float)
+    # ── variables ──
 
-    def _begun(self, edge: machine.Edge) -> tuple[Wait, ...]:
-        """The waits that the event of an edge precedes."""
-        source = None if edge.source is None else self.automaton.states[edge.source].term
-        return begun(source, edge.thread, self.automaton.states[edge.target].term)
+    def _of_variable(self, binding: VariableBinding) -> Iterator[RegisterUpdate]:
+        allocator = self.context.allocator
+        slot, kind = allocator.slots[binding.register], allocator.types[binding.register]
+        value = about_current_event(binding.value)
+        if binding.code != NO_CODE:
+            yield RegisterUpdate(COMPUTE, slot, 0, binding.code, kind is Type.FLOAT)
+        else:
+            yield RegisterUpdate(SET, slot, allocator.column(value))
+        key = binding.register.index_key
+        if key in allocator.slots:
+            yield RegisterUpdate(SET, allocator.slots[key], allocator.column(IndexKey(value, kind)))
 
-    def _gaps(self, edge: machine.Edge) -> list[str]:
-        """The deferred absences, and the deferred count, that end with an edge."""
-        counted = [edge.leaf.step] if edge.leaf in self.counted_late else []
+    def _of_scope_variable(self, edge: Edge, register: Register, scope: ConjunctionScope) -> Iterator[RegisterUpdate]:
+        """A side of `&` sees the value that was visible before the conjunction, then the value that it binds itself."""
+        step, name, state = edge.leaf.step, register.name, self.context.state(edge.source)
+        allocator, guards = self.context.allocator, self.context.guards
+        slot, is_float = allocator.slots[register], allocator.types[register] is Type.FLOAT
+        scopes = self.context.scopes.enclosing(step)
+        inside = conjunction_depth(state.term, step)
+        if step in scope.steps | scope.others and inside < scope.depth:
+            variables = self.context.scopes.visible_variables(scopes[:inside], [name])
+            before = EvaluationContext(allocator, None, None, state.bound, variables=variables)
+            yield RegisterUpdate(COMPUTE, slot, 0, guards.compile(tree.Variable(name), before), is_float)
+        context = self.context.of_step(step, edge.source)
+        for variable, value in self.context.subscription.steps[step].binders:
+            if step in scope.steps and variable == name:
+                yield RegisterUpdate(COMPUTE, slot, 0, guards.compile(value, context), is_float)
+
+    # ── waits that begin ──
+
+    def _of_marks(self, started: tuple[Wait, ...]) -> Iterator[RegisterUpdate]:
+        """A thread that begins sleeps until the instant of its event is over."""
+        if not self.context.subscription.simultaneous:
+            return
+        slots = self.context.allocator.slots
+        for name in [wait.name for wait in started] or [""]:
+            mark = Register(RegisterKind.THREAD_MARK, name)
+            if mark in slots:
+                yield RegisterUpdate(COMPUTE, slots[mark], 0, self.context.guards.constant(ASLEEP))
+
+    def _of_counters(self, wait: Wait) -> Iterator[RegisterUpdate]:
+        """A wait that begins resets its counters, and notes where its deferred negations and counts begin."""
+        slots = self.context.allocator.slots
+        numbered = {a.leaf: None for a in wait.alternatives if a.leaf.index and a.leaf.after_previous}
+        for leaf in numbered:
+            if leaf not in self.deferral.counts:
+                slot = slots[Register(RegisterKind.OCCURRENCES, leaf.step)]
+                yield RegisterUpdate(COMPUTE, slot, 0, self.context.guards.constant(None))
+        gaps = [step for step in wait.connector.absent if step in self.deferral.steps]
+        gaps += [leaf.step for leaf in numbered if leaf in self.deferral.counts]
+        for step in gaps:
+            yield RegisterUpdate(POSITION, slots[Register(RegisterKind.GAP_START, step)], 0)
+
+    def _ending_gaps(self, edge: Edge) -> list[str]:
+        """The deferred count and the deferred negations that end with an edge."""
+        counts = [edge.leaf.step] if edge.leaf in self.deferral.counts else []
         if edge.source is None or edge.thread < 0:
-            return counted
-        return counted + [
-            s for s in threads(self.automaton.states[edge.source].term)[edge.thread].absent if s in self.deferred
-        ]
+            return counts
+        absent = threads(self.context.automaton.states[edge.source].term)[edge.thread].absent
+        return counts + [step for step in absent if step in self.deferral.steps]
 
-    def _update(
-        self, register: Register, slot: int, step: str, before: frozenset[str], following: tuple[Wait, ...]
-    ) -> Update | None:
-        """What an event bound to `step` writes into a register; `following` are the waits that begin with it."""
-        if register.kind == "previous":
+    # ── registers of steps ──
+
+    def _of_register(
+        self, register: Register, slot: int, edge: Edge, started: tuple[Wait, ...]
+    ) -> RegisterUpdate | None:
+        """The write of an edge's event into a register; `started` are the waits that begin with it."""
+        allocator, step, before = self.context.allocator, edge.leaf.step, self.context.state(edge.source).bound
+        if register.kind is RegisterKind.PREVIOUS:
             assert register.expression is not None
-            mine = not register.step or any(wait.name == register.step for wait in following)
-            return Update(SET, slot, self.registers.column(register.expression)) if mine else None
-        if register == BEGAN or register in self.sides.beginnings:
-            steps = self.sides.beginnings.get(register, frozenset({step}) | before)
+            precedes = not register.name or any(wait.name == register.name for wait in started)
+            return RegisterUpdate(SET, slot, allocator.column(register.expression)) if precedes else None
+        if register == MATCH_START or register in self.context.scopes.starts:
+            steps = self.context.scopes.starts.get(register, frozenset({step}) | before)
             begins = step in steps and not before & steps
-            return Update(SET, slot, self.registers.column(EventStart())) if begins else None
-        if register.step != step or register.kind in _ELSEWHERE or register.kind.startswith(OF_VARIABLES):
+            return RegisterUpdate(SET, slot, allocator.column(EventStart())) if begins else None
+        if register.name != step or register.kind in _WRITTEN_ELSEWHERE or register.of_variable:
             return None
-        if register.kind == "position":
-            return Update(POSITION, slot, 0)
-        if register.kind == "count":
-            return Update(COUNT, slot, 0)
+        if register.kind is RegisterKind.POSITION:
+            return RegisterUpdate(POSITION, slot, 0)
+        if register.kind is RegisterKind.COUNT:
+            return RegisterUpdate(COUNT, slot, 0)
         assert register.expression is not None
-        column = self.registers.column(register.expression)
-        match register.kind:
-            case "first":
-                return None if step in before else Update(SET, slot, column)
-            case "last":
-                return Update(SET, slot, column)
-            case "bucket of first" | "bucket of last":
-                if register.kind == "bucket of first" and step in before:
-                    return None
-                hashed = IndexKey(register.expression, self.registers.types[register])
-                return Update(SET, slot, self.registers.column(hashed))
-        return Update(self._aggregate(register), slot, column)
+        column = allocator.column(register.expression)
+        if RegisterKind.FIRST in (register.kind, register.indexed) and step in before:
+            return None
+        if register.kind in (RegisterKind.FIRST, RegisterKind.LAST):
+            return RegisterUpdate(SET, slot, column)
+        if register.kind is RegisterKind.INDEX_KEY:
+            key = IndexKey(register.expression, allocator.types[register])
+            return RegisterUpdate(SET, slot, allocator.column(key))
+        return RegisterUpdate(self._aggregate(register), slot, column)
 
     def _aggregate(self, register: Register) -> int:
-        if register.kind == "known":
+        if register.kind is RegisterKind.COUNT_PRESENT:
             return COUNT_KNOWN
-        kind = self.registers.types[register]
-        of_ints = {"sum": SUM_INT, "min": MIN_INT, "max": MAX_INT}
-        of_type = {
-            Type.FLOAT: {"sum": SUM_FLOAT, "min": MIN_FLOAT, "max": MAX_FLOAT},
-            Type.STRING: {"min": MIN_TEXT, "max": MAX_TEXT},
-        }
-        return of_type.get(kind, of_ints)[register.kind]
+        return _AGGREGATES.get(self.context.allocator.types[register], _AGGREGATE_INTS)[register.kind]

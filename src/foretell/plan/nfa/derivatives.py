@@ -1,12 +1,12 @@
-"""What is left of a pattern after some of its events are bound: the states of the machine that finds it.
+"""Partial derivatives of a pattern: the terms that are left of it after some of its events are bound.
 
-A term says what may come next. Binding an event at one of its leaves gives the terms that may follow (the partial
-derivatives of the pattern, as Antimirov takes them of a regular expression); the finitely many terms reached from
-the whole pattern are the machine's states.
+A term says which steps may come next. Binding an event to one of them gives the terms that may follow, as Antimirov
+takes the partial derivatives of a regular expression; the finitely many terms reached from the whole pattern are the
+states of its automaton.
 
-* A `Wait` waits, after the event bound last in its thread, for one of its leaves under one operator. What can go on
-  under different operators becomes several terms, so that each knows what it may pass over.
-* A `Interleaving` runs the sides of `&` as threads; each side goes on by itself, and the whole when all are done.
+* A `Wait` waits, after the event bound last in its thread, for one of several steps under one operator. A pattern that
+  can go on under different operators becomes several terms, so that each knows which events it may skip.
+* An `Interleaving` runs the sides of `&` as threads. Each side goes on by itself, and the whole when all are done.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from foretell.language.pattern_shape import can_be_empty
 
 @dataclass(frozen=True)
 class Connector:
-    """What leads to the next event: an operator and the steps that may not come before it.
+    """The operator that leads to the next event, and the negated steps that may not come before that event.
 
-    Without an operator nothing precedes: it is the match's first event, and `absent` may not come in the window before.
+    Without an operator the next event is the first of the match: `absent` may not come in the window before it.
     """
 
     operator: tree.Operator | None
@@ -32,16 +32,17 @@ class Connector:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A step at its place. `index` is that of `a[i]`, counted in the whole lane unless `counted_here`."""
+    """A step of the pattern. `index` is the i of `a[i]`, which counts since the event before it (`after_previous`), or
+    in the whole lane."""
 
     step: str
     index: int = 0
-    counted_here: bool = False
+    after_previous: bool = False
 
 
 @dataclass(frozen=True)
 class SequenceFrame:
-    """What is left of a sequence: the parts from the next one on, and what may not come after it."""
+    """The rest of a sequence: its parts from the next one on, and the negated steps at its end."""
 
     parts: tuple[tree.SequencePart, ...]
     trailing: tuple[str, ...]
@@ -49,7 +50,7 @@ class SequenceFrame:
 
 @dataclass(frozen=True)
 class RepeatFrame:
-    """A repetition that has gone round `times` times, counted no further than matters."""
+    """A repetition that has been through its body `times` times, counted no further than makes a difference."""
 
     repeat: tree.Repeat
     times: int
@@ -59,45 +60,47 @@ Frames = tuple[SequenceFrame | RepeatFrame, ...]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """The conjunction that a leaf enters: its sides, which of them the leaf begins, and what is left after it."""
+class ConjunctionEntry:
+    """A conjunction that a leaf enters: its sides, the index of the side that begins, and the frames around."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[SideTerm, ...]
     index: int
     frames: Frames
     anchored: bool
 
 
 @dataclass(frozen=True)
-class Option:
-    """A leaf that may come next, what is left after it, and the conjunctions it enters, the inner ones first."""
+class Alternative:
+    """A leaf that may come next, the frames left after it, and the conjunctions that it enters, inner ones first."""
 
     leaf: Leaf
     frames: Frames
-    entering: tuple[Entry, ...] = ()
+    entering: tuple[ConjunctionEntry, ...] = ()
 
 
 @dataclass(frozen=True)
 class Done:
-    """Nothing is left; `trailing` are the steps that may not come until the window has passed."""
+    """The empty term; `trailing` are the negated steps that may not come until the window has passed."""
 
     trailing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Wait:
-    link: Connector
-    options: tuple[Option, ...]
+    """A thread that waits under one connector for one of several leaves."""
+
+    connector: Connector
+    alternatives: tuple[Alternative, ...]
 
     @property
     def name(self) -> str:
-        """A step that it waits for: no other thread does."""
-        return self.options[0].leaf.step
+        """The first step that it waits for. No other thread waits for it, so it names the thread."""
+        return self.alternatives[0].leaf.step
 
 
 @dataclass(frozen=True)
-class Unbegun:
-    """A side of `&` that has not begun: it may begin with any event after what precedes the conjunction."""
+class UnstartedSide:
+    """A side of `&` without an event: it may begin with any event after the one that precedes the conjunction."""
 
     pattern: tree.Pattern
     anchored: bool
@@ -105,26 +108,26 @@ class Unbegun:
 
 @dataclass(frozen=True)
 class Interleaving:
-    """`anchored` tells that something is bound before the conjunction."""
+    """The sides of a conjunction, and the frames around it. `anchored`: an event is bound before the conjunction."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[SideTerm, ...]
     frames: Frames
     anchored: bool
 
 
 Term = Wait | Interleaving | Done
-Side = Wait | Interleaving | Done | Unbegun
+SideTerm = Wait | Interleaving | Done | UnstartedSide
 
-BEGINNING = Connector(None)
+START = Connector(None)
 _ANY = Connector(tree.Later())
 
 
 @dataclass(frozen=True)
-class Move:
-    """One way to bind the next event: at `leaf`, under the link of a thread, while all other threads let it pass.
+class Continuation:
+    """One way to bind the next event: to `leaf`, under the connector of a thread, while it passes all other threads.
 
-    `thread` is the number of that link among the term's `threads`; -1 where a side of `&` begins, which waits for no
-    event in particular: then all threads must let the event pass.
+    `thread` is the number of that connector among the term's `threads`. It is -1 where a side of `&` begins, which has
+    no connector: then the event must pass all threads. `following` are the terms that may follow.
     """
 
     leaf: Leaf
@@ -133,37 +136,37 @@ class Move:
     leading: tuple[str, ...] = ()
 
 
-def beginnings(pattern: tree.Pattern) -> tuple[Move, ...]:
+def initial_continuations(pattern: tree.Pattern) -> tuple[Continuation, ...]:
     """The ways to bind a match's first event."""
-    return tuple(move for term in _waits(_begin(pattern, BEGINNING, ())) for move in moves(term))
+    return tuple(found for term in _terms(_begin(pattern, START, ())) for found in continuations(term))
 
 
-def moves(term: Side) -> Iterator[Move]:
-    """The ways in which a term goes on with an event."""
+def continuations(term: SideTerm) -> Iterator[Continuation]:
+    """The ways to bind the next event of a term."""
     match term:
-        case Wait(link=link, options=options):
-            leading = link.absent if link.operator is None else ()
-            for option in options:
-                yield Move(option.leaf, 0, _following(option), leading)
-        case Unbegun(pattern=pattern, anchored=anchored):
-            for one in _waits(_begin(pattern, _ANY if anchored else BEGINNING, ())):
-                for move in moves(one):
-                    yield replace(move, thread=-1)
+        case Wait(connector=connector, alternatives=alternatives):
+            leading = connector.absent if connector.operator is None else ()
+            for alternative in alternatives:
+                yield Continuation(alternative.leaf, 0, _following(alternative), leading)
+        case UnstartedSide(pattern=pattern, anchored=anchored):
+            for wait in _terms(_begin(pattern, _ANY if anchored else START, ())):
+                for continuation in continuations(wait):
+                    yield replace(continuation, thread=-1)
         case Interleaving(sides=sides):
             before = 0
             for i, side in enumerate(sides):
-                for move in moves(side):
-                    thread = -1 if move.thread < 0 else before + move.thread
-                    yield Move(move.leaf, thread, _joined(term, i, move.following))
+                for continuation in continuations(side):
+                    thread = -1 if continuation.thread < 0 else before + continuation.thread
+                    yield Continuation(continuation.leaf, thread, _advanced(term, i, continuation.following))
                 before += len(threads(side))
 
 
-def threads(term: Side) -> tuple[Connector, ...]:
-    """The links under which a term waits: each must let an event pass that is not bound under it."""
-    return tuple(wait.link for wait, _ in waits(term))
+def threads(term: SideTerm) -> tuple[Connector, ...]:
+    """The connectors under which a term waits: an event must pass each of them that it is not bound under."""
+    return tuple(wait.connector for wait, _ in waits(term))
 
 
-def waits(term: Side) -> Iterator[tuple[Wait, tuple[Interleaving, ...]]]:
+def waits(term: SideTerm) -> Iterator[tuple[Wait, tuple[Interleaving, ...]]]:
     """The waits of a term's threads, each with the conjunctions around it, the outer ones first."""
     match term:
         case Wait():
@@ -173,98 +176,102 @@ def waits(term: Side) -> Iterator[tuple[Wait, tuple[Interleaving, ...]]]:
                 yield from ((wait, (term, *around)) for wait, around in waits(side))
 
 
-def depth(term: Side, step: str) -> int:
-    """In how many conjunctions a term is that may bind a step next."""
+def conjunction_depth(term: SideTerm, step: str) -> int:
+    """The number of conjunctions that a term is in which may bind a step next."""
     if not isinstance(term, Interleaving):
         return 0
-    return 1 + max(depth(side, step) for side in term.sides if any(leaf.step == step for leaf in awaited(side)))
+    return 1 + max(
+        conjunction_depth(side, step) for side in term.sides if any(leaf.step == step for leaf in awaited(side))
+    )
 
 
-def begun(before: Side | None, thread: int, after: Side) -> tuple[Wait, ...]:
-    """The waits that begin with an event bound in a thread: it is what precedes them.
+def started_waits(before: SideTerm | None, thread: int, after: SideTerm) -> tuple[Wait, ...]:
+    """The waits of the term `after` that begin with an event bound in a thread of the term `before`.
 
-    A side of `&` that has not begun, and one that the event has not moved, wait on as they did.
+    A side of `&` without an event, and one that the event did not advance, wait on as they did.
     """
     match after:
         case Wait():
             return (after,)
         case Interleaving(sides=sides):
-            found: tuple[Wait, ...] = ()
+            started: tuple[Wait, ...] = ()
             first = 0
             for i, side in enumerate(sides):
                 old = before.sides[i] if isinstance(before, Interleaving) else None
                 count = 0 if old is None else len(threads(old))
                 if old is None or (first <= thread < first + count if thread >= 0 else old != side):
-                    found += begun(old, thread - first if thread >= 0 else -1, side)
+                    started += started_waits(old, thread - first if thread >= 0 else -1, side)
                 first += count
-            return found
+            return started
     return ()
 
 
-def awaited(term: Side) -> Iterator[Leaf]:
-    """The leaves a term may bind next: what it has to count, where it counts."""
-    return (move.leaf for move in moves(term))
+def awaited(term: SideTerm) -> Iterator[Leaf]:
+    """The leaves that a term may bind next."""
+    return (continuation.leaf for continuation in continuations(term))
 
 
-def _following(option: Option) -> tuple[Term, ...]:
-    terms = _after(option.frames)
-    for entry in option.entering:
-        terms = _joined(Interleaving(entry.sides, entry.frames, entry.anchored), entry.index, terms)
+def _following(alternative: Alternative) -> tuple[Term, ...]:
+    terms = _after(alternative.frames)
+    for entry in alternative.entering:
+        terms = _advanced(Interleaving(entry.sides, entry.frames, entry.anchored), entry.index, terms)
     return terms
 
 
 def _after(frames: Frames) -> tuple[Term, ...]:
-    return tuple(_waits(_next(frames, (), ())))
+    return tuple(_terms(_next(frames, (), ())))
 
 
-def _joined(both: Interleaving, index: int, terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """A conjunction with one side further on. A side that can be empty may also be left out, for good."""
-    sides = both.sides
-    found: dict[Term, None] = {}
+def _advanced(interleaving: Interleaving, index: int, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """An interleaving with one side advanced to each of `terms`. A side that can be empty may also be left out."""
+    sides = interleaving.sides
+    advanced: dict[Term, None] = {}
     for term in terms:
         now = (*sides[:index], term, *sides[index + 1 :])
-        optional = [i for i, s in enumerate(now) if isinstance(s, Unbegun) and can_be_empty(s.pattern)]
+        optional = [i for i, s in enumerate(now) if isinstance(s, UnstartedSide) and can_be_empty(s.pattern)]
         for left_out in chain.from_iterable(combinations(optional, n) for n in range(len(optional) + 1)):
             settled = tuple(Done() if i in left_out else side for i, side in enumerate(now))
             if all(isinstance(s, Done) for s in settled):
-                found.update(dict.fromkeys(_after(both.frames)))
+                advanced.update(dict.fromkeys(_after(interleaving.frames)))
             else:
-                found[replace(both, sides=settled)] = None
-    return tuple(found)
+                advanced[replace(interleaving, sides=settled)] = None
+    return tuple(advanced)
 
 
-Begun = tuple[Connector, Option] | Done
+#: A way to go on: an alternative under a connector, or the end of the pattern.
+Way = tuple[Connector, Alternative] | Done
 
 
-def _begin(pattern: tree.Pattern, link: Connector, frames: Frames) -> Iterator[tuple[Connector, Option]]:
-    """The ways a pattern can begin under a link, with what is left after its first event."""
+def _begin(pattern: tree.Pattern, connector: Connector, frames: Frames) -> Iterator[tuple[Connector, Alternative]]:
+    """The ways in which a pattern can begin under a connector, with the frames left after its first event."""
     match pattern:
         case tree.Step(name=name) | tree.Chosen(step=tree.Step(name=name)):
-            yield link, Option(Leaf(str(name)), frames)
+            yield connector, Alternative(Leaf(str(name)), frames)
         case tree.Numbered(step=tree.Step(name=name), index=index):
-            yield link, Option(Leaf(str(name), index, link.operator is not None), frames)
+            yield connector, Alternative(Leaf(str(name), index, connector.operator is not None), frames)
         case tree.Alternation(branches=branches):
             for branch in branches:
-                yield from _begin(branch, link, frames)
+                yield from _begin(branch, connector, frames)
         case tree.Repeat(body=body):
-            yield from _begin(body, link, (RepeatFrame(pattern, 1), *frames))
+            yield from _begin(body, connector, (RepeatFrame(pattern, 1), *frames))
         case tree.Sequence(parts=parts, absent=absent):
-            # A part before the first that binds an event is empty, and what leads from it goes with it.
-            if link.operator is None:
-                link = Connector(None, (*link.absent, *_names(parts[0].absent)))
-            yield from _parts(parts, absent, frames, lead=link)
+            # A part before the first that binds an event is empty, and so is the connector after it.
+            if connector.operator is None:
+                connector = Connector(None, (*connector.absent, *_names(parts[0].absent)))
+            yield from _parts(parts, absent, frames, lead=connector)
         case tree.Conjunction(sides=sides):
-            # It begins with its earliest event: one side begins under the link, the others some time later.
-            anchored = link.operator is not None
-            unbegun = tuple(Unbegun(s, anchored) for s in sides)
+            # It begins with its earliest event: one side begins under the connector, the others some time later.
+            anchored = connector.operator is not None
+            unstarted = tuple(UnstartedSide(s, anchored) for s in sides)
             for i, side in enumerate(sides):
-                for lead, option in _begin(side, link, ()):
-                    yield lead, replace(option, entering=(*option.entering, Entry(unbegun, i, frames, anchored)))
+                for lead, alternative in _begin(side, connector, ()):
+                    entry = ConjunctionEntry(unstarted, i, frames, anchored)
+                    yield lead, replace(alternative, entering=(*alternative.entering, entry))
 
 
 def _parts(
     parts: tuple[tree.SequencePart, ...], absent: tuple[tree.Negation, ...], frames: Frames, *, lead: Connector
-) -> Iterator[tuple[Connector, Option]]:
+) -> Iterator[tuple[Connector, Alternative]]:
     trailing = _names(absent)
     for i, part in enumerate(parts):
         yield from _begin(part.pattern, lead, (SequenceFrame(parts[i + 1 :], trailing), *frames))
@@ -272,10 +279,10 @@ def _parts(
             return
 
 
-def _next(frames: Frames, trailing: tuple[str, ...], pending: tuple[str, ...]) -> Iterator[Begun]:
-    """The continuations after an event, with the frames around it.
+def _next(frames: Frames, trailing: tuple[str, ...], pending: tuple[str, ...]) -> Iterator[Way]:
+    """The ways to go on after an event, with the frames around it.
 
-    `pending` are the negations before the parts left out since that event: they stay, on the way to what follows.
+    `pending` are the negations before the parts left out since that event: they hold up to the event that follows.
     """
     if not frames:
         yield Done((*pending, *trailing) if trailing else ())
@@ -294,8 +301,8 @@ def _next(frames: Frames, trailing: tuple[str, ...], pending: tuple[str, ...]) -
             yield from _next(outside, (*more, *trailing), pending)
         case RepeatFrame(repeat=repeat, times=times):
             if repeat.high is None or times < repeat.high:
-                matters = max(repeat.low, 1) if repeat.high is None else repeat.high
-                again = RepeatFrame(repeat, min(times + 1, matters))
+                enough = max(repeat.low, 1) if repeat.high is None else repeat.high
+                again = RepeatFrame(repeat, min(times + 1, enough))
                 yield from _begin(repeat.body, _connector(repeat.under, pending), (again, *outside))
             if times >= repeat.low or can_be_empty(repeat.body):
                 yield from _next(outside, trailing, pending)
@@ -310,15 +317,16 @@ def _names(negations: tuple[tree.Negation, ...]) -> tuple[str, ...]:
     return tuple(str(negation.step.name) for negation in negations)
 
 
-def _waits(begun: Iterable[Begun]) -> Iterator[Term]:
-    """One term for each operator under which something may come next, and one for being done."""
-    options: dict[Connector, dict[Option, None]] = {}
+def _terms(ways: Iterable[Way]) -> Iterator[Term]:
+    """One term for each connector under which a leaf may come next, and one for each way to be done."""
+    alternatives: dict[Connector, dict[Alternative, None]] = {}
     done: dict[Done, None] = {}
-    for one in begun:
-        if isinstance(one, Done):
-            done[one] = None
+    for way in ways:
+        if isinstance(way, Done):
+            done[way] = None
         else:
-            options.setdefault(one[0], {})[one[1]] = None
-    for link, some in options.items():
-        yield Wait(link, tuple(some))
+            connector, alternative = way
+            alternatives.setdefault(connector, {})[alternative] = None
+    for connector, of_connector in alternatives.items():
+        yield Wait(connector, tuple(of_connector))
     yield from done

@@ -17,7 +17,7 @@ from foretell.plan.nfa.automaton import Automaton, Edge
 
 
 @dataclass(frozen=True)
-class Deadline:
+class Expiry:
     """At a state: so long after the event of a step, nothing can come of it. No step: after it began."""
 
     state: int
@@ -25,14 +25,14 @@ class Deadline:
     amount: int | float
 
 
-def deadlines(subscription: CheckedSubscription, automaton: Automaton) -> Iterator[Deadline]:
+def expiries(subscription: CheckedSubscription, automaton: Automaton) -> Iterator[Expiry]:
     """Those of states where every way to a match has one since the same event."""
     asked = [dict(_limits(subscription, edge)) for edge in automaton.edges]
     known = {None, *(step for some in asked for step in some)}
     for since in sorted(known, key=str):
         for state, amount in enumerate(_longest(automaton, asked, since)):
             if math.isfinite(amount) and (since is None or since in automaton.states[state].bound):
-                yield Deadline(state, since, amount)
+                yield Expiry(state, since, amount)
 
 
 def _longest(automaton: Automaton, asked: list[dict[str | None, int | float]], since: str | None) -> list[int | float]:
@@ -52,7 +52,7 @@ def _longest(automaton: Automaton, asked: list[dict[str | None, int | float]], s
 def _limits(subscription: CheckedSubscription, edge: Edge) -> Iterator[tuple[str | None, int | float]]:
     """Since which earlier step, or since the beginning (None), the event of an edge may come how late."""
     step, time = edge.leaf.step, subscription.time
-    for condition in edge.judged:
+    for condition in edge.conditions:
         match condition.expression:
             case tree.Binary(operator="<" | "<=" as operator, left=left, right=tree.Span() | tree.Literal() as right):
                 amount = right.micros if isinstance(right, tree.Span) else right.value

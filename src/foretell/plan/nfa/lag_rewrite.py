@@ -21,7 +21,7 @@ FURTHEST = 3
 def is_strict(automaton: Automaton, subscription: CheckedSubscription) -> bool:
     """Whether only the very next event of the lane can ever be bound."""
     return not subscription.simultaneous and all(
-        (isinstance(s.term, Wait) and isinstance(s.term.link.operator, tree.Next)) or s.term == Done()
+        (isinstance(s.term, Wait) and isinstance(s.term.connector.operator, tree.Next)) or s.term == Done()
         for s in automaton.states
     )
 

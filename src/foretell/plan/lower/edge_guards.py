@@ -1,0 +1,59 @@
+"""Lowering of the guards of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from foretell.language import tree
+from foretell.plan.condition_scope import has_parameter, is_static
+from foretell.plan.expressions import RowSelected
+from foretell.plan.lower.context import LoweringContext
+from foretell.plan.lower.deferral import Deferral
+from foretell.plan.lower.ir import NO_CODE, Guard
+from foretell.plan.lower.occurrences import count_condition
+from foretell.plan.nfa.automaton import Edge
+from foretell.plan.nfa.lag_rewrite import lagged
+
+
+@dataclass(frozen=True)
+class EdgeGuards:
+    """Lowers the guards of edges.
+
+    With `selected`, the filter decides which rows of a template a first event selects, in place of its conditions on
+    parameters. `distances` has for each state how far back in the lane the events of steps lie (plan.nfa.lag_rewrite).
+    """
+
+    context: LoweringContext
+    deferral: Deferral
+    selected: bool
+    distances: Mapping[int | None, Mapping[str, int]]
+
+    def guard(self, edge: Edge) -> Guard:
+        guards, step, binds = self.context.guards, edge.leaf.step, dict(edge.binds)
+        guard = guards.guard(self._conditions(edge), self.context.of_step(step, edge.source, binds))
+        code = guard.code
+        for condition in (c for c in edge.conditions if c.owner != step):
+            context = self.context.of_step(step, edge.source, binds, owner=condition.owner)
+            more = guards.compile(condition.expression, context)
+            code = more if code == NO_CODE else guards.conjunction(code, more)
+        return Guard(guard.predicate, code)
+
+    def _conditions(self, edge: Edge) -> list[tree.Expression]:
+        """The conditions of the step that an edge binds."""
+        conditions = [self._by_lag(c.expression, edge) for c in edge.conditions if c.owner == edge.leaf.step]
+        if self.selected and edge.source is None:
+            conditions = [*(c for c in conditions if not has_parameter(c)), RowSelected()]
+        conditions += [tree.Binary("=", tree.Variable(variable), value) for variable, value in edge.agrees]
+        conditions += [tree.IsNull(value, negated=True) for _, value in edge.binds]
+        if edge.leaf.index and edge.leaf not in self.deferral.counts:
+            conditions.append(count_condition(self.context, edge.leaf))
+        return conditions
+
+    def _by_lag(self, condition: tree.Expression, edge: Edge) -> tree.Expression:
+        """A condition with bound events as earlier events of the lane, if that makes it static."""
+        distances = self.distances.get(edge.source)
+        if distances is None:
+            return condition
+        rewritten = lagged(condition, edge.leaf.step, distances)
+        return rewritten if rewritten is not None and is_static(rewritten) else condition

@@ -1,0 +1,66 @@
+"""Compilation of conditions to guards: the static part becomes a predicate of the filter, the rest bytecode.
+
+A condition about the current event alone is *static*: the filter evaluates it for whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from foretell.language import tree
+from foretell.machine.kernels.opcodes import Op
+from foretell.plan.condition_scope import is_static
+from foretell.plan.expressions import EveryNth
+from foretell.plan.lower.bytecode import Code, Operand, compile_expression, link
+from foretell.plan.lower.ir import NO_CODE, Guard, SymbolTable
+from foretell.plan.lower.operands import EvaluationContext
+
+
+@dataclass(frozen=True)
+class GuardCompiler:
+    """Compiles conditions; predicates and code get their numbers from the symbol table."""
+
+    symbols: SymbolTable
+
+    def guard(self, conditions: Iterable[tree.Expression], context: EvaluationContext) -> Guard:
+        """The guard that holds where all conditions do."""
+        static: list[tree.Expression] = []
+        rest: list[tree.Expression] = []
+        for condition in conditions:
+            (static if isinstance(condition, EveryNth) or is_static(condition) else rest).append(condition)
+        code = NO_CODE
+        predicate = self.symbols.add_predicate(static)
+        if rest:
+            code = self.compile(reduce(lambda left, right: tree.Binary("AND", left, right), rest), context)
+        return Guard(predicate, code)
+
+    def compile(self, expression: tree.Expression, context: EvaluationContext) -> int:
+        """The number of the code that computes an expression."""
+        reads: set[int] = set()
+
+        def resolve(part: tree.Expression) -> Operand | None:
+            operand = context.resolve(part)
+            if operand is not None and operand.kind == "slot":
+                reads.add(operand.index)
+            return operand
+
+        code = compile_expression(context.desugar(expression), resolve, self.symbols.code_of)
+        return self.symbols.add_code(code, frozenset(reads))
+
+    def conjunction(self, left: int, right: int) -> int:
+        """The number of the code that is true where two codes are."""
+        first, second = self.symbols.codes[left], self.symbols.codes[right]
+        linked = link([first, second])
+        ops = np.concatenate([linked.code.ops, np.array([[Op.AND, 0, 0]], np.int32)])
+        depth = max(first.depth, second.depth + 1)
+        code = Code(ops, linked.code.constants_f, linked.code.constants_i, depth)
+        return self.symbols.add_code(code, self.symbols.reads[left] | self.symbols.reads[right])
+
+    def constant(self, value: int | None) -> int:
+        """The number of the code of a constant."""
+        code = compile_expression(tree.Literal(value), lambda _: None, self.symbols.code_of)
+        return self.symbols.add_code(code, frozenset())

@@ -1,0 +1,48 @@
+"""Registers of the sides of `&`: the start of a side, and the variables as a side sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from foretell.language.checked import CheckedSubscription
+from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
+from foretell.plan.nfa.automaton import binding_steps
+from foretell.plan.nfa.conjunction_scopes import ConjunctionScope, enclosing_scopes
+
+
+@dataclass
+class ScopeRegisters:
+    """Collects the registers of scopes as operators ask for them.
+
+    `starts` has for each register the steps whose first event it holds the start of; `variables` the scope that sees a
+    variable through it.
+    """
+
+    subscription: CheckedSubscription
+    allocator: RegisterAllocator
+    starts: dict[Register, frozenset[str]] = field(default_factory=dict)
+    variables: dict[Register, ConjunctionScope] = field(default_factory=dict)
+
+    def enclosing(self, step: str) -> list[ConjunctionScope]:
+        return enclosing_scopes(self.subscription.pattern, step)
+
+    def start(self, scope: ConjunctionScope, depth: int) -> Register:
+        """The register with the start of a scope's first event."""
+        register = Register(RegisterKind.SCOPE_START, min(scope.steps), depth=depth)
+        self.starts[register] = scope.steps
+        return register
+
+    def visible_variables(self, scopes: list[ConjunctionScope], variables: Iterable[str]) -> dict[str, Register]:
+        """The registers of those variables that other sides of the scopes' conjunctions may bind too."""
+        registers: dict[str, Register] = {}
+        steps = list(self.subscription.steps)
+        for scope in scopes:
+            for name in variables:
+                if name in registers or binding_steps(self.subscription, name) & scope.others:
+                    first = min(map(steps.index, scope.steps))
+                    register = Register(RegisterKind.SCOPE_VARIABLE, name, scope=first, depth=scope.depth)
+                    self.allocator.slot(register, self.subscription.variables[name])
+                    self.variables[register] = scope
+                    registers[name] = register
+        return registers
