@@ -50,14 +50,14 @@ class PlanCompiler:
         self, plan: MatchPlan, statements: Iterable[CheckedStatement], tables: TableTypes | None = None
     ) -> MatchPlan:
         """The plan with more statements."""
-        inputs: dict[InputPlan, _InputGroup] = {}
+        inputs: dict[InputPlan, _GroupBuilder] = {}
         for statement in statements:
             subscription = _compilable(statement)
             table = subscription.tree.table
             parameters = {} if table is None else (tables or {})[str(table)]
             key = InputPlan.of(subscription)
             if key not in inputs:
-                inputs[key] = _InputGroup.of(plan.inputs.get(key) or _empty(key), self.code_of)
+                inputs[key] = _GroupBuilder(plan.inputs.get(key) or InputGroupPlan(key), self.code_of)
             observed = self.observes(subscription)
             inputs[key].add(subscription, parameters, choose_strategy(subscription, parameters, observed=observed))
         return replace(plan, inputs={**plan.inputs, **{key: group.plan() for key, group in inputs.items()}})
@@ -77,7 +77,7 @@ class PlanCompiler:
         inputs = {}
         for record in records:
             key = InputPlan.of(checked[record.statements[0]])
-            group = _InputGroup.of(_empty(key), self.code_of)
+            group = _GroupBuilder(InputGroupPlan(key), self.code_of)
             group.replay(record, checked, recheck, tables, self.observes)
             inputs[key] = group.plan()
         return MatchPlan(program.ranks, inputs)
@@ -89,10 +89,6 @@ def _compilable(statement: CheckedStatement) -> CheckedSubscription:
     if statement.tree.losing is not None:
         raise UnsupportedError("LOSING")
     return statement
-
-
-def _empty(key: InputPlan) -> InputGroupPlan:
-    return InputGroupPlan(key, {}, {}, {}, 0)
 
 
 # ── what snapshots record ──
@@ -122,22 +118,25 @@ class InputGroupRecord:
 
 
 @dataclass
-class _InputGroup:
-    """An input group plan while statements are added to it."""
+class _GroupBuilder:
+    """An input group plan while statements are added to it: `statements` and `groups` are those that change."""
 
-    input: InputPlan
+    before: InputGroupPlan
     code_of: Callable[[str], int]
     statements: dict[str, StatementPlan] = field(default_factory=dict)
     groups: dict[int, NfaGroupPlan | AbsencePlan] = field(default_factory=dict)
-    open: dict[GroupKind, int] = field(default_factory=dict)
-    next_group: int = 0
 
-    @classmethod
-    def of(cls, plan: InputGroupPlan, code_of: Callable[[str], int]) -> _InputGroup:
-        return cls(plan.input, code_of, dict(plan.statements), dict(plan.groups), dict(plan.open), plan.next_group)
+    def __post_init__(self) -> None:
+        self.input = self.before.input
+        self.open = dict(self.before.open)
+        self.next_group = self.before.next_group
 
     def plan(self) -> InputGroupPlan:
-        return InputGroupPlan(self.input, self.statements, self.groups, self.open, self.next_group)
+        statements, groups = self.before.statements.updated(self.statements), self.before.groups.updated(self.groups)
+        return InputGroupPlan(self.input, statements, groups, self.open, self.next_group)
+
+    def _group(self, number: int) -> NfaGroupPlan | AbsencePlan:
+        return self.groups[number] if number in self.groups else self.before.groups[number]
 
     def add(self, subscription: CheckedSubscription, parameters: Mapping[str, Type], strategy: Strategy) -> None:
         kind = strategy.group_kind
@@ -167,11 +166,11 @@ class _InputGroup:
         return number
 
     def _joinable(self, number: int) -> bool:
-        group = self.groups[number]
+        group = self._group(number)
         return isinstance(group, NfaGroupPlan) and group.is_open
 
     def _joined(self, number: int, subscription: CheckedSubscription) -> NfaGroupPlan:
-        group = self.groups[number]
+        group = self._group(number)
         assert isinstance(group, NfaGroupPlan)
         assert group.nfa is not None
         nfa, member = group.nfa.joined_by(subscription)

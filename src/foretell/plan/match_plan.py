@@ -22,6 +22,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import SubscriptionPlan
+from foretell.plan.persistent_map import PersistentMap
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Choice, GroupKind, KernelChoice, ObservationMode, Strategy, TemplateMode
 from foretell.plan.template_selection import TemplateSelection
@@ -141,20 +142,20 @@ class InputGroupPlan:
     """Statements that read one input. Groups are numbered in the order in which they were made."""
 
     input: InputPlan
-    statements: Mapping[str, StatementPlan]
-    groups: Mapping[int, NfaGroupPlan | AbsencePlan]
-    open: Mapping[GroupKind, int]
-    next_group: int
+    statements: PersistentMap[str, StatementPlan] = field(default_factory=PersistentMap)
+    groups: PersistentMap[int, NfaGroupPlan | AbsencePlan] = field(default_factory=PersistentMap)
+    open: Mapping[GroupKind, int] = field(default_factory=dict)
+    next_group: int = 0
 
     def without(self, name: str) -> InputGroupPlan:
-        statements, groups = dict(self.statements), dict(self.groups)
-        statement = statements.pop(name)
+        """The plan with one statement less."""
+        statement, groups = self.statements[name], self.groups
         if statement.group is not None:
-            reduced = _reduced(groups.pop(statement.group), statement.number)
-            if reduced is not None:
-                groups[statement.group] = reduced
+            reduced = _reduced(groups[statement.group], statement.number)
+            number = statement.group
+            groups = groups.without(number) if reduced is None else groups.updated({number: reduced})
         still_open = {kind: number for kind, number in self.open.items() if number in groups}
-        return replace(self, statements=statements, groups=groups, open=still_open)
+        return replace(self, statements=self.statements.without(name), groups=groups, open=still_open)
 
     @property
     def nfa_groups(self) -> Iterator[NfaGroupPlan]:
