@@ -82,7 +82,9 @@ class MatchRuntime:
 
     def _read_columns(self, group: InputGroup, statement: StatementPlan) -> None:
         """Asks the streams of a statement for the attributes that it, and its observer, need."""
-        names = statement.attributes | self.observers.attributes(statement.subscription)
+        names = set(statement.attributes)
+        if statement.strategy.observation is not None:
+            names |= self.observers.attributes(statement.subscription)
         group.stream.needed |= names
         for stream in group.plan.input.streams:
             self._needed.setdefault(stream, set()).update(names)

@@ -158,9 +158,9 @@ class CompiledNfa:
     def finals(self) -> int:
         return len(self.tables.finals)
 
-    @property
+    @cached_property
     def lagged(self) -> set[Lagged]:
-        """What is asked of earlier events of the lane."""
+        """The columns of earlier events of the lane that predicates compare with."""
         nodes = (n for p in self.predicates for c in p for n in _walk(c))
         return {n for n in nodes if isinstance(n, Lagged)}
 
