@@ -1,8 +1,7 @@
-"""A state written down: values and arrays in one block of bytes, which says what it is and whether it is whole.
+"""Checksummed blobs: values and arrays as bytes, for snapshots. Unlike a pickle, a blob contains no code.
 
-A block is: the magic word, the version of the format, a checksum of all the rest, the lengths of the description and
-of the block; the description, JSON; then the arrays and bytes it refers to, little-endian, each at a multiple of 64.
-Nothing in it is code, as in a pickle.
+The format: a magic word, the format version, a checksum of the rest, the lengths of the description and of the whole
+blob; the description, in JSON; then the arrays and bytes that it refers to, little-endian, each at a multiple of 64.
 
 >>> block = pack("example", {"made": "today"}, {"counts": np.arange(3), "names": ["x", None]})
 >>> unpack(block, "example")
@@ -25,149 +24,150 @@ from foretell.errors import InputError
 MAGIC = b"FORETELL"
 VERSION = 1
 ALIGNMENT = 64
-_PREFIX = struct.Struct("<8sIIQQ")  # magic, version, checksum, length of the description, length of all
-_SUMMED_FROM = 16  # what stands before is the magic, the version and the checksum itself
-_NUMBERS = "biufc"  # the kinds of NumPy's types that are numbers, truth values included
+PREFIX = struct.Struct("<8sIIQQ")  # magic, version, checksum, length of the description, length of the blob
+_CHECKSUM_FROM = 16  # after the magic, the version and the checksum itself
+_NUMBERS = "biufc"  # the dtype kinds that are numbers, booleans included
 
-#: dict (with texts as keys), list, None, bool, int of 64 bits, float, str, bytes, numeric arrays.
+#: dict (with str keys), list, None, bool, int of 64 bits, float, str, bytes, numeric arrays.
 Tree: TypeAlias = Any
 
 
 def pack(kind: str, header: Mapping[str, Tree], tree: Tree) -> bytes:
-    """`kind` says what it is the state of, `header` what must be known before the tree can be used."""
+    """`kind` names the owner of the state, `header` has values that are needed before the tree can be used."""
     blocks = _Blocks()
-    described = {"kind": kind, "header": blocks.describe(dict(header)), "tree": blocks.describe(tree)}
-    description = msgspec.json.encode(described)
-    parts = [description, _padding(_PREFIX.size + len(description)), *blocks.parts]
-    length = _PREFIX.size + sum(len(part) for part in parts)
-    lengths = _PREFIX.pack(MAGIC, VERSION, 0, len(description), length)[_SUMMED_FROM:]
+    description = msgspec.json.encode(
+        {"kind": kind, "header": blocks.describe(dict(header)), "tree": blocks.describe(tree)}
+    )
+    parts = [description, _padding(PREFIX.size + len(description)), *blocks.parts]
+    length = PREFIX.size + sum(len(part) for part in parts)
+    lengths = PREFIX.pack(MAGIC, VERSION, 0, len(description), length)[_CHECKSUM_FROM:]
     checksum = zlib.crc32(lengths, VERSION)
     for part in parts:
         checksum = zlib.crc32(part, checksum)
-    return b"".join([_PREFIX.pack(MAGIC, VERSION, checksum, len(description), length), *parts])
+    return b"".join([PREFIX.pack(MAGIC, VERSION, checksum, len(description), length), *parts])
 
 
 def unpack(blob: bytes | bytearray | memoryview, kind: str) -> tuple[dict[str, Tree], Tree]:
-    """The header and the tree that were packed; the arrays are copies, to write into."""
+    """The header and the tree that were packed; the arrays are writable copies."""
     view = _checked(blob)
-    described = _PREFIX.unpack_from(view)[3]
-    start = _aligned(_PREFIX.size + described)
+    _, _, _, length, _ = PREFIX.unpack_from(view)
+    blocks = view[_aligned(PREFIX.size + length) :]
     try:
-        found = msgspec.json.decode(view[_PREFIX.size : _PREFIX.size + described])
-        if found["kind"] == kind:
-            return _value(found["header"], view[start:]), _value(found["tree"], view[start:])
-        other = str(found["kind"])
+        description = msgspec.json.decode(view[PREFIX.size : PREFIX.size + length])
+        if description["kind"] == kind:
+            return _value(description["header"], blocks), _value(description["tree"], blocks)
+        other = str(description["kind"])
     except (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
-        # The checksum is right, so this was not made by us.
+        # The checksum is right, but `pack` did not write this.
         raise _damaged() from None
-    raise InputError("other-snapshot", f"this is a snapshot of '{other}', and one of '{kind}' is wanted")
+    raise InputError("other-snapshot", f"expected a snapshot of '{kind}', found one of '{other}'")
 
 
 class _Blocks:
-    """Gathers what stands behind the description; its places there are counted from where the description ends."""
+    """Collects the arrays and bytes that follow the description; positions are counted from its end."""
 
     def __init__(self) -> None:
         self.parts: list[bytes | memoryview] = []
         self.length = 0
 
     def describe(self, value: Tree) -> Any:
-        """A value as JSON. An object there is always one name with what it stands for, so that none can be mistaken."""
+        """A value as JSON. Every JSON object has one key, which names the kind of value, so that none is ambiguous."""
         if isinstance(value, np.generic):
             value = value.item()
         match value:
             case None | bool():
                 return value
             case str():
-                return str(value)  # without what a kind of its own adds to it
+                return str(value)  # of a subclass only the text
             case int():
                 if not -(2**63) <= value < 2**64:
-                    raise TypeError(f"an int of more than 64 bits cannot be packed: {value}")
+                    raise TypeError(f"cannot pack an int of more than 64 bits: {value}")
                 return value
             case float():
                 return value if math.isfinite(value) else {"float": str(value)}
             case list() | tuple():
-                return [self.describe(one) for one in value]
+                return [self.describe(item) for item in value]
             case dict():
-                return {"dict": {_name(name): self.describe(one) for name, one in value.items()}}
+                return {"dict": {_key(key): self.describe(item) for key, item in value.items()}}
             case bytes():
-                return {"bytes": [self._placed(value), len(value)]}
+                return {"bytes": [self._append(value), len(value)]}
             case np.ndarray() if value.dtype.kind in _NUMBERS:
                 little = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
-                place = self._placed(little.reshape(-1).view(np.uint8).data)
-                return {"array": [little.dtype.str, list(little.shape), place]}
-        raise TypeError(f"cannot be packed: {type(value).__name__}")
+                position = self._append(little.reshape(-1).view(np.uint8).data)
+                return {"array": [little.dtype.str, list(little.shape), position]}
+        raise TypeError(f"cannot pack a value of type {type(value).__name__}")
 
-    def _placed(self, content: bytes | memoryview) -> int:
-        place = self.length
+    def _append(self, content: bytes | memoryview) -> int:
+        position = self.length
         self.parts += [content, _padding(len(content))]
         self.length += _aligned(len(content))
-        return place
+        return position
 
 
-def _name(name: object) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"a key must be a text to be packed, not {type(name).__name__}")
-    return str(name)
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"cannot pack a key of type {type(key).__name__}, only str")
+    return str(key)
 
 
 def _checked(blob: bytes | bytearray | memoryview) -> memoryview:
-    """The block, if it is one of ours and whole."""
+    """The blob, if it is a complete one of a known version."""
     if not isinstance(blob, bytes | bytearray | memoryview):
-        raise InputError("not-a-snapshot", f"a snapshot is bytes, not {type(blob).__name__}")
+        raise InputError("not-a-snapshot", f"expected a snapshot (bytes), found a value of type {type(blob).__name__}")
     view = memoryview(blob).cast("B")
     if len(view) < len(MAGIC) or view[: len(MAGIC)] != MAGIC:
-        raise InputError("not-a-snapshot", "this is not a snapshot of Foretell's")
-    if len(view) < _PREFIX.size:
+        raise InputError("not-a-snapshot", "these bytes are not a Foretell snapshot")
+    if len(view) < PREFIX.size:
         raise _damaged()
-    _, version, checksum, _, length = _PREFIX.unpack_from(view)
+    _, version, checksum, _, length = PREFIX.unpack_from(view)
     if version > VERSION:
         raise InputError(
             "newer-snapshot",
-            f"the snapshot has format {version}, this version of Foretell reads {VERSION}",
-            hint="it was made by a newer version, or is damaged",
+            f"the snapshot has format {version}, this version of Foretell reads formats up to {VERSION}",
+            hint="restore it with the version that made it, or a newer one",
         )
-    if length != len(view) or checksum != zlib.crc32(view[_SUMMED_FROM:], version):
+    if length != len(view) or checksum != zlib.crc32(view[_CHECKSUM_FROM:], version):
         raise _damaged()
     return view
 
 
 def _damaged() -> InputError:
-    return InputError("damaged-snapshot", "the snapshot is damaged: some of it is missing or was changed")
+    return InputError("damaged-snapshot", "the snapshot is damaged: a part of it is missing or changed")
 
 
 def _value(described: Any, blocks: memoryview) -> Tree:
     if isinstance(described, list):
-        return [_value(one, blocks) for one in described]
+        return [_value(item, blocks) for item in described]
     if not isinstance(described, dict):
         return described
-    ((form, content),) = described.items()
-    match form:
+    ((kind, content),) = described.items()
+    match kind:
         case "dict":
-            return {name: _value(one, blocks) for name, one in content.items()}
+            return {key: _value(item, blocks) for key, item in content.items()}
         case "float":
             return float(content)
         case "bytes":
-            place, length = content
-            return bytes(_part(blocks, place, length))
+            position, length = content
+            return bytes(_part(blocks, position, length))
         case "array":
             return _array(blocks, *content)
-    raise ValueError(form)
+    raise ValueError(kind)
 
 
-def _array(blocks: memoryview, kind: str, shape: list[int], place: int) -> np.ndarray:
+def _array(blocks: memoryview, kind: str, shape: list[int], position: int) -> np.ndarray:
     dtype = np.dtype(kind)
     if dtype.kind not in _NUMBERS:
         raise ValueError(kind)
-    content = _part(blocks, place, dtype.itemsize * math.prod(shape))
+    content = _part(blocks, position, dtype.itemsize * math.prod(shape))
     array = np.empty(shape, dtype)
     array.reshape(-1).view(np.uint8)[:] = np.frombuffer(content, np.uint8)
     return array
 
 
-def _part(blocks: memoryview, place: int, length: int) -> memoryview:
-    if not 0 <= place <= place + length <= len(blocks):
+def _part(blocks: memoryview, position: int, length: int) -> memoryview:
+    if not 0 <= position <= position + length <= len(blocks):
         raise ValueError("outside")
-    return blocks[place : place + length]
+    return blocks[position : position + length]
 
 
 def _aligned(length: int) -> int:

@@ -1,4 +1,4 @@
-"""The container of snapshots: what goes in comes out, and what was cut or changed is refused in words."""
+"""Checksummed blobs: round trips, and refusal of truncated, changed or forged ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import foretell as ft
-from foretell.storage.blob import _PREFIX, ALIGNMENT, MAGIC, VERSION, pack, unpack
+from foretell.storage.blob import ALIGNMENT, MAGIC, PREFIX, VERSION, pack, unpack
 
 quick = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -125,25 +125,28 @@ def _described(tree: object) -> bytes:
 
 
 def _forged(description: bytes) -> bytes:
-    rest = description + bytes(-(_PREFIX.size + len(description)) % ALIGNMENT)
-    length = _PREFIX.size + len(rest)
-    lengths = _PREFIX.pack(MAGIC, VERSION, 0, len(description), length)[16:]
+    rest = description + bytes(-(PREFIX.size + len(description)) % ALIGNMENT)
+    length = PREFIX.size + len(rest)
+    lengths = PREFIX.pack(MAGIC, VERSION, 0, len(description), length)[16:]
     checksum = zlib.crc32(lengths + rest, VERSION)
-    return _PREFIX.pack(MAGIC, VERSION, checksum, len(description), length) + rest
+    return PREFIX.pack(MAGIC, VERSION, checksum, len(description), length) + rest
 
 
-def test_what_is_said() -> None:
+def test_messages() -> None:
     blob = pack("engine", {}, [])
     assert refused(blob, "model") == (
         "other-snapshot",
-        "this is a snapshot of 'engine', and one of 'model' is wanted",
+        "expected a snapshot of 'model', found one of 'engine'",
     )
     newer = bytearray(blob)
     newer[len(MAGIC)] = VERSION + 1
-    assert refused(newer) == ("newer-snapshot", "the snapshot has format 2, this version of Foretell reads 1")
-    assert refused(blob[:-1])[1] == "the snapshot is damaged: some of it is missing or was changed"
-    assert refused(b"PAR1")[1] == "this is not a snapshot of Foretell's"
-    assert refused("text")[1] == "a snapshot is bytes, not str"
+    assert refused(newer) == (
+        "newer-snapshot",
+        "the snapshot has format 2, this version of Foretell reads formats up to 1",
+    )
+    assert refused(blob[:-1])[1] == "the snapshot is damaged: a part of it is missing or changed"
+    assert refused(b"PAR1")[1] == "these bytes are not a Foretell snapshot"
+    assert refused("text")[1] == "expected a snapshot (bytes), found a value of type str"
 
 
 def test_arrays_are_aligned_and_come_back_writable() -> None:
