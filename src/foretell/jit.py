@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from foretell.machine.kernels import decorators
 from foretell.machine.kernels.decorators import Decorator, Function
-from foretell.storage.disk_cache import digest, keep, kept
+from foretell.storage.disk_cache import digest, load_cached, store_cached
 
 # What Numba's types do not tell.
 _compiler: Any = compiler
@@ -62,17 +62,19 @@ class _DiskCache(_Cache):
         self._enabled = True
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        content = kept(self._name, self._key(sig, target_context.codegen())) if self._enabled else None
+        content = load_cached(self._name, self._key(sig, target_context.codegen())) if self._enabled else None
         if content is None:
             return None
         # Numba would load all it can compile from, a third of a second. To run what is compiled its memory is enough.
         _runtime.rtsys.initialize(target_context)
-        # Numba writes kernels down in no other way; `kept` says who may write to these folders.
+        # Numba writes kernels down in no other way; `load_cached` says who may write to these folders.
         return _compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if self._enabled:
-            keep(self._name, self._key(sig, data.codegen), _serialize.dumps(data._reduce()), instead=self._stamp)
+            store_cached(
+                self._name, self._key(sig, data.codegen), _serialize.dumps(data._reduce()), valid_prefix=self._stamp
+            )
 
     def enable(self) -> None:
         self._enabled = True

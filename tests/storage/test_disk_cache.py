@@ -123,35 +123,35 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Pa
 
 
 def test_what_is_kept_is_found(folders: list[Path]) -> None:
-    assert disk_cache.kept("a", "old-1") is None
+    assert disk_cache.load_cached("a", "old-1") is None
     for key in ("old-1", "old-2"):
-        disk_cache.keep("a", key, key.encode(), instead="old")
-    disk_cache.keep("b", "old-1", b"another", instead="old")
-    assert disk_cache.kept("a", "old-1") == b"old-1"
-    disk_cache.keep("a", "new-1", b"new", instead="new")
+        disk_cache.store_cached("a", key, key.encode(), valid_prefix="old")
+    disk_cache.store_cached("b", "old-1", b"another", valid_prefix="old")
+    assert disk_cache.load_cached("a", "old-1") == b"old-1"
+    disk_cache.store_cached("a", "new-1", b"new", valid_prefix="new")
     assert {file.name for file in folders[0].iterdir()} == {"a.new-1", "b.old-1"}
 
 
 @pytest.mark.parametrize("size", [0, 10, 40])
 def test_half_a_file_is_none(folders: list[Path], size: int) -> None:
-    disk_cache.keep("a", "1", b"something of some length", instead="1")
+    disk_cache.store_cached("a", "1", b"something of some length", valid_prefix="1")
     file = folders[0] / "a.1"
     file.write_bytes(file.read_bytes()[:size])
-    assert disk_cache.kept("a", "1") is None
+    assert disk_cache.load_cached("a", "1") is None
 
 
 def test_where_one_folder_cannot_be_written_to_the_next_can(folders: list[Path]) -> None:
     folders[0].write_text("a file, no folder")
-    disk_cache.keep("a", "1", b"kept", instead="1")
+    disk_cache.store_cached("a", "1", b"kept", valid_prefix="1")
     assert (folders[1] / "a.1").exists()
-    assert disk_cache.kept("a", "1") == b"kept"
+    assert disk_cache.load_cached("a", "1") == b"kept"
 
 
 def test_where_none_can_be_written_to_nothing_is_kept(folders: list[Path]) -> None:
     for folder in folders:
         folder.write_text("a file, no folder")
-    disk_cache.keep("a", "1", b"kept", instead="1")
-    assert disk_cache.kept("a", "1") is None
+    disk_cache.store_cached("a", "1", b"kept", valid_prefix="1")
+    assert disk_cache.load_cached("a", "1") is None
 
 
 def test_what_lies_beside_the_code_goes_along_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,9 +159,9 @@ def test_what_lies_beside_the_code_goes_along_with_it(tmp_path: Path, monkeypatc
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr(disk_cache, "_PACKAGE", tmp_path / "here")
     disk_cache._writable.cache_clear()
-    disk_cache.keep("a", "1", b"kept", instead="1")
+    disk_cache.store_cached("a", "1", b"kept", valid_prefix="1")
     (tmp_path / "here").rename(tmp_path / "there")
-    assert disk_cache.kept("a", "1") is None
+    assert disk_cache.load_cached("a", "1") is None
     monkeypatch.setattr(disk_cache, "_PACKAGE", tmp_path / "there")
-    assert disk_cache.kept("a", "1") == b"kept"
+    assert disk_cache.load_cached("a", "1") == b"kept"
     disk_cache._writable.cache_clear()

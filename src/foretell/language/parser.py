@@ -27,7 +27,7 @@ from foretell.language.rules.patterns import PatternRules
 from foretell.language.rules.statements import DuplicateClauseError, StatementRules
 from foretell.language.rules.tokens import QUOTED_OR_COMMENT
 from foretell.language.syntax_hints.messages import syntax_error
-from foretell.storage.disk_cache import digest, keep, kept
+from foretell.storage.disk_cache import digest, load_cached, store_cached
 
 #: How deep a text may be nested: every part of Foretell walks the tree, and Python's stack is not endless.
 DEEPEST = 150
@@ -76,7 +76,7 @@ def _parser() -> Lark:
     """The grammar's tables, which take a while to make, are kept as they are in Lark's standalone parsers."""
     grammar = files("foretell.language").joinpath("grammar.lark").read_text(encoding="utf-8")
     stamp = digest([lark.__version__, sys.version, grammar])
-    tables = kept("grammar", f"{stamp}.json")
+    tables = load_cached("grammar", f"{stamp}.json")
     if tables is not None:
         lark_class: Any = Lark  # whose types do not know this
         return cast(
@@ -85,7 +85,7 @@ def _parser() -> Lark:
     made = Lark(grammar, parser="lalr", start="program", transformer=_TreeBuilder(), maybe_placeholders=True)
     data, memo = made.memo_serialize([TerminalDef, Rule])
     del data["options"]["transformer"]
-    keep("grammar", f"{stamp}.json", json.dumps({"data": data, "memo": memo}).encode(), instead=stamp)
+    store_cached("grammar", f"{stamp}.json", json.dumps({"data": data, "memo": memo}).encode(), valid_prefix=stamp)
     return made
 
 
