@@ -51,7 +51,7 @@ def test_a_subscription_may_read_what_another_tells() -> None:
     engine.subscribe("SUBSCRIBE twice FROM letter MATCH a , b DEFINE b AS v > a.v;")
     assert names(engine.push("s", events("bab", 3))) == ["letter", "letter", "twice"]
     said = refused(lambda: engine.unsubscribe("letter"))
-    assert said == ("still-read", "'letter' cannot go: 'twice' reads it", "unsubscribe 'twice' first")
+    assert said == ("still-read", "'letter' cannot be removed: 'twice' reads it", "unsubscribe 'twice' first")
     engine.unsubscribe("twice")
     engine.unsubscribe("letter")
     assert len(engine.push("s", events("b", 9))) == 0
@@ -67,7 +67,7 @@ def test_a_text_may_bring_its_stream_along() -> None:
     engine.subscribe(more.replace("other", "again"))  # the same declaration may be said again
     assert names(engine.push("r", [{"time": 3, "k": "x"}])) == ["again"]
     other = more.replace("k STRING", "k INT").replace("other", "third")
-    assert refused(lambda: engine.subscribe(other))[:2] == ("defined-twice", "'r' is there already")
+    assert refused(lambda: engine.subscribe(other))[:2] == ("defined-twice", "'r' is already defined")
 
 
 def test_an_engine_may_begin_with_a_stream_alone() -> None:

@@ -397,7 +397,7 @@ def test_what_is_not_checked_while_building_is_checked_at_the_end() -> None:
     with pytest.raises(ft.LanguageError) as caught:
         subscriptions(subscribe("m").from_("s").match(~b))
     assert str(caught.value).startswith("3:")
-    assert "'!b' here needs WITHIN" in str(caught.value)
+    assert "'!b' first or last in a pattern needs WITHIN" in str(caught.value)
 
 
 def test_an_unfinished_statement_shows_what_is_missing() -> None:

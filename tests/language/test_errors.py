@@ -43,7 +43,7 @@ SELECT * FROM x
 1:1: expected SUBSCRIBE, STREAM or CORRELATE, found 'SELECT'
   1 | SELECT * FROM x
     | ^^^^^^
-  hint: a statement begins SUBSCRIBE name FROM stream MATCH pattern; what to hand out comes last, in RETURN
+  hint: start a statement with SUBSCRIBE name FROM stream MATCH pattern; list the output columns last, in RETURN
 
 SUBSCIRBE s FROM x MATCH a
 => unexpected
@@ -79,13 +79,13 @@ SUBSCRIBE s FROM MATCH a
 
 SUBSCRIBE s FROM x
 => unexpected-end
-1:19: the text ends, expected MATCH, PER or ','
+1:19: unexpected end of the text, expected MATCH, PER or ','
   1 | SUBSCRIBE s FROM x
     |                   ^
 
 SUBSCRIBE s FROM x MATCH
 => unexpected-end
-1:25: the text ends, expected a step or a group
+1:25: unexpected end of the text, expected a step or a group
   1 | SUBSCRIBE s FROM x MATCH
     |                         ^
 
@@ -108,14 +108,14 @@ SUBSCRIBE s FROM x PARTITION BY k MATCH a
 1:20: expected MATCH, PER or ',', found 'PARTITION'
   1 | SUBSCRIBE s FROM x PARTITION BY k MATCH a
     |                    ^^^^^^^^^
-  hint: write PER attribute: it splits the stream, directly before MATCH
+  hint: write PER attribute directly before MATCH to split the stream by key
 
 SUBSCRIBE s FROM x ORDER BY time MATCH a
 => unexpected
 1:20: expected MATCH, PER or ',', found 'ORDER'
   1 | SUBSCRIBE s FROM x ORDER BY time MATCH a
     |                    ^^^^^
-  hint: events come in the order of their time; a tie-breaker is said in the STREAM statement: ORDER BY seq
+  hint: events are ordered by time; declare a tie-breaker in the STREAM statement: ORDER BY seq
 
 SUBSCRIBE s FROM x MEASURES a.v AS v MATCH a
 => unexpected
@@ -129,28 +129,28 @@ SUBSCRIBE s FROM x PATTERN (a b) MATCH a
 1:20: expected MATCH, PER or ',', found 'PATTERN'
   1 | SUBSCRIBE s FROM x PATTERN (a b) MATCH a
     |                    ^^^^^^^
-  hint: the pattern is written MATCH a ; b, without PATTERN
+  hint: write the pattern as MATCH a ; b, without PATTERN
 
 SUBSCRIBE s FROM x MATCH_RECOGNIZE (PATTERN (a b))
 => unexpected
 1:20: expected MATCH, PER or ',', found 'MATCH_RECOGNIZE'
   1 | SUBSCRIBE s FROM x MATCH_RECOGNIZE (PATTERN (a b))
     |                    ^^^^^^^^^^^^^^^
-  hint: the pattern is written MATCH a ; b, without MATCH_RECOGNIZE (...)
+  hint: write the pattern as MATCH a ; b, without MATCH_RECOGNIZE (...)
 
 SUBSCRIBE s FROM x AS y MATCH a
 => unexpected
 1:20: expected MATCH, PER or ',', found 'AS'
   1 | SUBSCRIBE s FROM x AS y MATCH a
     |                    ^^
-  hint: a stream has no second name here; steps name events: step.attribute
+  hint: a stream has no alias; name events by their step: step.attribute
 
 SUBSCRIBE s FROM x JOIN y MATCH a
 => unexpected
 1:20: expected MATCH, PER or ',', found 'JOIN'
   1 | SUBSCRIBE s FROM x JOIN y MATCH a
     |                    ^^^^
-  hint: FROM a, b merges streams; what belongs together is said with steps and variables
+  hint: FROM a, b merges streams; relate their events with steps and variables
 
 -- Patterns
 
@@ -159,49 +159,49 @@ SUBSCRIBE s FROM x MATCH a b
 1:28: expected an operator, a clause or the end of the statement, found 'b'
   1 | SUBSCRIBE s FROM x MATCH a b
     |                            ^
-  hint: between two steps stands ';' (later), ',' (directly after), '&' (any order) or '|' (either)
+  hint: put ';' (later), ',' (directly after), '&' (any order) or '|' (either) between two steps
 
 SUBSCRIBE s FROM x MATCH (a b+)
 => unexpected
 1:29: expected ')' or an operator, found 'b'
   1 | SUBSCRIBE s FROM x MATCH (a b+)
     |                             ^
-  hint: between two steps stands ';' (later), ',' (directly after), '&' (any order) or '|' (either)
+  hint: put ';' (later), ',' (directly after), '&' (any order) or '|' (either) between two steps
 
 SUBSCRIBE s FROM x MATCH a -> b
 => unexpected
 1:28: '->' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a -> b
     |                            ^^
-  hint: 'followed by' is written ';', 'directly followed by' ','
+  hint: write ';' for 'followed by', ',' for 'directly followed by'
 
 SUBSCRIBE s FROM x MATCH a => b
 => unexpected
 1:28: '=>' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a => b
     |                            ^^
-  hint: 'followed by' is written ';', 'directly followed by' ','; 'at least' is '>='
+  hint: write ';' for 'followed by', ',' for 'directly followed by', '>=' for 'at least'
 
 SUBSCRIBE s FROM x MATCH a NEXT b
 => unexpected
 1:28: expected an operator, a clause or the end of the statement, found 'NEXT'
   1 | SUBSCRIBE s FROM x MATCH a NEXT b
     |                            ^^^^
-  hint: 'directly followed by' is written ','
+  hint: write ',' for 'directly followed by'
 
 SUBSCRIBE s FROM x MATCH a AND b
 => unexpected
 1:28: expected an operator, a clause or the end of the statement, found 'AND'
   1 | SUBSCRIBE s FROM x MATCH a AND b
     |                            ^^^
-  hint: both in any order is written a & b
+  hint: write a & b for both in any order
 
 SUBSCRIBE s FROM x MATCH a OR b
 => unexpected
 1:28: expected an operator, a clause or the end of the statement, found 'OR'
   1 | SUBSCRIBE s FROM x MATCH a OR b
     |                            ^^
-  hint: either is written a | b
+  hint: write a | b for either
 
 SUBSCRIBE s FROM x MATCH a && b
 => unexpected
@@ -222,42 +222,42 @@ SUBSCRIBE s FROM x MATCH a ; NOT b ; c
 1:30: expected a step or a group, found 'NOT'
   1 | SUBSCRIBE s FROM x MATCH a ; NOT b ; c
     |                              ^^^
-  hint: what may not come is written !b: a ; !b ; c
+  hint: write !b for an event that must not come: a ; !b ; c
 
 SUBSCRIBE s FROM x MATCH every a
 => unexpected
 1:26: expected a step or a group, found 'every'
   1 | SUBSCRIBE s FROM x MATCH every a
     |                          ^^^^^
-  hint: every match is reported anyway; leave it out
+  hint: leave it out: every match is reported
 
 SUBSCRIBE s FROM x MATCH a FOLLOWED BY b
 => unexpected
 1:28: expected an operator, a clause or the end of the statement, found 'FOLLOWED'
   1 | SUBSCRIBE s FROM x MATCH a FOLLOWED BY b
     |                            ^^^^^^^^
-  hint: 'followed by' is written ';', 'directly followed by' ','
+  hint: write ';' for 'followed by', ',' for 'directly followed by'
 
 SUBSCRIBE s FROM x MATCH PERMUTE(a, b)
 => unexpected
 1:26: expected a step or a group, found 'PERMUTE'
   1 | SUBSCRIBE s FROM x MATCH PERMUTE(a, b)
     |                          ^^^^^^^
-  hint: any order is written a & b
+  hint: write a & b for any order
 
 SUBSCRIBE s FROM x MATCH a ; !(b ; c) ; d
 => unexpected
 1:31: expected a step, found '('
   1 | SUBSCRIBE s FROM x MATCH a ; !(b ; c) ; d
     |                               ^
-  hint: only single steps can be absent; for none of several write !a ; !b
+  hint: negate single steps; for none of several write !a ; !b
 
 SUBSCRIBE s FROM x MATCH a{2
 => unexpected-end
-1:29: the text ends, expected ',' or '}'
+1:29: unexpected end of the text, expected ',' or '}'
   1 | SUBSCRIBE s FROM x MATCH a{2
     |                             ^
-  hint: the '{' at 1:27 is not closed
+  hint: close the '{' at 1:27
 
 SUBSCRIBE s FROM x MATCH a{2 ; b
 => unexpected
@@ -277,28 +277,28 @@ SUBSCRIBE s FROM x MATCH a+?
 1:28: expected an operator, a clause or the end of the statement, found '?'
   1 | SUBSCRIBE s FROM x MATCH a+?
     |                            ^
-  hint: every length that fits is a match; there are no greedy and reluctant repetitions
+  hint: leave out this '?': every length that fits is a match, no repetition is greedy or reluctant
 
 SUBSCRIBE s FROM x MATCH (a ; b
 => unexpected-end
-1:32: the text ends, expected ')' or an operator
+1:32: unexpected end of the text, expected ')' or an operator
   1 | SUBSCRIBE s FROM x MATCH (a ; b
     |                                ^
-  hint: the '(' at 1:26 is not closed
+  hint: close the '(' at 1:26
 
 SUBSCRIBE s FROM x MATCH (a ; b DEFINE a AS v = 1
 => unexpected
 1:33: expected ')' or an operator, found 'DEFINE'
   1 | SUBSCRIBE s FROM x MATCH (a ; b DEFINE a AS v = 1
     |                                 ^^^^^^
-  hint: the '(' at 1:26 is not closed
+  hint: close the '(' at 1:26
 
 SUBSCRIBE s FROM x MATCH a ; b)
 => unexpected
 1:31: expected an operator, a clause or the end of the statement, found ')'
   1 | SUBSCRIBE s FROM x MATCH a ; b)
     |                               ^
-  hint: there is no '(' before it that it could close
+  hint: delete it, or add the '(' that it closes
 
 SUBSCRIBE s FROM x MATCH a[b]
 => unexpected
@@ -311,7 +311,7 @@ SUBSCRIBE s FROM x MATCH a @ v < 5
 1:30: expected '(', found 'v'
   1 | SUBSCRIBE s FROM x MATCH a @ v < 5
     |                              ^
-  hint: the condition stands in parentheses: a @(condition)
+  hint: put the condition in parentheses: a @(condition)
 
 SUBSCRIBE s FROM x MATCH a ;{v = 1 b
 => unexpected
@@ -324,7 +324,7 @@ SUBSCRIBE s FROM x MATCH a ; ; b
 1:30: expected a step or a group, found ';'
   1 | SUBSCRIBE s FROM x MATCH a ; ; b
     |                              ^
-  hint: one ';' is enough
+  hint: leave out one ';'
 
 SUBSCRIBE s FROM x MATCH a ; DEFINE a AS v = 1
 => unexpected
@@ -357,7 +357,7 @@ SUBSCRIBE s FROM x MATCH a<;>
 1:27: expected an operator, a clause or the end of the statement, found '<'
   1 | SUBSCRIBE s FROM x MATCH a<;>
     |                           ^
-  hint: <...> says what a repetition repeats under: a+<;>
+  hint: put <...> behind +, * or {n}: it names the operator of a repetition, as in a+<;>
 
 -- Definitions and conditions
 
@@ -370,7 +370,7 @@ SUBSCRIBE s FROM x MATCH a DEFINE a v = 1
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS
 => unexpected-end
-1:39: the text ends, expected a condition
+1:39: unexpected end of the text, expected a condition
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS
     |                                       ^
 
@@ -379,7 +379,7 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v == 1
 1:42: '==' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v == 1
     |                                          ^^
-  hint: equality is written with one '='
+  hint: write one '=' for equality
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1, WITHIN 5 min
 => unexpected
@@ -390,7 +390,7 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1, WITHIN 5 min
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1,
 => unexpected-end
-1:46: the text ends, expected a name
+1:46: unexpected end of the text, expected a name
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1,
     |                                              ^
   hint: leave out the ',' before the end
@@ -400,7 +400,7 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v =< 1
 1:42: '=<' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v =< 1
     |                                          ^^
-  hint: 'at most' is written '<='
+  hint: write '<=' for 'at most'
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS !v
 => unexpected
@@ -414,7 +414,7 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 'x
 1:44: the quote ' is opened here and never closed
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 'x
     |                                            ^
-  hint: close the quote; inside a string a quote is written twice: 'it''s'
+  hint: close the quote; write a quote inside a string twice: 'it''s'
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS "v = 1
 => unclosed
@@ -428,21 +428,21 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v = ""
 1:44: a name in double quotes cannot be empty
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = ""
     |                                            ^^
-  hint: an empty string is written ''
+  hint: write '' for an empty string
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 'it's'
 => unexpected
 1:48: expected ',', an operator, a clause or the end of the statement, found 's'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 'it's'
     |                                                ^
-  hint: the string ends before it; inside a string a quote is written twice: 'it''s'
+  hint: the string ends before this; write a quote inside a string twice: 'it''s'
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v IN 'x'
 => unexpected
 1:45: expected '(', found the string 'x'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v IN 'x'
     |                                             ^^^
-  hint: the values stand in parentheses: IN ('x', ...)
+  hint: put the values in parentheses: IN ('x', ...)
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v IN ('x',)
 => unexpected
@@ -480,28 +480,28 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1)
 1:45: expected ',', an operator, a clause or the end of the statement, found ')'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1)
     |                                             ^
-  hint: there is no '(' before it that it could close
+  hint: delete it, or add the '(' that it closes
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS count(*) > 1
 => unexpected
 1:46: expected a value, found '*'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS count(*) > 1
     |                                              ^
-  hint: count(b) counts the events of the step b
+  hint: name a step: count(b) counts the events of step b
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS timestamp > 5
 => unexpected
 1:50: expected a string in single quotes, found '>'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS timestamp > 5
     |                                                  ^
-  hint: a name that is also a keyword stands in double quotes: "timestamp"
+  hint: put a name that is also a keyword in double quotes: "timestamp"
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1; b AS v = 2
 => unexpected
 1:47: expected SUBSCRIBE, STREAM or CORRELATE, found 'b'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1; b AS v = 2
     |                                               ^
-  hint: the ';' before it ends the statement; lists are separated by ','
+  hint: the ';' before it ends the statement; separate a list by ','
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1; WITHIN 5 min;
 => unexpected
@@ -515,35 +515,35 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1 b AS v = 2
 1:46: expected ',', an operator, a clause or the end of the statement, found 'b'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1 b AS v = 2
     |                                              ^
-  hint: is a ',' missing before it?
+  hint: did you forget a ',' before it?
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v ~ 'x'
 => unexpected
 1:42: '~' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v ~ 'x'
     |                                          ^
-  hint: a text is compared with LIKE, '%' standing for anything
+  hint: compare text with LIKE; '%' stands for anything
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 5 # five
 => unexpected
 1:46: '#' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 5 # five
     |                                              ^
-  hint: a comment begins with -- and goes to the end of the line
+  hint: start a comment with --; it goes to the end of the line
 
 SUBSCRIBE s FROM x MATCH a // x
 => unexpected
 1:28: '//' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a // x
     |                            ^^
-  hint: a comment begins with -- and goes to the end of the line
+  hint: start a comment with --; it goes to the end of the line
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = ‘x’
 => unexpected
 1:44: '‘' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = ‘x’
     |                                            ^
-  hint: a string stands in straight single quotes: 'text'
+  hint: put a string in straight single quotes: 'text'
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v ≥ 5
 => unexpected
@@ -557,18 +557,18 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS `v` = 5
 1:40: '`' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS `v` = 5
     |                                        ^
-  hint: a name with odd characters stands in double quotes: "name"
+  hint: put a name with odd characters in double quotes: "name"
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = $
 => unexpected
 1:44: expected a value, found '$'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = $
     |                                            ^
-  hint: a variable is written $name, a column of a table :name, without a blank
+  hint: write a variable as $name, a column of a table as :name, without a space
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1 RETURN
 => unexpected-end
-1:52: the text ends, expected a value
+1:52: unexpected end of the text, expected a value
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1 RETURN
     |                                                    ^
 
@@ -576,13 +576,13 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1 RETURN
 
 SUBSCRIBE s FROM x MATCH a WITHIN
 => unexpected-end
-1:34: the text ends, expected a length of time such as 5 min
+1:34: unexpected end of the text, expected a duration such as 5 min
   1 | SUBSCRIBE s FROM x MATCH a WITHIN
     |                                  ^
 
 SUBSCRIBE s FROM x MATCH a WITHIN min
 => unexpected
-1:35: expected a length of time such as 5 min, found 'min'
+1:35: expected a duration such as 5 min, found 'min'
   1 | SUBSCRIBE s FROM x MATCH a WITHIN min
     |                                   ^^^
 
@@ -598,7 +598,7 @@ SUBSCRIBE s FROM x MATCH a WITHIN 5 months
 1:37: unknown unit 'months'
   1 | SUBSCRIBE s FROM x MATCH a WITHIN 5 months
     |                                     ^^^^^^
-  hint: units are us, ms, s, min, hours, days, weeks
+  hint: use one of the units us, ms, s, min, hours, days, weeks
 
 SUBSCRIBE s FROM x MATCH a WITHIN 5 m
 => unexpected
@@ -609,17 +609,17 @@ SUBSCRIBE s FROM x MATCH a WITHIN 5 m
 
 SUBSCRIBE s FROM x MATCH a WITHIN INTERVAL '5' MINUTE
 => unexpected
-1:35: expected a length of time such as 5 min, found 'INTERVAL'
+1:35: expected a duration such as 5 min, found 'INTERVAL'
   1 | SUBSCRIBE s FROM x MATCH a WITHIN INTERVAL '5' MINUTE
     |                                   ^^^^^^^^
-  hint: write the length of time itself: 5 min
+  hint: write the duration itself: 5 min
 
 SUBSCRIBE s FROM x MATCH a WITHIN 5 EVENTS
 => unexpected
 1:37: expected a unit such as min, a clause or the end of the statement, found 'EVENTS'
   1 | SUBSCRIBE s FROM x MATCH a WITHIN 5 EVENTS
     |                                     ^^^^^^
-  hint: only FORECAST WITHIN counts events; WITHIN is a length of time such as 5 min
+  hint: WITHIN takes a duration such as 5 min; only FORECAST WITHIN counts events
 
 SUBSCRIBE s FROM x MATCH a WHITIN 5 min
 => unexpected
@@ -630,7 +630,7 @@ SUBSCRIBE s FROM x MATCH a WHITIN 5 min
 
 SUBSCRIBE s FROM x MATCH a WITHIN '5 min'
 => unexpected
-1:35: expected a length of time such as 5 min, found the string '5 min'
+1:35: expected a duration such as 5 min, found the string '5 min'
   1 | SUBSCRIBE s FROM x MATCH a WITHIN '5 min'
     |                                   ^^^^^^^
   hint: leave out the quotes
@@ -643,7 +643,7 @@ SUBSCRIBE s FROM x MATCH a WITHIN 5 min 3 s
 
 SUBSCRIBE s FROM x MATCH a AFTER MATCH SKIP
 => unexpected-end
-1:44: the text ends, expected PAST or TO
+1:44: unexpected end of the text, expected PAST or TO
   1 | SUBSCRIBE s FROM x MATCH a AFTER MATCH SKIP
     |                                            ^
 
@@ -679,32 +679,32 @@ SUBSCRIBE s FROM x MATCH a ONE ROW PER MATCH
 1:28: expected an operator, a clause or the end of the statement, found 'ONE'
   1 | SUBSCRIBE s FROM x MATCH a ONE ROW PER MATCH
     |                            ^^^
-  hint: every match is one notification; leave this out
+  hint: leave this out: every match is one notification
 
 SUBSCRIBE s FROM x MATCH a RETURN a.v
 => unexpected-end
-1:38: the text ends, expected AS or an operator
+1:38: unexpected end of the text, expected AS or an operator
   1 | SUBSCRIBE s FROM x MATCH a RETURN a.v
     |                                      ^
-  hint: every column has a name: RETURN expression AS name
+  hint: name every column: RETURN expression AS name
 
 SUBSCRIBE s FROM x MATCH a RETURN a.v, b.v
 => unexpected
 1:38: expected AS or an operator, found ','
   1 | SUBSCRIBE s FROM x MATCH a RETURN a.v, b.v
     |                                      ^
-  hint: every column has a name: RETURN expression AS name
+  hint: name every column: RETURN expression AS name
 
 SUBSCRIBE s FROM x MATCH a RETURN *
 => unexpected
 1:35: expected a value, found '*'
   1 | SUBSCRIBE s FROM x MATCH a RETURN *
     |                                   ^
-  hint: without RETURN a notification carries the variables and the events of all steps
+  hint: leave out RETURN: a notification then carries the variables and the events of all steps
 
 SUBSCRIBE s FROM x MATCH a RETURN a.v AS v,
 => unexpected-end
-1:44: the text ends, expected a value
+1:44: unexpected end of the text, expected a value
   1 | SUBSCRIBE s FROM x MATCH a RETURN a.v AS v,
     |                                            ^
   hint: leave out the ',' before the end
@@ -730,7 +730,7 @@ SUBSCRIBE s FROM x MATCH a FORECAST ABOVE 0.5
 
 SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 5 EVENTS
 => unexpected-end
-1:52: the text ends, expected ABOVE
+1:52: unexpected end of the text, expected ABOVE
   1 | SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 5 EVENTS
     |                                                    ^
 
@@ -739,24 +739,24 @@ SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 5 EVENTS ABOVE 50%
 1:61: expected a clause or the end of the statement, found '%'
   1 | SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 5 EVENTS ABOVE 50%
     |                                                             ^
-  hint: a probability lies between 0 and 1: 0.8, not 80%
+  hint: write a probability between 0 and 1: 0.8, not 80%
 
 SUBSCRIBE s FROM x MATCH a LOSING 5% ABOVE 0.8
 => unexpected
 1:36: expected ABOVE, OF or ',', found '%'
   1 | SUBSCRIBE s FROM x MATCH a LOSING 5% ABOVE 0.8
     |                                    ^
-  hint: a probability lies between 0 and 1: 0.8, not 80%
+  hint: write a probability between 0 and 1: 0.8, not 80%
 
 SUBSCRIBE s FROM x MATCH a LOSING 0.05
 => unexpected-end
-1:39: the text ends, expected ABOVE, OF or ','
+1:39: unexpected end of the text, expected ABOVE, OF or ','
   1 | SUBSCRIBE s FROM x MATCH a LOSING 0.05
     |                                       ^
 
 SUBSCRIBE s FROM x MATCH a LOSING 0.05 ABOVE 0.8 SCORE
 => unexpected-end
-1:55: the text ends, expected PUBLISHED
+1:55: unexpected end of the text, expected PUBLISHED
   1 | SUBSCRIBE s FROM x MATCH a LOSING 0.05 ABOVE 0.8 SCORE
     |                                                       ^
 
@@ -765,7 +765,7 @@ SUBSCRIBE s FROM x FOR t MATCH a
 1:20: expected MATCH, PER or ',', found 'FOR'
   1 | SUBSCRIBE s FROM x FOR t MATCH a
     |                    ^^^
-  hint: FOR EACH table stands directly before FROM
+  hint: put FOR EACH table directly before FROM
 
 SUBSCRIBE s FOR t FROM x MATCH a
 => unexpected
@@ -794,7 +794,7 @@ SUBSCRIBE s FROM x MATCH a; SELECT b
 1:29: expected a step or a group, found 'SELECT'
   1 | SUBSCRIBE s FROM x MATCH a; SELECT b
     |                             ^^^^^^
-  hint: a statement begins SUBSCRIBE name FROM stream MATCH pattern; what to hand out comes last, in RETURN
+  hint: start a statement with SUBSCRIBE name FROM stream MATCH pattern; list the output columns last, in RETURN
 
 -- Streams
 
@@ -803,7 +803,7 @@ STREAM x (a INT b STRING) TIME t
 1:17: expected ',' or ')', found 'b'
   1 | STREAM x (a INT b STRING) TIME t
     |                 ^
-  hint: is a ',' missing before it?
+  hint: did you forget a ',' before it?
 
 STREAM x (a) TIME t
 => unexpected
@@ -823,11 +823,11 @@ STREAM x (a VARCHAR(20)) TIME t
 1:20: expected ',' or ')', found '('
   1 | STREAM x (a VARCHAR(20)) TIME t
     |                    ^
-  hint: a type has no length: STRING, not VARCHAR(20)
+  hint: write the type without a length: STRING, not VARCHAR(20)
 
 STREAM x (a INT)
 => unexpected-end
-1:17: the text ends, expected TIME
+1:17: unexpected end of the text, expected TIME
   1 | STREAM x (a INT)
     |                 ^
 
@@ -846,13 +846,13 @@ STREAM x TIME t LATE 5 s
 
 STREAM x TIME t TIES
 => unexpected-end
-1:21: the text ends, expected SIMULTANEOUS
+1:21: unexpected end of the text, expected SIMULTANEOUS
   1 | STREAM x TIME t TIES
     |                     ^
 
 STREAM x TIME t LOSS
 => unexpected-end
-1:21: the text ends, expected a probability
+1:21: unexpected end of the text, expected a probability
   1 | STREAM x TIME t LOSS
     |                     ^
 
@@ -867,7 +867,7 @@ CREATE STREAM x (a INT) TIME t
 1:1: expected SUBSCRIBE, STREAM or CORRELATE, found 'CREATE'
   1 | CREATE STREAM x (a INT) TIME t
     | ^^^^^^
-  hint: a stream is declared with STREAM name (attribute TYPE, ...) TIME attribute
+  hint: declare a stream with STREAM name (attribute TYPE, ...) TIME attribute
 
 -- Correlators
 
@@ -892,7 +892,7 @@ CORRELATE c FROM x DO {a}
 
 CORRELATE c FROM x DO do{a}
 => unexpected-end
-1:28: the text ends, expected UNLESS
+1:28: unexpected end of the text, expected UNLESS
   1 | CORRELATE c FROM x DO do{a}
     |                            ^
 
@@ -913,7 +913,7 @@ CORRELATE c FROM x DO select{a b}
 1:32: expected ',' or '}', found 'b'
   1 | CORRELATE c FROM x DO select{a b}
     |                                ^
-  hint: is a ',' missing before it?
+  hint: did you forget a ',' before it?
 
 CORRELATE c FROM x DO in(p){a}
 => unexpected
@@ -932,16 +932,16 @@ CORRELATE c FROM x DO in(p){a}
 1:1: expected SUBSCRIBE, STREAM or CORRELATE, found ')'
   1 | )
     | ^
-  hint: there is no '(' before it that it could close
+  hint: delete it, or add the '(' that it closes
 
 -- More slips
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS lower(v = 'x'
 => unexpected-end
-1:53: the text ends, expected ',', ')' or an operator
+1:53: unexpected end of the text, expected ',', ')' or an operator
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS lower(v = 'x'
     |                                                     ^
-  hint: the '(' at 1:45 is not closed
+  hint: close the '(' at 1:45
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v.w.x = 1
 => unexpected
@@ -954,21 +954,21 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v THEN 1 END = 1
 1:40: expected a condition, found 'CASE'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v THEN 1 END = 1
     |                                        ^^^^
-  hint: there is no CASE; write two conditions joined by OR, or coalesce(...)
+  hint: CASE is not supported; write two conditions joined by OR, or coalesce(...)
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = TIMESTAMP 2026
 => unexpected
 1:54: expected a string in single quotes, found '2026'
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = TIMESTAMP 2026
     |                                                      ^^^^
-  hint: write it as in TIMESTAMP '2026-01-31 12:00:00'
+  hint: write a point in time as TIMESTAMP '2026-01-31 12:00:00'
 
 SUBSCRIBE 'x' FROM x MATCH a
 => unexpected
 1:11: expected a name, found the string 'x'
   1 | SUBSCRIBE 'x' FROM x MATCH a
     |           ^^^
-  hint: a name stands without quotes, or in double quotes
+  hint: write a name without quotes, or in double quotes
 
 SUBSCRIBE s FROM x PER MATCH a
 => unexpected
@@ -981,7 +981,7 @@ SUBSCRIBE s FROM 'x' MATCH a
 1:18: expected a stream, found the string 'x'
   1 | SUBSCRIBE s FROM 'x' MATCH a
     |                  ^^^
-  hint: a name stands without quotes, or in double quotes
+  hint: write a name without quotes, or in double quotes
 
 -- Names of statements and streams
 
@@ -994,30 +994,31 @@ SUBSCRIBE s FROM xx MATCH a
 
 SUBSCRIBE y FROM x MATCH a
 => stream-and-statement
-1:11: 'y' is the name of a statement and of an input
+1:11: 'y' names both a statement and an input stream
   1 | SUBSCRIBE y FROM x MATCH a
     |           ^
   hint: give the statement another name
 
 SUBSCRIBE x FROM x MATCH a
 => cycle
-1:18: streams in a circle: x reads x
+1:18: these statements form a cycle: x reads x
   1 | SUBSCRIBE x FROM x MATCH a
     |                  ^
-  hint: give the statement another name than the stream it reads
+  hint: give the statement a name other than that of the stream it reads
 
 SUBSCRIBE s FROM t MATCH a; SUBSCRIBE t FROM s MATCH a
 => cycle
-1:46: streams in a circle: s reads t reads s
+1:46: these statements form a cycle: s reads t reads s
   1 | SUBSCRIBE s FROM t MATCH a; SUBSCRIBE t FROM s MATCH a
     |                                              ^
+  hint: let one of them read another stream
 
 SUBSCRIBE s FROM s MATCH a
 => cycle
-1:18: streams in a circle: s reads s
+1:18: these statements form a cycle: s reads s
   1 | SUBSCRIBE s FROM s MATCH a
     |                  ^
-  hint: give the statement another name than the stream it reads
+  hint: give the statement a name other than that of the stream it reads
 
 SUBSCRIBE s FROM x MATCH a;
 SUBSCRIBE s FROM x MATCH a
@@ -1025,106 +1026,110 @@ SUBSCRIBE s FROM x MATCH a
 2:11: 's' is defined twice
   2 | SUBSCRIBE s FROM x MATCH a
     |           ^
-  hint: the first one is at 1:11
+  hint: rename one of them; the first is at 1:11
 
 STREAM q (a INT, a STRING) TIME t
 => defined-twice
 1:18: the attribute 'a' is defined twice
   1 | STREAM q (a INT, a STRING) TIME t
     |                  ^
-  hint: the first one is at 1:11
+  hint: rename one of them; the first is at 1:11
 
 STREAM q (a INT, t STRING) TIME t
 => not-a-time
-1:33: time is a TIMESTAMP or a number, 't' is STRING
+1:33: the time attribute 't' is STRING, not a TIMESTAMP or a number
   1 | STREAM q (a INT, t STRING) TIME t
     |                                 ^
+  hint: declare 't' as TIMESTAMP, INT or FLOAT
 
 STREAM q (a INT) TIME t LOSS 0.5 WHEN b = 1
 => unknown-attribute
 1:39: unknown attribute 'b' of stream 'q'
   1 | STREAM q (a INT) TIME t LOSS 0.5 WHEN b = 1
     |                                       ^
-  hint: known here: 'a', 't'; a string stands in single quotes
+  hint: known here: 'a', 't'; put a string in single quotes
 
 STREAM q (a INT) TIME t LOSS 0.5 WHEN x.a = 1
 => one-event
-1:39: only the attributes of the event itself can be named here, not 'x'
+1:39: 'x' cannot be used here: there is only one event
   1 | STREAM q (a INT) TIME t LOSS 0.5 WHEN x.a = 1
     |                                       ^
+  hint: name an attribute of the event itself
 
 STREAM q (a INT) TIME t LOSS 0.5 WHEN a = $x
 => variable-here
-1:43: a variable has no place here: $x
+1:43: $x cannot be used here: there is only one event
   1 | STREAM q (a INT) TIME t LOSS 0.5 WHEN a = $x
     |                                           ^^
-  hint: a variable ties the steps of a pattern together; here there is only one event
+  hint: compare with a constant; variables relate the steps of a pattern
 
 STREAM q (a INT) TIME t LOSS 0.5 WHEN prev.a = 1
 => no-previous
 1:39: 'prev' has no meaning here
   1 | STREAM q (a INT) TIME t LOSS 0.5 WHEN prev.a = 1
     |                                       ^^^^^^
-  hint: only attributes can be named here
+  hint: name an attribute of the event itself
 
 STREAM q (a INT) TIME t LOSS 0.5 WHEN duration = 1
 => one-event
-1:39: only the attributes of the event itself can be named here, not duration
+1:39: duration cannot be used here: there is only one event
   1 | STREAM q (a INT) TIME t LOSS 0.5 WHEN duration = 1
     |                                       ^^^^^^^^
+  hint: name an attribute of the event itself
 
 STREAM q (a INT) TIME t LOSS 0.5 WHEN a
 => not-a-condition
 1:39: a condition must be true or false, this is INT
   1 | STREAM q (a INT) TIME t LOSS 0.5 WHEN a
     |                                       ^
+  hint: write a comparison, such as price > 0
 
 STREAM q (a INT, t INT) TIME t LATE BY 5 min
 => number-wanted
 1:40: LATE BY has a unit, but time is a number here
   1 | STREAM q (a INT, t INT) TIME t LATE BY 5 min
     |                                        ^^^^^
-  hint: write a plain number, in the unit of the times
+  hint: write a plain number, in the unit of the time column
 
 STREAM q (a INT, t TIMESTAMP) TIME t LATE BY 5
 => unit-wanted
-1:46: LATE BY needs a unit
+1:46: LATE BY 5 has no unit
   1 | STREAM q (a INT, t TIMESTAMP) TIME t LATE BY 5
     |                                              ^
   hint: write 5 s, 5 min, ...
 
 STREAM q TIME t LATE BY 5 min LATE BY 6 min
 => twice
-1:31: LATE BY is said twice
+1:31: LATE BY is given twice
   1 | STREAM q TIME t LATE BY 5 min LATE BY 6 min
     |                               ^^^^^^^
-  hint: leave one of them out
+  hint: delete one of them
 
 STREAM q TIME t TIES SIMULTANEOUS TIES SIMULTANEOUS
 => twice
-1:35: TIES SIMULTANEOUS is said twice
+1:35: TIES SIMULTANEOUS is given twice
   1 | STREAM q TIME t TIES SIMULTANEOUS TIES SIMULTANEOUS
     |                                   ^^^^^^^^^^^^^^^^^
-  hint: leave one of them out
+  hint: delete one of them
 
 STREAM q TIME t ID a ORDER BY b
  ID c
 => twice
-2:2: ID is said twice
+2:2: ID is given twice
   2 |  ID c
     |  ^^
-  hint: leave one of them out
+  hint: delete one of them
 
 STREAM q TIME t LOSS 1.5
 => not-probability
-1:22: a probability lies between 0 and 1
+1:22: 1.5 is not a probability between 0 and 1
   1 | STREAM q TIME t LOSS 1.5
     |                      ^^^
   hint: write 0.015 for 1.5%
 
 STREAM q TIME t LOSS 5
 => not-probability
-1:22: a probability lies between 0 and 1
+1:22: 5 is not a probability between 0 and 1
   1 | STREAM q TIME t LOSS 5
     |                      ^
   hint: write 0.05 for 5%
@@ -1141,30 +1146,30 @@ STREAM q (b FOO) TIME t
 1:13: unknown type 'FOO'
   1 | STREAM q (b FOO) TIME t
     |             ^^^
-  hint: types are BOOL, INT, FLOAT, STRING, TIMESTAMP
+  hint: use one of the types BOOL, INT, FLOAT, STRING, TIMESTAMP
 
 -- Streams together
 
 SUBSCRIBE s FROM x, y MATCH a
 => mixed-time
-1:21: the time of 'y' is TIMESTAMP, that of 'x' is not
+1:21: the time of 'y' is TIMESTAMP, the time of 'x' is INT
   1 | SUBSCRIBE s FROM x, y MATCH a
     |                     ^
-  hint: streams of one FROM must agree on their time
+  hint: read only streams with the same kind of time in one FROM
 
 SUBSCRIBE s FROM x, z MATCH a
 => mixed-ties
 1:21: 'z' and 'x' differ in TIES
   1 | SUBSCRIBE s FROM x, z MATCH a
     |                     ^
-  hint: say TIES SIMULTANEOUS of all streams of one FROM, or of none
+  hint: declare TIES SIMULTANEOUS for all streams of one FROM, or for none
 
 SUBSCRIBE s FROM x, w MATCH a
 => mixed-types
 1:21: 'v' is STRING in 'w' and INT in a stream before it
   1 | SUBSCRIBE s FROM x, w MATCH a
     |                     ^
-  hint: streams of one FROM must agree on the attributes they share
+  hint: declare 'v' with the same type in all streams of one FROM
 
 SUBSCRIBE s FROM x PER knd MATCH a
 => unknown-attribute
@@ -1194,13 +1199,14 @@ SUBSCRIBE s FROM x MATCH (FIRST a)+
 1:33: 'FIRST a' cannot be repeated
   1 | SUBSCRIBE s FROM x MATCH (FIRST a)+
     |                                 ^
+  hint: leave out FIRST or the repetition
 
 SUBSCRIBE s FROM x MATCH FIRST (a ; b)
 => chosen-group
 1:33: FIRST chooses among the events of one step, not of a group or a repetition
   1 | SUBSCRIBE s FROM x MATCH FIRST (a ; b)
     |                                 ^^^^^
-  hint: put FIRST before one single step
+  hint: put FIRST before a single step
 
 SUBSCRIBE s FROM x MATCH (a ; b)[2]
 => numbered-group
@@ -1218,71 +1224,71 @@ SUBSCRIBE s FROM x MATCH (a ; b) @(v = 1)
 
 SUBSCRIBE s FROM x MATCH a[0]
 => not-whole
-1:28: the number in [ ] must be a whole number of at least 1
+1:28: the index in [ ] must be a whole number of at least 1, not 0
   1 | SUBSCRIBE s FROM x MATCH a[0]
     |                            ^
 
 SUBSCRIBE s FROM x MATCH a{0}
 => not-whole
-1:28: a repetition must be a whole number of at least 1
+1:28: a repetition count must be a whole number of at least 1, not 0
   1 | SUBSCRIBE s FROM x MATCH a{0}
     |                            ^
 
 SUBSCRIBE s FROM x MATCH a{3,2}
 => empty-range
-1:28: a repetition from 3 to 2 times cannot be
+1:28: the repetition {3,2} has its bounds in the wrong order
   1 | SUBSCRIBE s FROM x MATCH a{3,2}
     |                            ^^^
   hint: write {2,3}
 
 SUBSCRIBE s FROM x MATCH a ; !b
 => needs-within
-1:30: '!b' here needs WITHIN
+1:30: '!b' first or last in a pattern needs WITHIN
   1 | SUBSCRIBE s FROM x MATCH a ; !b
     |                              ^^
-  hint: say how long nothing may come: WITHIN 10 min
+  hint: add how long no 'b' may come: WITHIN 10 min
 
 SUBSCRIBE s FROM x MATCH a ; LAST b
 => needs-within
-1:35: 'LAST b' here needs WITHIN
+1:35: 'LAST b' needs WITHIN here
   1 | SUBSCRIBE s FROM x MATCH a ; LAST b
     |                                   ^
-  hint: without WITHIN the last one is never known
+  hint: add WITHIN, or a step that must follow: otherwise the last one is never known
 
 SUBSCRIBE s FROM x MATCH a , !b ; c
 => negation-next
 1:30: '!b' cannot stand next to ','
   1 | SUBSCRIBE s FROM x MATCH a , !b ; c
     |                              ^^
-  hint: between two events that follow each other directly there is nothing; use ';'
+  hint: use ';' instead: between an event and the very next one there is nothing
 
 SUBSCRIBE s FROM x MATCH a ;{v = 1} !b ; c
 => negation-where
-1:28: ';{...}' cannot stand here next to '!b'
+1:28: ';{...}' cannot stand next to '!b' here
   1 | SUBSCRIBE s FROM x MATCH a ;{v = 1} !b ; c
     |                            ^^^^^^^^
   hint: write P ; !b ;{condition} Q
 
 SUBSCRIBE s FROM x MATCH !b ;{v = 1} a WITHIN 5
 => negation-where
-1:29: ';{...}' cannot stand here next to '!b'
+1:29: ';{...}' cannot stand next to '!b' here
   1 | SUBSCRIBE s FROM x MATCH !b ;{v = 1} a WITHIN 5
     |                             ^^^^^^^^
   hint: write !b ; Q
 
 SUBSCRIBE s FROM x MATCH (a ; !b) ; c WITHIN 5
 => negation-place
-1:31: '!b' stands at the edge of a group, with nothing to be absent from
+1:31: '!b' is at the edge of a group, not between two events
   1 | SUBSCRIBE s FROM x MATCH (a ; !b) ; c WITHIN 5
     |                               ^^
-  hint: write it between two parts of a sequence, or first or last in the whole pattern with WITHIN
+  hint: put it between two parts of a sequence, or first or last in the whole pattern with WITHIN
 
 SUBSCRIBE s FROM x MATCH a ;{b.v = 1} b
 => hidden-step
-1:30: 'b' is bound later than this condition is asked
+1:30: 'b' is bound after this condition is evaluated
   1 | SUBSCRIBE s FROM x MATCH a ;{b.v = 1} b
     |                              ^
-  hint: what 'b' must satisfy is said in DEFINE b AS ...
+  hint: put conditions on 'b' in DEFINE b AS ...
 
 SUBSCRIBE s FROM x MATCH a ;{n.v = 1} b
 => unknown-step
@@ -1305,33 +1311,33 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1, a AS v = 2
 1:47: the step 'a' is defined twice
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1, a AS v = 2
     |                                               ^
-  hint: the first one is at 1:35
+  hint: rename one of them; the first is at 1:35
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1 DEFINE a AS v = 2
 => twice
-1:46: DEFINE is said twice
+1:46: DEFINE is given twice
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 1 DEFINE a AS v = 2
     |                                              ^^^^^^
-  hint: leave one of them out
+  hint: delete one of them
 
 SUBSCRIBE s FROM x MATCH a WITHIN 5 WITHIN 6
 => twice
-1:37: WITHIN is said twice
+1:37: WITHIN is given twice
   1 | SUBSCRIBE s FROM x MATCH a WITHIN 5 WITHIN 6
     |                                     ^^^^^^
-  hint: leave one of them out
+  hint: delete one of them
 
 SUBSCRIBE s FROM x MATCH a AFTER MATCH HOLD
  AFTER MATCH CONSUME
 => twice
-2:2: AFTER MATCH is said twice
+2:2: AFTER MATCH is given twice
   2 |  AFTER MATCH CONSUME
     |  ^^^^^^^^^^^
-  hint: leave one of them out
+  hint: delete one of them
 
 SUBSCRIBE s FROM x MATCH a WITHIN 0
 => not-positive
-1:35: WITHIN must be longer than nothing
+1:35: WITHIN must be greater than 0, not 0
   1 | SUBSCRIBE s FROM x MATCH a WITHIN 0
     |                                   ^
 
@@ -1340,31 +1346,31 @@ SUBSCRIBE s FROM x MATCH a WITHIN 5 min
 1:35: WITHIN has a unit, but time is a number here
   1 | SUBSCRIBE s FROM x MATCH a WITHIN 5 min
     |                                   ^^^^^
-  hint: write a plain number, in the unit of the times
+  hint: write a plain number, in the unit of the time column
 
 SUBSCRIBE s FROM y MATCH a WITHIN 5
 => unit-wanted
-1:35: WITHIN needs a unit
+1:35: WITHIN 5 has no unit
   1 | SUBSCRIBE s FROM y MATCH a WITHIN 5
     |                                   ^
   hint: write 5 s, 5 min, ...
 
 SUBSCRIBE s FROM y MATCH a FORECAST WITHIN 5 ABOVE 0.5
 => unit-wanted
-1:44: FORECAST WITHIN needs a unit
+1:44: FORECAST WITHIN 5 has no unit
   1 | SUBSCRIBE s FROM y MATCH a FORECAST WITHIN 5 ABOVE 0.5
     |                                            ^
   hint: write 5 s, 5 min, ...
 
 SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 ABOVE 0.5
 => not-positive
-1:44: FORECAST WITHIN must be longer than nothing
+1:44: FORECAST WITHIN must be greater than 0, not 0
   1 | SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 ABOVE 0.5
     |                                            ^
 
 SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 EVENTS ABOVE 0.5
 => not-whole
-1:44: the horizon must be a whole number of at least 1
+1:44: the horizon must be a whole number of at least 1, not 0
   1 | SUBSCRIBE s FROM x MATCH a FORECAST WITHIN 0 EVENTS ABOVE 0.5
     |                                            ^
 
@@ -1382,39 +1388,42 @@ SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind = "denied"
 1:61: unknown attribute 'denied' of stream 'x'
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind = "denied"
     |                                                             ^^^^^^^^
-  hint: a string stands in single quotes: 'denied'
+  hint: put a string in single quotes: 'denied'
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind = denied
 => unknown-attribute
 1:61: unknown attribute 'denied' of stream 'x'
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind = denied
     |                                                             ^^^^^^
-  hint: known here: 'at', 'kind', 'ok', 'time', 'v', 'w'; a string stands in single quotes
+  hint: known here: 'at', 'kind', 'ok', 'time', 'v', 'w'; put a string in single quotes
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS v = 'x'
 => not-comparable
-1:54: INT and STRING cannot be compared
+1:54: cannot compare INT with STRING
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS v = 'x'
     |                                                      ^^^^^^^
+  hint: compare values of the same type
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS at = '2026-01-01'
 => not-comparable
-1:54: TIMESTAMP and STRING cannot be compared
+1:54: cannot compare TIMESTAMP with STRING
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS at = '2026-01-01'
     |                                                      ^^^^^^^^^^^^^^^^^
-  hint: a point in time is written TIMESTAMP '2026-01-31 12:00:00'
+  hint: write a point in time as TIMESTAMP '2026-01-31 12:00:00'
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind + 1 = 2
 => no-arithmetic
-1:54: STRING + INT cannot be calculated
+1:54: cannot calculate STRING + INT
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind + 1 = 2
     |                                                      ^^^^^^^^
+  hint: calculate with numbers, times and durations only
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind + 'x' = 'y'
 => no-arithmetic
-1:54: STRING + STRING cannot be calculated
+1:54: cannot calculate STRING + STRING
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind + 'x' = 'y'
     |                                                      ^^^^^^^^^^
+  hint: calculate with numbers, times and durations only
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS -kind = 'x'
 => not-a-number
@@ -1471,7 +1480,7 @@ SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS PREV(v) = 1
 1:54: unknown function 'PREV'
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS PREV(v) = 1
     |                                                      ^^^^
-  hint: the event bound just before is prev.attribute
+  hint: write prev.attribute for the event bound just before
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS sum(v) = 1
 => not-step-attribute
@@ -1545,42 +1554,42 @@ SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS abs(v).w = 1
 1:54: abs(...) is not an event and has no attributes
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS abs(v).w = 1
     |                                                      ^^^^^^^^
-  hint: only first(step) and last(step) are events
+  hint: put .attribute only behind first(step) or last(step)
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS x.v = 1
 => unknown-step
 1:54: unknown step 'x'
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS x.v = 1
     |                                                      ^
-  hint: 'x' is a stream; inside a condition its attributes stand bare
+  hint: 'x' is a stream; write its attributes without a prefix
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS n.v = 1
 => hidden-step
 1:54: 'n' is negated: it has no event
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS n.v = 1
     |                                                      ^
-  hint: what 'n' must satisfy is said in DEFINE n AS ...
+  hint: put conditions on 'n' in DEFINE n AS ...
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS $q = 5 OR v = 1
 => unbound-variable
 1:54: no step binds the variable $q
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS $q = 5 OR v = 1
     |                                                      ^^
-  hint: a step binds it by attribute = $q, joined by AND if by anything
+  hint: bind it in a step: attribute = $q, joined to other conditions by AND
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS :q = 1
 => no-table
-1:54: :q without FOR EACH
+1:54: the parameter :q needs FOR EACH
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS :q = 1
     |                                                      ^^
-  hint: name the table whose column it is: SUBSCRIBE name FOR EACH table FROM ...
+  hint: name its table: SUBSCRIBE name FOR EACH table FROM ...
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS t(a) - t(b) < 5 min
 => not-comparable
-1:54: INT and DURATION cannot be compared
+1:54: cannot compare INT with DURATION
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS t(a) - t(b) < 5 min
     |                                                      ^^^^^^^^^^^^^^^^^^^
-  hint: time is a plain number here: write the length without a unit
+  hint: time is a number here: write the duration without a unit
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS a = 1
 => unknown-attribute
@@ -1606,56 +1615,60 @@ SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS at = TIMESTAMP 'x'
 1:69: 'x' is not a date and time
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS at = TIMESTAMP 'x'
     |                                                                     ^^^
-  hint: write it as in TIMESTAMP '2026-01-31 12:00:00'
+  hint: write a point in time as TIMESTAMP '2026-01-31 12:00:00'
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS v = $q AND kind = $q
 => variable-types
 1:72: $q is INT elsewhere and STRING here
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS v = $q AND kind = $q
     |                                                                        ^^
+  hint: bind it to values of one type
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS t(prev) > 1 AND first(prev).v = 1
 => not-a-step
 1:76: first(...) takes a step
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS t(prev) > 1 AND first(prev).v = 1
     |                                                                            ^^^^
-  hint: 'prev' is one event already: prev.attribute
+  hint: write prev.attribute: 'prev' is one event already
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS (v = 1) = (w = 2) AND (v + 1) * kind > 3
 => no-arithmetic
-1:76: INT * STRING cannot be calculated
+1:76: cannot calculate INT * STRING
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS (v = 1) = (w = 2) AND (v + 1) * kind > 3
     |                                                                            ^^^^^^^^^^^^^^
+  hint: calculate with numbers, times and durations only
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS v = 1 AND
    kind >
    5 AND ok
 => not-comparable
-2:4: STRING and INT cannot be compared
+2:4: cannot compare STRING with INT
   2 |    kind >
     |    ^^^^^^
+  hint: compare values of the same type
 
 SUBSCRIBE s FROM y MATCH a ; b DEFINE b AS t(b) - t(a) < 5
 => not-comparable
-1:44: DURATION and INT cannot be compared
+1:44: cannot compare DURATION with INT
   1 | SUBSCRIBE s FROM y MATCH a ; b DEFINE b AS t(b) - t(a) < 5
     |                                            ^^^^^^^^^^^^^^^
-  hint: give the length of time its unit, as in 5 min
+  hint: give the duration a unit, as in 5 min
 
 SUBSCRIBE s FROM y MATCH a ; b DEFINE b AS t(b) + t(a) < 5
 => no-arithmetic
-1:44: TIMESTAMP + TIMESTAMP cannot be calculated
+1:44: cannot calculate TIMESTAMP + TIMESTAMP
   1 | SUBSCRIBE s FROM y MATCH a ; b DEFINE b AS t(b) + t(a) < 5
     |                                            ^^^^^^^^^^^
+  hint: calculate with numbers, times and durations only
 
 -- HAVING, RETURN, AFTER MATCH, LOSING, FOR EACH
 
 SUBSCRIBE s FROM x MATCH a HAVING v > 3
 => bare-attribute
-1:35: 'v' of which step?
+1:35: 'v' needs a step here
   1 | SUBSCRIBE s FROM x MATCH a HAVING v > 3
     |                                   ^
-  hint: say it as in a.v
+  hint: name the step, as in a.v
 
 SUBSCRIBE s FROM x MATCH a RETURN a AS v
 => bare-attribute
@@ -1669,7 +1682,7 @@ SUBSCRIBE s FROM x MATCH a RETURN prev.v AS v
 1:35: 'prev' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a RETURN prev.v AS v
     |                                   ^^^^^^
-  hint: say of which step: step.attribute
+  hint: name the step: step.attribute
 
 SUBSCRIBE s FROM x MATCH a RETURN a.v AS v, a.w AS v
 => defined-twice
@@ -1689,11 +1702,11 @@ SUBSCRIBE s FROM x MATCH a RETURN $z AS v
 1:35: no step binds the variable $z
   1 | SUBSCRIBE s FROM x MATCH a RETURN $z AS v
     |                                   ^^
-  hint: a step binds it by attribute = $z, joined by AND if by anything
+  hint: bind it in a step: attribute = $z, joined to other conditions by AND
 
 SUBSCRIBE s FROM x MATCH a AFTER MATCH SKIP TO FIRST b
 => unknown-step
-1:54: AFTER MATCH names 'b', which is no step with an event
+1:54: AFTER MATCH names 'b', which is not a step that binds an event
   1 | SUBSCRIBE s FROM x MATCH a AFTER MATCH SKIP TO FIRST b
     |                                                      ^
   hint: known here: 'a'
@@ -1707,19 +1720,21 @@ SUBSCRIBE s FROM x MATCH a LOSING 0.05 OF b ABOVE 0.5
 
 SUBSCRIBE s FROM x MATCH a LOSING 0.05 OF a, 0.1 OF a ABOVE 0.5
 => twice
-1:53: LOSING speaks of 'a' twice
+1:53: LOSING names 'a' twice
   1 | SUBSCRIBE s FROM x MATCH a LOSING 0.05 OF a, 0.1 OF a ABOVE 0.5
     |                                                     ^
+  hint: delete one of them
 
 SUBSCRIBE s FROM x MATCH a LOSING 0.05, 0.1 ABOVE 0.5
 => twice
-1:41: LOSING speaks of all steps twice
+1:41: LOSING gives a probability for all steps twice
   1 | SUBSCRIBE s FROM x MATCH a LOSING 0.05, 0.1 ABOVE 0.5
     |                                         ^^^
+  hint: delete one of them
 
 SUBSCRIBE s FROM x MATCH a LOSING ABOVE 0.5
 => no-loss
-1:41: LOSING does not say how much is lost, and no stream does
+1:41: LOSING gives no loss probability, and no stream has a LOSS
   1 | SUBSCRIBE s FROM x MATCH a LOSING ABOVE 0.5
     |                                         ^^^
   hint: write LOSING 0.05 ABOVE ..., or LOSS 0.05 in the STREAM statement
@@ -1729,20 +1744,21 @@ SUBSCRIBE s FROM x MATCH a+ LOSING 0.05 ABOVE 0.5
 1:26: LOSING cannot be used with this pattern
   1 | SUBSCRIBE s FROM x MATCH a+ LOSING 0.05 ABOVE 0.5
     |                          ^
-  hint: lost events are estimated for a sequence of single steps, with or without negations
+  hint: use a sequence of single steps, with or without negations
 
 SUBSCRIBE s FROM x MATCH a LOSING b ABOVE 0.5
 => unexpected
 1:35: expected a probability before the step
   1 | SUBSCRIBE s FROM x MATCH a LOSING b ABOVE 0.5
     |                                   ^
-  hint: LOSING 0.05 OF x, y
+  hint: write LOSING 0.05 OF x, y
 
 SUBSCRIBE s FROM x MATCH a[2] ; b DEFINE a AS v = b.v
 => later-step
-1:51: 'a[i]' cannot be counted by a later step, 'b'
+1:51: the DEFINE of 'a[i]' cannot name the later step 'b'
   1 | SUBSCRIBE s FROM x MATCH a[2] ; b DEFINE a AS v = b.v
     |                                                   ^
+  hint: put the condition behind the step: a[i] @(...)
 
 SUBSCRIBE s FOR EACH t FROM x MATCH a DEFINE a AS v > :limt
 => unknown-column
@@ -1762,7 +1778,7 @@ CORRELATE c FROM x DO a DEFINE b AS v = 1
 
 CORRELATE c FROM x DO repeat(0){a}
 => not-whole
-1:30: the number of repeat must be a whole number of at least 1
+1:30: the count of repeat(n) must be a whole number of at least 1, not 0
   1 | CORRELATE c FROM x DO repeat(0){a}
     |                              ^
 
@@ -1788,39 +1804,42 @@ SUBSCRIBE s FROM x, x MATCH a
 1:21: FROM names 'x' twice
   1 | SUBSCRIBE s FROM x, x MATCH a
     |                     ^
+  hint: delete one of them
 
 SUBSCRIBE s FROM x PER v, v MATCH a
 => twice
 1:27: PER names 'v' twice
   1 | SUBSCRIBE s FROM x PER v, v MATCH a
     |                           ^
+  hint: delete one of them
 
 SUBSCRIBE s FROM x MATCH a ;{v = $u} b DEFINE b AS v = $u
 => unbound-variable
-1:34: $u is bound later than this condition is asked
+1:34: $u is bound after this condition is evaluated
   1 | SUBSCRIBE s FROM x MATCH a ;{v = $u} b DEFINE b AS v = $u
     |                                  ^^
+  hint: name only variables that an earlier step binds
 
 SUBSCRIBE s FROM x MATCH LAST a WITHIN 5
 => never-known
-1:31: 'LAST a' stands alone
+1:31: 'LAST a' is the only step: its last event is never known
   1 | SUBSCRIBE s FROM x MATCH LAST a WITHIN 5
     |                               ^
-  hint: without another event it is never known which one is the last
+  hint: add another step, or leave out LAST
 
 STREAM l (kind STRING) TIME t LOSS 0.1 WHEN kind LIKE 'a%'; SUBSCRIBE s FROM l MATCH a ; b DEFINE a AS kind = 'c' LOSING ABOVE 0.5
 => undecided-loss
-1:86: it cannot be told of the step 'a' whether LOSS ... WHEN speaks of it
+1:86: cannot decide whether LOSS ... WHEN applies to the step 'a'
   1 | STREAM l (kind STRING) TIME t LOSS 0.1 WHEN kind LIKE 'a%'; SUBSCRIBE s FROM l MATCH a ; b DEFINE a AS kind = 'c' LOSING ABOVE 0.5
     |                                                                                      ^
-  hint: let its condition say what the WHEN asks, or say it here: LOSING 0.05 OF a
+  hint: repeat the WHEN in its condition, or give its probability here: LOSING 0.05 OF a
 
 STREAM l (kind STRING) TIME t LOSS 0.1; STREAM m (kind STRING) TIME t; SUBSCRIBE s FROM l, m MATCH a ; b DEFINE a AS stream = 'l' LOSING ABOVE 0.5
 => undecided-loss
-1:104: it cannot be told of the step 'b' which stream it is of
+1:104: cannot decide which stream the step 'b' reads
   1 | STREAM l (kind STRING) TIME t LOSS 0.1; STREAM m (kind STRING) TIME t; SUBSCRIBE s FROM l, m MATCH a ; b DEFINE a AS stream = 'l' LOSING ABOVE 0.5
     |                                                                                                        ^
-  hint: say stream = 'l' in its condition, or say it here: LOSING 0.05 OF b
+  hint: add stream = 'l' to its condition, or give its probability here: LOSING 0.05 OF b
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 9223372036854775808
 => too-large
@@ -1837,7 +1856,7 @@ ODD = [
         "3:9: expected an operator, a clause or the end of the statement, found 'b'\n"
         "  3 | MATCH a b\n"
         "    |         ^\n"
-        "  hint: between two steps stands ';' (later), ',' (directly after), '&' (any order) or '|' (either)",
+        "  hint: put ';' (later), ',' (directly after), '&' (any order) or '|' (either) between two steps",
     ),
     (
         "unexpected",
@@ -1845,7 +1864,7 @@ ODD = [
         "2:10: expected an operator, a clause or the end of the statement, found 'b'\n"
         "  2 | \tMATCH\ta\tb\n"
         "    | \t     \t \t^\n"
-        "  hint: between two steps stands ';' (later), ',' (directly after), '&' (any order) or '|' (either)",
+        "  hint: put ';' (later), ',' (directly after), '&' (any order) or '|' (either) between two steps",
     ),
     (
         "unknown-attribute",
@@ -1877,7 +1896,7 @@ ODD = [
         "1:28: expected an operator, a clause or the end of the statement, found 'b'\n"
         "  1 | SUBSCRIBE s FROM x MATCH a b\n"
         "    |                            ^\n"
-        "  hint: between two steps stands ';' (later), ',' (directly after), '&' (any order) or '|' (either)",
+        "  hint: put ';' (later), ',' (directly after), '&' (any order) or '|' (either) between two steps",
     ),
     (
         "unexpected",
@@ -1913,7 +1932,10 @@ ODD = [
     (
         "not-comparable",
         "SUBSCRIBE s FROM x MATCH a DEFINE a AS kind = 'one\ntwo' AND v = 'x'",
-        "2:10: INT and STRING cannot be compared\n  2 | two' AND v = 'x'\n    |          ^^^^^^^",
+        "2:10: cannot compare INT with STRING\n"
+        "  2 | two' AND v = 'x'\n"
+        "    |          ^^^^^^^\n"
+        "  hint: compare values of the same type",
     ),
     (
         "unclosed",
@@ -1921,14 +1943,15 @@ ODD = [
         "1:44: the quote ' is opened here and never closed\n"
         "  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 'one\n"
         "    |                                            ^\n"
-        "  hint: close the quote; inside a string a quote is written twice: 'it''s'",
+        "  hint: close the quote; write a quote inside a string twice: 'it''s'",
     ),
     (
         "not-comparable",
         "SUBSCRIBE s FROM x MATCH a DEFINE a AS v IN ('one\ntwo') ",
-        "1:46: INT and STRING cannot be compared\n"
+        "1:46: cannot compare INT with STRING\n"
         "  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v IN ('one\n"
-        "    |                                              ^^^^",
+        "    |                                              ^^^^\n"
+        "  hint: compare values of the same type",
     ),
     (
         "unexpected",
@@ -1940,21 +1963,23 @@ ODD = [
     (
         "not-comparable",
         "SUBSCRIBE s FROM x MATCH a DEFINE a AS ( abs( v ) + 1 ) > kind",
-        "1:40: INT and STRING cannot be compared\n"
+        "1:40: cannot compare INT with STRING\n"
         "  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS ( abs( v ) + 1 ) > kind\n"
-        "    |                                        ^^^^^^^^^^^^^^^^^^^^^^^",
+        "    |                                        ^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  hint: compare values of the same type",
     ),
     (
         "not-comparable",
         "SUBSCRIBE s FROM x MATCH a DEFINE a AS kind >\n    (v + 1)",
-        "1:40: STRING and INT cannot be compared\n"
+        "1:40: cannot compare STRING with INT\n"
         "  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS kind >\n"
-        "    |                                        ^^^^^^",
+        "    |                                        ^^^^^^\n"
+        "  hint: compare values of the same type",
     ),
     (
         "unexpected-end",
         "SUBSCRIBE s FROM x -- no pattern follows\n\n  \n",
-        "1:19: the text ends, expected MATCH, PER or ','\n"
+        "1:19: unexpected end of the text, expected MATCH, PER or ','\n"
         "  1 | SUBSCRIBE s FROM x -- no pattern follows\n"
         "    |                   ^",
     ),
@@ -1963,7 +1988,8 @@ ODD = [
         "SUBSCRIBE s FROM x MATCH a DEFINE a AS NOT (v)",
         "1:45: a condition must be true or false, this is INT\n"
         "  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS NOT (v)\n"
-        "    |                                             ^",
+        "    |                                             ^\n"
+        "  hint: write a comparison, such as price > 0",
     ),
     (
         "too-large",
@@ -2041,7 +2067,7 @@ def test_nothing_is_no_mistake(text: str) -> None:
 def test_the_file_is_named() -> None:
     with pytest.raises(ft.LanguageError) as caught:
         ft.parse("SUBSCRIBE s", "rules.ft")
-    assert str(caught.value).startswith("rules.ft:1:12: the text ends, expected FROM or FOR EACH\n")
+    assert str(caught.value).startswith("rules.ft:1:12: unexpected end of the text, expected FROM or FOR EACH\n")
 
 
 def test_an_error_of_the_schemas_comes_before_the_first_event() -> None:

@@ -16,7 +16,7 @@ from foretell.language import tree
 from foretell.language.parser import parse as parse_text
 from foretell.language.pattern_shape import has_optional_after_negation
 from foretell.language.printer import program_text
-from foretell.language.statement_diff import StatementDiff, changes, readers_first
+from foretell.language.statement_diff import StatementDiff, readers_first, statement_diff
 from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
@@ -110,7 +110,7 @@ class _Migration:
         time, tables = self._time_columns(), self._requested_tables(registry)
         old_tables = deployment.tables
         retyped = [n for n, table in tables.items() if n in old_tables and table.types != old_tables[n].types]
-        diff = changes(deployment.registry, registry, retyped)
+        diff = statement_diff(deployment.registry, registry, retyped)
         if not diff.carried and (diff.fresh or diff.dropped or diff.streams):
             return Deployment(registry, InputRegistry(registry, time), tables, deployment.settings), diff
         deployment.inputs.time = time
@@ -138,9 +138,9 @@ class _Migration:
         old = deployment.registry
         for stream in diff.streams:
             self._refuse_buffered(stream)
-        for name in readers_first([n for n in old.made if n not in carried], old):
+        for name in readers_first([n for n in old.derived if n not in carried], old):
             deployment.remove(name)
-        for name in [n for n in old.said if n not in carried and (n in diff.streams or n not in registry)]:
+        for name in [n for n in old.by_name if n not in carried and (n in diff.streams or n not in registry)]:
             deployment.remove(name)
         for stream in diff.streams:
             deployment.remove_stream(stream)

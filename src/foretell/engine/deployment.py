@@ -102,7 +102,7 @@ class Deployment:
 
     def remove(self, name: str) -> None:
         """Remove a statement, also one that `add` has refused halfway."""
-        statement = self.registry.said[name].tree
+        statement = self.registry.by_name[name].tree
         self.registry.remove(name)
         if self.pipeline is not None:
             self.pipeline.remove(name)
@@ -133,7 +133,7 @@ class Deployment:
 
     def _add_stream(self, name: str) -> None:
         """Take up a stream while events are processed: a statement begins to read it, or its first events come."""
-        if self.pipeline is None or name in self.pipeline.buffer.lateness or self.registry.makes(name):
+        if self.pipeline is None or name in self.pipeline.buffer.lateness or self.registry.is_derived(name):
             return
         assert self.checker is not None
         self.checker.streams[name] = self.inputs.add(name)
@@ -143,7 +143,7 @@ class Deployment:
         for stream in new.sources:
             known = stream in new.declared or stream in self.registry or stream in self.inputs
             if not known and stream not in self.inputs.time:
-                hint = suggestion(stream, [*self.registry.said, *self.registry.readers])
+                hint = suggestion(stream, [*self.registry.by_name, *self.registry.readers])
                 hint = hint or f"declare it: STREAM {stream} (attribute TYPE, ...) TIME column"
                 refuse("unknown-stream", f"unknown stream '{stream}'", place_of(stream), hint)
 
@@ -151,7 +151,7 @@ class Deployment:
 
     def table(self, name: object) -> LiveTable:
         if not isinstance(name, str) or name not in self.tables:
-            statement = self.registry.said.get(str(name))
+            statement = self.registry.by_name.get(str(name))
             subscription = statement.tree if statement is not None else None
             table = subscription.table if isinstance(subscription, tree.Subscription) else None
             hint = suggestion(str(name), self.tables) if table is None else f"'{name}' is FOR EACH '{table}'"
@@ -201,7 +201,7 @@ class Deployment:
     def resume(self, state: Mapping[str, Any], *, reset_forecasts: bool) -> None:
         """Rebuild the pipeline from the state in a snapshot."""
         checker = Checker(self.inputs.schemas)
-        checker.rank(state["ranks"])
+        checker.rank_streams(state["ranks"])
         checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)
         tables = {name: table.template() for name, table in self.tables.items()}
         runtime = restore_runtime(
@@ -225,7 +225,7 @@ class Deployment:
     def _check(self, checker: Checker) -> tuple[CheckedStatement, ...]:
         """Check all statements, text by text, so that an error points into its own text."""
         checked: list[CheckedStatement] = []
-        for part in self.registry.parts():
+        for part in self.registry.by_text():
             try:
                 checked += checker.add(part.program, self._table_types())
             except ForetellError as error:

@@ -217,7 +217,7 @@ class Engine:
         return sorted(found, key=lambda o: -1.0 if o.probability is None else o.probability, reverse=True)
 
     def _forecast_clause(self, name: object) -> tree.Forecast:
-        statement = self._deployment.registry.known(name)
+        statement = self._deployment.registry.require(name)
         forecast = statement.forecast if isinstance(statement, tree.Subscription) else None
         if forecast is None:
             hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to it"
@@ -240,14 +240,14 @@ class Engine:
                 hint = f"change it with add_rows({name!r}, ...) and remove_rows({name!r}, ...)"
                 raise InputError("known-table", f"the table '{name}' exists already", hint=hint)
         try:
-            new = deployment.registry.new(added)
+            new = deployment.registry.unregistered(added)
             deployment.add(new, live_tables([name for name in new.tables if name not in deployment.tables], given))
         except ForetellError as error:
             raise error.within(added.text, added.file) from None
 
     def unsubscribe(self, name: str) -> None:
         """Remove a statement and its partial matches. No other statement may read it."""
-        self._deployment.remove(self._deployment.registry.leaving(name))
+        self._deployment.remove(self._deployment.registry.require_unread(name))
 
     def add_rows(self, table: str, rows: object) -> None:
         """Add rows to a FOR EACH table: each is a subscription from the next event on."""

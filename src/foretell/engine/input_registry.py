@@ -13,7 +13,7 @@ from foretell.errors import InputError, LanguageError, suggestion
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.types import Schema, Type
 from foretell.language.statement_registry import StatementRegistry
-from foretell.language.stream_schemas import length_of
+from foretell.language.stream_schemas import duration_of
 
 
 class InputRegistry:
@@ -61,7 +61,7 @@ class InputRegistry:
         """A stream's LATE BY in the unit of its time, which may be known only from its events."""
         stream = self.statements.declared(name)
         try:
-            return None if stream is None else length_of(stream.lateness, self.schemas[name].time_type, "LATE BY")
+            return None if stream is None else duration_of(stream.lateness, self.schemas[name].time_type, "LATE BY")
         except LanguageError as error:
             raise error.within(*self.statements.text_of(name)) from None
 

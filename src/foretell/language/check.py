@@ -1,4 +1,4 @@
-"""Names and types of a whole program: everything that can be wrong is found here, before the first event."""
+"""Name and type checks of a whole program: every error in a text is found here, before the first event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foretell.events.types import Schema, Type
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.language.definitions import definitions_of
-from foretell.language.stream_schemas import declared_schema, merged, scope_of
+from foretell.language.stream_schemas import declared_schema, merged_schema, scope_of
 from foretell.language.subscription_check import Columns, check_subscription
 from foretell.language.tree import defined_twice, place_of
 from foretell.language.type_check import check_condition
@@ -25,18 +25,18 @@ def check(
 ) -> CheckedProgram:
     """The program with names and types resolved.
 
-    `schemas` and `tables` are what is known of the data. Without them a stream that the text does not declare is
-    open: its attributes are taken on trust and checked again when the data is there.
+    `schemas` and `tables` describe the data. Without them a stream that the text does not declare is open: its
+    attributes are accepted as they are named and checked again when the data is there.
     """
-    checking = Checker(schemas)
-    statements = checking.add(program, tables)
-    return CheckedProgram(checking.streams, statements, checking.ranks)
+    checker = Checker(schemas)
+    statements = checker.add(program, tables)
+    return CheckedProgram(checker.streams, statements, checker.ranks)
 
 
 class Checker:
-    """What is known of streams and statements, as programs come and statements go. A program may read those before it.
+    """The checker of programs that are added one after the other; each may read the statements before it.
 
-    `ranks` has streams by their first mention: what decides between streams at the same instant.
+    `ranks` orders streams by their first mention, which decides between events of the same instant.
     """
 
     def __init__(self, schemas: Mapping[str, Schema] | None = None) -> None:
@@ -47,58 +47,58 @@ class Checker:
         self._next_rank = 0
 
     def add(self, program: tree.Program, tables: Mapping[str, Columns] | None = None) -> tuple[CheckedStatement, ...]:
-        """The statements of a program more, each after those it reads. A program that is refused changes nothing."""
+        """Checks one more program: its statements, each after those it reads. A refused program changes nothing."""
         _check_unique(program)
-        made = {s.name: s for s in program.statements if not isinstance(s, tree.Stream)}
-        for name in made:
+        derived = {s.name: s for s in program.statements if not isinstance(s, tree.Stream)}
+        for name in derived:
             if name in self.streams:
-                message = f"'{name}' is the name of a statement and of an input"
+                message = f"'{name}' names both a statement and an input stream"
                 refuse("stream-and-statement", message, place_of(name), "give the statement another name")
         declared = [s for s in program.statements if isinstance(s, tree.Stream)]
         new = {s.name: declared_schema(s) for s in declared if s.name not in self.streams}
         streams, losses = ChainMap(new, self.streams), ChainMap({s.name: s.losses for s in declared}, self._losses)
-        checked = [self._checked(s, streams, losses, made, tables or {}) for s in _in_order(made)]
+        checked = [self._checked(s, streams, losses, derived, tables or {}) for s in _in_reading_order(derived)]
         self.streams |= new
         self._losses |= losses.maps[0]
-        self._rank(program)
+        self._rank_mentions(program)
         return tuple(checked)
 
     def remove(self, name: str) -> None:
-        """A statement less, which nobody reads; it may be one that was refused."""
+        """Forgets a statement that no other one reads; it may be one that was refused."""
         self.streams.pop(name, None)
         self.ranks.pop(name, None)
 
     def recheck(self, statement: tree.Subscription) -> CheckedSubscription:
-        """A statement that was here once, as it would be now. It does not come back."""
+        """Checks a statement that was removed once more, without adding it again."""
         checked = self._checked(statement, ChainMap({}, self.streams), self._losses, {}, {})
         assert isinstance(checked, CheckedSubscription)
         return checked
 
-    def rank(self, names: Iterable[str]) -> None:
-        """Streams that are mentioned in this order, before any statement that comes."""
+    def rank_streams(self, names: Iterable[str]) -> None:
+        """Ranks streams in this order, after those that have a rank already."""
         for name in names:
             if name not in self.ranks:
                 self.ranks[name], self._next_rank = self._next_rank, self._next_rank + 1
 
-    def _rank(self, program: tree.Program) -> None:
+    def _rank_mentions(self, program: tree.Program) -> None:
         for statement in program.statements:
-            self.rank((str(statement.name), *map(str, _sources(statement))))
+            self.rank_streams((str(statement.name), *map(str, _sources(statement))))
 
     def _checked(
         self,
         statement: tree.Subscription | tree.Correlator,
         streams: MutableMapping[str, Schema],
         losses: Mapping[str, tuple[tree.Loss, ...]],
-        made: Mapping[str, tree.Statement],
+        derived: Mapping[str, tree.Statement],
         tables: Mapping[str, Columns],
     ) -> CheckedStatement:
         for name in statement.streams:
             if name not in streams:
-                streams[name] = _unknown_stream(name, [*streams, *made], complete=self.complete)
+                streams[name] = _undeclared_schema(name, [*streams, *derived], complete=self.complete)
         if isinstance(statement, tree.Subscription):
             columns = tables.get(statement.table or "", {})
             subscription = check_subscription(statement, streams, columns, losses)
-            streams[statement.name] = _result(subscription, streams)
+            streams[statement.name] = _derived_schema(subscription, streams)
             return subscription
         correlator = _check_correlator(statement, streams)
         first = streams[statement.streams[0]]
@@ -120,49 +120,51 @@ def _sources(statement: tree.Statement) -> tuple[str, ...]:
     return statement.streams if isinstance(statement, tree.Subscription | tree.Correlator) else ()
 
 
-def _in_order(made: Mapping[str, tree.Statement]) -> Iterator[tree.Subscription | tree.Correlator]:
+def _in_reading_order(derived: Mapping[str, tree.Statement]) -> Iterator[tree.Subscription | tree.Correlator]:
     """Each statement after those it reads; a cycle is an error."""
     done: set[str] = set()
-    for first in made:
-        # The statements being visited, each with the sources still to look at; one that comes up again closes a ring.
-        path = {} if first in done else {first: iter(_sources(made[first]))}
+    for first in derived:
+        # The statements being visited, each with its sources still to look at; a source among them closes a cycle.
+        path = {} if first in done else {first: iter(_sources(derived[first]))}
         while path:
             name, sources = next(reversed(path.items()))
             source = next(sources, None)
             if source is None:
                 path.popitem()
                 done.add(name)
-                statement = made[name]
+                statement = derived[name]
                 assert isinstance(statement, tree.Subscription | tree.Correlator)
                 yield statement
             elif source in path:
-                _cycle([*path], source)
-            elif source in made and source not in done:
-                path[source] = iter(_sources(made[source]))
+                _refuse_cycle([*path], source)
+            elif source in derived and source not in done:
+                path[source] = iter(_sources(derived[source]))
 
 
-def _cycle(path: list[str], source: str) -> NoReturn:
-    ring = [*path[path.index(source) :], source]
-    shown = " reads ".join(ring if len(ring) <= 6 else [*ring[:3], "…", *ring[-2:]])
-    hint = "give the statement another name than the stream it reads" if len(ring) == 2 else ""
-    refuse("cycle", f"streams in a circle: {shown}", place_of(source), hint)
+def _refuse_cycle(path: list[str], source: str) -> NoReturn:
+    cycle = [*path[path.index(source) :], source]
+    shown = " reads ".join(cycle if len(cycle) <= 6 else [*cycle[:3], "…", *cycle[-2:]])
+    hint = "give the statement a name other than that of the stream it reads"
+    if len(cycle) > 2:
+        hint = "let one of them read another stream"
+    refuse("cycle", f"these statements form a cycle: {shown}", place_of(source), hint)
 
 
-def _unknown_stream(name: str, known: Iterable[str], *, complete: bool) -> Schema:
+def _undeclared_schema(name: str, known: Iterable[str], *, complete: bool) -> Schema:
     if complete:
-        hint = suggestion(name, known) or f"declare it with STREAM, or give its events with --input {name}=PATH"
+        hint = suggestion(name, known) or f"declare it with STREAM, or pass its events with --input {name}=PATH"
         refuse("unknown-stream", f"unknown stream '{name}'", place_of(name), hint)
     return Schema({}, None, open=True)
 
 
-def _result(subscription: CheckedSubscription, streams: Mapping[str, Schema]) -> Schema:
-    """What another statement sees of this one: the RETURN columns, without RETURN the variables."""
+def _derived_schema(subscription: CheckedSubscription, streams: Mapping[str, Schema]) -> Schema:
+    """The schema of the derived stream: the RETURN columns, without RETURN the variables."""
     first = streams[subscription.tree.streams[0]]
     return Schema(subscription.returns, None, simultaneous=first.simultaneous, timing=subscription.time)
 
 
 def _check_correlator(correlator: tree.Correlator, streams: Mapping[str, Schema]) -> CheckedCorrelator:
-    schema = merged(streams, correlator)
+    schema = merged_schema(streams, correlator)
     scope = replace(scope_of(schema, correlator), has_previous=False, has_match=False)
     used = {n.step for n in correlator.expression.walk() if isinstance(n, tree.On)}
     used |= {n.guard for n in correlator.expression.walk() if isinstance(n, tree.Mode)}

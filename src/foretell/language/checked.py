@@ -1,4 +1,4 @@
-"""A program that was checked: what every engine starts from."""
+"""The checked program: the input of every engine."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from foretell.language.tree import Correlator, Expression, Pattern, Subscription
 class CheckedStep:
     """A step with all its conditions (DEFINE and `@`) and the variables they bind.
 
-    `binders` are the conditions of the form `$v = expression`; they are not among `conditions`.
-    A numbered step counts by its DEFINE alone; what `@` adds is asked of the event that was picked.
+    `binders` are the conditions of the form `$v = expression`; `conditions` does not contain them. `counted` are the
+    conditions by which `a[i]` counts: its DEFINE alone, as `@(...)` applies to the event that was picked.
     """
 
     shape: StepShape
@@ -30,10 +30,11 @@ class CheckedStep:
 
 @dataclass(frozen=True)
 class CheckedSubscription:
-    """`pattern` is settled (see shape.settle); lengths of time are in the unit of the streams' time.
+    """A subscription with names and types resolved.
 
-    `known_late` has each step whose choice by LAST may be known only when the window has passed, with the steps that
-    settle it when one of them is bound. `horizon` is that of forecasts which look ahead by time.
+    `pattern` is settled (see `pattern_shape.settle`); durations are in the unit of the streams' time. `known_late` has
+    each step whose choice by LAST may be known only when the window has passed, with the steps that settle the choice
+    once one of them is bound. `horizon` is that of a forecast by time.
     """
 
     tree: Subscription

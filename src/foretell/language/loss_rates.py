@@ -1,4 +1,4 @@
-"""How likely each step's event is lost: as LOSING says, else as its stream says (decision 0002, item 28)."""
+"""Loss probabilities of steps: from LOSING, else from the LOSS of their stream (decision 0002, item 28)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from foretell.language.tree import place_of
 Losses = Mapping[str, tuple[tree.Loss, ...]]
 
 
-def losses_of(subscription: tree.Subscription, steps: Mapping[str, CheckedStep], losses: Losses) -> dict[str, float]:
+def loss_rates(subscription: tree.Subscription, steps: Mapping[str, CheckedStep], losses: Losses) -> dict[str, float]:
     losing = subscription.losing
     if losing is None:
         return {}
     _check_shape(subscription.pattern)
-    said, everywhere = _said(losing, steps)
+    by_step, everywhere = _given_by_losing(losing, steps)
     if not losing.items and not any(losses.get(name) for name in subscription.streams):
         hint = "write LOSING 0.05 ABOVE ..., or LOSS 0.05 in the STREAM statement"
-        refuse("no-loss", "LOSING does not say how much is lost, and no stream does", losing.place, hint)
-    found: dict[str, float] = {}
+        refuse("no-loss", "LOSING gives no loss probability, and no stream has a LOSS", losing.place, hint)
+    rates: dict[str, float] = {}
     for name, step in steps.items():
-        if name in said:
-            found[name] = said[name]
+        if name in by_step:
+            rates[name] = by_step[name]
         elif everywhere is not None:
-            found[name] = everywhere
+            rates[name] = everywhere
         else:
-            found[name] = _of_stream(step, subscription.streams, losses)
-    return found
+            rates[name] = _given_by_stream(step, subscription.streams, losses)
+    return rates
 
 
 def _check_shape(pattern: tree.Pattern) -> None:
@@ -39,57 +39,59 @@ def _check_shape(pattern: tree.Pattern) -> None:
         while isinstance(inner, tree.Conditioned):
             inner = inner.pattern
         if not isinstance(inner, tree.Step):
-            hint = "lost events are estimated for a sequence of single steps, with or without negations"
+            hint = "use a sequence of single steps, with or without negations"
             refuse("losing-shape", "LOSING cannot be used with this pattern", inner.place, hint)
 
 
-def _said(losing: tree.Losing, steps: Mapping[str, CheckedStep]) -> tuple[dict[str, float], float | None]:
-    """What LOSING says of single steps, and of all."""
-    said: dict[str, float] = {}
+def _given_by_losing(losing: tree.Losing, steps: Mapping[str, CheckedStep]) -> tuple[dict[str, float], float | None]:
+    """The probabilities that LOSING gives for single steps, and the one for all others."""
+    by_step: dict[str, float] = {}
     everywhere: float | None = None
     for item in losing.items:
         for step in item.steps:
             if step not in steps:
                 hint = suggestion(step, steps)
                 refuse("unknown-step", f"LOSING names an unknown step '{step}'", place_of(step), hint)
-            if step in said:
-                refuse("twice", f"LOSING speaks of '{step}' twice", place_of(step))
-            said[step] = item.probability
+            if step in by_step:
+                refuse("twice", f"LOSING names '{step}' twice", place_of(step), "delete one of them")
+            by_step[step] = item.probability
         if not item.steps:
             if everywhere is not None:
-                refuse("twice", "LOSING speaks of all steps twice", item.place)
+                refuse("twice", "LOSING gives a probability for all steps twice", item.place, "delete one of them")
             everywhere = item.probability
-    return said, everywhere
+    return by_step, everywhere
 
 
-def _of_stream(step: CheckedStep, streams: tuple[str, ...], losses: Losses) -> float:
-    """What the step's stream says: the first WHEN that is true of the step, else the LOSS without WHEN."""
+def _given_by_stream(step: CheckedStep, streams: tuple[str, ...], losses: Losses) -> float:
+    """The LOSS of the step's stream: of the first WHEN that is true of the step, else the one without WHEN."""
     known = _constants(step)
     options = [stream for stream in streams if known.get(None, stream) == stream]
     if len({losses.get(stream, ()) for stream in options}) > 1:
-        _undecided(step, "which stream it is of", f"say stream = '{options[0]}' in its condition")
-    speaking = losses.get(options[0], ()) if options else ()
-    for loss in speaking:
+        _undecided(step, f"which stream the step '{step.name}' reads", f"add stream = '{options[0]}' to its condition")
+    stream_losses = losses.get(options[0], ()) if options else ()
+    for loss in stream_losses:
         if loss.condition is None:
             continue
-        truth = True if _is_said(loss.condition, step) else _truth(loss.condition, known)
+        truth = True if _is_among_conditions(loss.condition, step) else _truth(loss.condition, known)
         if truth is None:
-            _undecided(step, "whether LOSS ... WHEN speaks of it", "let its condition say what the WHEN asks")
+            _undecided(
+                step, f"whether LOSS ... WHEN applies to the step '{step.name}'", "repeat the WHEN in its condition"
+            )
         if truth:
             return loss.probability
-    return next((loss.probability for loss in speaking if loss.condition is None), 0.0)
+    return next((loss.probability for loss in stream_losses if loss.condition is None), 0.0)
 
 
-def _undecided(step: CheckedStep, what: str, hint: str) -> None:
+def _undecided(step: CheckedStep, question: str, hint: str) -> None:
     refuse(
         "undecided-loss",
-        f"it cannot be told of the step '{step.name}' {what}",
+        f"cannot decide {question}",
         step.shape.place,
-        f"{hint}, or say it here: LOSING 0.05 OF {step.name}",
+        f"{hint}, or give its probability here: LOSING 0.05 OF {step.name}",
     )
 
 
-def _is_said(condition: tree.Expression, step: CheckedStep) -> bool:
+def _is_among_conditions(condition: tree.Expression, step: CheckedStep) -> bool:
     return set(tree.conjuncts(condition)) <= set(step.conditions)
 
 
@@ -97,7 +99,7 @@ Constants = Mapping[str | None, object]
 
 
 def _constants(step: CheckedStep) -> Constants:
-    """The attributes that the step's conditions fix; None stands for the stream."""
+    """The attributes that the step's conditions fix to a constant; the key None is the stream."""
     found: dict[str | None, object] = {}
     for condition in step.conditions:
         match condition:
@@ -116,7 +118,7 @@ def _constants(step: CheckedStep) -> Constants:
 
 
 def _truth(condition: tree.Expression, known: Constants) -> bool | None:
-    """Whether a condition is true of every event with these constants, false of every one, or cannot be told."""
+    """Whether a condition is true or false of every event with these constants; None where that is unknown."""
     match condition:
         case tree.Binary(operator="AND" | "OR" as operator, left=left, right=right):
             truths = (_truth(left, known), _truth(right, known))

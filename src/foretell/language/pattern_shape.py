@@ -155,9 +155,9 @@ def check_edges(pattern: Pattern, *, at_start: bool = True, at_end: bool = True,
 def _misplaced(negation: tree.Negation) -> None:
     raise LanguageError(
         "negation-place",
-        f"'!{negation.step.name}' stands at the edge of a group, with nothing to be absent from",
+        f"'!{negation.step.name}' is at the edge of a group, not between two events",
         place=negation.place,
-        hint="write it between two parts of a sequence, or first or last in the whole pattern with WITHIN",
+        hint="put it between two parts of a sequence, or first or last in the whole pattern with WITHIN",
     )
 
 

@@ -1,4 +1,4 @@
-"""What has changed from some statements to others: which go on, which begin anew, which go."""
+"""The difference between two sets of statements: which continue, which start anew, which are dropped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from foretell.language.statement_registry import StatementRegistry
 
 @dataclass(frozen=True)
 class StatementDiff:
-    """Names of statements; `streams` are those that are declared otherwise than before, or not any more."""
+    """Names of statements that continue, start anew or are dropped.
+
+    `streams` are those whose STREAM declaration changed or disappeared.
+    """
 
     carried: tuple[str, ...]
     fresh: tuple[str, ...]
@@ -19,40 +22,42 @@ class StatementDiff:
     streams: tuple[str, ...]
 
 
-def changes(old: StatementRegistry, new: StatementRegistry, retyped: Collection[str] = ()) -> StatementDiff:
-    """A statement goes on where it says the same and so does all that it reads. `retyped` are tables whose columns
-    are others than before."""
-    names = dict.fromkeys([*old.said, *old.readers, *new.said, *new.readers])
+def statement_diff(old: StatementRegistry, new: StatementRegistry, retyped: Collection[str] = ()) -> StatementDiff:
+    """A statement continues where its text and all that it reads are the same.
+
+    `retyped` are tables whose columns have other types than before.
+    """
+    names = dict.fromkeys([*old.by_name, *old.readers, *new.by_name, *new.readers])
     streams = [n for n in names if not _reads_alike(old.declared(n), new.declared(n))]
-    made = list(new.made)
-    changed = [n for n in made if n not in old or old.said[n].tree != new.said[n].tree]
-    dropped = [n for n in old.made if n not in new or new.declared(n) is not None]
+    derived = list(new.derived)
+    changed = [n for n in derived if n not in old or old.by_name[n].tree != new.by_name[n].tree]
+    dropped = [n for n in old.derived if n not in new or new.declared(n) is not None]
     changed += [n for table in retyped for n in new.templates.get(table, ())]
-    gone = _with_readers([*changed, *dropped, *streams], old)
-    fresh = tuple(n for n in made if n in gone)
-    return StatementDiff(tuple(n for n in made if n not in gone), fresh, tuple(dropped), tuple(streams))
+    restarted = _with_readers([*changed, *dropped, *streams], old)
+    fresh = tuple(n for n in derived if n in restarted)
+    return StatementDiff(tuple(n for n in derived if n not in restarted), fresh, tuple(dropped), tuple(streams))
 
 
-def _reads_alike(one: tree.Stream | None, other: tree.Stream | None) -> bool:
-    """Whether events are the same; how late they may come is another matter."""
-    if one is None or other is None:
-        return one is other
-    return replace(one, lateness=None) == replace(other, lateness=None)
+def _reads_alike(old: tree.Stream | None, new: tree.Stream | None) -> bool:
+    """Whether two declarations describe the same events. How late they may come does not matter."""
+    if old is None or new is None:
+        return old is new
+    return replace(old, lateness=None) == replace(new, lateness=None)
 
 
 def _with_readers(names: Collection[str], statements: StatementRegistry) -> set[str]:
-    """Some names, and whatever reads them, directly or through others."""
-    found, todo = set(names), list(names)
+    """The names with all statements that read them, directly or through others."""
+    reached, todo = set(names), list(names)
     while todo:
         for reader in statements.readers.get(todo.pop(), ()):
-            if reader not in found:
-                found.add(reader)
+            if reader not in reached:
+                reached.add(reader)
                 todo.append(reader)
-    return found
+    return reached
 
 
 def readers_first(names: Collection[str], statements: StatementRegistry) -> list[str]:
-    """Names in an order in which each comes after whatever reads it."""
+    """The names in an order in which each comes after the statements that read it."""
     ordered: dict[str, None] = {}
     for first in names:
         path = {first: iter(statements.readers.get(first, ()))}

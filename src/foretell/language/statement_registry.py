@@ -1,4 +1,4 @@
-"""Statements that come and go: which there are, with the texts they come from, and who reads what."""
+"""The registry of statements: by name, with the texts they come from, and which statement reads which stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foretell.language.tree import place_of
 
 @dataclass(frozen=True)
 class RegisteredStatement:
-    """A statement, and the text that its places are in."""
+    """A statement, with the text that its places refer to."""
 
     tree: tree.Statement
     text: str
@@ -23,103 +23,106 @@ class RegisteredStatement:
 
 
 class StatementRegistry:
-    """Statements by name, in the order in which they came. `readers` has those that read each stream or statement,
-    `templates` those that are FOR EACH row of a table. Nothing here takes longer the more statements there are."""
+    """Statements by name, in the order in which they were added.
+
+    `readers` has the statements that read each stream, `templates` those that are FOR EACH row of each table.
+    Adding and removing take the same time however many statements there are.
+    """
 
     def __init__(self, subscriptions: Subscriptions) -> None:
-        self.said: dict[str, RegisteredStatement] = {}
+        self.by_name: dict[str, RegisteredStatement] = {}
         self.readers: dict[str, dict[str, None]] = {}
         self.templates: dict[str, dict[str, None]] = {}
         self.add(subscriptions)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.said
+        return name in self.by_name
 
     def add(self, subscriptions: Subscriptions) -> None:
         for statement in subscriptions.program.statements:
             name = str(statement.name)
-            self.said[name] = RegisteredStatement(statement, subscriptions.text, subscriptions.file)
+            self.by_name[name] = RegisteredStatement(statement, subscriptions.text, subscriptions.file)
             for readers, read in self._reads(statement):
                 readers.setdefault(read, {})[name] = None
 
     def remove(self, name: str) -> None:
-        statement = self.said.pop(name).tree
+        statement = self.by_name.pop(name).tree
         for readers, read in self._reads(statement):
             del readers[read][name]
             if not readers[read]:
                 del readers[read]
 
     def _reads(self, statement: tree.Statement) -> Iterator[tuple[dict[str, dict[str, None]], str]]:
-        """Where it is noted what a statement reads, and the name of that."""
+        """The index and the name under which a statement is listed as a reader."""
         if isinstance(statement, tree.Subscription | tree.Correlator):
             yield from ((self.readers, str(stream)) for stream in statement.streams)
         if isinstance(statement, tree.Subscription) and statement.table is not None:
             yield self.templates, str(statement.table)
 
-    # ── what there is ──
+    # ── lookups ──
 
     def declared(self, name: str) -> tree.Stream | None:
-        found = self.said.get(name)
-        return found.tree if found is not None and isinstance(found.tree, tree.Stream) else None
+        entry = self.by_name.get(name)
+        return entry.tree if entry is not None and isinstance(entry.tree, tree.Stream) else None
 
-    def makes(self, name: str) -> bool:
-        """Whether a name is that of a statement that makes a stream, not of one that declares it."""
-        return name in self.said and not isinstance(self.said[name].tree, tree.Stream)
+    def is_derived(self, name: str) -> bool:
+        """Whether a name is that of a SUBSCRIBE or CORRELATE statement, whose results are a stream."""
+        return name in self.by_name and not isinstance(self.by_name[name].tree, tree.Stream)
 
     def text_of(self, name: str) -> tuple[str, str]:
-        """The text that a statement stands in, and its file."""
-        return self.said[name].text, self.said[name].file
+        """The text that contains a statement, and its file."""
+        return self.by_name[name].text, self.by_name[name].file
 
     @property
-    def made(self) -> Iterator[str]:
-        """The names of all but the streams."""
-        return (name for name, said in self.said.items() if not isinstance(said.tree, tree.Stream))
+    def derived(self) -> Iterator[str]:
+        """The names of the SUBSCRIBE and CORRELATE statements: each is a stream derived from others."""
+        return (name for name, entry in self.by_name.items() if not isinstance(entry.tree, tree.Stream))
 
     @property
     def sources(self) -> list[str]:
-        """The streams that somebody reads and whose events come from outside."""
+        """The streams that a statement reads and whose events come from outside."""
         return [name for name in self.readers if name not in self or self.declared(name) is not None]
 
-    def parts(self) -> Iterator[Subscriptions]:
-        """All statements, those of one text together."""
-        for (text, file), some in groupby(self.said.values(), key=lambda said: (said.text, said.file)):
-            yield Subscriptions(tree.Program(tuple(said.tree for said in some)), text, file)
+    def by_text(self) -> Iterator[Subscriptions]:
+        """All statements, grouped by the text they come from."""
+        for (text, file), entries in groupby(self.by_name.values(), key=lambda entry: (entry.text, entry.file)):
+            yield Subscriptions(tree.Program(tuple(entry.tree for entry in entries)), text, file)
 
     def subscriptions(self) -> Subscriptions:
-        """All of them as one program, whose text is as they are printed unless they are of one text."""
-        parts = list(self.parts())
-        if len(parts) == 1:
-            return parts[0]
-        program = tree.Program(tuple(said.tree for said in self.said.values()))
+        """All statements as one program. Statements of several texts are printed to make its text."""
+        programs = list(self.by_text())
+        if len(programs) == 1:
+            return programs[0]
+        program = tree.Program(tuple(entry.tree for entry in self.by_name.values()))
         return Subscriptions(program, "\n\n".join(map(statement_text, program.statements)))
 
-    # ── what may come and go ──
+    # ── changes ──
 
-    def new(self, subscriptions: Subscriptions) -> Subscriptions:
-        """The statements but for declarations that are here already; a name that is taken otherwise is refused."""
+    def unregistered(self, subscriptions: Subscriptions) -> Subscriptions:
+        """The statements without STREAM declarations that are registered already; refuses a name that is taken."""
         new = []
         for statement in subscriptions.program.statements:
-            known = self.said.get(statement.name)
+            known = self.by_name.get(statement.name)
             if known is None:
                 new.append(statement)
             elif not isinstance(statement, tree.Stream) or known.tree != statement:
                 hint = f"give it another name, or unsubscribe '{statement.name}' first"
-                refuse("defined-twice", f"'{statement.name}' is there already", place_of(statement.name), hint)
+                refuse("defined-twice", f"'{statement.name}' is already defined", place_of(statement.name), hint)
         return Subscriptions(tree.Program(tuple(new)), subscriptions.text, subscriptions.file)
 
-    def known(self, name: object) -> tree.Statement:
-        """The statement of that name, which is no STREAM."""
+    def require(self, name: object) -> tree.Statement:
+        """The SUBSCRIBE or CORRELATE statement of that name."""
         if not isinstance(name, str) or name not in self or self.declared(name) is not None:
             raise InputError(
-                "unknown-subscription", f"there is no subscription '{name}'", hint=suggestion(str(name), self.made)
+                "unknown-subscription", f"there is no subscription '{name}'", hint=suggestion(str(name), self.derived)
             )
-        return self.said[name].tree
+        return self.by_name[name].tree
 
-    def leaving(self, name: str) -> str:
-        """The name of a statement that may go."""
-        self.known(name)
+    def require_unread(self, name: str) -> str:
+        """The name, once it is certain that no other statement reads this one."""
+        self.require(name)
         readers = list(self.readers.get(name, ()))
         if readers:
             hint = f"unsubscribe '{readers[0]}' first"
-            raise InputError("still-read", f"'{name}' cannot go: '{readers[0]}' reads it", hint=hint)
+            raise InputError("still-read", f"'{name}' cannot be removed: '{readers[0]}' reads it", hint=hint)
         return name

@@ -1,4 +1,4 @@
-"""What is known of streams: the schema a STREAM statement declares, and that of all streams of a FROM together."""
+"""Schemas of streams: the one a STREAM statement declares, and the merged one of all streams of a FROM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIME_TYPES = (Type.TIMESTAMP, Type.INT, Type.FLOAT, Type.UNKNOWN)
 
 
 def declared_schema(stream: tree.Stream) -> Schema:
-    """The schema a STREAM statement declares; columns it names without a type are UNKNOWN until the data is seen."""
+    """The schema a STREAM statement declares. A column named without a type is UNKNOWN until data is read."""
     attributes: dict[str, Type] = {}
     places: dict[str, Place] = {}
     for declared in stream.attributes:
@@ -26,12 +26,13 @@ def declared_schema(stream: tree.Stream) -> Schema:
             attributes.setdefault(column, Type.UNKNOWN)
     time = attributes[stream.time]
     if time not in TIME_TYPES:
-        refuse("not-a-time", f"time is a TIMESTAMP or a number, '{stream.time}' is {time.value}", place_of(stream.time))
+        message = f"the time attribute '{stream.time}' is {time.value}, not a TIMESTAMP or a number"
+        refuse("not-a-time", message, place_of(stream.time), f"declare '{stream.time}' as TIMESTAMP, INT or FLOAT")
     scope = Scope(attributes, (stream.name,), time, has_previous=False, has_match=False, open=not stream.attributes)
     for loss in stream.losses:
         if loss.condition is not None:
             check_condition(loss.condition, scope)
-    lateness = length_of(stream.lateness, time, "LATE BY") or 0
+    lateness = duration_of(stream.lateness, time, "LATE BY") or 0
     return Schema(
         attributes,
         stream.time,
@@ -43,27 +44,32 @@ def declared_schema(stream: tree.Stream) -> Schema:
     )
 
 
-def length_of(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:
-    """A length of time in the unit of the stream's time."""
+def duration_of(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:
+    """A duration in the unit of the stream's time: microseconds for TIMESTAMP, else a plain number."""
     if length is None:
         return None
     if isinstance(length, tree.Span):
         if time.numeric:
-            hint = "write a plain number, in the unit of the times"
+            hint = "write a plain number, in the unit of the time column"
             refuse("number-wanted", f"{where} has a unit, but time is a number here", length.place, hint)
         return length.micros
     assert isinstance(length.value, int | float)
     if time is Type.TIMESTAMP:
-        refuse("unit-wanted", f"{where} needs a unit", length.place, f"write {length.value} s, {length.value} min, ...")
+        refuse(
+            "unit-wanted",
+            f"{where} {length.value} has no unit",
+            length.place,
+            f"write {length.value} s, {length.value} min, ...",
+        )
     return length.value
 
 
-def merged(streams: Mapping[str, Schema], statement: tree.Subscription | tree.Correlator) -> Schema:
-    """The attributes of all streams of a FROM; they must agree on types, on time and on ties."""
+def merged_schema(streams: Mapping[str, Schema], statement: tree.Subscription | tree.Correlator) -> Schema:
+    """The schema of the merged stream of a FROM; its streams must agree on types, time and ties."""
     for names, clause in ((statement.streams, "FROM"), (statement.per, "PER")):
         for i, name in enumerate(names):
             if name in names[:i]:
-                refuse("twice", f"{clause} names '{name}' twice", place_of(name))
+                refuse("twice", f"{clause} names '{name}' twice", place_of(name), "delete one of them")
     first = streams[statement.streams[0]]
     attributes: dict[str, Type] = {}
     for name in statement.streams:
@@ -72,10 +78,11 @@ def merged(streams: Mapping[str, Schema], statement: tree.Subscription | tree.Co
             schema.time_type,
             first.time_type,
         ):
-            message = f"the time of '{name}' is {schema.time_type.value}, that of '{statement.streams[0]}' is not"
-            refuse("mixed-time", message, place_of(name), "streams of one FROM must agree on their time")
+            other, kind = statement.streams[0], first.time_type
+            message = f"the time of '{name}' is {schema.time_type.value}, the time of '{other}' is {kind.value}"
+            refuse("mixed-time", message, place_of(name), "read only streams with the same kind of time in one FROM")
         if schema.simultaneous != first.simultaneous:
-            hint = "say TIES SIMULTANEOUS of all streams of one FROM, or of none"
+            hint = "declare TIES SIMULTANEOUS for all streams of one FROM, or for none"
             refuse("mixed-ties", f"'{name}' and '{statement.streams[0]}' differ in TIES", place_of(name), hint)
         for attribute, kind in schema.attributes.items():
             attributes[attribute] = _agreed(attribute, attributes.get(attribute, kind), kind, name)
@@ -101,15 +108,17 @@ def merged(streams: Mapping[str, Schema], statement: tree.Subscription | tree.Co
     )
 
 
-def _agreed(attribute: str, one: Type, other: Type, stream: str) -> Type:
-    if one is other or other is Type.UNKNOWN:
-        return one
-    if one is Type.UNKNOWN:
-        return other
-    if one.numeric and other.numeric:
+def _agreed(attribute: str, before: Type, here: Type, stream: str) -> Type:
+    if before is here or here is Type.UNKNOWN:
+        return before
+    if before is Type.UNKNOWN:
+        return here
+    if before.numeric and here.numeric:
         return Type.FLOAT
-    message = f"'{attribute}' is {other.value} in '{stream}' and {one.value} in a stream before it"
-    refuse("mixed-types", message, place_of(stream), "streams of one FROM must agree on the attributes they share")
+    message = f"'{attribute}' is {here.value} in '{stream}' and {before.value} in a stream before it"
+    refuse(
+        "mixed-types", message, place_of(stream), f"declare '{attribute}' with the same type in all streams of one FROM"
+    )
 
 
 def scope_of(schema: Schema, statement: tree.Subscription | tree.Correlator) -> Scope:

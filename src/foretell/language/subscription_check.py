@@ -10,9 +10,9 @@ from foretell.events.types import Schema, Type
 from foretell.language import pattern_shape, tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.definitions import definitions_of
-from foretell.language.loss_rates import losses_of
+from foretell.language.loss_rates import loss_rates
 from foretell.language.pattern_shape import StepShape
-from foretell.language.stream_schemas import length_of, merged, scope_of
+from foretell.language.stream_schemas import duration_of, merged_schema, scope_of
 from foretell.language.tree import place_of
 from foretell.language.type_check import Scope, check_condition, type_of
 
@@ -25,11 +25,11 @@ def check_subscription(
     columns: Columns,
     losses: Mapping[str, tuple[tree.Loss, ...]],
 ) -> CheckedSubscription:
-    """`columns` are those of the FOR EACH table, `losses` what the streams say of theirs."""
-    return _Subscription(subscription, streams, columns, losses).checked()
+    """Checks a subscription. `columns` are those of the FOR EACH table, `losses` the LOSS items of each stream."""
+    return _SubscriptionChecker(subscription, streams, columns, losses).checked()
 
 
-class _Subscription:
+class _SubscriptionChecker:
     """The checks of one subscription, in the order of its clauses."""
 
     def __init__(
@@ -40,7 +40,7 @@ class _Subscription:
         losses: Mapping[str, tuple[tree.Loss, ...]],
     ) -> None:
         self.tree = subscription
-        self.schema = merged(streams, subscription)
+        self.schema = merged_schema(streams, subscription)
         self.losses = losses
         self.scope = scope_of(self.schema, subscription)
         if subscription.table is not None:
@@ -57,7 +57,7 @@ class _Subscription:
         defined = dict(definitions_of(subscription.definitions, self.shapes, "pattern"))
         variables = self._variables(defined)
         self.scope = replace(self.scope, variables=variables)
-        steps = {name: self._step(shape_, defined.get(name)) for name, shape_ in self.shapes.items()}
+        steps = {name: self._step(shape, defined.get(name)) for name, shape in self.shapes.items()}
         self._check_operators(subscription.pattern, ())
         outside = replace(self.scope, has_event=False, has_previous=False)
         if subscription.having is not None:
@@ -76,7 +76,7 @@ class _Subscription:
             time,
             self.schema.simultaneous,
             within,
-            losses_of(subscription, steps, self.losses),
+            loss_rates(subscription, steps, self.losses),
             returns,
             known_late,
             horizon,
@@ -95,26 +95,28 @@ class _Subscription:
                 self.positive.append(step.name)
             if (step.chosen or step.numbered) and step.repeated:
                 what = f"{step.chosen} {step.name}" if step.chosen else f"{step.name}[i]"
-                refuse("selected-repeated", f"'{what}' cannot be repeated", step.place)
+                hint = f"leave out {step.chosen or '[i]'} or the repetition"
+                refuse("selected-repeated", f"'{what}' cannot be repeated", step.place, hint)
         negated = {n: f"'{n}' is negated: it has no event" for n, s in self.shapes.items() if s.negated}
         self.scope = replace(self.scope, steps=frozenset(self.positive), hidden=negated)
 
     def _check_pattern(self) -> dict[str, frozenset[str]]:
-        """Edges and windows; the steps whose choice may be known only when the window has passed."""
+        """Checks negations and LAST against WITHIN; returns the steps whose choice may be known late (`known_late`)."""
         pattern = self.tree.pattern
         pattern_shape.check_edges(pattern)
         edges, choices = pattern_shape.edge_negations(pattern), list(pattern_shape.open_choices(pattern))
         if self.tree.within is None:
             for negation in edges:
                 length = "10" if self.schema.time_type.numeric else "10 min"
-                hint = f"say how long nothing may come: WITHIN {length}"
-                refuse("needs-within", f"'!{negation.step.name}' here needs WITHIN", negation.place, hint)
+                name = negation.step.name
+                hint = f"add how long no '{name}' may come: WITHIN {length}"
+                refuse("needs-within", f"'!{name}' first or last in a pattern needs WITHIN", negation.place, hint)
             for choice in choices:
-                hint = "without WITHIN the last one is never known"
-                refuse("needs-within", f"'LAST {choice.step.name}' here needs WITHIN", choice.place, hint)
+                hint = "add WITHIN, or a step that must follow: otherwise the last one is never known"
+                refuse("needs-within", f"'LAST {choice.step.name}' needs WITHIN here", choice.place, hint)
         if len(self.positive) == 1 and choices:
-            hint = "without another event it is never known which one is the last"
-            refuse("never-known", f"'LAST {choices[0].step.name}' stands alone", choices[0].place, hint)
+            message = f"'LAST {choices[0].step.name}' is the only step: its last event is never known"
+            refuse("never-known", message, choices[0].place, "add another step, or leave out LAST")
         return {str(choice.step.name): pattern_shape.followers(pattern, str(choice.step.name)) for choice in choices}
 
     def _variables(self, defined: Mapping[str, tree.Expression]) -> dict[str, Type]:
@@ -128,7 +130,7 @@ class _Subscription:
                     known = variables.get(variable.name, kind)
                     if not _alike(known, kind):
                         message = f"${variable.name} is {known.value} elsewhere and {kind.value} here"
-                        refuse("variable-types", message, variable.place)
+                        refuse("variable-types", message, variable.place, "bind it to values of one type")
                     variables[variable.name] = Type.FLOAT if Type.FLOAT in (known, kind) else known
                     self.binding.setdefault(variable.name, set()).add(name)
         return variables
@@ -137,7 +139,7 @@ class _Subscription:
         return (*(() if defined is None else (defined,)), *self.shapes[name].conditions)
 
     def _bound(self, variable: str, value: tree.Expression, scope: Scope) -> tree.Expression:
-        """What a step binds: where another binds a FLOAT, an INT is taken as one (decision 0002, item 37)."""
+        """The value a step binds: an INT becomes a FLOAT where another step binds a FLOAT (decision 0002, item 37)."""
         floats = (self.scope.variables or {}).get(variable) is Type.FLOAT and type_of(value, scope) is Type.INT
         return tree.Binary("*", value, tree.Literal(1.0)) if floats else value
 
@@ -161,10 +163,11 @@ class _Subscription:
         for node in defined.walk():
             named = _step_named(node)
             if named is not None and named not in earlier and named != step.name:
-                refuse("later-step", f"'{step.name}[i]' cannot be counted by a later step, '{named}'", node.place)
+                message = f"the DEFINE of '{step.name}[i]' cannot name the later step '{named}'"
+                refuse("later-step", message, node.place, f"put the condition behind the step: {step.name}[i] @(...)")
 
     def _check_operators(self, pattern: tree.Pattern, before: tuple[str, ...]) -> tuple[str, ...]:
-        """The conditions in ;{θ}: they know what was bound before them, nothing later. Returns what is bound after."""
+        """Checks the conditions in ;{θ}, which see only steps bound before; returns those bound after the pattern."""
         match pattern:
             case tree.Sequence(parts=parts):
                 for part in parts:
@@ -192,11 +195,12 @@ class _Subscription:
 
     def _check_where(self, where: tree.FirstWhere, before: tuple[str, ...]) -> None:
         scope = self.scope
-        later = {n: f"'{n}' is bound later than this condition is asked" for n in scope.steps if n not in before}
+        later = {n: f"'{n}' is bound after this condition is evaluated" for n in scope.steps if n not in before}
         variables = {v: kind for v, kind in (scope.variables or {}).items() if self.binding[v] & set(before)}
         for node in where.condition.walk():
             if isinstance(node, tree.Variable) and node.name in (scope.variables or {}) and node.name not in variables:
-                refuse("unbound-variable", f"${node.name} is bound later than this condition is asked", node.place)
+                message = f"${node.name} is bound after this condition is evaluated"
+                refuse("unbound-variable", message, node.place, "name only variables that an earlier step binds")
         check_condition(
             where.condition,
             replace(scope, steps=frozenset(before), hidden={**scope.hidden, **later}, own=None, variables=variables),
@@ -218,20 +222,21 @@ class _Subscription:
     def _check_after(self) -> None:
         step = self.tree.after.step
         if step is not None and step not in self.positive:
-            message = f"AFTER MATCH names '{step}', which is no step with an event"
+            message = f"AFTER MATCH names '{step}', which is not a step that binds an event"
             refuse("unknown-step", message, place_of(step), suggestion(step, self.positive))
 
 
 def _positive(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:
-    """A length of time, of more than nothing."""
-    found = length_of(length, time, where)
+    """A duration, which must be greater than 0."""
+    found = duration_of(length, time, where)
     if length is not None and found is not None and found <= 0:
-        refuse("not-positive", f"{where} must be longer than nothing", length.place)
+        amount = f"{length.amount} {length.unit}" if isinstance(length, tree.Span) else length.value
+        refuse("not-positive", f"{where} must be greater than 0, not {amount}", length.place)
     return found
 
 
-def _alike(one: Type, other: Type) -> bool:
-    return one is other or (one.numeric and other.numeric) or Type.UNKNOWN in (one, other) or Type.NULL in (one, other)
+def _alike(left: Type, right: Type) -> bool:
+    return left is right or (left.numeric and right.numeric) or bool({Type.UNKNOWN, Type.NULL} & {left, right})
 
 
 def _step_named(node: tree.Node) -> str | None:
@@ -242,9 +247,10 @@ def _step_named(node: tree.Node) -> str | None:
 
 
 def binders(condition: tree.Expression, own: str) -> Iterator[tuple[tree.Variable, tree.Expression]]:
-    """`$v = value` or the other way round, standing as a condition of its own, with a value of the event itself.
+    """The variables that a condition binds, with their values.
 
-    It binds the variable; any other use compares with it.
+    `$v = value` or `value = $v` binds the variable where it is a condition of its own, joined by AND if at all, and the
+    value is one of the event itself. Any other use compares with the variable.
     """
     match condition:
         case tree.Binary(operator="AND", left=left, right=right):
@@ -257,7 +263,7 @@ def binders(condition: tree.Expression, own: str) -> Iterator[tuple[tree.Variabl
 
 
 def _is_of_event(value: tree.Expression, own: str) -> bool:
-    """Whether a value is one of the event being tried for the step, and of nothing else."""
+    """Whether a value depends on the event being tried for the step, and on nothing else."""
     references = [node for node in value.walk() if isinstance(node, tree.EventReference)]
     others = tree.Variable, tree.Aggregate, tree.Elapsed, tree.Previous, tree.FirstOf, tree.LastOf
     if not references or any(isinstance(node, others) for node in value.walk()):

@@ -49,7 +49,8 @@ class Scope:
 def check_condition(condition: Expression, scope: Scope) -> None:
     kind = type_of(condition, scope)
     if kind is not Type.BOOL and kind not in _UNKNOWN:
-        refuse("not-a-condition", f"a condition must be true or false, this is {kind.value}", condition.place)
+        hint = "write a comparison, such as price > 0"
+        refuse("not-a-condition", f"a condition must be true or false, this is {kind.value}", condition.place, hint)
 
 
 def type_of(expression: Expression, scope: Scope) -> Type:
@@ -134,11 +135,11 @@ def _literal_type(value: object) -> Type:
 
 def _variable(variable: tree.Variable, scope: Scope) -> Type:
     if scope.variables is None:
-        hint = "a variable ties the steps of a pattern together; here there is only one event"
-        refuse("variable-here", f"a variable has no place here: ${variable.name}", variable.place, hint)
+        hint = "compare with a constant; variables relate the steps of a pattern"
+        refuse("variable-here", f"${variable.name} cannot be used here: there is only one event", variable.place, hint)
     if variable.name not in scope.variables:
         meant = closest(variable.name, scope.variables)
-        binding = f"a step binds it by attribute = ${variable.name}, joined by AND if by anything"
+        binding = f"bind it in a step: attribute = ${variable.name}, joined to other conditions by AND"
         hint = f"did you mean ${meant}?" if meant else binding
         refuse("unbound-variable", f"no step binds the variable ${variable.name}", variable.place, hint)
     return scope.variables[variable.name]
@@ -146,8 +147,8 @@ def _variable(variable: tree.Variable, scope: Scope) -> Type:
 
 def _parameter(parameter: tree.Parameter, scope: Scope) -> Type:
     if scope.parameters is None:
-        hint = "name the table whose column it is: SUBSCRIBE name FOR EACH table FROM ..."
-        refuse("no-table", f":{parameter.name} without FOR EACH", parameter.place, hint)
+        hint = "name its table: SUBSCRIBE name FOR EACH table FROM ..."
+        refuse("no-table", f"the parameter :{parameter.name} needs FOR EACH", parameter.place, hint)
     if scope.parameters and parameter.name not in scope.parameters:
         hint = suggestion(parameter.name, scope.parameters)
         refuse("unknown-column", f"unknown column ':{parameter.name}'", parameter.place, hint)
@@ -159,7 +160,7 @@ def check_event(event: tree.EventReference, scope: Scope, place: Place, attribut
         case tree.This() if not scope.has_event:
             _bare(attribute, scope, place)
         case tree.Previous() if not scope.has_previous:
-            hint = "say of which step: step.attribute" if scope.has_match else "only attributes can be named here"
+            hint = "name the step: step.attribute" if scope.has_match else "name an attribute of the event itself"
             refuse("no-previous", "'prev' has no meaning here", place, hint)
         case tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step):
             check_step(step, scope, place)
@@ -172,7 +173,7 @@ def _bare(attribute: str, scope: Scope, place: Place) -> NoReturn:
         hint = f"name one of its attributes, as in {attribute}.{example}, or its time, t({attribute})"
         refuse("bare-attribute", f"the step '{attribute}' is not a value", place, hint)
     example = min(scope.steps, default="step")
-    refuse("bare-attribute", f"'{attribute}' of which step?", place, f"say it as in {example}.{attribute}")
+    refuse("bare-attribute", f"'{attribute}' needs a step here", place, f"name the step, as in {example}.{attribute}")
 
 
 def check_step(step: str, scope: Scope, place: Place) -> None:
@@ -180,18 +181,19 @@ def check_step(step: str, scope: Scope, place: Place) -> None:
         return
     place = _at(step, place)
     if step in scope.hidden:
-        hint = f"what '{step}' must satisfy is said in DEFINE {step} AS ..." if scope.has_event else ""
+        hint = f"put conditions on '{step}' in DEFINE {step} AS ..." if scope.has_event else ""
         refuse("hidden-step", scope.hidden[step], place, hint)
     _needs_match(scope, f"'{step}'", place)
     hint = suggestion(step, scope.steps)
     if step in scope.streams:
-        hint = f"'{step}' is a stream; inside a condition its attributes stand bare"
+        hint = f"'{step}' is a stream; write its attributes without a prefix"
     refuse("unknown-step", f"unknown step '{step}'", place, hint)
 
 
 def _needs_match(scope: Scope, what: str, place: Place) -> None:
     if not scope.has_match:
-        refuse("one-event", f"only the attributes of the event itself can be named here, not {what}", place)
+        hint = "name an attribute of the event itself"
+        refuse("one-event", f"{what} cannot be used here: there is only one event", place, hint)
 
 
 def attribute_type(name: str, scope: Scope, place: Place) -> Type:
@@ -210,11 +212,11 @@ def _attribute_hint(name: str, scope: Scope, place: Place) -> str:
         return f"'{name}' is a step; name one of its attributes, as in {name}.{next(iter(scope.attributes), 'x')}"
     if own.end_column - own.column > len(name):
         # Wider in the text than in itself: it stands in double quotes.
-        return f"a string stands in single quotes: '{name}'"
+        return f"put a string in single quotes: '{name}'"
     hint = suggestion(name, scope.attributes)
     if own == place and not closest(name, scope.attributes):
         # A bare word may have been meant as a string.
-        return f"{hint}; a string stands in single quotes".removeprefix("; ")
+        return f"{hint}; put a string in single quotes".removeprefix("; ")
     return hint
 
 
@@ -262,7 +264,7 @@ def _quoted_number(binary: tree.Binary) -> str:
     """A hint where a number was written as a string."""
     for side in (binary.left, binary.right):
         if isinstance(side, tree.Literal) and isinstance(side.value, str) and _NUMBER.fullmatch(side.value):
-            return f"a number stands without quotes: {side.value}"
+            return f"write a number without quotes: {side.value}"
     return ""
 
 
@@ -271,16 +273,17 @@ def _comparable(left: Type, right: Type, place: Place, scope: Scope, hint: str =
         return
     both = {left, right}
     if both == {Type.TIMESTAMP, Type.STRING}:
-        hint = "a point in time is written TIMESTAMP '2026-01-31 12:00:00'"
+        hint = "write a point in time as TIMESTAMP '2026-01-31 12:00:00'"
     elif Type.DURATION in both and (left.numeric or right.numeric):
-        hint = _length_hint(scope)
-    refuse("not-comparable", f"{left.value} and {right.value} cannot be compared", place, hint)
+        hint = _duration_hint(scope)
+    message = f"cannot compare {left.value} with {right.value}"
+    refuse("not-comparable", message, place, hint or "compare values of the same type")
 
 
-def _length_hint(scope: Scope) -> str:
+def _duration_hint(scope: Scope) -> str:
     if scope.time.numeric:
-        return "time is a plain number here: write the length without a unit"
-    return "give the length of time its unit, as in 5 min"
+        return "time is a number here: write the duration without a unit"
+    return "give the duration a unit, as in 5 min"
 
 
 def _arithmetic(binary: tree.Binary, left: Type, right: Type, scope: Scope) -> Type:
@@ -295,8 +298,10 @@ def _arithmetic(binary: tree.Binary, left: Type, right: Type, scope: Scope) -> T
         result = _scaled(left, binary.operator, right)
     if result is None:
         timed = {left, right} & {Type.DURATION, Type.TIMESTAMP}
-        hint = _length_hint(scope) if timed and (left.numeric or right.numeric) else ""
-        message = f"{left.value} {binary.operator} {right.value} cannot be calculated"
+        hint = "calculate with numbers, times and durations only"
+        if timed and (left.numeric or right.numeric):
+            hint = _duration_hint(scope)
+        message = f"cannot calculate {left.value} {binary.operator} {right.value}"
         refuse("no-arithmetic", message, binary.place, hint)
     return result
 

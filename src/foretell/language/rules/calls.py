@@ -12,22 +12,22 @@ FUNCTIONS = {"contains": 2, "abs": 1, "lower": 1, "upper": 1, "length": 1, "coal
 
 #: Functions of other languages, and how to say it here.
 _OTHER_FUNCTIONS = {
-    "prev": "the event bound just before is prev.attribute",
-    "lag": "the event bound just before is prev.attribute",
-    "next": "a condition may name a later step: step.attribute",
-    "now": "there is no now; t(step) is the time of an event",
-    "current_timestamp": "there is no now; t(step) is the time of an event",
-    "classifier": "leave it out: a notification says which event is bound to which step",
+    "prev": "write prev.attribute for the event bound just before",
+    "lag": "write prev.attribute for the event bound just before",
+    "next": "write step.attribute: a condition may name a later step",
+    "now": "write t(step) for the time of an event; there is no current time",
+    "current_timestamp": "write t(step) for the time of an event; there is no current time",
+    "classifier": "leave it out: a notification lists the event bound to each step",
     "match_number": "leave it out: every match is one notification",
-    "ceil": "there is no rounding",
-    "round": "there is no rounding",
+    "ceil": "rounding is not supported",
+    "round": "rounding is not supported",
     "mean": "did you mean 'avg'?",
     "average": "did you mean 'avg'?",
     "nvl": "did you mean 'coalesce'?",
     "ifnull": "did you mean 'coalesce'?",
     "len": "did you mean 'length'?",
-    "time": "the time of the event bound to a step is t(step)",
-    "timestamp": "the time of the event bound to a step is t(step)",
+    "time": "write t(step) for the time of a step's event",
+    "timestamp": "write t(step) for the time of a step's event",
 }
 
 
@@ -58,7 +58,7 @@ def _step_name(argument: tree.Expression, function: str) -> Name:
             return Name("stream" if isinstance(argument, tree.StreamOf) else "duration", argument.place)
     hint = f"write {function}(step)"
     if isinstance(argument, tree.Attribute) and argument.name.lower() == "prev":
-        hint = "'prev' is one event already: prev.attribute"
+        hint = "write prev.attribute: 'prev' is one event already"
     if isinstance(argument, tree.Attribute) and isinstance(argument.event, tree.BoundEvent):
         step = argument.event.step
         hint = f"write {function}({step})" + (f".{argument.name}" if function in ("first", "last") else "")
@@ -76,7 +76,7 @@ def call_of(function: Name, arguments: list[tree.Expression], field: Name | None
             return tree.EventValue(event, place=place)
         return attribute_of(event, field, place.through(field.place))
     if field is not None:
-        hint = "only first(step) and last(step) are events"
+        hint = "put .attribute only behind first(step) or last(step)"
         refuse("not-an-event", f"{word}(...) is not an event and has no attributes", place.through(field.place), hint)
     if word == "t":
         _check_arity(function, arguments, 1)

@@ -36,7 +36,7 @@ class CorrelationRules(Transformer[Token, tree.Program]):
         return tree.Push(text_of(token), body, place=token_place(token))
 
     def again(self, kind: Token, number: tree.Literal | None, body: tree.Correlation) -> tree.Again:
-        count = None if number is None else whole_number(number, f"the number of {kind.lower()}", 1)
+        count = None if number is None else whole_number(number, f"the count of {kind.lower()}(n)", 1)
         return tree.Again(kind.lower(), body, count, place=token_place(kind))
 
     def parallel(self, parts: tuple[tree.Correlation, ...]) -> tree.Parallel:

@@ -82,7 +82,7 @@ class ExpressionRules(Transformer[Token, tree.Program]):
         try:
             return tree.Moment(parse_timestamp(text_of(token)), place=token_place(token))
         except ValueError:
-            hint = "write it as in TIMESTAMP '2026-01-31 12:00:00'"
+            hint = "write a point in time as TIMESTAMP '2026-01-31 12:00:00'"
             refuse("not-timestamp", f"{token} is not a date and time", token_place(token), hint)
 
     def variable(self, token: Token) -> tree.Variable:

@@ -64,7 +64,7 @@ class PatternRules(Transformer[Token, tree.Program]):
         if not isinstance(step, tree.Step):
             message = "[i] selects among the events of one step, not of a group"
             refuse("numbered-group", message, pattern.place, "put it behind one of the group's steps")
-        return tree.Numbered(step, whole_number(number, "the number in [ ]", 1), place=step.place)
+        return tree.Numbered(step, whole_number(number, "the index in [ ]", 1), place=step.place)
 
     def condition(self, expression: tree.Expression) -> tree.Expression:
         return expression
@@ -79,16 +79,16 @@ class PatternRules(Transformer[Token, tree.Program]):
         return 1, None
 
     def exactly(self, number: tree.Literal) -> tuple[int, int | None]:
-        times = whole_number(number, "a repetition", 1)
+        times = whole_number(number, "a repetition count", 1)
         return times, times
 
     def at_least(self, number: tree.Literal) -> tuple[int, int | None]:
-        return whole_number(number, "a repetition", 0), None
+        return whole_number(number, "a repetition count", 0), None
 
     def between_times(self, low: tree.Literal, high: tree.Literal) -> tuple[int, int | None]:
-        least, most = whole_number(low, "a repetition", 0), whole_number(high, "a repetition", 1)
+        least, most = whole_number(low, "a repetition count", 0), whole_number(high, "a repetition count", 1)
         if most < least:
-            message = f"a repetition from {least} to {most} times cannot be"
+            message = f"the repetition {{{least},{most}}} has its bounds in the wrong order"
             refuse("empty-range", message, span_of(low, high), f"write {{{most},{least}}}")
         return least, most
 
@@ -125,7 +125,7 @@ def _choose(which: str, pattern: Pattern) -> Pattern:
     step = _ungroup(pattern)
     if not isinstance(step, tree.Step):
         message = f"{which} chooses among the events of one step, not of a group or a repetition"
-        refuse("chosen-group", message, pattern.place, f"put {which} before one single step")
+        refuse("chosen-group", message, pattern.place, f"put {which} before a single step")
     return tree.Chosen(which, step, place=step.place)
 
 
@@ -163,14 +163,14 @@ def _check_beside(elements: list[Any], operators: list[Operator | None]) -> None
                 "negation-next",
                 f"'!{element.step.name}' cannot stand next to ','",
                 element.place,
-                "between two events that follow each other directly there is nothing; use ';'",
+                "use ';' instead: between an event and the very next one there is nothing",
             )
         leading = not any(isinstance(e, Pattern) for e in elements[:i])
         if isinstance(before, tree.FirstWhere) or (isinstance(after, tree.FirstWhere) and leading):
             name = element.step.name
             refuse(
                 "negation-where",
-                f"';{{...}}' cannot stand here next to '!{name}'",
+                f"';{{...}}' cannot stand next to '!{name}' here",
                 (before if isinstance(before, tree.FirstWhere) else after or element).place,
                 f"write !{name} ; Q" if leading else f"write P ; !{name} ;{{condition}} Q",
             )

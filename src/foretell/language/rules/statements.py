@@ -42,7 +42,7 @@ class DuplicateClauseError(LanguageError):
     """A clause that a statement has twice. Its keyword is no part of the tree, so the text is asked where it stands."""
 
     def __init__(self, words: str, name: Name) -> None:
-        super().__init__("twice", f"{words} is said twice", place=name.place, hint="leave one of them out")
+        super().__init__("twice", f"{words} is given twice", place=name.place, hint="delete one of them")
         self._words = words
 
     def located_in(self, text: str) -> LanguageError:
@@ -74,7 +74,7 @@ class StatementRules(Transformer[Token, tree.Program]):
         known = {t.value: t for t in ATTRIBUTE_TYPES}
         if kind.upper() not in known:
             meant = _OTHER_TYPES.get(kind.upper()) or closest(kind, known)
-            hint = f"did you mean {meant}?" if meant else f"types are {', '.join(known)}"
+            hint = f"did you mean {meant}?" if meant else f"use one of the types {', '.join(known)}"
             refuse("unknown-type", f"unknown type '{kind}'", kind.place, hint)
         return tree.Declared(name, known[kind.upper()], place=name.place)
 
@@ -138,7 +138,9 @@ class StatementRules(Transformer[Token, tree.Program]):
         for item in items:
             if isinstance(item, Name):
                 if not merged or not merged[-1].steps:
-                    refuse("unexpected", "expected a probability before the step", item.place, "LOSING 0.05 OF x, y")
+                    refuse(
+                        "unexpected", "expected a probability before the step", item.place, "write LOSING 0.05 OF x, y"
+                    )
                 last = merged.pop()
                 merged.append(tree.LosingItem(last.probability, (*last.steps, item), place=last.place))
             elif item is not None:

@@ -54,16 +54,21 @@ def text_of(token: Token) -> str:
 
 def whole_number(number: tree.Literal, what: str, least: int) -> int:
     if not isinstance(number.value, int) or isinstance(number.value, bool) or number.value < least:
-        refuse("not-whole", f"{what} must be a whole number of at least {least}", number.place)
+        refuse("not-whole", f"{what} must be a whole number of at least {least}, not {number.value}", number.place)
     return number.value
 
 
 def _percent_hint(value: object) -> str:
-    """A hint for who thinks in percent."""
+    """A hint where the value may have been meant in percent."""
     return f"write {value / 100:g} for {value}%" if isinstance(value, int | float) and 1 < value <= 100 else ""
 
 
 def probability_of(number: tree.Literal) -> float:
     if not isinstance(number.value, int | float) or not 0 <= number.value <= 1:
-        refuse("not-probability", "a probability lies between 0 and 1", number.place, _percent_hint(number.value))
+        refuse(
+            "not-probability",
+            f"{number.value} is not a probability between 0 and 1",
+            number.place,
+            _percent_hint(number.value),
+        )
     return float(number.value)

@@ -37,7 +37,7 @@ _TERMINALS = {
 _NAME_AFTER = {
     "FROM": "a stream",
     "PER": "an attribute",
-    "TIME": "the attribute that is the time",
+    "TIME": "the time attribute",
     "DOT": "an attribute",
     "EACH": "a table",
     "DEFINE": "a step",
@@ -46,9 +46,9 @@ _NAME_AFTER = {
     "LAST": "a step",
     "OF": "a step",
 }
-_LENGTH = "a length of time such as 5 min"
+_DURATION = "a duration such as 5 min"
 #: What a number is, by the word before it.
-_NUMBER_AFTER = {"WITHIN": _LENGTH, "BY": _LENGTH, "ABOVE": "a probability", "LOSS": "a probability"}
+_NUMBER_AFTER = {"WITHIN": _DURATION, "BY": _DURATION, "ABOVE": "a probability", "LOSS": "a probability"}
 #: Groups of tokens that are one thing to a person: (what tells the group, all that belongs to it, its name).
 _GROUPS = (
     (

@@ -2,74 +2,75 @@
 
 from __future__ import annotations
 
-_FOLLOWED = "'followed by' is written ';', 'directly followed by' ','"
-_COMMENT = "a comment begins with -- and goes to the end of the line"
-_SINGLE = "a string stands in straight single quotes: 'text'"
+_FOLLOWED = "write ';' for 'followed by', ',' for 'directly followed by'"
+_COMMENT = "start a comment with --; it goes to the end of the line"
+_SINGLE = "put a string in straight single quotes: 'text'"
 SIGNS = {
-    "==": "equality is written with one '='",
-    "=<": "'at most' is written '<='",
+    "==": "write one '=' for equality",
+    "=<": "write '<=' for 'at most'",
     "&&": "write AND in a condition, & between patterns",
     "||": "write OR in a condition, | between patterns",
     "->": _FOLLOWED,
-    "=>": f"{_FOLLOWED}; 'at least' is '>='",
-    ":=": "equality is written with one '='",
+    "=>": f"{_FOLLOWED}, '>=' for 'at least'",
+    ":=": "write one '=' for equality",
     "//": _COMMENT,
     "/*": _COMMENT,
     "#": _COMMENT,
-    "`": 'a name with odd characters stands in double quotes: "name"',
+    "`": 'put a name with odd characters in double quotes: "name"',
     "‘": _SINGLE,
     "’": _SINGLE,
     "“": _SINGLE,
     "”": _SINGLE,
-    "~": "a text is compared with LIKE, '%' standing for anything",
+    "~": "compare text with LIKE; '%' stands for anything",
     "≤": "write '<='",
     "≥": "write '>='",
     "≠": "write '<>'",
     "−": "write '-'",
     "–": "write '-'",
     "×": "write '*'",
-    "\\": "a quote inside a string is written twice: 'it''s'",
+    "\\": "write a quote inside a string twice: 'it''s'",
 }
 
-_BEGIN = "a statement begins SUBSCRIBE name FROM stream MATCH pattern"
-_EVERY = "every match is one notification; leave this out"
-#: Words of other languages, and what is said here instead.
+_BEGIN = "start a statement with SUBSCRIBE name FROM stream MATCH pattern"
+_EVERY = "leave this out: every match is one notification"
+_ABSENT = "write !b for an event that must not come: a ; !b ; c"
+#: Words of other languages, and what to write here instead.
 HABITS = {
-    "SELECT": f"{_BEGIN}; what to hand out comes last, in RETURN",
+    "SELECT": f"{_BEGIN}; list the output columns last, in RETURN",
     "INSERT": f"{_BEGIN}; its result is the stream 'name'",
-    "CREATE": "a stream is declared with STREAM name (attribute TYPE, ...) TIME attribute",
-    "PATTERN": "the pattern is written MATCH a ; b, without PATTERN",
-    "MATCH_RECOGNIZE": "the pattern is written MATCH a ; b, without MATCH_RECOGNIZE (...)",
-    "PARTITION": "write PER attribute: it splits the stream, directly before MATCH",
-    "GROUP": "write PER attribute: it splits the stream, directly before MATCH",
-    "ORDER": "events come in the order of their time; a tie-breaker is said in the STREAM statement: ORDER BY seq",
+    "CREATE": "declare a stream with STREAM name (attribute TYPE, ...) TIME attribute",
+    "PATTERN": "write the pattern as MATCH a ; b, without PATTERN",
+    "MATCH_RECOGNIZE": "write the pattern as MATCH a ; b, without MATCH_RECOGNIZE (...)",
+    "PARTITION": "write PER attribute directly before MATCH to split the stream by key",
+    "GROUP": "write PER attribute directly before MATCH to split the stream by key",
+    "ORDER": "events are ordered by time; declare a tie-breaker in the STREAM statement: ORDER BY seq",
     "MEASURES": "write RETURN expression AS name, after the pattern",
     "WHERE": "write DEFINE step AS condition, or HAVING condition for the whole match",
-    "SUBSET": "name the steps together: DEFINE a, b AS condition",
+    "SUBSET": "define several steps together: DEFINE a, b AS condition",
     "ONE": _EVERY,
     "ALL": _EVERY,
-    "JOIN": "FROM a, b merges streams; what belongs together is said with steps and variables",
+    "JOIN": "FROM a, b merges streams; relate their events with steps and variables",
     "UNION": "FROM a, b merges streams",
     "ROW": "leave out ROW",
     "ROWS": _EVERY,
-    "INTERVAL": "write the length of time itself: 5 min",
-    "EVERY": "every match is reported anyway; leave it out",
-    "UNTIL": "what may not come is written !b: a ; !b ; c",
-    "PERMUTE": "any order is written a & b",
+    "INTERVAL": "write the duration itself: 5 min",
+    "EVERY": "leave it out: every match is reported",
+    "UNTIL": _ABSENT,
+    "PERMUTE": "write a & b for any order",
     "FOLLOWED": _FOLLOWED,
     "FOLLOWEDBY": _FOLLOWED,
     "THEN": _FOLLOWED,
-    "NEXT": "'directly followed by' is written ','",
-    "UNLESS": "what may not come is written !b: a ; !b ; c",
-    "CASE": "there is no CASE; write two conditions joined by OR, or coalesce(...)",
-    "EXISTS": "that a step has an event is written count(step) > 0",
+    "NEXT": "write ',' for 'directly followed by'",
+    "UNLESS": _ABSENT,
+    "CASE": "CASE is not supported; write two conditions joined by OR, or coalesce(...)",
+    "EXISTS": "write count(step) > 0 to ask whether a step has an event",
     "ILIKE": "write lower(attribute) LIKE 'text'",
-    "FOR": "FOR EACH table stands directly before FROM",
-    "LIMIT": "see AFTER MATCH for fewer matches",
+    "FOR": "put FOR EACH table directly before FROM",
+    "LIMIT": "choose an AFTER MATCH policy for fewer matches",
 }
-#: Words that mean something else between patterns than in conditions.
+#: Words of conditions where a pattern stands.
 BETWEEN_PATTERNS = {
-    "AND": "both in any order is written a & b",
-    "OR": "either is written a | b",
-    "NOT": "what may not come is written !b: a ; !b ; c",
+    "AND": "write a & b for both in any order",
+    "OR": "write a | b for either",
+    "NOT": _ABSENT,
 }

@@ -32,12 +32,12 @@ def _bracket_hint(rejection: Rejection) -> str:
     """Brackets that do not fit together."""
     unclosed = rejection.unclosed
     if rejection.token.type in CLOSING and not unclosed:
-        return f"there is no '{CLOSING[rejection.token.type]}' before it that it could close"
+        return f"delete it, or add the '{CLOSING[rejection.token.type]}' that it closes"
     ending = rejection.token.type in ("END", "$END", *CLAUSES, *STATEMENTS, *CLOSING)
     if unclosed and ending and not rejection.wants_value:
         opened = unclosed[-1]
         if OPENING[opened.type] in rejection.fitting:
-            return f"the '{opened}' at {opened.line}:{opened.column} is not closed"
+            return f"close the '{opened}' at {opened.line}:{opened.column}"
     return ""
 
 
@@ -47,40 +47,40 @@ def _neighbour_hint(rejection: Rejection) -> str:
     last = rejection.before[-1] if rejection.before else Token("", "")
     match before, token.type:
         case "BANG", "LPAR":
-            return "only single steps can be absent; for none of several write !a ; !b"
+            return "negate single steps; for none of several write !a ; !b"
         case "AT", _:
-            return "the condition stands in parentheses: a @(condition)"
+            return "put the condition in parentheses: a @(condition)"
         case "TO", _ if token.isidentifier():
             return f"write SKIP TO FIRST {token} or SKIP TO LAST {token}"
         case (("PLUS" | "STAR" | "QMARK" | "RBRACE"), ("QMARK" | "PLUS")):
-            return "every length that fits is a match; there are no greedy and reluctant repetitions"
+            return f"leave out this '{token}': every length that fits is a match, no repetition is greedy or reluctant"
         case "LBRACE", "COMMA":
             return "write {0,n} for at most n"
         case "LPAR", _ if token == "*" and earlier == "NAME" and rejection.before[-2].lower() == "count":
-            return "count(b) counts the events of the step b"
+            return "name a step: count(b) counts the events of step b"
         case "NUMBER", _ if token == "%" and earlier in ("ABOVE", "LOSING", "LOSS", "COMMA"):
-            return "a probability lies between 0 and 1: 0.8, not 80%"
+            return "write a probability between 0 and 1: 0.8, not 80%"
         case "STRING", _ if token.start_pos == last.end_pos:
-            return "the string ends before it; inside a string a quote is written twice: 'it''s'"
+            return "the string ends before this; write a quote inside a string twice: 'it''s'"
         case "WITHIN" | "BY", "STRING" if "NUMBER" in rejection.fitting:
             return "leave out the quotes"
         case "TIMESTAMP", "NUMBER":
-            return "write it as in TIMESTAMP '2026-01-31 12:00:00'"
+            return "write a point in time as TIMESTAMP '2026-01-31 12:00:00'"
         case "RETURN", _ if token == "*":
-            return "without RETURN a notification carries the variables and the events of all steps"
+            return "leave out RETURN: a notification then carries the variables and the events of all steps"
         case _, "STRING" if {"NAME", "QUOTED"} >= rejection.fitting:
-            return "a name stands without quotes, or in double quotes"
+            return "write a name without quotes, or in double quotes"
         case _, _ if token == "<" and rejection.after_pattern:
-            return "<...> says what a repetition repeats under: a+<;>"
+            return "put <...> behind +, * or {n}: it names the operator of a repetition, as in a+<;>"
         case "IN", ("STRING" | "NUMBER"):
-            return f"the values stand in parentheses: IN ({token}, ...)"
+            return f"put the values in parentheses: IN ({token}, ...)"
         case "NAME", "LPAR" if earlier in ("NAME", "QUOTED"):
-            return "a type has no length: STRING, not VARCHAR(20)"
+            return "write the type without a length: STRING, not VARCHAR(20)"
         case "NUMBER", _ if is_unit(rejection):
             meant = closest_unit("min" if token == "m" else token)
-            return f"did you mean {meant}?" if meant else f"units are {', '.join(UNITS)}"
+            return f"did you mean {meant}?" if meant else f"use one of the units {', '.join(UNITS)}"
         case "LATER" | "END", _ if token == ";":
-            return "one ';' is enough"
+            return "leave out one ';'"
     return ""
 
 
@@ -95,19 +95,19 @@ def _habit_hint(rejection: Rejection) -> str:
         is_name = rejection.token.type in ("NAME", "QUOTED") and word not in (*HABITS, *UNLIKELY_NAMES)
         if is_name and rejection.after_pattern:
             meant = closest(word, rejection.fitting & CLAUSES, 0.75)
-            signs = "between two steps stands ';' (later), ',' (directly after), '&' (any order) or '|' (either)"
+            signs = "put ';' (later), ',' (directly after), '&' (any order) or '|' (either) between two steps"
             return f"did you mean {meant}?" if meant else signs
     if word == "EVENTS" and last == "NUMBER":
-        return "only FORECAST WITHIN counts events; WITHIN is a length of time such as 5 min"
+        return "WITHIN takes a duration such as 5 min; only FORECAST WITHIN counts events"
     if word == "!" and rejection.wants_value:
         return "in a condition write NOT"
     if word in ("$", ":") and rejection.wants_value:
-        return "a variable is written $name, a column of a table :name, without a blank"
+        return "write a variable as $name, a column of a table as :name, without a space"
     if word == "AS" and "MATCH" in rejection.fitting:
-        return "a stream has no second name here; steps name events: step.attribute"
+        return "a stream has no alias; name events by their step: step.attribute"
     if "ACCUMULATE" in rejection.fitting and rejection.token.isidentifier():
         meant = closest(rejection.token, CORRELATIONS)
-        return f"did you mean {meant}?" if meant else f"there are {', '.join(CORRELATIONS)} and in"
+        return f"did you mean {meant}?" if meant else f"use one of {', '.join(CORRELATIONS)} or in"
     return HABITS.get(word, "")
 
 
@@ -122,14 +122,14 @@ def _clause_hint(rejection: Rejection) -> str:
         if clause:
             return "leave out the ';' before it: it ends the statement"
         meant = closest(word, STATEMENTS, 0.75)
-        return f"did you mean {meant}?" if meant else "the ';' before it ends the statement; lists are separated by ','"
+        return f"did you mean {meant}?" if meant else "the ';' before it ends the statement; separate a list by ','"
     if word in STATEMENTS and "END" in rejection.fitting:
         return "end the statement before it with ';'"
     if last == "LATER" and (meant := closest(word, STATEMENTS, 0.8)):
         return f"did you mean {meant}?"
     if "AS" in rejection.fitting and "DEFINE" not in rejection.fitting and not closest(word, ["AS"], 0.8):
         in_return = "OR" in rejection.fitting
-        return "every column has a name: RETURN expression AS name" if in_return else "write DEFINE step AS condition"
+        return "name every column: RETURN expression AS name" if in_return else "write DEFINE step AS condition"
     return ""
 
 
@@ -139,7 +139,7 @@ def _comma_hint(rejection: Rejection) -> str:
     goes_on = re.match(r"\s*(,|AS\b)", rejection.rest, re.IGNORECASE)
     if "AS" in rejection.fitting or ("OR" in rejection.fitting and not goes_on):
         return ""
-    return "is a ',' missing before it?"
+    return "did you forget a ',' before it?"
 
 
 def _keyword_hint(rejection: Rejection) -> str:
@@ -150,9 +150,9 @@ def _keyword_hint(rejection: Rejection) -> str:
     if rejection.token.isidentifier() and (meant := closest(rejection.token, keywords, 0.7)):
         return f"did you mean {meant}?"
     if rejection.token.type == "QUOTED" and "STRING" in rejection.fitting:
-        return "a string stands in single quotes"
+        return "put a string in single quotes"
     if len(rejection.token) == 1 and not rejection.token.isprintable():
         return "delete this invisible character"
     if rejection.type_before() in ("TIMESTAMP", "FIRST", "LAST") and rejection.token.type not in ("BANG", "$END"):
-        return f'a name that is also a keyword stands in double quotes: "{rejection.before[-1]}"'
+        return f'put a name that is also a keyword in double quotes: "{rejection.before[-1]}"'
     return ""

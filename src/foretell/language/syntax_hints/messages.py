@@ -36,15 +36,17 @@ def _at_end(rejection: Rejection, text: str) -> LanguageError:
     lines = text.rstrip().split("\n")
     place = Place(len(lines), len(lines[-1]) + 1, len(lines[-1]) + 2)
     hint = hint_for(rejection)
-    return LanguageError("unexpected-end", f"the text ends, expected {expected(rejection)}", place=place, hint=hint)
+    return LanguageError(
+        "unexpected-end", f"unexpected end of the text, expected {expected(rejection)}", place=place, hint=hint
+    )
 
 
 def _unclosed(quote: Token, text: str) -> LanguageError:
     if text.startswith('""', quote.start_pos):
         place = Place(quote.line or 1, quote.column or 1, (quote.column or 1) + 2)
-        message, hint = "a name in double quotes cannot be empty", "an empty string is written ''"
+        message, hint = "a name in double quotes cannot be empty", "write '' for an empty string"
         return LanguageError("unexpected", message, place=place, hint=hint)
-    hint = "close the quote; inside a string a quote is written twice: 'it''s'" if quote == "'" else "close the quote"
+    hint = "close the quote; write a quote inside a string twice: 'it''s'" if quote == "'" else "close the quote"
     return LanguageError(
         "unclosed", f"the quote {quote} is opened here and never closed", place=token_place(quote), hint=hint
     )

@@ -25,7 +25,12 @@ def place_of(name: str) -> Place:
 
 
 def defined_twice(what: str, place: Place, first: Place) -> NoReturn:
-    refuse("defined-twice", f"{what} is defined twice", place, f"the first one is at {first.line}:{first.column}")
+    refuse(
+        "defined-twice",
+        f"{what} is defined twice",
+        place,
+        f"rename one of them; the first is at {first.line}:{first.column}",
+    )
 
 
 @dataclass(frozen=True)
