@@ -101,7 +101,7 @@ path = "told"
     (tmp_path / "pipeline.toml").write_text(toml.replace("shards = 2", "shards = 3"))
     ended = subprocess.run(command(tmp_path / "pipeline.toml", "--follow", "--once"), capture_output=True, text=True)
     assert ended.returncode == 1
-    assert "is of another program: its shards: 2, not 3" in ended.stderr
+    assert "belongs to another pipeline: its shards: 2, not 3" in ended.stderr
 
 
 def test_statements_and_a_folder(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""What Spark does with a batch, done here: parts are packed one by one, each task gets what is its own, in no order.
+"""A batch job without Spark: splits are mapped one by one, and each shard gets its rows in random order.
 
-All that a task runs is the real thing; only the shuffle is played. So whole suites go through it in seconds.
+Tasks run the real code; only the shuffle is simulated. So whole suites run in seconds.
 """
 
 from __future__ import annotations
@@ -16,43 +16,45 @@ import foretell as ft
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.plan import PlanHandle
-from foretell.spark.batch.reduce_side import in_order, report, tell
+from foretell.spark.batch.reduce_side import run_and_report, run_by_range, sort_range
 from foretell.spark.batch.sources import TaskFunction
 
 
 class LocalBatchJob(BatchJob):
-    """A batch without Spark, on two cores that are not there."""
+    """A batch job without Spark, on two imaginary cores."""
 
     _spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
 
-    def _reported(self, sent: PlanHandle) -> pa.Table:
-        return pa.Table.from_batches([row for rows in _shuffled(self._parts(sent)) for row in report(sent, rows)])
+    def _reports(self, handle: PlanHandle) -> pa.Table:
+        rows = by_first_column(self.shuffle_rows(handle))
+        return pa.Table.from_batches([batch for shard in rows for batch in run_and_report(handle, shard)])
 
     def table(self) -> pa.Table:
-        """What the frame would hold."""
-        sent, schema = self.plan.sent(), self.schema
-        ranged = [row for rows in _shuffled(self._parts(sent)) for row in tell(sent, schema, 3, rows)]
-        return pa.Table.from_batches([row for rows in _shuffled(ranged) for row in in_order(schema, rows)], schema)
+        """Return the rows of the frame."""
+        handle, schema = self.plan.handle(), self.schema
+        rows = by_first_column(self.shuffle_rows(handle))
+        ranges = by_first_column(batch for shard in rows for batch in run_by_range(handle, schema, 3, shard))
+        return pa.Table.from_batches([batch for one in ranges for batch in sort_range(schema, one)], schema)
 
-    def _survey(self, work: TaskFunction, rows: pa.Table) -> list[str]:
-        return [str(found) for batch in work(rows.to_batches()) for found in batch.column(0).to_pylist()]
+    def _survey(self, function: TaskFunction, rows: pa.Table) -> list[str]:
+        return [str(text) for batch in function(rows.to_batches()) for text in batch.column(0).to_pylist()]
 
-    def _parts(self, sent: PlanHandle) -> Iterator[pa.RecordBatch]:
-        """Every row of the input is a task's."""
+    def shuffle_rows(self, handle: PlanHandle) -> Iterator[pa.RecordBatch]:
+        """Yield the shuffle rows of all streams; every row of the input is a map task."""
         for name, source in self._sources.items():
-            pack, rows = source.packing(sent, name)
+            function, rows = source.map_work(handle, name)
             for number in range(rows.num_rows):
-                yield from pack(rows.slice(number, 1).to_batches())
+                yield from function(rows.slice(number, 1).to_batches())
 
 
-def _shuffled(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """The rows of each task, by the number in the first column."""
+def by_first_column(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Group rows by the number in their first column: the shard, or the range of time."""
     rows: dict[Any, list[pa.RecordBatch]] = {}
     for batch in batches:
         rows.setdefault(batch.column(0)[0].as_py(), []).append(batch)
-    for _, mine in sorted(rows.items()):
-        random.Random(7).shuffle(mine)
-        yield mine
+    for _, group in sorted(rows.items()):
+        random.Random(7).shuffle(group)
+        yield group
 
 
 def local_batch(

@@ -22,7 +22,7 @@ from foretell.arguments.streams import declaration_of
 from foretell.bench.workloads.ticks import ticks
 from foretell.cli.commands import app
 from foretell.spark.batch.job import BatchJob
-from foretell.spark.batch.sort_keys import _number, _scalar, numbered
+from foretell.spark.batch.sort_keys import number_keys, scalar_key
 from foretell.spark.pushdown import plan_inspection
 from foretell.spark.streaming.query import bad, matches
 from tests.case_files import Case, cases
@@ -84,7 +84,7 @@ def test_every_case(spark: SparkSession, case: Case) -> None:
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv"])
 def test_text_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    monkeypatch.setattr("foretell.spark.batch.sources.SMALL", 0)
+    monkeypatch.setattr("foretell.spark.batch.sources.SMALL_BYTES", 0)
     for number in range(2):
         rows = [{"time": i + 40 * number, "k": "xy"[i % 2], "v": i if number else i / 2} for i in range(40)]
         lines = [json.dumps(row) if ending == ".jsonl" else ",".join(map(str, row.values())) for row in rows]
@@ -306,15 +306,15 @@ def test_what_is_cheap_to_read_twice(spark: SparkSession, tmp_path: Path) -> Non
         assert not plan_inspection.is_cheap(costly)
 
 
-def test_places_sort_as_values_do() -> None:
+def test_sort_keys_sort_as_values_do() -> None:
     numbers = [-1e300, -(2**63), -(2**53) - 1, -(2**53), -1.5, -1, 0, 0.5, 1, 2**53, 2**53 + 1, 2**63 - 1, 1e300]
-    assert sorted(numbers, key=_number) == numbers
-    assert _number(-0.0) == _number(0)
+    assert sorted(numbers, key=scalar_key) == numbers
+    assert scalar_key(-0.0) == scalar_key(0)
     for sample in (np.array(numbers, np.float64), np.array([-(2**63), -1, 0, 1, 2**53 + 1, 2**63 - 1])):
-        places = [bytes(place) for place in numbered(sample).to_pylist()]
-        assert sorted(set(places)) == list(dict.fromkeys(places))
+        keys = [bytes(key) for key in number_keys(sample).to_pylist()]
+        assert sorted(set(keys)) == list(dict.fromkeys(keys))
     texts = ["", "\0", "\0a", "a", "a\0", "aa", "ä", "\U0001f600"]
-    assert sorted(texts, key=_scalar) == texts
+    assert sorted(texts, key=scalar_key) == texts
 
 
 def test_only_what_is_needed_goes_through_the_shuffle(spark: SparkSession, some_ticks: Path) -> None:
@@ -322,4 +322,4 @@ def test_only_what_is_needed_goes_through_the_shuffle(spark: SparkSession, some_
     batch = BatchJob(
         program, {"ticks": some_ticks}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None
     )
-    assert [share.columns for share in batch.plan.shares] == [{"ticks": ("ts", "name", "price")}]
+    assert [group.columns for group in batch.plan.groups] == [{"ticks": ("ts", "name", "price")}]

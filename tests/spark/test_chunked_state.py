@@ -1,4 +1,4 @@
-"""State in pages: put together they are what was written, and little is written where little has changed."""
+"""Chunked state: pages give back the snapshot, and little is written if little has changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import foretell as ft
 from foretell.spark.streaming import chunked_state
-from foretell.spark.streaming.chunked_state import ChunkedState, cuts
+from foretell.spark.streaming.chunked_state import ChunkedState, page_ends
 from foretell.spark.streaming.query import follow
 from tests.spark.test_stream import TYPES, WATCH, crowd, expected, frame, logins, put, rows_of
 
@@ -35,7 +35,7 @@ class Keeper(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
         (row,) = rows
         before = self.state.read()
-        old = None if before is None else (before.about, self.state.block(before))
+        old = None if before is None else (before.metadata, self.state.snapshot(before))
         _, cost = self.state.write(before, row.about, row.block)
         yield Row(old=old, cost=cost)
 
@@ -54,7 +54,9 @@ class Kept:
         ((old, cost),) = self.tester.test("key", [Row(about=about, block=block)])
         assert old == self.last
         self.last = about, block
-        assert len(self.tester.peekMapState("pages", "key")) == (cost.pages if len(block) > chunked_state.SMALL else 0)
+        assert len(self.tester.peekMapState("pages", "key")) == (
+            cost.pages if len(block) > chunked_state.SMALL_BYTES else 0
+        )
         assert isinstance(cost, chunked_state.WriteCost)
         return cost
 
@@ -63,7 +65,7 @@ def test_small_states_are_one_value() -> None:
     kept = Kept()
     assert kept.put("first", b"few bytes") == chunked_state.WriteCost(9, 1, 1, 9)
     assert kept.put("second", b"") == chunked_state.WriteCost(0, 1, 1, 0)
-    assert kept.put("third", block(chunked_state.SMALL)).pages == 1
+    assert kept.put("third", block(chunked_state.SMALL_BYTES)).pages == 1
 
 
 def test_only_what_has_changed_is_written() -> None:
@@ -88,7 +90,7 @@ def test_only_what_has_changed_is_written() -> None:
 @pytest.mark.parametrize("content", ["random", "zeros", "ones"])
 def test_where_pages_end(length: int, content: str) -> None:
     one = {"random": block(length), "zeros": bytes(length), "ones": b"\1" * length}[content]
-    ends = cuts(one)
+    ends = page_ends(one)
     lengths = np.diff(ends, prepend=0)
     assert ends[-1] == length
     assert (lengths[:-1] >= 4_096).all()

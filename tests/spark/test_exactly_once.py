@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import foretell as ft
-from foretell.spark.streaming.chunked_state import SMALL
+from foretell.spark.streaming.chunked_state import SMALL_BYTES
 from foretell.spark.streaming.query import follow, matches
 from tests.spark.test_stream import TYPES, WATCH, crowd, expected, finish, frame, in_files, logins, put, read, rows_of
 
@@ -111,7 +111,7 @@ def check(spark: SparkSession, folder: Path, events: list[dict[str, object]]) ->
     found = read(spark, folder)
     engine = ft.Engine(LASTING)
     assert rows_of(matches(found)) == expected(spark, [engine.push("logins", events)])
-    assert len(engine.snapshot()) > 3 * SMALL  # of two shards: they have their state in pages
+    assert len(engine.snapshot()) > 3 * SMALL_BYTES  # of two shards: they have their state in pages
     assert found.count() == matches(found).count()
 
 

@@ -1,4 +1,4 @@
-"""What `explain` says of a run on Spark."""
+"""The part of `foretell explain` on Spark."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ SUBSCRIBE z FOR EACH limits FROM other MATCH a , b DEFINE a AS v > :x, b AS v > 
 """
 
 
-def test_what_is_said(tmp_path: Path) -> None:
+def test_statements_on_spark(tmp_path: Path) -> None:
     (tmp_path / "some.ftl").write_text(TEXT)
     told = CliRunner().invoke(app, ["explain", str(tmp_path / "some.ftl")])
     assert told.exit_code == 0
     assert told.stdout.partition("on Spark\n")[2] == (
-        "  x: 4 shards a core, by name, together with again\n"
-        "  again: 4 shards a core, by name, together with x\n"
-        "  high: one task, which has all events; statements without PER are spread over the cores\n"
-        "  z: one task for every 16 rows of limits, up to one a core; each has all events\n"
-        "  of ticks through the shuffle: ts, name, price, id; cut: volume\n"
-        "    only events that some step can take, if no ID is NULL\n"
-        "    Spark's plan and Parquet's statistics are asked for: price > 149.5 OR price > 149.0 OR price < 1.0\n"
-        "  of other through the shuffle: ts, v; cut: name\n"
-        "    all events: the very next event is asked for (z)\n"
+        "  x: 4 shards per core, by name, with again\n"
+        "  again: 4 shards per core, by name, with x\n"
+        "  high: one task with all events; statements without PER are spread over the cores\n"
+        "  z: one task for every 16 rows of limits, at most one per core, each with all events\n"
+        "  ticks: shuffled columns: ts, name, price, id (cut: volume)\n"
+        "    shuffled events: those that some step accepts, if no ID is NULL\n"
+        "    pushed down: price > 149.5 OR price > 149.0 OR price < 1.0\n"
+        "  other: shuffled columns: ts, v (cut: name)\n"
+        "    shuffled events: all (z: ',' needs the very next event)\n"
     )
 
 
@@ -48,6 +48,13 @@ def test_of_a_template_the_table_tells_more(tmp_path: Path) -> None:
     assert [one["dropped"] for one in on_spark["on Spark"]["streams"]] == [True, False]
     *_, z, _ = lines("explain", file, "--json", "--table", table)
     assert len(z["states"]) == 2
+
+
+def test_a_condition_that_is_not_translatable(tmp_path: Path) -> None:
+    text = "STREAM s (time INT, name STRING, id INT) TIME time ID id; SUBSCRIBE m FROM s MATCH a ; b "
+    (tmp_path / "some.ftl").write_text(text + "DEFINE a AS name LIKE 'a%', b AS name LIKE 'b%';")
+    told = CliRunner().invoke(app, ["explain", str(tmp_path / "some.ftl")])
+    assert told.stdout.endswith("    pushed down: nothing (not translatable)\n")
 
 
 def lines(*given: str) -> list[dict[str, Any]]:

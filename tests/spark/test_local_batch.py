@@ -1,4 +1,4 @@
-"""All that the tasks of a batch run, without Spark: every case, and files of every format cut into parts."""
+"""The tasks of a batch job, without Spark: every case, and files of every format in several splits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.arrow_interop import arrow_of_values, table_from_bytes
+from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.python_columns import PythonColumn, deciding_values
 from foretell.events.ingest.text_columns import TextColumn, deciding_texts
 from foretell.events.types import Type
+from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_table
+from foretell.spark.partitioning.statement_groups import TableSlice
 from tests.case_files import Case, cases, sampled
 from tests.engine_pair import told
 from tests.spark.local_batch import LocalBatchJob, local_batch
@@ -43,8 +45,8 @@ def test_case(case: Case) -> None:
 
 @pytest.mark.parametrize("case", sampled(filter(runs, cases()), 9))
 def test_case_with_more_than_memory_holds(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.spark.batch.plan.MEMORY", 0)
-    monkeypatch.setattr("foretell.spark.batch.external_sort.TAKEN", 2)
+    monkeypatch.setattr("foretell.spark.batch.plan.MEMORY_BYTES", 0)
+    monkeypatch.setattr("foretell.spark.batch.external_sort.BUFFERED_ROWS", 2)
     monkeypatch.setattr("foretell.spark.batch.sources.ROWS", 3)
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
     found, expected = local_batch(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
@@ -77,9 +79,9 @@ def test_events_that_cannot_matter_are_dropped(seed: int) -> None:
     ]
     batch = local_batch(QUENCHED, {"s": rows}, until=500)
     assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}, until=500)) != []
-    per_k = [task for share in batch.plan.shares if share.keys for task in share.shards]
-    assert per_k
-    assert 0 < sum(events_of(batch)[task] for task in per_k) < 300
+    partitioned = [shard for group in batch.plan.groups if group.keys for shard in group.shards]
+    assert partitioned
+    assert 0 < sum(events_of(batch)[shard] for shard in partitioned) < 300
 
 
 @pytest.mark.parametrize(
@@ -106,12 +108,12 @@ def test_an_id_that_is_null_is_no_name() -> None:
 
 
 def events_of(batch: LocalBatchJob) -> Counter[int]:
-    """How many events each task is given."""
+    """Count the events that each shard gets."""
     counts: Counter[int] = Counter()
-    for row in batch._parts(batch.plan.sent()):
-        [one] = row.to_pylist()
-        if one["kind"] == "events":
-            counts[one["task"]] += table_from_bytes(one["data"]).num_rows
+    for batches in batch.shuffle_rows(batch.plan.handle()):
+        for row in ShuffleRow.of_arrow(batches):
+            if row.kind == EVENTS:
+                counts[row.shard] += read_table(row.data).num_rows
     return counts
 
 
@@ -170,8 +172,9 @@ def test_of_such_row_groups_little_is_read(tmp_path: Path, monkeypatch: pytest.M
         return plain(file, i, columns=columns, **given)
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", noted)
-    list(local_batch(SIFTED, {"s": tmp_path})._parts(local_batch(SIFTED, {"s": tmp_path}).plan.sent()))
-    # Texts are looked at, for they may not be UTF-8; times and the others are not.
+    batch = local_batch(SIFTED, {"s": tmp_path})
+    list(batch.shuffle_rows(batch.plan.handle()))
+    # TextColumn are looked at, for they may not be UTF-8; times and the others are not.
     assert read.count({"k", "unread"}) == 9
     assert sum("v" in columns for columns in read) == 9
 
@@ -200,9 +203,9 @@ SUBSCRIBE plain FROM s MATCH a , b DEFINE b AS v > a.v;
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("memory", [0, 1 << 30])
 def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.spark.batch.plan.ROWS_PER_TASK", 3)
-    monkeypatch.setattr("foretell.spark.batch.plan.MEMORY", memory)
-    monkeypatch.setattr("foretell.spark.batch.external_sort.TAKEN", 7)
+    monkeypatch.setattr("foretell.spark.partitioning.statement_groups.ROWS_PER_TASK", 3)
+    monkeypatch.setattr("foretell.spark.batch.plan.MEMORY_BYTES", memory)
+    monkeypatch.setattr("foretell.spark.batch.external_sort.BUFFERED_ROWS", 7)
     monkeypatch.setattr("foretell.spark.batch.sources.ROWS", 20)
     dice = random.Random(seed)
     events = [{"time": i // 3, "id": dice.randrange(1000), "k": "x", "v": dice.randrange(10)} for i in range(90)]
@@ -214,8 +217,8 @@ def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monke
     assert {n.subscription for n in expected} == {"above", "one_of", "quiet", "of_one", "plain"}
     assert told(batch.notifications()) == told(expected)
     assert batch.table().equals(expected.table().cast(batch.schema))
-    spread = {name: share.rows for share in batch.plan.shares for name in share.statements}
-    assert {name for name, rows in spread.items() if rows == (1, 2)} == {"above", "one_of", "quiet"}
+    slices = {name: group.table_slice for group in batch.plan.groups for name in group.statements}
+    assert {name for name, one in slices.items() if one == TableSlice(1, 2)} == {"above", "one_of", "quiet"}
 
 
 CHAIN = """
@@ -236,7 +239,7 @@ def test_a_chain_runs_in_shards_where_the_key_goes_with_the_results(seed: int) -
     expected = ft.run(CHAIN, {"s": rows}, until=200)
     assert {n.subscription for n in expected} == {"up", "twice", "quiet"}
     assert told(batch.notifications()) == told(expected)
-    assert [share.tasks for share in batch.plan.shares] == [8]
+    assert [len(group.shards) for group in batch.plan.groups] == [8]
 
 
 @pytest.mark.parametrize(
@@ -264,14 +267,14 @@ def test_a_chain_runs_in_shards_by_the_keys_that_go_with_its_results(changed: st
         ]
         batch = local_batch(changed, {"s": rows})
         assert told(batch.notifications()) == told(ft.run(changed, {"s": rows})) != []
-        assert [(share.keys, share.tasks) for share in batch.plan.shares] == [(keys, 8 if keys else 1)]
+        assert [(group.keys, len(group.shards)) for group in batch.plan.groups] == [(keys, 8 if keys else 1)]
 
 
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files as if they were large: read in tasks, some lines at a time."""
-    monkeypatch.setattr("foretell.spark.batch.sources.SMALL", 0)
-    monkeypatch.setattr("foretell.spark.batch.input_splits.CHUNK", 40)
+    monkeypatch.setattr("foretell.spark.batch.sources.SMALL_BYTES", 0)
+    monkeypatch.setattr("foretell.spark.batch.input_splits.CHUNK_BYTES", 40)
 
 
 LINES = [

@@ -1,7 +1,7 @@
-"""The way of a micro-batch without Spark in between: packers and shards, with Spark's own tester for state.
+"""Streaming queries without Spark: mappers and shard processors, with Spark's own tester for state.
 
-All cases go this way, cut into micro-batches at random and out of order by as much as LATE BY allows; `test_stream` and
-`test_stream_cases` have some of them on Spark itself.
+All cases run, cut into micro-batches at random and out of order by as much as LATE BY allows; `test_stream` and
+`test_stream_cases` run some of them on Spark itself.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from foretell.events.ingest.reader import StreamDeclaration, read
 from foretell.events.types import Type
 from foretell.forecast.online.factory import Forecasts
 from foretell.language.subscriptions import Subscriptions
-from foretell.spark.partitioning.statement_groups import shard_ids, stream_groups
+from foretell.spark.partitioning.shard_ids import shard_ids
+from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_table
 from foretell.spark.streaming import chunked_state, shard_processor
+from foretell.spark.streaming.map_side import StreamMapper
 from foretell.spark.streaming.query import StreamTopology, topology_of
-from foretell.spark.streaming.shuffle_rows import MapSidePacker
 from tests.case_files import Case, sampled
 from tests.spark.test_stream_cases import ALL, as_types, batches, lateness_of, live
 
-CODES = (4112907113393557205, 4112907113393553511)
+SHARD_IDS = (4112907113393557205, 4112907113393553511)
 COLUMNS = ("subscription", "kind", "key", "start", "end", "id", "bindings", "events")
 
 
-class Spark:
-    """In its place: what is packed comes to the shards in parts of a micro-batch, and state stays with them."""
+class LocalStream:
+    """A streaming query: shuffle rows of two map tasks come to the shards, whose state stays in Spark's tester."""
 
     def __init__(
         self,
@@ -44,31 +45,29 @@ class Spark:
         shards: int,
         forecasts: Forecasts | None = None,
     ) -> None:
-        declared = {name: declaration_of(program, name, {}) for name in program.sources}
-        self.types, self.way = types, topology_of(program, declared, tables, shards, forecasts=forecasts)
-        self._tester = TwsTester(self.way.shard)
+        declarations = {name: declaration_of(program, name, {}) for name in program.sources}
+        self.types, self.topology = types, topology_of(program, declarations, tables, shards, forecasts=forecasts)
+        self._tester = TwsTester(self.topology.processor)
 
     def push(self, batch: Mapping[str, list[dict[str, Any]]], random: Random) -> list[str]:
-        rows = [row for name, events in batch.items() for row in self._packed(name, events, random)]
-        told: list[str] = []
-        for code in dict.fromkeys(row.shard for row in rows):
-            mine = [row for row in rows if row.shard == code]
-            random.shuffle(mine)
-            for found in self._tester.test(code, mine):
-                if found.told is not None:
-                    told += map(shown, table_from_bytes(found.told).to_pylist())
-        return sorted(told)
+        rows = [row for name, events in batch.items() for row in self._shuffle_rows(name, events, random)]
+        notifications: list[str] = []
+        for shard in dict.fromkeys(row.shard for row in rows):
+            of_shard = [row for row in rows if row.shard == shard]
+            random.shuffle(of_shard)
+            for output in self._tester.test(shard, of_shard):
+                if output.notifications is not None:
+                    notifications += map(shown, table_from_bytes(output.notifications).to_pylist())
+        return sorted(notifications)
 
-    def _packed(self, name: str, events: list[dict[str, Any]], random: Random) -> list[Row]:
-        declaration = self.way.packers[name].declaration
+    def _shuffle_rows(self, name: str, events: list[dict[str, Any]], random: Random) -> list[Row]:
+        mapper = self.topology.mappers[name]
         cut = random.randrange(len(events) + 1)
         rows = []
-        for part, some in enumerate((events[:cut], events[cut:])):
-            table = read(some, StreamDeclaration(name, self.types[name], declaration.time)).table.select(
-                declaration.columns
-            )
-            for packed in self.way.packers[name](iter(table.to_batches())):
-                rows += [Row(**{**row, "part": part}) for row in packed.to_pylist()]
+        for task, part in enumerate((events[:cut], events[cut:])):
+            batch = read(part, StreamDeclaration(name, self.types[name], mapper.declaration.time))
+            for encoded in mapper(iter(batch.table.select(mapper.declaration.columns).to_batches())):
+                rows += [Row(**{**row, "sequence": task}) for row in encoded.to_pylist()]
         return rows
 
 
@@ -76,8 +75,8 @@ def shown(row: Mapping[str, object]) -> str:
     return repr([row[name] for name in COLUMNS])
 
 
-class Forgetful(dict[bytes, ft.Engine]):
-    """A worker that keeps no engine from one micro-batch to the next."""
+class EmptyCache(dict[bytes, ft.Engine]):
+    """A worker that caches no engine from one micro-batch to the next."""
 
     def pop(self, *_: object) -> Any:
         return None
@@ -85,22 +84,22 @@ class Forgetful(dict[bytes, ft.Engine]):
 
 @pytest.mark.parametrize("case", sampled(ALL))
 def test_case(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every third case all state goes through pages, however small it is."""
+    """The state of every third case is in pages, however small it is."""
     random, lateness = Random(case.name), lateness_of(case)
     if random.randrange(3) == 0:
-        monkeypatch.setattr(chunked_state, "SMALL", 0)
-        monkeypatch.setattr(shard_processor, "_engines", Forgetful())
+        monkeypatch.setattr(chunked_state, "SMALL_BYTES", 0)
+        monkeypatch.setattr(shard_processor, "_engines", EmptyCache())
     program, types, times = live(case, lateness)
     engine = ft.Engine(program, tables=case.tables)
-    spark = Spark(program, types, case.tables, random.choice((1, 2, 5)))
+    stream = LocalStream(program, types, case.tables, random.choice((1, 2, 5)))
     for batch in batches(case, types, times, lateness, random):
         typed = {name: as_types(events, types[name]) for name, events in batch.items()}
         wanted = engine.push_together(typed).table().to_pylist()
-        assert spark.push(typed, random) == sorted(map(shown, wanted))
+        assert stream.push(typed, random) == sorted(map(shown, wanted))
 
 
 def test_forecasts() -> None:
-    """As in process, as long as nothing is learned on the way."""
+    """Forecasts are those of the engine in process, as long as it does not learn online."""
     text = """STREAM s (k STRING, l INT, t INT) TIME t;
     SUBSCRIBE p FROM s PER l MATCH a , b , c DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'
     FORECAST WITHIN 2 EVENTS ABOVE 0.1;"""
@@ -110,36 +109,34 @@ def test_forecasts() -> None:
     model = ft.train(text, {"s": events[:2_000]})
     engine = ft.Engine(text, model=model, learning=learning)
     types = {"s": {"k": Type.STRING, "l": Type.INT, "t": Type.INT}}
-    spark = Spark(program, types, None, 3, Forecasts(model.learned, learning))
+    stream = LocalStream(program, types, None, 3, Forecasts(model.learned, learning))
     kinds = set()
     for first in range(2_000, 3_000, 250):
         batch = {"s": events[first : first + 250]}
         wanted = engine.push_together(batch).table().to_pylist()
         kinds |= {row["kind"] for row in wanted}
-        assert spark.push(batch, random) == sorted(map(shown, wanted))
+        assert stream.push(batch, random) == sorted(map(shown, wanted))
     assert kinds == {"match", "forecast"}
 
 
-def way(shards: int) -> StreamTopology:
+def topology(shards: int) -> StreamTopology:
     program = ft.parse("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;")
     return topology_of(program, {"s": declaration_of(program, "s", {})}, None, shards)
 
 
-def counts(packer: MapSidePacker, table: pa.Table) -> list[int]:
-    (packed,) = packer(iter(table.to_batches()))
-    return [0 if block is None else table_from_bytes(block).num_rows for block in packed.column("events").to_pylist()]
+def counts(mapper: StreamMapper, table: pa.Table) -> list[int]:
+    rows = [row for batch in mapper(iter(table.to_batches())) for row in ShuffleRow.of_arrow(batch)]
+    events = {row.shard: read_table(row.data).num_rows for row in rows if row.kind == EVENTS}
+    return [events.get(shard, 0) for group in mapper.groups for shard in group.shards]
 
 
-def test_keys_are_dealt_out_evenly() -> None:
-    found = counts(way(8).packers["s"], pa.table({"k": list(range(8000)), "t": [0] * 8000}))
+def test_keys_are_partitioned_evenly() -> None:
+    found = counts(topology(8).mappers["s"], pa.table({"k": list(range(8000)), "t": [0] * 8000}))
     assert min(found) > 800
 
 
-def test_where_keys_are_does_not_change() -> None:
-    """Checkpoints have them there."""
-    assert counts(way(4).packers["s"], pa.table({"k": [0, 1, 2, 3, 4, 5, 6], "t": [0] * 7})) == [3, 1, 1, 2]
-    assert shard_ids("PER k", 2) == CODES
-    assert (
-        stream_groups(ft.parse("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;"), 2)[0].shards
-        == CODES
-    )
+def test_the_shard_of_a_key_does_not_change() -> None:
+    """Checkpoints have the state of keys there."""
+    assert counts(topology(4).mappers["s"], pa.table({"k": [0, 1, 2, 3, 4, 5, 6], "t": [0] * 7})) == [3, 1, 1, 2]
+    assert shard_ids("PER k", 2) == SHARD_IDS
+    assert topology(2).groups[0].shards == SHARD_IDS

@@ -44,10 +44,10 @@ def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_p
     expected, exact, conditions = [], 0, []
     while len(columns) < 40:
         condition = predicate(dice)
-        statement, words = checked(condition), Noting({c.name: c.dataType for c in frame.schema})
-        said = pushed_down_predicate("s", attributes, [statement], {"s"}, words)
+        statement, dialect = checked(condition), Noting({c.name: c.dataType for c in frame.schema})
+        said = pushed_down_predicate("s", attributes, [statement], {"s"}, dialect)
         if said is not None:
-            whole = "+ 1" not in condition and not words.left_out
+            whole = "+ 1" not in condition and not dialect.left_out
             columns.append(f.coalesce(said, f.lit(False)).alias(str(len(columns))))
             expected.append((ours(events, statement), whole))
             conditions.append(condition)

@@ -16,8 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, from_json
 
 import foretell as ft
+from foretell.arguments.streams import declaration_of
 from foretell.errors import InputError
-from foretell.spark.partitioning.statement_groups import shard_ids, spark_hash, stream_groups
+from foretell.spark.partitioning.shard_ids import shard_ids, spark_hash
+from foretell.spark.partitioning.statement_groups import stream_groups
 from foretell.spark.streaming.query import bad, follow, late, matches, refused
 
 LOGINS = "STREAM logins (id STRING, ip STRING, ok BOOL, at TIMESTAMP) TIME at ID id LATE BY 20 s;"
@@ -195,7 +197,7 @@ def test_what_may_be_changed(spark: SparkSession, tmp_path: Path) -> None:
     assert rows == expected(spark, told)
     assert {row[0] for row in rows} == {"guess", "quiet", "failed"}
     put(tmp_path / "in", events[:1], 2)
-    with pytest.raises(StreamingQueryException, match=r"by 2 shards PER ip, not by 3 shards PER ip"):
+    with pytest.raises(StreamingQueryException, match="holds 2 shards PER ip, and the query asks for 3 shards PER ip"):
         finish(follow(MORE, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=3), tmp_path)
 
 
@@ -314,7 +316,7 @@ def test_shards_go_round_the_partitions(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shares"),
+    ("text", "groups"),
     [
         ("SUBSCRIBE x FROM s PER b, a MATCH m;", ["PER a, b"]),
         ("SUBSCRIBE x FROM s PER a, stream MATCH m;", ["PER a"]),
@@ -324,10 +326,10 @@ def test_shards_go_round_the_partitions(spark: SparkSession) -> None:
         ("SUBSCRIBE x FROM s PER a MATCH n , m? RETURN m.a AS a; SUBSCRIBE y FROM x PER a MATCH m;", ["without PER"]),
     ],
 )
-def test_what_keys_are_dealt_out_by(text: str, shares: list[str]) -> None:
-    assert [
-        share.name for share in stream_groups(ft.parse("STREAM s (a INT, b INT, t INT) TIME t;" + text), 4)
-    ] == shares
+def test_groups_are_named_by_their_partition_keys(text: str, groups: list[str]) -> None:
+    program = ft.parse("STREAM s (a INT, b INT, t INT) TIME t;" + text)
+    found = stream_groups(program, {"s": declaration_of(program, "s", {})}, 4)
+    assert [group.name for group in found] == groups
 
 
 def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:

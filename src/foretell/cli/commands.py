@@ -169,7 +169,7 @@ def _follow(
         stream.flush()
 
     with writing_to(stream):
-        run_pipeline(pipeline, once=once, write=write, say=say)
+        run_pipeline(pipeline, once=once, write=write, log=say)
 
 
 @app.command("train")

@@ -15,7 +15,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.notify.files import standard_output, writing_to
 from foretell.plan.explain import Codes, Explained, as_mermaid, as_text, explain_all
 from foretell.plan.sharing_report import sharing_report
-from foretell.spark.batch.explain import on_spark
+from foretell.spark.batch.explain import explain_on_spark
 
 FORMATS = ("text", "mermaid", "json")
 
@@ -58,7 +58,7 @@ def _explained(
     if shared.subscriptions > 1:
         yield json.dumps(shared.as_dict()) if form == "json" else shared.as_text()
     if len(subscriptions) == len(checked.statements):
-        divided = on_spark(program, checked, tables)
+        divided = explain_on_spark(program, checked, tables)
         yield json.dumps(divided.as_dict()) if form == "json" else divided.as_text()
 
 

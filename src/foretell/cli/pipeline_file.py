@@ -12,7 +12,7 @@ from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import read_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
-from foretell.spark.streaming.pipeline import FILES, Endpoint, Pipeline
+from foretell.spark.streaming.pipeline import FILE_FORMATS, Endpoint, Pipeline
 
 _KEYS = (
     "statements", "text", "checkpoint", "trigger", "shards", "kinds",
@@ -103,9 +103,9 @@ def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ..
         raise InputError(
             "missing-key",
             f"{where}: no format",
-            hint=f"add format = one of {', '.join(FILES)}, console, foretell_mqtt, ...",
+            hint=f"add format = one of {', '.join(FILE_FORMATS)}, console, foretell_mqtt, ...",
         )
-    if form in FILES and path is None:
+    if form in FILE_FORMATS and path is None:
         raise InputError("missing-key", f"{where}: no path for the format {form}", hint='add path = "FOLDER"')
     options = {name: _option(value) for name, value in _dict(given, "options", f"{where}.").items()}
     full = None if path is None else str(home / path)

@@ -1,45 +1,43 @@
-"""The same way without any matching, to measure by: the events only read, and read, packed, shuffled and unpacked."""
+"""Baselines of the batch benchmark, without any matching: events only read; and read, encoded, shuffled and decoded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql.functions import count, lit
 
 from foretell.spark.batch.job import BatchJob
-from foretell.spark.batch.map_side import COUNTED, EVENTS
+from foretell.spark.batch.map_side import EVENT_COUNT
+from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_table
 
 
-def events_read(batch: BatchJob) -> int:
-    """How many events stand in the files."""
-    return _total(batch.counted(batch.plan.sent()))
+def events_read(job: BatchJob) -> int:
+    """Return the number of events in the files."""
+    return _total(job.event_counts(job.plan.handle()))
 
 
-def events_shuffled(batch: BatchJob) -> int:
-    """How many came to the tasks that would match."""
-    return _total(batch.packed(batch.plan.sent()).mapInArrow(_unpacked, COUNTED))
+def events_shuffled(job: BatchJob) -> int:
+    """Return the number of events that come to the shards."""
+    return _total(job.shuffled(job.plan.handle()).mapInArrow(_decoded_counts, EVENT_COUNT))
 
 
-def notified(batch: BatchJob) -> int:
-    """How many notifications there are, each made and put in order, and then thrown away."""
-    seen = Observation()
-    batch.frame().observe(seen, count(lit(1)).alias("count")).write.format("noop").mode("overwrite").save()
-    return int(seen.get["count"])
+def notifications_sorted(job: BatchJob) -> int:
+    """Return the number of notifications, each encoded, sorted and discarded."""
+    observation = Observation()
+    frame = job.frame().observe(observation, count(lit(1)).alias("count"))
+    frame.write.format("noop").mode("overwrite").save()
+    return int(observation.get["count"])
 
 
 def _total(counts: DataFrame) -> int:
     return sum(row["count"] for row in counts.collect())
 
 
-def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+def _decoded_counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for kind, data in zip(batch.column("kind").to_pylist(), batch.column("data")):
-            if kind == EVENTS:
-                yield _row(pa.ipc.open_stream(data.as_buffer()).read_all().num_rows)
-
-
-def _row(events: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"count": pa.array([events], pa.int64())})
+        for row in ShuffleRow.of_arrow(batch):
+            if row.kind == EVENTS:
+                rows = read_table(row.data).num_rows
+                yield pa.RecordBatch.from_pydict({"count": pa.array([rows], pa.int64())})

@@ -1,7 +1,7 @@
-"""The cases "stream …" of `foretell bench spark`: ticks from a file source through Spark's state, micro-batch by batch.
+"""Streaming cases of `foretell bench spark`: ticks from a file source through Spark's state, in micro-batches.
 
-The rate is that of a steady state: of the micro-batches after the first few, in which Spark compiles and workers start.
-The same with a state for each key, as Spark's own examples have it, stands beside it, on fewer events.
+The rate is that of the micro-batches after the first few, in which Spark compiles and workers start. A baseline with
+state for each key, as in Spark's own examples, runs on fewer events.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from foretell.bench.result import BenchResult
 KEYS = 10_000
 FILES = 24
 ROWS = 500_000
-#: So many micro-batches are not measured.
+#: Micro-batches that are not measured.
 WARM = 4
-#: A state for each key is slower by so much that it gets few micro-batches, of the same size, and one to get warm.
+#: State for each key is so much slower that it gets few micro-batches of the same size, and one to warm up.
 FEW_FILES, FEW_WARM = 4, 1
 
 TEXT = """STREAM ticks (id INT, ts INT, key INT, price FLOAT, volume INT) TIME ts ID id;
@@ -33,7 +33,7 @@ _COLUMNS = "id BIGINT, ts BIGINT, key BIGINT, price DOUBLE, volume BIGINT"
 
 
 def measure(files: int = FILES, rows: int = ROWS) -> Iterator[BenchResult]:
-    """Whole files read in the tasks, rows read by Spark, and a state for each key."""
+    """Measure whole files read in the tasks, rows read by Spark, and state for each key."""
     with tempfile.TemporaryDirectory(prefix="foretell-bench-") as folder:
         place = Path(folder)
         write_ticks(place / "in", files, rows)
@@ -44,7 +44,7 @@ def measure(files: int = FILES, rows: int = ROWS) -> Iterator[BenchResult]:
 
 
 def write_ticks(folder: Path, files: int, rows: int) -> None:
-    """Ticks of ten thousand names in Parquet, in the order of time; a file's age is its place in the order."""
+    """Write ticks of ten thousand keys as Parquet files in the order of time, each with a later modification time."""
     folder.mkdir(parents=True)
     generator = np.random.default_rng(20261115)
     for number in range(files):
@@ -74,15 +74,15 @@ def _measured(case: str, place: Path, ticks: Path, *, files: bool = False, by_ke
         frame = reader.format("binaryFile").schema(whole).load(str(ticks))
     else:
         frame = reader.schema(_COLUMNS).parquet(str(ticks))
-    told = follow_by_key(frame) if by_key else follow(TEXT, {"ticks": frame}, shards=8)
+    notifications = follow_by_key(frame) if by_key else follow(TEXT, {"ticks": frame}, shards=8)
     run = place / case.replace(" ", "-")
-    writer = told.writeStream.format("parquet").option("checkpointLocation", str(run / "checkpoint"))
+    writer = notifications.writeStream.format("parquet").option("checkpointLocation", str(run / "checkpoint"))
     query = writer.trigger(availableNow=True).start(str(run / "out"))
     query.awaitTermination()
     sizes = [pq.ParquetFile(path).metadata.num_rows for path in sorted(ticks.iterdir())]
     batches = [sum(sizes[n : n + 2]) for n in range(0, len(sizes), 2)]
-    took = [progress["durationMs"]["triggerExecution"] / 1000 for progress in query.recentProgress]
+    durations = [progress["durationMs"]["triggerExecution"] / 1000 for progress in query.recentProgress]
     warm = FEW_WARM if by_key else WARM
-    events, seconds = sum(batches[warm:]), sum(took[warm : len(batches)])
+    events, seconds = sum(batches[warm:]), sum(durations[warm : len(batches)])
     matches = spark.read.parquet(str(run / "out")).count()
     return BenchResult("spark", case, events, seconds, events / seconds, matches)

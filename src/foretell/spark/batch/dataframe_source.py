@@ -1,9 +1,9 @@
-"""A Spark DataFrame on its way to the tasks that match. Where Spark's own plan can tell which rows cannot matter, only
-the others come to Python; what those that stay behind do to time is asked of Spark as well.
+"""A Spark DataFrame as the source of a stream. Where a predicate can be pushed down to Spark, only rows that may matter
+come to Python, and Spark aggregates the progress of all rows.
 
-That reads the frame twice, the second time for little more than the time column, so it is done only where that is
-cheap (scans.py). Rows that may be malformed come in any case. With `strict` all rows come: the error tells the number
-of the row, which nobody knows of one that is left after others are gone.
+That reads the frame twice, the second time for little more than the time column, so it is done only where that is cheap
+(pushdown/plan_inspection.py). Rows that may be malformed come in any case. With `strict` all rows come: the error names
+the number of the row, which is unknown once Spark has dropped rows before it.
 """
 
 from __future__ import annotations
@@ -14,39 +14,43 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from foretell.events.types import Schema
-from foretell.spark.batch.map_side import PACKED, pack_frame, pack_seen
+from foretell.spark.batch.map_side import map_frame, map_progress
 from foretell.spark.batch.plan import BatchPlan, PlanHandle
-from foretell.spark.pushdown.catalyst import CatalystDialect, column, malformed
+from foretell.spark.column_names import column
+from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
+from foretell.spark.pushdown.catalyst import CatalystDialect, malformed
 from foretell.spark.pushdown.plan_inspection import is_cheap
 from foretell.spark.pushdown.predicate import pushed_down_predicate
 
 
-def packed(frame: DataFrame, sent: PlanHandle, plan: BatchPlan, stream: str) -> DataFrame:
-    """`sent` is the plan as the tasks have it."""
+def frame_shuffle_rows(frame: DataFrame, handle: PlanHandle, stream: str) -> DataFrame:
+    """Return the shuffle rows of a frame's events."""
+    plan = handle.shipped
     schema = plan.schemas[stream]
     frame = frame.select(*map(column, schema.attributes))
-    sifted = _sifted(frame, plan, stream)
-    if sifted is None:
-        return frame.mapInArrow(partial(pack_frame, sent, stream), PACKED)
-    wanted, misfits = sifted
-    kept = frame.filter(wanted | misfits).mapInArrow(partial(pack_frame, sent, stream, sieved=True), PACKED)
-    return kept.union(_seen(frame, schema, misfits).mapInArrow(partial(pack_seen, sent, stream), PACKED))
+    filters = _filters(frame, plan, stream)
+    if filters is None:
+        return frame.mapInArrow(partial(map_frame, handle, stream), SHUFFLE_COLUMNS)
+    wanted, misfits = filters
+    kept = frame.filter(wanted | misfits)
+    rows = kept.mapInArrow(partial(map_frame, handle, stream, report_progress=False), SHUFFLE_COLUMNS)
+    progress = _progress(frame, schema, misfits).mapInArrow(partial(map_progress, handle, stream), SHUFFLE_COLUMNS)
+    return rows.union(progress)
 
 
-def _sifted(frame: DataFrame, plan: BatchPlan, stream: str) -> tuple[Column, Column] | None:
-    """Which rows may matter, and which are malformed; None where Spark cannot tell, or would work twice."""
+def _filters(frame: DataFrame, plan: BatchPlan, stream: str) -> tuple[Column, Column] | None:
+    """Return the rows that may matter, and the malformed rows; None if Spark cannot tell or would do its work twice."""
     schema = plan.schemas[stream]
     if plan.strict:
         return None
-    wanted = pushed_down_predicate(
-        stream, schema.attributes, plan.statements, plan.named, CatalystDialect.of(frame.schema)
-    )
+    dialect = CatalystDialect.of(frame.schema)
+    wanted = pushed_down_predicate(stream, schema.attributes, plan.statements, plan.identified, dialect)
     misfits = None if wanted is None else malformed(frame.schema, schema)
     return None if wanted is None or misfits is None or not is_cheap(frame) else (wanted, misfits)
 
 
-def _seen(frame: DataFrame, schema: Schema, misfits: Column) -> DataFrame:
-    """How many rows there are, and the times of the first and the latest event."""
+def _progress(frame: DataFrame, schema: Schema, misfits: Column) -> DataFrame:
+    """Aggregate the number of rows, and the times of the first and the latest event."""
     assert schema.time is not None
     time = f.when(~f.coalesce(misfits, f.lit(False)), column(schema.time))
     return frame.agg(f.count(f.lit(1)), f.min(time), f.max(time))

@@ -1,5 +1,6 @@
-"""Events of one task that are more than its memory holds: sorted by time and put down in runs, then taken up together
-piece by piece. The engine lets go of what its windows have passed, so a key may have more events than memory holds.
+"""External sort: a task's events that exceed its memory are written as sorted files and merged in the order of time.
+
+The runtime drops events that its windows have passed, so even a single key may have more events than memory holds.
 """
 
 from __future__ import annotations
@@ -17,86 +18,85 @@ import pyarrow.compute as pc
 from foretell.arrays import Times
 from foretell.events.arrow_interop import arrow_of, numpy_of, take_rows
 
-#: So many events of each run are in memory at once.
-TAKEN = 65_536
+#: Events of each sorted file that are in memory at once.
+BUFFERED_ROWS = 65_536
 
 
 @dataclass
 class ExternalSort:
-    """Sorted runs of several streams. A table has its number in the stream as the last column."""
+    """Sorted files of several streams, merged by time. The last column of a table is the arrival number."""
 
-    times: Mapping[str, str]  # the time column of each stream
+    time_columns: Mapping[str, str]
     folder: TemporaryDirectory[str] = field(default_factory=TemporaryDirectory)
-    files: list[tuple[str, Path]] = field(default_factory=list)
+    _files: list[tuple[str, Path]] = field(default_factory=list)
 
-    def put_down(self, stream: str, table: pa.Table) -> None:
-        last = table.num_columns - 1
-        by = np.lexsort((numpy_of(table.column(last)), _numbers(table[self.times[stream]])))
-        table = take_rows(_plain(table), arrow_of(by))
-        path = Path(self.folder.name) / str(len(self.files))
+    def spill(self, stream: str, table: pa.Table) -> None:
+        """Write events of a stream as a sorted file."""
+        by = np.lexsort((numpy_of(table.columns[-1]), _numbers(table[self.time_columns[stream]])))
+        table = take_rows(_plain_texts(table), arrow_of(by))
+        path = Path(self.folder.name) / str(len(self._files))
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
-            writer.write_table(table, max_chunksize=TAKEN)
-        self.files.append((stream, path))
+            writer.write_table(table, max_chunksize=BUFFERED_ROWS)
+        self._files.append((stream, path))
 
-    def pieces(self) -> Iterator[dict[str, pa.Table]]:
-        """The events of all streams in the order of time. An instant is never cut."""
-        runs = [_SortedFile(stream, self.times[stream], path) for stream, path in self.files]
-        while any(run.more for run in runs):
-            open_ = [run for run in runs if run.more]
-            until = min(run.latest for run in open_)
-            piece = [(run.stream, run.before(until)) for run in runs]
-            if any(table.num_rows for _, table in piece):
-                yield _together(piece)
-            for run in open_:
-                if run.latest == until:
-                    run.read_on()
-        yield _together([(run.stream, run.held) for run in runs])
+    def merge(self) -> Iterator[dict[str, pa.Table]]:
+        """Yield the events of all streams in the order of time, in slices that never split an instant."""
+        files = [_SortedFile(stream, self.time_columns[stream], path) for stream, path in self._files]
+        while unfinished := [file for file in files if file.has_more]:
+            until = min(file.latest for file in unfinished)
+            due = [(file.stream, file.take_before(until)) for file in files]
+            if any(table.num_rows for _, table in due):
+                yield _by_arrival(due)
+            for file in unfinished:
+                if file.latest == until:
+                    file.read_next()
+        yield _by_arrival([(file.stream, file.buffered) for file in files])
 
 
 class _SortedFile:
-    """One run, of which some events are in memory: `held`, in the order of time."""
+    """A sorted file, of which some events are in memory: `buffered`, in the order of time."""
 
-    def __init__(self, stream: str, time: str, path: Path) -> None:
-        self.stream, self._time = stream, time
+    def __init__(self, stream: str, time_column: str, path: Path) -> None:
+        self.stream, self._time_column = stream, time_column
         self._reader = pa.ipc.open_stream(pa.memory_map(str(path)))
-        self.held = self._reader.schema.empty_table()
-        self.more = True
-        self.read_on()
+        self.buffered = self._reader.schema.empty_table()
+        self.has_more = True
+        self.read_next()
 
     @property
     def latest(self) -> Any:
-        return _numbers(self.held[self._time])[-1]
+        return _numbers(self.buffered[self._time_column])[-1]
 
-    def read_on(self) -> None:
+    def read_next(self) -> None:
         try:
-            self.held = pa.concat_tables([self.held, pa.Table.from_batches([self._reader.read_next_batch()])])
+            batch = self._reader.read_next_batch()
         except StopIteration:
-            self.more = False
+            self.has_more = False
+        else:
+            self.buffered = pa.concat_tables([self.buffered, pa.Table.from_batches([batch])])
 
-    def before(self, time: Any) -> pa.Table:
-        """Takes the events before a time."""
-        cut = int(np.searchsorted(_numbers(self.held[self._time]), time, side="left"))
-        due, self.held = self.held.slice(0, cut), self.held.slice(cut)
+    def take_before(self, time: Any) -> pa.Table:
+        """Remove the buffered events before a time, and return them."""
+        end = int(np.searchsorted(_numbers(self.buffered[self._time_column]), time, side="left"))
+        due, self.buffered = self.buffered.slice(0, end), self.buffered.slice(end)
         return due
 
 
-def _together(piece: list[tuple[str, pa.Table]]) -> dict[str, pa.Table]:
-    """The events of each stream as they arrived."""
-    streams = dict.fromkeys(stream for stream, _ in piece)
-    found = {}
-    for stream in streams:
-        table = pa.concat_tables(table for one, table in piece if one == stream)
-        arrival = table.column(table.num_columns - 1).combine_chunks()
-        found[stream] = take_rows(table, pc.array_sort_indices(arrival))
-    return found
+def _by_arrival(tables: list[tuple[str, pa.Table]]) -> dict[str, pa.Table]:
+    """Return the events of each stream in the order of their arrival."""
+    merged = {}
+    for stream in dict.fromkeys(stream for stream, _ in tables):
+        table = pa.concat_tables(table for name, table in tables if name == stream)
+        merged[stream] = take_rows(table, pc.array_sort_indices(table.columns[-1].combine_chunks()))
+    return merged
 
 
 def _numbers(column: Any) -> Times:
     return numpy_of(column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column)
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Texts themselves: a file has room for one set of codes."""
+def _plain_texts(table: pa.Table) -> pa.Table:
+    """Decode dictionaries: an Arrow stream has room for one in a column."""
     for number, column in enumerate(table.columns):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(number, table.column_names[number], column.cast(pa.string()))

@@ -1,13 +1,14 @@
-"""A stream in parts, as the tasks read it: events in their types, each with its number; the malformed ones apart."""
+"""Input splits: the parts of a stream that tasks read, as typed events with their arrival numbers.
+
+Malformed events are set apart here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -17,129 +18,116 @@ from foretell.events.ingest.csv_reader import read_csv
 from foretell.events.ingest.json_lines import not_json_lines, read_json_lines
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.reader import EventBatch, cast_events, read
-from foretell.events.reorder_buffer import event_times
 from foretell.spark.batch.plan import BatchPlan
+from foretell.spark.partitioning.shuffle_rows import StreamProgress
 
-#: So many rows are packed at once, and so many bytes of text are read.
+#: Rows that are encoded at once, and bytes of text that are read at once.
 ROWS = 262_144
-CHUNK = 32 << 20
+CHUNK_BYTES = 32 << 20
+
+#: Arrival numbers of a DataFrame's partition, or of a text file, begin at its number shifted by so many bits: nobody
+#: knows how many rows those before it have.
+ARRIVAL_BITS = 33
 
 Batches = Iterable[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
 class InputSplit:
-    """A file of text, or a row group of a Parquet file with the number of its first row in the file.
+    """A text file, or a row group of a Parquet file with the number of its first row in the file.
 
-    `arrival` is the number of the file's first row in the stream, or one that is greater than those of all before it.
+    `arrival` is the arrival number of the file's first row, or any that exceeds those of all files before it.
     """
 
     format: str
     path: str
     arrival: int
-    group: int = 0
-    row: int = 0
+    row_group: int = 0
+    first_row: int = 0
 
 
-class StreamProgress(msgspec.Struct, frozen=True):
-    """How many events were read, malformed ones too, and the times of the first and the latest good one."""
+@dataclass(frozen=True)
+class SplitEvents:
+    """Events of a split, with the arrival number of each, and the number from which those of the split begin.
 
-    total: int = 0
-    first: int | float | None = None
-    latest: int | float | None = None
+    If `filtered`, events that cannot matter to any statement are missing; `progress` counts them all the same.
+    """
 
-    def __add__(self, other: StreamProgress) -> StreamProgress:
-        first = [time for time in (self.first, other.first) if time is not None]
-        latest = [time for time in (self.latest, other.latest) if time is not None]
-        return StreamProgress(self.total + other.total, min(first, default=None), max(latest, default=None))
-
-
-class SplitEvents(NamedTuple):
-    """Events, the number of each in its stream, that from which the numbers of the part begin, and what was seen. Where
-    it is `sifted`, that counts events that are not here because they cannot matter to any statement."""
-
-    loaded: EventBatch
+    batch: EventBatch
     arrival: Ints
-    first: int
-    seen: StreamProgress
-    sifted: bool = False
+    first_arrival: int
+    progress: StreamProgress
+    filtered: bool = False
+
+    @staticmethod
+    def unfiltered(batch: EventBatch, arrival: Ints, first_arrival: int) -> SplitEvents:
+        return SplitEvents(batch, arrival, first_arrival, StreamProgress.of(batch))
 
 
-def part_of(loaded: EventBatch, arrival: Ints, first: int) -> SplitEvents:
-    """All that was read."""
-    return SplitEvents(loaded, arrival, first, seen_in(loaded))
+def frame_events(plan: BatchPlan, stream: str, batches: Batches, arrival: int) -> Iterator[SplitEvents]:
+    """Read rows of a Spark DataFrame; `arrival` is the arrival number of the first."""
+    for merged in _merged(batches):
+        row = arrival & ((1 << ARRIVAL_BITS) - 1)
+        yield row_events(plan, stream, pa.Table.from_batches(merged), stream, row, arrival)
+        arrival += sum(batch.num_rows for batch in merged)
 
 
-def seen_in(loaded: EventBatch) -> StreamProgress:
-    if not loaded.table.num_rows:
-        return StreamProgress(loaded.total)
-    times = event_times(loaded)
-    return StreamProgress(loaded.total, times.min().item(), times.max().item())
-
-
-def frame_parts(plan: BatchPlan, stream: str, batches: Batches, arrival: int) -> Iterator[SplitEvents]:
-    """Rows of a Spark DataFrame, `arrival` being the number of the first."""
-    for some in _gathered(batches):
-        yield rows_part(plan, stream, pa.Table.from_batches(some), stream, arrival & ((1 << 33) - 1), arrival)
-        arrival += sum(batch.num_rows for batch in some)
-
-
-def _gathered(batches: Batches) -> Iterator[list[pa.RecordBatch]]:
-    """Spark's batches are short; several at once."""
-    some: list[pa.RecordBatch] = []
+def _merged(batches: Batches) -> Iterator[list[pa.RecordBatch]]:
+    """Spark's batches are short: join several."""
+    merged: list[pa.RecordBatch] = []
     for batch in batches:
-        some.append(batch)
-        if sum(one.num_rows for one in some) >= ROWS:
-            yield some
-            some = []
-    if some:
-        yield some
+        merged.append(batch)
+        if sum(one.num_rows for one in merged) >= ROWS:
+            yield merged
+            merged = []
+    if merged:
+        yield merged
 
 
-def table_parts(plan: BatchPlan, stream: str, batches: Batches) -> Iterator[SplitEvents]:
-    """Events that were read before: the number of the first, and Arrow's bytes."""
+def loaded_events(plan: BatchPlan, stream: str, batches: Batches) -> Iterator[SplitEvents]:
+    """Decode events that the driver has read: rows of the first arrival number and an Arrow stream."""
     for row in (row for batch in batches for row in batch.to_pylist()):
         table, arrival = table_from_bytes(row["data"]), row["arrival"]
-        loaded = EventBatch(stream, plan.schemas[stream], table, (), table.num_rows)
-        yield part_of(loaded, arrival + np.arange(table.num_rows), arrival)
+        batch = EventBatch(stream, plan.schemas[stream], table, (), table.num_rows)
+        yield SplitEvents.unfiltered(batch, arrival + np.arange(table.num_rows), arrival)
 
 
-def rows_part(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: int, arrival: int) -> SplitEvents:
-    """`row` and `arrival` are the numbers of the table's first row in its source and in the stream."""
+def row_events(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: int, arrival: int) -> SplitEvents:
+    """Read a table whose first row is number `row` of its source and has the arrival number `arrival`."""
     declaration = plan.declaration(stream)
     for name in declaration.columns:  # one of several files may lack it
         if name not in table.column_names:
             table = table.append_column(name, pa.nulls(table.num_rows))
-    loaded = read(table, declaration)
-    good = np.ones(table.num_rows, np.bool_)
-    good[[bad.row - 1 for bad in loaded.quarantined]] = False
-    bad = tuple(replace(one, source=source, row=row + one.row) for one in loaded.quarantined)
-    return part_of(replace(loaded, quarantined=bad), arrival + np.flatnonzero(good), arrival)
+    batch = read(table, declaration)
+    well_formed = np.ones(table.num_rows, np.bool_)
+    well_formed[[bad.row - 1 for bad in batch.quarantined]] = False
+    bad = tuple(replace(event, source=source, row=row + event.row) for event in batch.quarantined)
+    return SplitEvents.unfiltered(replace(batch, quarantined=bad), arrival + np.flatnonzero(well_formed), arrival)
 
 
-# ── text ──
+# ── text files ──
 
 
-def text_parts(plan: BatchPlan, stream: str, piece: InputSplit) -> Iterator[SplitEvents]:
+def text_events(plan: BatchPlan, stream: str, split: InputSplit) -> Iterator[SplitEvents]:
     declaration = plan.declaration(stream)
-    if piece.format == "CSV":
-        chunks = iter([(0, read_csv([(piece.path, Path(piece.path).read_bytes())]))])
+    if split.format == "CSV":
+        chunks = iter([(0, read_csv([(split.path, Path(split.path).read_bytes())]))])
     else:
-        chunks = json_chunks(piece.path, frozenset(declaration.columns))
+        chunks = json_chunks(split.path, frozenset(declaration.columns))
     for line, gathered in chunks:
-        loaded = cast_events(gathered, declaration, plan.schemas[stream].attributes)
-        bad = {one.row for one in loaded.quarantined}
-        good = [number for part in gathered.origins for number in part.numbers if number not in bad]
-        moved = tuple(replace(one, row=line + one.row) for one in loaded.quarantined)
-        first = piece.arrival + line
-        yield part_of(replace(loaded, quarantined=moved), first + np.array(good, np.int64), first)
+        batch = cast_events(gathered, declaration, plan.schemas[stream].attributes)
+        malformed = {event.row for event in batch.quarantined}
+        rows = [row for part in gathered.origins for row in part.numbers if row not in malformed]
+        bad = tuple(replace(event, row=line + event.row) for event in batch.quarantined)
+        first = split.arrival + line
+        yield SplitEvents.unfiltered(replace(batch, quarantined=bad), first + np.array(rows, np.int64), first)
 
 
 def json_chunks(path: str, wanted: frozenset[str] | None) -> Iterator[tuple[int, RawTable]]:
-    """JSON lines some at a time, each time with how many lines came before: a file may be larger than memory."""
+    """Read a file of JSON lines in chunks, since it may exceed memory; each with the number of lines before it."""
     line, rows, rejected = 0, 0, 0
     with Path(path).open("rb") as file:
-        while content := file.read(CHUNK) + file.readline():
+        while content := file.read(CHUNK_BYTES) + file.readline():
             gathered = read_json_lines([(path, content)], wanted, whole=False)
             rows, rejected = rows + gathered.rows, rejected + len(gathered.rejected)
             yield line, gathered

@@ -1,13 +1,13 @@
-"""Finite inputs on Spark: the notifications of the engine in process, row for row, and no event on the driver.
+"""A batch job on Spark: the notifications of the engine in process, row for row, without any event on the driver.
 
-    read, in their types ──▶ packed by shard ──shuffle──▶ sorted, run as the engine in process does ──▶ notifications
+    map side: read, filter, encode ──shuffle by shard──▶ reduce side: sort, run a MatchRuntime ──▶ notifications
 
-One shuffle. Before it, columns are cut to those that some statement names; after it a lane is in one task, which knows
-the latest time of the whole stream, since every task that reads tells it to every one that matches.
+There is one shuffle. Before it, columns are cut to those that some statement names. After it a lane is in one task,
+which knows the latest time of the whole stream, since every map task sends its progress to every shard.
 
-Events of equal time come in the order of their stream's ORDER BY, then as they arrive: from a file in the order of
-files and rows, from a Spark DataFrame in that of its partitions and their rows. The latter is as stable as the plan of
-the frame is, so where times can be equal a DataFrame should have an ORDER BY.
+Events of equal time come in the order of their stream's ORDER BY, then as they arrive: from files in the order of files
+and rows, from a Spark DataFrame in the order of its partitions and their rows. The latter is only as stable as the plan
+of the frame, so a DataFrame with equal times should have an ORDER BY.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from foretell.arguments.until import parse_until
@@ -31,31 +32,45 @@ from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Type
-from foretell.language.checked import CheckedCorrelator, CheckedProgram
+from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.notify.lazy_notifications import LazyNotifications, decode_notifications
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_table
-from foretell.spark.batch import dataframe_source
-from foretell.spark.batch.map_side import BAD, COUNTED, PACKED, READ, count_files
-from foretell.spark.batch.plan import SHARDS_PER_CORE, PlanHandle, plan
-from foretell.spark.batch.reduce_side import MATCH, NOTE, RANGED, REPORTED, in_order, report, sorted_of, tell
-from foretell.spark.batch.sources import BatchSource, TaskFunction, numbered, source_of
+from foretell.spark.batch import plan as batch_plan
+from foretell.spark.batch.dataframe_source import frame_shuffle_rows
+from foretell.spark.batch.map_side import EVENT_COUNT, count_files
+from foretell.spark.batch.plan import SHARDS_PER_CORE, BatchPlan, PlanHandle
+from foretell.spark.batch.reduce_side import (
+    COUNT_REPORT,
+    MATCH_REPORT,
+    NOTE_REPORT,
+    QUARANTINE_REPORT,
+    RANGE_COLUMNS,
+    REPORT_COLUMNS,
+    run_and_report,
+    run_by_range,
+    sort_notifications,
+    sort_range,
+)
+from foretell.spark.batch.sources import BatchSource, TaskFunction, numbered_rows, source_of
+from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
+from foretell.spark.partitioning.statement_groups import batch_groups
 from foretell.spark.session.spark_session import session
 
-#: What foretell.api.run gives back where a stream is one.
+#: What foretell.api.run returns where an input is a DataFrame.
 Frame: TypeAlias = DataFrame
 
-#: What tasks have reported, by its kind: of which stream or statement, and what.
+#: The reports of the tasks by kind: the stream or statement that each is about, and its data.
 Reports: TypeAlias = Mapping[str, Sequence[tuple[str, bytes]]]
 
-#: Ranges of time for each core, in which notifications are put in order.
-RANGES = 2
+#: Ranges of time for each core, in which notifications are sorted.
+RANGES_PER_CORE = 2
 
 
 class BatchJob:
-    """Statements and their inputs, checked; nothing has run."""
+    """Statements and their inputs, checked and planned; nothing has run."""
 
     def __init__(
         self,
@@ -65,140 +80,160 @@ class BatchJob:
         tables: Mapping[str, TemplateTable],
         until: object,
         strict: bool = False,
-        watching: ObserverFactory = NO_OBSERVERS,
+        observers: ObserverFactory = NO_OBSERVERS,
     ) -> None:
         self._strict, self._inputs = strict, inputs
-        self._sources = {name: source_of(inputs[name], one, strict, self._survey) for name, one in declarations.items()}
-        known = {name: one.known for name, one in self._sources.items()}
+        self._sources = {name: source_of(inputs[name], d, strict, self._survey) for name, d in declarations.items()}
+        known = {name: source.known for name, source in self._sources.items()}
         self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
         _refuse_unsupported(self.checked)
-        end = parse_until(until, {one.time_type for one in known.values()} - {Type.UNKNOWN})
-        schemas = {name: one.schema for name, one in self._sources.items()}
         self._cores = self._spark.sparkContext.defaultParallelism
-        named = frozenset(name for name, one in self._sources.items() if one.named)
-        given = program, self.checked, schemas, known, tables, end
-        self.plan = plan(
-            *given, named=named, shards=SHARDS_PER_CORE * self._cores, cores=self._cores, watching=watching
+        schemas = {name: source.schema for name, source in self._sources.items()}
+        statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
+        shards = SHARDS_PER_CORE * self._cores
+        self.plan = BatchPlan(
+            text=program.text,
+            schemas=schemas,
+            known=known,
+            tables=tables,
+            until=parse_until(until, {schema.time_type for schema in known.values()} - {Type.UNKNOWN}),
+            groups=batch_groups(statements, schemas, tables, observers, shards=shards, cores=self._cores),
+            memory=batch_plan.MEMORY_BYTES,
+            identified=frozenset(name for name, source in self._sources.items() if source.identified),
+            observers=observers,
         )
 
     @cached_property
     def _spark(self) -> SparkSession:
-        theirs = next((one.sparkSession for one in self._inputs.values() if isinstance(one, DataFrame)), None)
-        return theirs or _session()
+        frames = (source for source in self._inputs.values() if isinstance(source, DataFrame))
+        return next((frame.sparkSession for frame in frames), None) or _start_session()
+
+    # ── results ──
 
     def notifications(self) -> Notifications:
-        """All of them, here."""
-        if not self.plan.shares:
+        """Run, and return all notifications."""
+        if not self.plan.groups:
             return Notifications(())
-        told = by_kind(self._reported(self.plan.sent()))
-        bad, totals = self.set_aside(told)
-        matches = self._in_order([table_from_bytes(data) for _, data in told.get(MATCH, ())])
-        return Notifications(matches, bad, totals, tuple(dict.fromkeys(n.decode() for _, n in told.get(NOTE, ()))))
+        reports = by_kind(self._reports(self.plan.handle()))
+        bad, totals = self.quarantine(reports)
+        matches = self._in_order([table_from_bytes(data) for _, data in reports.get(MATCH_REPORT, ())])
+        notes = dict.fromkeys(note.decode() for _, note in reports.get(NOTE_REPORT, ()))
+        return Notifications(matches, bad, totals, tuple(notes))
 
-    def set_aside(self, told: Reports) -> tuple[tuple[QuarantinedEvent, ...], tuple[tuple[str, int], ...]]:
-        """The malformed events, and how many there were of each stream in all."""
-        counts = {stream: int(data) for stream, data in told.get(READ, ())}
-        totals = tuple((name, counts.get(name, 0) + self._set_aside(name)) for name in self._sources)
-        return self._bad(data for _, data in told.get(BAD, ())), totals
+    def quarantine(self, reports: Reports) -> tuple[tuple[QuarantinedEvent, ...], tuple[tuple[str, int], ...]]:
+        """Return the malformed events, and the number of all events of each stream."""
+        counts = {stream: int(data) for stream, data in reports.get(COUNT_REPORT, ())}
+        totals = tuple(
+            (name, counts.get(name, 0) + len(_malformed_here(source))) for name, source in self._sources.items()
+        )
+        return self._quarantined(data for _, data in reports.get(QUARANTINE_REPORT, ())), totals
 
     def frame(self) -> DataFrame:
-        """All of them, as a Spark DataFrame in their order; then the malformed events, as rows of the kind "bad"."""
+        """Return all notifications as a DataFrame in their order; malformed events follow, as rows of kind "bad"."""
         schema = self.schema
-        sent = replace(self.plan, strict=self._strict).sent()
-        ranges = RANGES * self._cores
-        ranged = self.packed(sent).mapInArrow(partial(tell, sent, schema, ranges), RANGED)
-        ranged = ranged.repartitionById(ranges + 1, "range")
-        return ranged.mapInArrow(partial(in_order, schema), from_arrow_schema(schema))
+        handle = replace(self.plan, strict=self._strict).handle()
+        ranges = RANGES_PER_CORE * self._cores
+        by_range = self.shuffled(handle).mapInArrow(partial(run_by_range, handle, schema, ranges), RANGE_COLUMNS)
+        sorted_ranges = by_range.repartitionById(ranges + 1, "range")
+        return sorted_ranges.mapInArrow(partial(sort_range, schema), from_arrow_schema(schema))
 
     @property
     def schema(self) -> pa.Schema:
-        """Of a table of the notifications: times are of the type that all statements have."""
-        times = {one.time for one in self.checked.statements} - {Type.UNKNOWN}
+        """The schema of a table of the notifications; its times are of the type that all statements have."""
+        times = {statement.time for statement in self.checked.statements} - {Type.UNKNOWN}
         return to_table(Notification("", "", None, 0, 0, 1.0, None, None, {}, {}, time) for time in times).schema
 
-    def _reported(self, sent: PlanHandle) -> pa.Table:
-        return self.packed(sent).mapInArrow(partial(report, sent), REPORTED).toArrow()
+    # ── tasks ──
 
-    def packed(self, sent: PlanHandle) -> DataFrame:
-        """What each task that matches is to get, in the partition that is its own."""
-        parts = [self._pack(sent, name, one) for name, one in self._sources.items()]
-        return reduce(DataFrame.union, parts).repartitionById(self.plan.tasks, "task")
+    def _reports(self, handle: PlanHandle) -> pa.Table:
+        return self.shuffled(handle).mapInArrow(partial(run_and_report, handle), REPORT_COLUMNS).toArrow()
 
-    def _pack(self, sent: PlanHandle, name: str, source: BatchSource) -> DataFrame:
+    def shuffled(self, handle: PlanHandle) -> DataFrame:
+        """Return the shuffle rows of all streams, each in the partition of its shard."""
+        rows = [self._shuffle_rows(handle, name, source) for name, source in self._sources.items()]
+        return reduce(DataFrame.union, rows).repartitionById(self.plan.shards, f.col("shard").cast("int"))
+
+    def _shuffle_rows(self, handle: PlanHandle, name: str, source: BatchSource) -> DataFrame:
         if source.frame is None:
-            return self._over(*source.packing(sent, name), PACKED)
-        return dataframe_source.packed(source.frame, sent, sent.given, name)
+            return self._map(*source.map_work(handle, name), SHUFFLE_COLUMNS)
+        return frame_shuffle_rows(source.frame, handle, name)
 
-    def _over(self, work: TaskFunction, rows: pa.Table, schema: str) -> DataFrame:
-        """Work over the rows of a table. Two tasks a core: each has its start to pay, and one may be slower."""
+    def _map(self, function: TaskFunction, rows: pa.Table, schema: str) -> DataFrame:
+        """Run a function over the rows of a table.
+
+        Numbered rows are spread over two tasks per core: each task has its start to pay, and one may be slower.
+        """
         if rows.column_names == ["number"]:
             tasks = max(1, min(rows.num_rows, 2 * self._spark.sparkContext.defaultParallelism))
-            return self._spark.range(0, rows.num_rows, 1, tasks).mapInArrow(work, schema)
-        return self._spark.createDataFrame(rows).mapInArrow(work, schema)
+            return self._spark.range(0, rows.num_rows, 1, tasks).mapInArrow(function, schema)
+        return self._spark.createDataFrame(rows).mapInArrow(function, schema)
 
-    def _survey(self, work: TaskFunction, rows: pa.Table) -> list[str]:
-        return [row["found"] for row in self._over(work, rows, "found string").collect()]
+    def _survey(self, function: TaskFunction, rows: pa.Table) -> list[str]:
+        return [row["found"] for row in self._map(function, rows, "found string").collect()]
 
-    def counted(self, sent: PlanHandle) -> DataFrame:
-        """How many events the tasks read, which do nothing else."""
-        files = [(partial(count_files, sent, name, one.files), one) for name, one in self._sources.items()]
-        return reduce(DataFrame.union, [self._over(work, numbered(len(one.files)), COUNTED) for work, one in files])
+    def event_counts(self, handle: PlanHandle) -> DataFrame:
+        """Return the number of events in the files, which tasks read and do nothing else: a baseline for benchmarks."""
+        counts = [
+            self._map(partial(count_files, handle, name, source.splits), numbered_rows(len(source.splits)), EVENT_COUNT)
+            for name, source in self._sources.items()
+        ]
+        return reduce(DataFrame.union, counts)
+
+    # ── on the driver ──
 
     def _in_order(self, tables: list[pa.Table]) -> Sequence[Notification]:
-        times = {one.name: one.time for one in self.checked.statements}
+        times = {statement.name: statement.time for statement in self.checked.statements}
         if len({table.schema for table in tables}) < 2:
-            return (
-                LazyNotifications(sorted_of(pa.concat_tables(tables)).drop_columns(["place"]), times) if tables else ()
-            )
-        # Some times are INT and others FLOAT: no one column holds both exactly.
-        rows = [(n, p) for t in tables for n, p in zip(decode_notifications(t, times), t["place"].to_pylist())]
+            return LazyNotifications(sort_notifications(pa.concat_tables(tables)), times) if tables else ()
+        # Some times are INT and others FLOAT: no column holds both exactly.
+        rows = [(n, key) for t in tables for n, key in zip(decode_notifications(t, times), t["sort_key"].to_pylist())]
         rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))
         return tuple(notification for notification, _ in rows)
 
-    def _bad(self, lists: Iterable[bytes]) -> tuple[QuarantinedEvent, ...]:
-        """Stream by stream, as they arrived; those of a stream that was read here are in order already."""
-        found = [bad for data in lists for bad in msgspec.json.decode(data, type=list[QuarantinedEvent])]
-        found += [bad for one in self._sources.values() if one.loaded for bad in one.loaded.quarantined]
+    def _quarantined(self, lists: Iterable[bytes]) -> tuple[QuarantinedEvent, ...]:
+        """Return malformed events by stream, as they arrived; those that were read here are in order already."""
+        events = [event for data in lists for event in msgspec.json.decode(data, type=list[QuarantinedEvent])]
+        events += [event for source in self._sources.values() for event in _malformed_here(source)]
         stream = {name: number for number, name in enumerate(self._sources)}
-        first = {(name, p.path): p.arrival for name, one in self._sources.items() for p in one.files}
+        first = {(name, s.path): s.arrival for name, source in self._sources.items() for s in source.splits}
 
-        def place(bad: QuarantinedEvent) -> tuple[int, int]:
-            arrival = first.get((bad.stream, bad.source))
-            return stream[bad.stream], 0 if arrival is None else arrival + bad.row
+        def place(event: QuarantinedEvent) -> tuple[int, int]:
+            arrival = first.get((event.stream, event.source))
+            return stream[event.stream], 0 if arrival is None else arrival + event.row
 
-        found.sort(key=place)
-        if self._strict and found:
-            raise malformed_event(found[0])
-        return tuple(found)
-
-    def _set_aside(self, name: str) -> int:
-        """Events that were read and set aside here, and so never went to a task."""
-        loaded = self._sources[name].loaded
-        return 0 if loaded is None else len(loaded.quarantined)
+        events.sort(key=place)
+        if self._strict and events:
+            raise malformed_event(events[0])
+        return tuple(events)
 
 
-def by_kind(reported: pa.Table) -> Reports:
-    found: dict[str, list[tuple[str, bytes]]] = {}
-    for kind, stream, data in zip(*(column.to_pylist() for column in reported.columns), strict=True):
-        found.setdefault(kind, []).append((stream, data))
-    return found
+def _malformed_here(source: BatchSource) -> Sequence[QuarantinedEvent]:
+    """Return the malformed events that were found when the driver read a source, so that no task counts them."""
+    return () if source.loaded is None else source.loaded.quarantined
 
 
-def _session() -> SparkSession:
-    """Nobody asked for Spark by name: where it does not start, what runs without it should be said."""
+def by_kind(reports: pa.Table) -> Reports:
+    grouped: dict[str, list[tuple[str, bytes]]] = {}
+    for kind, name, data in zip(*(column.to_pylist() for column in reports.columns), strict=True):
+        grouped.setdefault(kind, []).append((name, data))
+    return grouped
+
+
+def _start_session() -> SparkSession:
+    """Start Spark. The caller may not have asked for it by name, so an error names the engine that does without."""
     without = "--engine embedded (engine='embedded') runs the same without Spark"
     try:
         return session()
     except InputError as error:
         raise InputError(error.code, error.message, hint=f"{error.hint}; {without}") from error
     except (PySparkException, OSError) as error:
-        said = next(iter(str(error).splitlines()), type(error).__name__)
-        raise InputError("no-spark", f"Spark does not start: {said}", hint=without) from error
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InputError("no-spark", f"Spark does not start: {reason}", hint=without) from error
 
 
 def _refuse_unsupported(checked: CheckedProgram) -> None:
-    for one in checked.statements:
-        kind = "CORRELATE" if isinstance(one, CheckedCorrelator) else "LOSING" if one.tree.losing is not None else None
-        if kind is not None:
-            hint = "--engine reference does"
-            raise InputError("not-in-engine", f"the engine on Spark does not run {kind} yet", hint=hint)
+    for statement in checked.statements:
+        if isinstance(statement, CheckedCorrelator) or statement.tree.losing is not None:
+            clause = "CORRELATE" if isinstance(statement, CheckedCorrelator) else "LOSING"
+            message = f"the engine on Spark does not run {clause} yet"
+            raise InputError("not-in-engine", message, hint="use --engine reference (engine='reference')")

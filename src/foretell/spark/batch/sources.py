@@ -1,7 +1,7 @@
-"""What a batch reads: Spark DataFrames, files that the tasks read, and events that are in this process already.
+"""Sources of a batch: Spark DataFrames, files that the tasks read, and events that are in this process already.
 
-Parquet files tell their types in their footers. Those of JSON lines and CSV only all of the data tell: a first pass in
-the tasks looks for the few values that decide (events/ingest/type_evidence.py).
+Parquet files have their types in their footers. Those of JSON lines and CSV depend on all of the data: a first pass in
+the tasks collects the few values that decide them (events/ingest/type_evidence.py).
 """
 
 from __future__ import annotations
@@ -28,90 +28,91 @@ from foretell.events.ingest.formats import input_files
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read
 from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, table_from_evidence
 from foretell.events.types import Schema, Type
-from foretell.spark.batch.input_splits import ROWS, InputSplit, json_chunks
-from foretell.spark.batch.map_side import pack_files, pack_tables
+from foretell.spark.batch.input_splits import ARRIVAL_BITS, ROWS, InputSplit, json_chunks
+from foretell.spark.batch.map_side import map_files, map_loaded
 from foretell.spark.batch.plan import PlanHandle
-from foretell.spark.pushdown.plan_inspection import never_null, nulls
+from foretell.spark.pushdown.plan_inspection import never_null, null_count
 
-#: Text files that are not larger together are read here: a first pass in Spark would take longer.
-SMALL = 8 << 20
+#: Text files up to this size together are read here: a first pass in Spark would take longer.
+SMALL_BYTES = 8 << 20
 
-#: What runs in a task: rows in, rows out.
+#: Runs in a task: record batches in, record batches out.
 TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-#: What runs such work over the rows of a table in tasks, and brings back all that comes out, of a column of texts.
+#: Runs a function over the rows of a table in tasks, and returns the texts that come out.
 Survey: TypeAlias = Callable[[TaskFunction, pa.Table], list[str]]
 
 
 @dataclass(frozen=True)
 class BatchSource:
-    """A stream: `known` is its schema as far as the data show it. One of files, frame and loaded is there.
+    """The source of a stream: one of splits, frame and loaded.
 
-    `named` tells that every event surely has an ID.
+    `known` is the schema as far as data or declarations show it. `identified` says that every event has an ID.
     """
 
     schema: Schema
     known: Schema
-    files: tuple[InputSplit, ...] = ()
+    splits: tuple[InputSplit, ...] = ()
     frame: DataFrame | None = None
     loaded: EventBatch | None = None
-    named: bool = False
+    identified: bool = False
 
-    def packing(self, sent: PlanHandle, name: str) -> tuple[TaskFunction, pa.Table]:
-        """What packs its events, and of what: a row for each file or piece, or for so many events that are here."""
+    def map_work(self, handle: PlanHandle, name: str) -> tuple[TaskFunction, pa.Table]:
+        """Return the map function of a source without a frame, and its input: a row for each split or slice."""
         if self.loaded is None:
-            return partial(pack_files, sent, name, self.files), numbered(len(self.files))
+            return partial(map_files, handle, name, self.splits), numbered_rows(len(self.splits))
         table = self.loaded.table
         firsts = range(0, max(1, table.num_rows), ROWS)
         columns: dict[str, Any] = {
             "arrival": list(firsts),
             "data": [table_to_bytes(table.slice(n, ROWS)) for n in firsts],
         }
-        return partial(pack_tables, sent, name), pa.table(columns)
+        return partial(map_loaded, handle, name), pa.table(columns)
 
 
-def numbered(count: int) -> pa.Table:
+def numbered_rows(count: int) -> pa.Table:
     return pa.table({"number": pa.array(range(count), pa.int64())})
 
 
-def source_of(given: object, declaration: StreamDeclaration, strict: bool, survey: Survey) -> BatchSource:
-    if isinstance(given, DataFrame):
-        return _frame(given, declaration)
-    kind, files = input_files(given)
+def source_of(source: object, declaration: StreamDeclaration, strict: bool, survey: Survey) -> BatchSource:
+    if isinstance(source, DataFrame):
+        return _frame_source(source, declaration)
+    kind, files = input_files(source)
     if kind == "Parquet":
-        return _parquet([str(file) for file in files], declaration)
-    if not files or sum(_size(file) for file in files) <= SMALL:
-        loaded = read(given, declaration, strict=strict)
-        named = declaration.id is not None and loaded.table[declaration.id].null_count == 0
-        return BatchSource(loaded.schema, observed_schema(loaded), loaded=loaded, named=named)
-    return _texts(kind, [str(file) for file in files], declaration, survey)
+        return _parquet_source([str(file) for file in files], declaration)
+    if not files or sum(_size(file) for file in files) <= SMALL_BYTES:
+        loaded = read(source, declaration, strict=strict)
+        identified = declaration.id is not None and loaded.table[declaration.id].null_count == 0
+        return BatchSource(loaded.schema, observed_schema(loaded), loaded=loaded, identified=identified)
+    return _text_source(kind, [str(file) for file in files], declaration, survey)
 
 
-def _frame(frame: DataFrame, declaration: StreamDeclaration) -> BatchSource:
+def _frame_source(frame: DataFrame, declaration: StreamDeclaration) -> BatchSource:
     arrow = frame.limit(0).toArrow().schema
-    schema = infer_schema(combine_tables([_sheet(declaration.stream, arrow)]), declaration)
-    named = declaration.id is not None and _exact(schema, declaration.id) and never_null(frame, declaration.id)
-    return BatchSource(schema, schema, frame=frame, named=named)
+    schema = infer_schema(combine_tables([_empty_sheet(declaration.stream, arrow)]), declaration)
+    identified = declaration.id is not None and _keeps_nulls(schema, declaration.id)
+    identified = identified and never_null(frame, str(declaration.id))
+    return BatchSource(schema, schema, frame=frame, identified=identified)
 
 
-def _exact(schema: Schema, name: str) -> bool:
-    """Whether a column has no NULL if its source has none: of FLOATs, NaN becomes one."""
+def _keeps_nulls(schema: Schema, name: str) -> bool:
+    """Return whether a column has no more NULLs than its source; of FLOATs, NaN becomes NULL."""
     return schema.attributes[name] in (Type.INT, Type.STRING)
 
 
-def _parquet(files: list[str], declaration: StreamDeclaration) -> BatchSource:
-    """What the files' own footers tell: their columns, and where their rows lie."""
-    pieces: list[InputSplit] = []
+def _parquet_source(files: list[str], declaration: StreamDeclaration) -> BatchSource:
+    """Read the footers of Parquet files: their columns, and the place of their rows."""
+    splits: list[InputSplit] = []
     sheets: list[ArrowSource] = []
-    arrival, unnamed = 0, 0
+    arrival, null_ids = 0, 0
     for path in files:
         try:
             with pq.ParquetFile(path) as file:
                 row = 0
                 for group in range(file.num_row_groups):
-                    pieces.append(InputSplit("Parquet", path, arrival, group, row))
+                    splits.append(InputSplit("Parquet", path, arrival, group, row))
                     row += file.metadata.row_group(group).num_rows
-                    unnamed += nulls(file, group, declaration.id)
-                sheets.append(_sheet(path, file.schema_arrow))
+                    null_ids += null_count(file, group, declaration.id)
+                sheets.append(_empty_sheet(path, file.schema_arrow))
                 arrival += row
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             detail = str(error).splitlines()[0]
@@ -119,11 +120,11 @@ def _parquet(files: list[str], declaration: StreamDeclaration) -> BatchSource:
         except OSError as error:
             raise unreadable_file(Path(path), error) from None
     schema = infer_schema(combine_tables(sheets), declaration)
-    named = declaration.id is not None and unnamed == 0 and _exact(schema, declaration.id)
-    return BatchSource(schema, schema, files=tuple(pieces), named=named)
+    identified = declaration.id is not None and null_ids == 0 and _keeps_nulls(schema, declaration.id)
+    return BatchSource(schema, schema, splits=tuple(splits), identified=identified)
 
 
-def _sheet(name: str, schema: pa.Schema) -> ArrowSource:
+def _empty_sheet(name: str, schema: pa.Schema) -> ArrowSource:
     columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in schema]
     return ArrowSource(name, pa.table(columns, schema=schema), schema.names)
 
@@ -131,49 +132,49 @@ def _sheet(name: str, schema: pa.Schema) -> ArrowSource:
 # ── JSON lines and CSV ──
 
 
-def _texts(kind: str, files: list[str], declaration: StreamDeclaration, survey: Survey) -> BatchSource:
-    pieces = tuple(InputSplit(kind, path, number << 33) for number, path in enumerate(files))
+def _text_source(kind: str, files: list[str], declaration: StreamDeclaration, survey: Survey) -> BatchSource:
+    splits = tuple(InputSplit(kind, path, number << ARRIVAL_BITS) for number, path in enumerate(files))
     wanted = None if declaration.open else frozenset(declaration.columns)
-    found = survey(partial(_witnesses, pieces, wanted), numbered(len(pieces)))
-    witnesses = [_witness(text) for text in found]
+    texts = survey(partial(_collect_evidence, splits, wanted), numbered_rows(len(splits)))
+    evidence = [_decoded_evidence(text) for text in texts]
     order = {path: number for number, path in enumerate(files)}
-    gathered = table_from_evidence(sorted(witnesses, key=lambda one: order[one.source]))
+    gathered = table_from_evidence(sorted(evidence, key=lambda one: order[one.source]))
     schema = infer_schema(gathered, declaration)
-    total = sum(one.rows + one.rejected for one in witnesses)
+    total = sum(one.rows + one.rejected for one in evidence)
     timed = gathered.rows > 0 or declaration.declared_type(declaration.time) is not None
     empty = EventBatch(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)
-    return BatchSource(schema, observed_schema(empty), files=pieces)
+    return BatchSource(schema, observed_schema(empty), splits=splits)
 
 
-def _witnesses(
-    pieces: Sequence[InputSplit], wanted: frozenset[str] | None, batches: Iterable[pa.RecordBatch]
+def _collect_evidence(
+    splits: Sequence[InputSplit], wanted: frozenset[str] | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
             assert number is not None
-            yield pa.RecordBatch.from_pydict({"found": [_looked_at(pieces[number], wanted)]})
+            yield pa.RecordBatch.from_pydict({"found": [_encoded_evidence(splits[number], wanted)]})
 
 
-def _looked_at(piece: InputSplit, wanted: frozenset[str] | None) -> str:
-    """What a file shows, or what is wrong with it."""
+def _encoded_evidence(split: InputSplit, wanted: frozenset[str] | None) -> str:
+    """Return the type evidence of a file, or the error of reading it, as JSON."""
     try:
-        if piece.format == "CSV":
-            gathered = read_csv([(piece.path, Path(piece.path).read_bytes())])
-            found = evidence_of(piece.path, gathered, texts=True)
+        if split.format == "CSV":
+            gathered = read_csv([(split.path, Path(split.path).read_bytes())])
+            evidence = evidence_of(split.path, gathered, texts=True)
         else:
-            found = TypeEvidence(piece.path, [], {}, 0, 0, texts=False)
-            for _, chunk in json_chunks(piece.path, wanted):
-                found += evidence_of(piece.path, chunk, texts=False)
+            evidence = TypeEvidence(split.path, [], {}, 0, 0, texts=False)
+            for _, chunk in json_chunks(split.path, wanted):
+                evidence += evidence_of(split.path, chunk, texts=False)
     except InputError as error:
         return json.dumps({"code": error.code, "message": error.message, "hint": error.hint})
-    return json.dumps(msgspec.to_builtins(found))
+    return json.dumps(msgspec.to_builtins(evidence))
 
 
-def _witness(text: str) -> TypeEvidence:
-    found = json.loads(text)
-    if "code" in found:
-        raise InputError(found["code"], found["message"], hint=found["hint"])
-    return msgspec.convert(found, TypeEvidence)
+def _decoded_evidence(text: str) -> TypeEvidence:
+    document = json.loads(text)
+    if "code" in document:
+        raise InputError(document["code"], document["message"], hint=document["hint"])
+    return msgspec.convert(document, TypeEvidence)
 
 
 def _size(file: Path) -> int:

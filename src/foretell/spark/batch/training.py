@@ -1,9 +1,9 @@
-"""Training on Spark: the tasks run statements as for their matches, and count how partial matches go on.
+"""Training on Spark: the shards of a batch job run with recorders, and each reports counts to the driver.
 
-    the pipeline of batch.py up to the engine ──▶ a trace of each statement ──▶ counts ──▶ merged on the driver
+    batch job up to the MatchRuntime ──▶ a trace of each statement ──▶ counts ──▶ merged on the driver
 
-Counts are small whatever the history is. Contexts need more than counts, and so does whether a pattern's parts speak
-for it: that is found on the traces of some lanes, as many as the driver takes at once, in a pass of its own before.
+Counts are small however long the history is. The choice of contexts and of parts needs traces: a first pass collects
+those of some lanes, as many as the driver takes at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from foretell.engine.planning import start_runtime
 from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.forecast.training.context_order import MOST_ROWS
@@ -34,115 +33,131 @@ from foretell.machine.observe.observer import Sides
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Parts, parts_of
 from foretell.spark.batch.job import BatchJob, Reports, by_kind
-from foretell.spark.batch.map_side import buffer_of
 from foretell.spark.batch.plan import PlanHandle
-from foretell.spark.batch.reduce_side import REPORTED, ShardInput, inboxes, read_and_set_aside, reported, run
+from foretell.spark.batch.reduce_side import (
+    REPORT_COLUMNS,
+    BatchShardInput,
+    process_shard,
+    report,
+    report_quarantine,
+    shard_inputs,
+)
+from foretell.spark.batch.sources import TaskFunction
+from foretell.spark.partitioning.shuffle_rows import table_buffer
 
-#: What a task has found of a statement: counts (JSON), or a trace (an Arrow stream).
-FOUND = "found"
-_COLUMNS = ("process", "ordinal", "time", "state", "matched", "number")
+#: A report of a task on a statement: counts (JSON), or a trace (an Arrow stream).
+LEARNED_REPORT = "learned"
+_TRACE_COLUMNS = ("process", "ordinal", "time", "state", "matched", "number")
 
 
 def train(
-    batch: BatchJob, statements: Mapping[str, CheckedSubscription], settings: Learning
+    job: BatchJob, statements: Mapping[str, CheckedSubscription], settings: Learning
 ) -> tuple[dict[str, Learned], tuple[str, ...]]:
-    """What is learned of each statement that asks for forecasts, and what is to be said of malformed events."""
-    sent = batch.plan.sent()
-    parts = {name: parts_of(one, build(one)) for name, one in statements.items()}
+    """Return what is learned of each statement with FORECAST, and the notes on malformed events."""
+    handle = job.plan.handle()
+    parts = {name: parts_of(statement, build(statement)) for name, statement in statements.items()}
     chosen = {name: Chosen() for name in statements}
-    if settings.order != 0 or any(some is not None for some in parts.values()):
-        most = max(1, MOST_ROWS // batch.plan.tasks)
-        for name, found in _grouped(_told(batch, sent, partial(_sample, sent, settings, most))).items():
-            record = _joined([_record(one, parts[name]) for one in found])
+    if settings.order != 0 or any(decomposition is not None for decomposition in parts.values()):
+        most_rows = max(1, MOST_ROWS // job.plan.shards)
+        samples = _run(job, handle, partial(_sample, handle, settings, most_rows))
+        for name, traces in _by_statement(samples).items():
+            record = _joined([_decoded_record(data, parts[name]) for data in traces])
             chosen[name] = chosen_of(statements[name], [record], settings)
-    told = _told(batch, sent, partial(_count, sent, settings, chosen))
-    counts = _grouped(told)
+    reports = _run(job, handle, partial(_count, handle, settings, chosen))
+    counts = _by_statement(reports)
     learned = {
-        name: learned_from(one, map(_counts, counts[name]), chosen[name], settings)
-        for name, one in statements.items()
+        name: learned_from(statement, map(_decoded_counts, counts[name]), chosen[name], settings)
+        for name, statement in statements.items()
         if name in counts
     }
-    return learned, tuple(quarantine_summary(*batch.set_aside(told)))
+    return learned, tuple(quarantine_summary(*job.quarantine(reports)))
 
 
-def _told(batch: BatchJob, sent: PlanHandle, work: Any) -> Reports:
-    return by_kind(batch.packed(sent).mapInArrow(work, REPORTED).toArrow())
+def _run(job: BatchJob, handle: PlanHandle, function: TaskFunction) -> Reports:
+    return by_kind(job.shuffled(handle).mapInArrow(function, REPORT_COLUMNS).toArrow())
 
 
-def _grouped(told: Reports) -> dict[str, list[bytes]]:
-    found: dict[str, list[bytes]] = {}
-    for name, data in told.get(FOUND, ()):
-        found.setdefault(name, []).append(data)
-    return found
+def _by_statement(reports: Reports) -> dict[str, list[bytes]]:
+    grouped: dict[str, list[bytes]] = {}
+    for name, data in reports.get(LEARNED_REPORT, ()):
+        grouped.setdefault(name, []).append(data)
+    return grouped
 
 
 # ── in the tasks ──
 
 
 def _count(
-    sent: PlanHandle, settings: Learning, chosen: Mapping[str, Chosen], batches: Iterable[pa.RecordBatch]
+    handle: PlanHandle, settings: Learning, chosen: Mapping[str, Chosen], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    for task, inbox in inboxes(sent.plan, batches):
-        yield from read_and_set_aside(task, inbox)
-        for name, record in _records(sent, settings, task, inbox):
-            found = counted(record, chosen[name], settings)
-            whole = document_of(found.whole, chosen[name].contexts, AS_IT_IS)
-            parts = [document_of(part, NO_CONTEXTS, AS_IT_IS) for part in found.parts]
-            yield reported(FOUND, name, pa.py_buffer(json.dumps({"whole": whole, "parts": parts}).encode()))
+    """Report the counts of a task's lanes."""
+    for shard, shard_input in shard_inputs(handle.plan, batches):
+        yield from report_quarantine(shard, shard_input)
+        for name, record in _records(handle, settings, shard, shard_input):
+            counts = counted(record, chosen[name], settings)
+            whole = document_of(counts.whole, chosen[name].contexts, AS_IT_IS)
+            parts = [document_of(part, NO_CONTEXTS, AS_IT_IS) for part in counts.parts]
+            document = json.dumps({"whole": whole, "parts": parts})
+            yield report(LEARNED_REPORT, name, pa.py_buffer(document.encode()))
 
 
 def _sample(
-    sent: PlanHandle, settings: Learning, most: int, batches: Iterable[pa.RecordBatch]
+    handle: PlanHandle, settings: Learning, most_rows: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The first events of a task's lanes."""
-    every = (found for one in inboxes(sent.plan, batches) for found in _records(sent, settings, *one))
-    for name, record in every:
-        trace = record.trace
-        columns: dict[str, Any] = {name: getattr(trace, name)[:most] for name in _COLUMNS}
-        columns["code"] = record.code[:most]
-        if record.sides is not None:
-            for part in range(len(record.sides.parts)):
-                columns[f"words{part}"] = record.sides.words[:most, part]
-                columns[f"ended{part}"] = record.sides.ended[:most, part]
-        table = pa.table(columns)
-        told = {b"keys": json.dumps(trace.keys).encode(), b"starts": json.dumps(trace.starts).encode()}
-        yield reported(FOUND, name, buffer_of(table.replace_schema_metadata(told)))
+    """Report traces of the first events of a task's lanes."""
+    for shard, shard_input in shard_inputs(handle.plan, batches):
+        for name, record in _records(handle, settings, shard, shard_input):
+            yield report(LEARNED_REPORT, name, table_buffer(_encoded_record(record, most_rows)))
 
 
-def _records(sent: PlanHandle, settings: Learning, task: int, inbox: ShardInput) -> Iterator[tuple[str, Record]]:
-    plan = sent.plan
-    share, recorders = plan.share_of(task), Recorders(settings)
-    now = max((inbox.seen[n].latest or 0 for n in share.columns if n in inbox.seen), default=None)
-    for _ in run(start_runtime(plan.checked(share), plan.tables_of(share), observers=recorders), share, inbox):
+def _encoded_record(record: Record, most_rows: int) -> pa.Table:
+    trace = record.trace
+    columns: dict[str, Any] = {name: getattr(trace, name)[:most_rows] for name in _TRACE_COLUMNS}
+    columns["code"] = record.code[:most_rows]
+    if record.sides is not None:
+        for part in range(len(record.sides.parts)):
+            columns[f"words{part}"] = record.sides.words[:most_rows, part]
+            columns[f"ended{part}"] = record.sides.ended[:most_rows, part]
+    metadata = {b"keys": json.dumps(trace.keys).encode(), b"starts": json.dumps(trace.starts).encode()}
+    return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _records(
+    handle: PlanHandle, settings: Learning, shard: int, shard_input: BatchShardInput
+) -> Iterator[tuple[str, Record]]:
+    """Run a shard with recorders, and yield the record of each statement."""
+    group, recorders = handle.plan.group_of(shard), Recorders(settings)
+    now = max((shard_input.progress[n].latest or 0 for n in group.columns if n in shard_input.progress), default=None)
+    for _ in process_shard(handle.plan.runtime(group, recorders), group, shard_input):
         pass
-    for name, some in recorders.made.items():
-        for recorder in some:
+    for name, of_statement in recorders.made.items():
+        for recorder in of_statement:
             record = recorder.record(now)
-            yield name, replace(record, trace=_aged(record.trace, inbox))
+            yield name, replace(record, trace=_numbered_in_stream(record.trace, shard_input))
 
 
-def _aged(trace: Trace, inbox: ShardInput) -> Trace:
-    """Events numbered as in the whole stream, as far as a task can tell: its own are spread evenly over it."""
-    every = sum(seen.total for seen in inbox.seen.values())
+def _numbered_in_stream(trace: Trace, shard_input: BatchShardInput) -> Trace:
+    """Number events as in the whole stream, as well as a task can: it takes its own to be spread evenly over it."""
+    total = sum(progress.total for progress in shard_input.progress.values())
     own = int(trace.number[-1]) + 1 if len(trace) else 1
-    return replace(trace, number=(trace.number * max(1.0, every / own)).astype(np.int64))
+    return replace(trace, number=(trace.number * max(1.0, total / own)).astype(np.int64))
 
 
 # ── on the driver ──
 
 
-def _counts(data: bytes) -> Counts:
-    found = json.loads(data)
-    return Counts(learned_of(found["whole"])[0], tuple(learned_of(part)[0] for part in found["parts"]))
+def _decoded_counts(data: bytes) -> Counts:
+    document = json.loads(data)
+    return Counts(learned_of(document["whole"])[0], tuple(learned_of(part)[0] for part in document["parts"]))
 
 
-def _record(data: bytes, parts: Parts | None) -> Record:
+def _decoded_record(data: bytes, parts: Parts | None) -> Record:
     table = table_from_bytes(data)
-    told = table.schema.metadata
-    columns = {name: table[name].to_numpy() for name in _COLUMNS}
-    keys, starts = tuple(json.loads(told[b"keys"])), json.loads(told[b"starts"])
+    metadata = table.schema.metadata
+    columns = {name: table[name].to_numpy() for name in _TRACE_COLUMNS}
+    keys, starts = tuple(json.loads(metadata[b"keys"])), json.loads(metadata[b"starts"])
     sides = None
-    if parts is not None and "words0" in table.column_names:  # who has seen no events has seen no parts
+    if parts is not None and "words0" in table.column_names:  # a task without events has recorded no parts
         words, ended = (
             np.stack([table[f"{name}{part}"].to_numpy(zero_copy_only=False) for part in range(len(parts))], axis=1)
             for name in ("words", "ended")
@@ -151,26 +166,24 @@ def _record(data: bytes, parts: Parts | None) -> Record:
     return Record(Trace(**columns, keys=keys, starts=starts), table["code"].to_numpy(), sides)
 
 
-def _joined(some: Sequence[Record]) -> Record:
-    """The records of several tasks as one."""
-    traces = [record.trace for record in some]
+def _joined(records: Sequence[Record]) -> Record:
+    """Join the records of several tasks."""
+    traces = [record.trace for record in records]
     first = np.cumsum([0, *(trace.processes for trace in traces)])
     columns = {
-        name: np.concatenate([getattr(trace, name) for trace in traces]) for name in _COLUMNS if name != "process"
+        name: np.concatenate([getattr(trace, name) for trace in traces]) for name in _TRACE_COLUMNS if name != "process"
     }
-    process = np.concatenate([trace.process + at for trace, at in zip(traces, first)])
+    process = np.concatenate([trace.process + offset for trace, offset in zip(traces, first)])
     order = np.argsort(columns["number"], kind="stable")
     keys = tuple(key for trace in traces for key in trace.keys)
     ordered = {name: column[order] for name, column in columns.items()}
-    sides = [record.sides for record in some if record.sides is not None]
+    sides = [record.sides for record in records if record.sides is not None]
+    joined_sides = None
+    if sides:
+        words, ended = np.concatenate([one.words for one in sides]), np.concatenate([one.ended for one in sides])
+        joined_sides = Sides(sides[0].parts, words[order], ended[order])
     return Record(
         Trace(process[order], **ordered, keys=keys, starts=traces[0].starts),
-        np.concatenate([record.code for record in some])[order],
-        Sides(
-            sides[0].parts,
-            np.concatenate([one.words for one in sides])[order],
-            np.concatenate([one.ended for one in sides])[order],
-        )
-        if sides
-        else None,
+        np.concatenate([record.code for record in records])[order],
+        joined_sides,
     )

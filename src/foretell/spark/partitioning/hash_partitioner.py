@@ -1,6 +1,7 @@
-"""Events dealt out to shards: equal keys, of whatever stream, come to the same one, in batches and in streams alike.
+"""Hash partitioner: events with equal keys, of any stream, come to the same partition, in batches and in streams.
 
-The state of a stream lies under the number of its shard: what is dealt out here otherwise would not find it again.
+A stream's state lies under the id of its shard, so the hash must not change: old checkpoints have keys where it put
+them.
 """
 
 from __future__ import annotations
@@ -21,29 +22,30 @@ from foretell.events.types import Type
 _PRIME = np.uint64(2_147_483_629)
 
 
-def hash_partition(loaded: EventBatch, keys: Iterable[str], shards: int) -> Ints:
-    """The shard of each event.
+def hash_partition(batch: EventBatch, keys: Iterable[str], partitions: int) -> Ints:
+    """Return the partition number of each event.
 
-    All numbers are dealt out as FLOATs, so that an INT is where the FLOAT is that equals it; large ones that are the
-    same FLOAT only share a shard. The last bits of a FLOAT that is a small whole number are zero, and so may be those
-    of its hash: the rest by a prime is not.
+    All numbers are hashed as FLOATs, so that an INT and an equal FLOAT meet; large INTs that round to the same FLOAT
+    merely share a partition. The low bits of a small whole FLOAT are zero, and so may be those of its hash: the
+    remainder by a prime spreads them.
     """
-    mixed = np.zeros(loaded.table.num_rows, np.uint64)
+    mixed = np.zeros(batch.table.num_rows, np.uint64)
     for name in keys:
-        kind = loaded.schema.attributes.get(name)  # of what no event has, all are NULL
-        words = np.uint64(0) if kind is None else _words(loaded.table[name], Type.FLOAT if kind.numeric else kind)
+        kind = batch.schema.attributes.get(name)  # an attribute that the stream lacks is NULL in all events
+        words = np.uint64(0) if kind is None else _words(batch.table[name], Type.FLOAT if kind.numeric else kind)
         mixed = (mixed ^ words) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(32)
-    return (mixed % _PRIME).astype(np.int64) % shards
+    return (mixed % _PRIME).astype(np.int64) % partitions
 
 
 def _words(column: Any, kind: Type) -> Words:
+    """Return 64 bits for each value; NULL is zero."""
     if kind is Type.STRING:
-        coded: Any = column.combine_chunks()
-        coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
-        words: Words = np.array([zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()] + [0], np.uint64)
-        at = numpy_of(coded.indices)
-        return words[np.where(nulls_of(coded), len(words) - 1, at) if coded.null_count else at]
+        encoded: Any = column.combine_chunks()
+        encoded = encoded if pa.types.is_dictionary(encoded.type) else encoded.dictionary_encode()
+        words: Words = np.array([zlib.crc32(text.encode()) for text in encoded.dictionary.to_pylist()] + [0], np.uint64)
+        codes = numpy_of(encoded.indices)
+        return words[np.where(nulls_of(encoded), len(words) - 1, codes) if encoded.null_count else codes]
     plain = column.cast(ARROW_TYPES[kind], safe=False)
     plain = plain if kind is Type.FLOAT else plain.cast(pa.int64())
     values = np.where(nulls_of(plain), 0, numpy_of(plain))
@@ -52,14 +54,12 @@ def _words(column: Any, kind: Type) -> Words:
     return values.astype(np.float64 if kind is Type.FLOAT else np.int64).view(np.uint64)
 
 
-def split_by_partition(table: pa.Table, number: Ints, count: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each number below `count` that has some, as they came."""
-    if count == 1:
-        by = None
-    else:  # NumPy sorts small numbers by counting
-        by = np.argsort(number.astype(np.int16 if count < 1 << 15 else np.int64), kind="stable")
-    table = table if by is None else table.take(arrow_of(by)).combine_chunks()
-    ends = np.cumsum(np.bincount(number, minlength=count)).tolist()
-    for one, (begin, end) in enumerate(zip([0, *ends], ends)):
+def split_by_partition(table: pa.Table, partition: Ints, partitions: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the rows of each partition that has any, in their present order."""
+    if partitions > 1:  # NumPy sorts small numbers by counting
+        by = np.argsort(partition.astype(np.int16 if partitions < 1 << 15 else np.int64), kind="stable")
+        table = table.take(arrow_of(by)).combine_chunks()
+    ends = np.cumsum(np.bincount(partition, minlength=partitions)).tolist()
+    for number, (begin, end) in enumerate(zip([0, *ends], ends)):
         if begin < end:
-            yield one, table.slice(begin, end - begin)
+            yield number, table.slice(begin, end - begin)

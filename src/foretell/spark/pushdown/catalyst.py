@@ -1,8 +1,8 @@
-"""Conditions as columns of Spark, for its own plan to judge before rows come to Python, where that has our meaning.
+"""The predicate dialect of Spark's optimizer (Catalyst): conditions as columns, evaluated before rows come to Python.
 
-Left out is what differs or might: texts that are not compared by their bytes; an INT that is compared as a FLOAT beyond
-what a FLOAT holds; and a FLOAT compared with zero: of a Parquet file that holds -0.0 alone, Spark 4.3 finds no row for
-`= 0.0`, since what reads the file takes it for another number.
+It leaves out conditions that Spark evaluates differently or might: texts that are not compared by their bytes; an INT
+compared as a FLOAT beyond the exact range of FLOAT; and a FLOAT compared with zero: in a Parquet file that holds only
+-0.0, Spark 4.3 finds no row for `= 0.0`, since its reader takes the two for different numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from pyspark.sql.types import (
 
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS
 from foretell.events.types import Schema, Type
-from foretell.spark.pushdown.predicate import AttributeOperand, ConstantOperand, as_float
+from foretell.spark.column_names import column
+from foretell.spark.pushdown.predicate import AttributeOperand, ConstantOperand, PredicateOperand, as_float
 
 _WHOLE = (ByteType(), ShortType(), IntegerType(), LongType())
 _FLOATS = (FloatType(), DoubleType())
@@ -37,16 +38,12 @@ _SIGNS: Mapping[str, Callable[[Column, Column], Column]] = {
     "<": Column.__lt__, "<=": Column.__le__, ">": Column.__gt__, ">=": Column.__ge__, "=": Column.__eq__,
     "<>": Column.__ne__,
 }  # fmt: skip
-_EXACT = 1 << 53  #: up to here every INT is a FLOAT
-
-
-def column(name: str) -> Column:
-    return f.col(f"`{name}`")
+_EXACT = 1 << 53  #: every INT up to this is a FLOAT
 
 
 @dataclass(frozen=True)
 class CatalystDialect:
-    """The columns of a frame, as conditions speak of them."""
+    """Translates conditions on the columns of a frame."""
 
     columns: Mapping[str, DataType]
 
@@ -57,52 +54,53 @@ class CatalystDialect:
     def always(self, holds: bool) -> Column:
         return f.lit(holds)
 
-    def both(self, one: Column, other: Column) -> Column:
-        return one & other
+    def both(self, left: Column, right: Column) -> Column:
+        return left & right
 
-    def either(self, one: Column, other: Column) -> Column:
-        return one | other
+    def either(self, left: Column, right: Column) -> Column:
+        return left | right
 
-    def compare(self, sign: str, left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> Column | None:
+    def compare(self, sign: str, left: AttributeOperand, right: PredicateOperand) -> Column | None:
         floats = as_float(left, right)
-        one, other = self._value(left, floats), self._value(right, floats)
-        if one is None or other is None or (floats and not self._exact(left, right)):
+        left_value, right_value = self._value(left, floats), self._value(right, floats)
+        if left_value is None or right_value is None or (floats and not self._exact(left, right)):
             return None
-        compared = _SIGNS[sign](one, other)
+        compared = _SIGNS[sign](left_value, right_value)
         return reduce(Column.__and__, [~f.isnan(column(n)) for n in self._floats(left, right)], compared)
 
-    def known(self, one: AttributeOperand, wanted: bool) -> Column | None:
-        if self.columns[one.name] not in (*_WHOLE, *_FLOATS, BooleanType(), StringType(), TimestampType()):
+    def is_known(self, attribute: AttributeOperand, wanted: bool) -> Column | None:
+        if self.columns[attribute.name] not in (*_WHOLE, *_FLOATS, BooleanType(), StringType(), TimestampType()):
             return None
-        null = reduce(Column.__or__, [f.isnan(column(n)) for n in self._floats(one)], column(one.name).isNull())
+        is_nan = [f.isnan(column(n)) for n in self._floats(attribute)]
+        null = reduce(Column.__or__, is_nan, column(attribute.name).isNull())
         return ~null if wanted else null
 
-    def flag(self, one: AttributeOperand, wanted: bool) -> Column | None:
-        if self.columns[one.name] != BooleanType():
+    def flag(self, attribute: AttributeOperand, wanted: bool) -> Column | None:
+        if self.columns[attribute.name] != BooleanType():
             return None
-        return column(one.name) if wanted else ~column(one.name)
+        return column(attribute.name) if wanted else ~column(attribute.name)
 
-    def _floats(self, *values: AttributeOperand | ConstantOperand) -> list[str]:
-        """Which of them may be NaN."""
-        return [one.name for one in values if isinstance(one, AttributeOperand) and self.columns[one.name] in _FLOATS]
+    def _floats(self, *values: PredicateOperand) -> list[str]:
+        """Return the attributes that may be NaN."""
+        return [v.name for v in values if isinstance(v, AttributeOperand) and self.columns[v.name] in _FLOATS]
 
-    def _exact(self, left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> bool:
-        """Whether Spark compares as we do where numbers are compared as FLOATs, however it goes about it."""
+    def _exact(self, left: AttributeOperand, right: PredicateOperand) -> bool:
+        """Return whether Spark's comparison of FLOATs gives the same result as ours, however it casts them."""
         if isinstance(right, AttributeOperand):
-            return all(self.columns[one.name] in _FLOATS for one in (left, right))
+            return all(self.columns[operand.name] in _FLOATS for operand in (left, right))
         small = isinstance(right.value, int | float) and abs(right.value) < _EXACT
         return right.value != 0 and (small or self.columns[left.name] in _FLOATS)
 
-    def _value(self, one: AttributeOperand | ConstantOperand, floats: bool) -> Column | None:
-        if isinstance(one, ConstantOperand):
-            return _constant(one.value, floats)
-        found, plain = self.columns[one.name], column(one.name)
+    def _value(self, operand: PredicateOperand, floats: bool) -> Column | None:
+        if isinstance(operand, ConstantOperand):
+            return _constant(operand.value, floats)
+        found, plain = self.columns[operand.name], column(operand.name)
         if found in _WHOLE or (found in _FLOATS and floats):
             wanted = DoubleType() if floats else LongType()
             return plain if found == wanted else plain.cast(wanted)
-        if found == TimestampType() and one.kind is Type.TIMESTAMP:
+        if found == TimestampType() and operand.kind is Type.TIMESTAMP:
             return f.unix_micros(plain)
-        return plain if found == StringType() and one.kind is Type.STRING else None
+        return plain if found == StringType() and operand.kind is Type.STRING else None
 
 
 def _constant(value: bool | int | float | str | None, floats: bool) -> Column | None:
@@ -125,23 +123,23 @@ def _is_utf8(text: str) -> bool:
 
 
 def malformed(frame: StructType, schema: Schema) -> Column | None:
-    """Which rows of a frame are no events; None where Spark cannot tell."""
+    """Return which rows of a frame are malformed events; None if Spark cannot tell."""
     assert schema.time is not None
     time = column(schema.time)
-    found = [time.isNull()]
+    conditions = [time.isNull()]
     types = {field.name: field.dataType for field in frame}
     for name, kind in schema.attributes.items():
-        known, some = _misfits(column(name), types.get(name), kind)
+        known, misfits = _misfits(column(name), types.get(name), kind)
         if not known:
             return None
-        found += some
+        conditions += misfits
     if types[schema.time] in _FLOATS:
-        found += [f.isnan(time), f.abs(time) == f.lit(float("inf"))]
-    return reduce(Column.__or__, found)
+        conditions += [f.isnan(time), f.abs(time) == f.lit(float("inf"))]
+    return reduce(Column.__or__, conditions)
 
 
 def _misfits(value: Column, found: DataType | None, wanted: Type) -> tuple[bool, list[Column]]:
-    """Whether it is known which values of a column do not fit, and these."""
+    """Return whether Spark can tell which values of a column do not fit our type, and the conditions for these."""
     match wanted:
         case Type.INT:
             return found in _WHOLE, []
@@ -150,7 +148,7 @@ def _misfits(value: Column, found: DataType | None, wanted: Type) -> tuple[bool,
         case Type.BOOL:
             return found == BooleanType(), []
         case Type.STRING:
-            # Texts may have a rule of their own of which are equal: they are UTF-8 all the same.
+            # A collation changes which texts are equal, not that they are UTF-8.
             return isinstance(found, StringType), [~f.is_valid_utf8(value)]
         case Type.TIMESTAMP:
             micros = f.unix_micros(value)

@@ -1,8 +1,8 @@
-"""Which events can matter: the others need not go through the shuffle (DESIGN section 3, quenching).
+"""Quenching: events that cannot matter to any statement need not go through the shuffle (DESIGN section 3).
 
-Under `;` and `;{θ}` an event that no step and no θ can accept is as if it were not there: what it does to time is told
-apart. Under `,` it still stands between two others, a negation alone waits for any event, and an event without an ID
-is named by its number in the lane, so there every event counts.
+Under `;` and `;{θ}` an event that no step and no θ accepts has no effect but on time, which travels as the stream's
+progress. Every event matters under `,`, where it stands between two others; to a negation alone, which waits for any
+event; and if events have no ID, since their number in the lane then names them.
 """
 
 from __future__ import annotations
@@ -24,38 +24,41 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.condition_scope import is_static
 
-#: Conditions that must all hold.
+#: Conditions that an event must all satisfy.
 ConditionSet = tuple[tree.Expression, ...]
 
 
-def acceptable(statement: CheckedSubscription, named: Collection[str]) -> tuple[ConditionSet, ...] | None:
-    """What an event must satisfy one of to matter; None where any event may. Events of the streams `named` have an ID
-    each."""
-    found = _conditions(statement)
-    return None if why_all_matter(statement, named) is not None else tuple(dict.fromkeys(found.values()))
+def acceptable(statement: CheckedSubscription, identified: Collection[str]) -> tuple[ConditionSet, ...] | None:
+    """Return the condition sets of which an event must satisfy one to matter; None if any event may matter.
+
+    Every event of the streams `identified` has an ID.
+    """
+    if why_all_matter(statement, identified) is not None:
+        return None
+    return tuple(dict.fromkeys(_conditions(statement).values()))
 
 
-def why_all_matter(statement: CheckedSubscription, named: Collection[str]) -> str | None:
-    """Why any event may matter to a statement; None where not."""
+def why_all_matter(statement: CheckedSubscription, identified: Collection[str]) -> str | None:
+    """Return the reason why any event may matter to a statement; None if some cannot."""
     nodes = list(statement.pattern.walk())
     if statement.tree.forecast is not None:
         return "FORECAST counts every event"
     if any(isinstance(node, tree.Next) or (isinstance(node, tree.Repeat) and node.under is None) for node in nodes):
-        return "the very next event is asked for"
+        return "',' needs the very next event"
     if any(isinstance(node, tree.Numbered) for node in nodes):
-        return "events are counted"
+        return "a step is numbered, and numbers count every event"
     if any(isinstance(node, tree.Silence) for node in nodes):
         return "a negation alone waits for any event"
-    unnamed = [str(stream) for stream in statement.tree.streams if str(stream) not in named]
-    if unnamed:
-        return f"the events of {unnamed[0]} are named by their number, for want of an ID that is never NULL"
-    return next((f"{what} takes any event" for what, one in _conditions(statement).items() if not one), None)
+    numbered = [str(stream) for stream in statement.tree.streams if str(stream) not in identified]
+    if numbered:
+        return f"{numbered[0]} has no ID that is never NULL, so numbers name its events"
+    return next((f"{what} accepts any event" for what, one in _conditions(statement).items() if not one), None)
 
 
 def _conditions(statement: CheckedSubscription) -> dict[str, ConditionSet]:
-    """The static conditions of each step and each θ."""
+    """Return the static conditions of each step and each θ."""
     nodes = list(statement.pattern.walk())
-    # What leads to a step by `;{θ}` is tried by θ first, so the step itself need not say more.
+    # θ is tried before the step that `;{θ}` leads to, so the step itself needs no static condition.
     led = {name for node in nodes if isinstance(node, tree.SequencePart) for name in _led(node.pattern, node.operator)}
     steps = {f"step {s.name}": _static(s.conditions) for s in statement.steps.values() if s.name not in led}
     thetas = [node.condition for node in nodes if isinstance(node, tree.FirstWhere)]
@@ -63,7 +66,7 @@ def _conditions(statement: CheckedSubscription) -> dict[str, ConditionSet]:
 
 
 def _led(pattern: tree.Pattern, operator: tree.Operator | None) -> Iterable[str]:
-    """The step whose events are all found by `;{θ}`, if it is one."""
+    """Return the step whose events `;{θ}` finds, if the pattern is one."""
     if isinstance(operator, tree.FirstWhere):
         match pattern:
             case tree.Step(name=name):
@@ -76,7 +79,7 @@ def _led(pattern: tree.Pattern, operator: tree.Operator | None) -> Iterable[str]
 
 
 def _static(conditions: Iterable[tree.Expression]) -> ConditionSet:
-    return tuple(one for condition in conditions for one in _conjuncts(condition) if is_static(one))
+    return tuple(part for condition in conditions for part in _conjuncts(condition) if is_static(part))
 
 
 def _conjuncts(condition: tree.Expression) -> Iterable[tree.Expression]:
@@ -86,40 +89,42 @@ def _conjuncts(condition: tree.Expression) -> Iterable[tree.Expression]:
     return [condition]
 
 
-def may_matter(loaded: EventBatch, statements: Sequence[CheckedSubscription], named: Collection[str]) -> Flags | None:
-    """Which events of a stream may matter to some of the statements that read it; None where all do."""
-    wanted = [one for one in statements if loaded.stream in map(str, one.tree.streams)]
-    accepted = [acceptable(one, named) for one in wanted]
-    if any(one is None for one in accepted):
+def may_matter(
+    batch: EventBatch, statements: Sequence[CheckedSubscription], identified: Collection[str]
+) -> Flags | None:
+    """Return which events of a stream may matter to some of the statements; None if all may."""
+    readers = [statement for statement in statements if batch.stream in map(str, statement.tree.streams)]
+    accepted = [acceptable(statement, identified) for statement in readers]
+    if any(condition_sets is None for condition_sets in accepted):
         return None
-    found = np.zeros(loaded.table.num_rows, np.bool_)
-    for statement, some in zip(wanted, accepted):
-        holds = _ConditionEvaluator(loaded, statement)
-        for together in some or ():
-            found |= reduce(np.logical_and, map(holds.true, together))
-    return found
+    matters = np.zeros(batch.table.num_rows, np.bool_)
+    for statement, condition_sets in zip(readers, accepted):
+        evaluator = _ConditionEvaluator(batch, statement)
+        for conditions in condition_sets or ():
+            matters |= reduce(np.logical_and, map(evaluator.true, conditions))
+    return matters
 
 
 class _ConditionEvaluator:
-    """The events of a stream as the conditions of a statement see them."""
+    """Evaluates the conditions of a statement on the events of a stream."""
 
-    def __init__(self, loaded: EventBatch, statement: CheckedSubscription) -> None:
-        self._loaded, self._statement = loaded, statement
+    def __init__(self, batch: EventBatch, statement: CheckedSubscription) -> None:
+        self._batch, self._statement = batch, statement
         self._strings = StringDictionary()
         self._columns: dict[str, Column] = {}
 
     def true(self, condition: tree.Expression) -> Flags:
-        loaded, statement = self._loaded, self._statement
+        batch, statement = self._batch, self._statement
         names = {str(node.name) for node in condition.walk() if isinstance(node, tree.Attribute)}
-        columns = {name: self._column(name) for name in names if name in loaded.table.column_names}
-        assert loaded.schema.time is not None
-        count = loaded.table.num_rows
-        stream = Column(Type.STRING, np.full(count, self._strings.code(loaded.stream), np.int64), no_nulls(count))
-        time = as_declared(self._column(loaded.schema.time), statement.time)
+        columns = {name: self._column(name) for name in names if name in batch.table.column_names}
+        assert batch.schema.time is not None
+        count = batch.table.num_rows
+        stream = Column(Type.STRING, np.full(count, self._strings.code(batch.stream), np.int64), no_nulls(count))
+        time = as_declared(self._column(batch.schema.time), statement.time)
         return EventColumns(columns, statement.attributes, time, time, stream).truth(condition, self._strings)
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
-            kind = self._loaded.schema.attributes[name]
-            self._columns[name] = column_from_arrow(self._loaded.table[name], kind, self._strings)
+            kind = self._batch.schema.attributes[name]
+            self._columns[name] = column_from_arrow(self._batch.table[name], kind, self._strings)
         return self._columns[name]

@@ -1,11 +1,13 @@
-"""A shard's state as Spark keeps it: one value while it is small, else pages, of which only those that are new go out.
+"""Chunked state: a shard's snapshot in Spark's state, as one value while it is small, else in pages.
 
-Where a page ends is said by the content, not by its place: the words before it hash to a number with zeros in front. So
-what lies behind something that has grown, or has lost its beginning as a window moved on, is cut where it was, and its
-pages are the same as before. (Muthitacharoen, Chen and Mazieres, "A low-bandwidth network file system", SOSP 2001,
-section 3.1. The hash that goes along is simpler: each word moves those before it up by a bit, so that it knows 64.)
-A page is called by a digest of what it holds. Then a state is the list of its pages' names, and a page that is there
-already need not be written, wherever in the state it stands.
+A micro-batch writes only the pages that are new. The content defines where a page ends, not its position: a rolling
+hash of the words before the end begins with zeros. So after an insertion, or after the beginning is dropped as a window
+moves on, later pages are cut where they were, and are the same as before. (Muthitacharoen, Chen and Mazieres, "A
+low-bandwidth network file system", SOSP 2001, section 3.1. The rolling hash is simpler here: each word shifts those
+before it by a bit, so that it covers 64.)
+
+The name of a page is a digest of its content. A state is the list of its pages' names, and a page that Spark has
+already is not written again, wherever in the state it is.
 """
 
 from __future__ import annotations
@@ -23,25 +25,26 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 from foretell.errors import InputError
 from foretell.jit import compiled
 
-#: Up to so many bytes a state is one value: as pages it would cost more calls and save little.
-SMALL = 1 << 18
+#: A state up to this size is one value: pages would cost more calls and save little.
+SMALL_BYTES = 1 << 18
 
 # In words of eight bytes.
 _LEAST, _MOST = 1 << 9, 1 << 13
-_SHIFT = np.uint64(64 - 11)  # one word of 2,048 may end a page: they have 20 KB on average
+_SHIFT = np.uint64(64 - 11)  # one word in 2,048 may end a page: pages have 20 KB on average
 
-_PAGED = b"FTLPAGES"  # the names of pages follow; a block has a magic word of its own (foretell.storage.blob)
-_NAME = 16
+_PAGED = b"FTLPAGES"  # the names of pages follow; a snapshot has a magic word of its own (foretell.storage.blob)
+_NAME_BYTES = 16
 
+# Names and schemas are in the checkpoints: they must not change.
 _VALUE = StructType().add("about", StringType()).add("engine", BinaryType())
 _KEY, _PAGE = StructType().add("name", BinaryType()), StructType().add("page", BinaryType())
 
 
 @dataclass(frozen=True)
 class StoredState:
-    """The value of a state: what is said about the block, and the block itself or the names of its pages."""
+    """The value in Spark's state: metadata, and the snapshot itself or the names of its pages."""
 
-    about: str
+    metadata: str
     content: bytes
 
     @property
@@ -49,16 +52,17 @@ class StoredState:
         return self.content.startswith(_PAGED)
 
     @property
-    def names(self) -> list[bytes]:
-        """Of all pages, as they stand one after the other."""
+    def page_names(self) -> list[bytes]:
+        """The names of all pages, in their order."""
         if not self.paged:
             return []
-        return [self.content[at : at + _NAME] for at in range(len(_PAGED), len(self.content), _NAME)]
+        starts = range(len(_PAGED), len(self.content), _NAME_BYTES)
+        return [self.content[start : start + _NAME_BYTES] for start in starts]
 
 
 @dataclass(frozen=True)
 class WriteCost:
-    """How large a state is, in how many pages (a small one is one of them), and how much of it was written."""
+    """The size of a state, the number of its pages (a small one is a single page), and how much of it was written."""
 
     state_bytes: int
     pages: int
@@ -67,71 +71,75 @@ class WriteCost:
 
 
 class ChunkedState:
-    """The block of one key: of that which Spark is at."""
+    """The state of the key that Spark is processing."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._value: Any = handle.getValueState("shard", _VALUE)
         self._pages: Any = handle.getMapState("pages", _KEY, _PAGE)
 
     def read(self) -> StoredState | None:
-        found = self._value.get()
-        return None if found is None else StoredState(found[0], bytes(found[1]))
+        value = self._value.get()
+        return None if value is None else StoredState(value[0], bytes(value[1]))
 
-    def block(self, written: StoredState) -> bytes:
-        if not written.paged:
-            return written.content
+    def snapshot(self, stored: StoredState) -> bytes:
+        """Return the snapshot, put together from its pages."""
+        if not stored.paged:
+            return stored.content
         pages = {bytes(name): page for (name,), (page,) in self._pages.iterator()}
-        names = written.names
+        names = stored.page_names
         if not pages.keys() >= set(names):
-            raise InputError("damaged-snapshot", "the state in the checkpoint lacks some of its pages")
+            raise InputError(
+                "damaged-snapshot",
+                "the state in the checkpoint lacks some of its pages",
+                hint="start with a new checkpoint, or restore this one from a copy",
+            )
         return b"".join(map(pages.__getitem__, names))
 
-    def write(self, before: StoredState | None, about: str, block: bytes) -> tuple[StoredState, WriteCost]:
-        """Puts a block in the place of the one before."""
-        pages = [] if len(block) <= SMALL else list(_named(block))
-        known = set() if before is None else set(before.names)
+    def write(self, before: StoredState | None, metadata: str, snapshot: bytes) -> tuple[StoredState, WriteCost]:
+        """Replace the state `before` by a snapshot."""
+        pages = [] if len(snapshot) <= SMALL_BYTES else list(_named_pages(snapshot))
+        known = set() if before is None else set(before.page_names)
         new = {name: page for name, page in pages if name not in known}
         for name, page in new.items():
             self._pages.updateValue((name,), (bytes(page),))
         for name in known.difference(name for name, _ in pages):
             self._pages.removeKey((name,))
-        content = b"".join([_PAGED, *(name for name, _ in pages)]) if pages else block
-        self._value.update((about, content))
-        sent = len(content) + sum(map(len, new.values()))
-        cost = WriteCost(len(block), len(pages) or 1, len(new) if pages else 1, sent)
-        return StoredState(about, content), cost
+        content = b"".join([_PAGED, *(name for name, _ in pages)]) if pages else snapshot
+        self._value.update((metadata, content))
+        written = len(content) + sum(map(len, new.values()))
+        cost = WriteCost(len(snapshot), len(pages) or 1, len(new) if pages else 1, written)
+        return StoredState(metadata, content), cost
 
 
-def _named(block: bytes) -> Iterator[tuple[bytes, memoryview]]:
-    """The pages of a block with their names."""
-    view, first = memoryview(block), 0
-    for last in cuts(block):
-        page = view[first:last]
-        yield hashlib.sha256(page).digest()[:_NAME], page
-        first = last
+def _named_pages(snapshot: bytes) -> Iterator[tuple[bytes, memoryview]]:
+    view, start = memoryview(snapshot), 0
+    for end in page_ends(snapshot):
+        page = view[start:end]
+        yield hashlib.sha256(page).digest()[:_NAME_BYTES], page
+        start = end
 
 
-def cuts(block: bytes) -> list[int]:
-    """Where the pages of a block end."""
-    words = np.frombuffer(block, np.uint64, len(block) // 8)
+def page_ends(snapshot: bytes) -> list[int]:
+    """Return the offsets at which the pages of a snapshot end."""
+    words = np.frombuffer(snapshot, np.uint64, len(snapshot) // 8)
     ends = np.empty(len(words) // _LEAST + 1, np.int64)
-    found: list[int] = (8 * ends[: _cut(words, ends)]).tolist()
-    return found if found and found[-1] == len(block) else [*found, len(block)]
+    offsets: list[int] = (8 * ends[: _cut(words, ends)]).tolist()
+    return offsets if offsets and offsets[-1] == len(snapshot) else [*offsets, len(snapshot)]
 
 
 @compiled
 def _cut(words: NDArray[np.uint64], ends: NDArray[np.int64]) -> int:
-    """Writes down where pages end, but for the last; how many.
+    """Write the ends of all pages but the last to `ends`, and return their number.
 
-    A cut depends on no other unless a page would be too short or too long, so blocks that go on alike are soon cut
-    alike.
+    A cut depends on others only where a page would be too short or too long, so snapshots that continue alike are soon
+    cut alike.
     """
-    count, first, known = 0, 0, np.uint64(0)
+    count, first, rolling = 0, 0, np.uint64(0)
     for at in range(words.size):
-        # (A factor of many ones and zeros, and something added, so that zeros do not hash to zero.)
-        known = (known << np.uint64(1)) + (words[at] + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        # The factor has many ones and zeros; the added one keeps zeros from hashing to zero.
+        rolling = (rolling << np.uint64(1)) + (words[at] + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         length = at + 1 - first
-        if (length >= _LEAST and known >> _SHIFT == 0) or length == _MOST:
+        if (length >= _LEAST and rolling >> _SHIFT == 0) or length == _MOST:
             first = at + 1
             ends[count] = first
             count += 1

@@ -1,8 +1,8 @@
-"""Changes of the statements while a stream is followed: rows of a control stream, in the order of their numbers.
+"""Control stream: changes of the statements while a stream runs, as rows in the order of their numbers.
 
-They travel with the events of their micro-batch to every shard and are applied before these, so a batch that is done
-again after a failure brings the same changes at the same place. All shards see all changes, and each knows which are
-its own; what cannot be done is told once, by one shard, as a row of the kind "refused".
+Changes travel with the events of their micro-batch to every shard, which applies them before the events. A micro-batch
+that is repeated after a failure therefore brings the same changes at the same place. All shards see all changes, and
+each applies its own; one shard reports a change that fails, as a row of the kind "refused".
 """
 
 from __future__ import annotations
@@ -14,22 +14,26 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as f
 
 from foretell.arguments.statements import parse
 from foretell.engine import Engine
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.language import tree
+from foretell.spark.column_names import column
+from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS, ShuffleWriter, map_task
 from foretell.spark.partitioning.statement_groups import StatementGroup
-from foretell.spark.streaming.shuffle_rows import PACKED, packed, part_of_task
 
 ACTIONS = ("subscribe", "unsubscribe", "add rows", "remove rows")
 _COLUMNS = {"number": "BIGINT", "action": "STRING", "name": "STRING", "text": "STRING", "rows": "STRING"}
 
 
 class StatementChange(msgspec.Struct):
-    """`name` is that of the statement to go or of the table, `text` has statements to come, `rows` is JSON: rows, the
-    ids of rows, or for statements to come the rows of their tables by name."""
+    """A row of the control stream.
+
+    `name` is the statement to unsubscribe, or the table. `text` holds new statements. `rows` is JSON: rows, the ids of
+    rows, or the rows of new statements' tables by name.
+    """
 
     number: int | None
     action: str | None
@@ -38,39 +42,40 @@ class StatementChange(msgspec.Struct):
     rows: str | None = None
 
 
-def changes_of(frame: DataFrame, shares: Sequence[StatementGroup]) -> DataFrame:
-    """A control frame as rows for the shuffle."""
+def control_rows(frame: DataFrame, groups: Sequence[StatementGroup]) -> DataFrame:
+    """Return the shuffle rows of a control frame."""
     for name in ("number", "action"):
         if name not in frame.columns:
             hint = suggestion(name, frame.columns) or f"its columns: {', '.join(_COLUMNS)}"
             raise InputError("missing-column", f"the control frame has no column '{name}'", hint=hint)
-    columns = [_column(frame, name, kind) for name, kind in _COLUMNS.items()]
-    codes = [code for share in shares for code in share.shards]
-    return frame.select(*columns).mapInArrow(_Packer(tuple(codes)), PACKED)
+    columns = [_typed_column(frame, name, kind) for name, kind in _COLUMNS.items()]
+    return frame.select(*columns).mapInArrow(_ControlMapper(tuple(groups)), SHUFFLE_COLUMNS)
 
 
-def _column(frame: DataFrame, name: str, kind: str) -> Column:
-    return (F.col(name) if name in frame.columns else F.lit(None)).cast(kind).alias(name)
+def _typed_column(frame: DataFrame, name: str, kind: str) -> Column:
+    return (column(name) if name in frame.columns else f.lit(None)).cast(kind).alias(name)
 
 
 @dataclass(frozen=True)
-class _Packer:
-    shards: tuple[int, ...]
+class _ControlMapper:
+    groups: tuple[StatementGroup, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
         if rows:
-            data, part = msgspec.json.encode(rows), part_of_task()
-            yield packed((code, None, part, None, None, data) for code in self.shards)
+            yield from ShuffleWriter(self.groups).changes(rows, map_task())
 
 
-def decode(blocks: Sequence[bytes]) -> list[StatementChange]:
-    found = [change for block in blocks for change in msgspec.json.decode(block, type=list[StatementChange])]
-    return sorted(found, key=lambda change: change.number or 0)
+def decode_changes(lists: Sequence[pa.Buffer]) -> list[StatementChange]:
+    changes = [change for data in lists for change in msgspec.json.decode(data, type=list[StatementChange])]
+    return sorted(changes, key=lambda change: change.number or 0)
 
 
 class StatementDirectory(msgspec.Struct):
-    """Which share has each statement and table that changes brought, if it took them; the same in all shards."""
+    """The group of each statement, and the groups of each table, that changes have brought; the same in all shards.
+
+    A statement that has left has None. Checkpoints hold it: the names of its fields must not change.
+    """
 
     statements: dict[str, str | None] = {}
     tables: dict[str, list[str]] = {}
@@ -78,95 +83,97 @@ class StatementDirectory(msgspec.Struct):
 
 @dataclass
 class ChangeApplier:
-    """Changes applied to the engine of one shard of a share; `first` is the share's first shard."""
+    """Applies changes to the engine of one shard; `is_first` says whether it is the first shard of its group."""
 
-    shares: Sequence[StatementGroup]
-    share: StatementGroup
-    first: bool
+    groups: Sequence[StatementGroup]
+    group: StatementGroup
+    is_first: bool
     directory: StatementDirectory
     refused: list[tuple[StatementChange, str]] = field(default_factory=list)
 
     def apply(self, engine: Engine, change: StatementChange) -> None:
-        homes = self.shares[:1]  # who tells of what nobody can do
+        targets = self.groups[:1]  # the group that reports a change without a target
         try:
-            homes = self._homes(change)
-            self._note(change, homes[0])
-            if self.share in homes:
-                _do(engine, change)
+            targets = self._targets(change)
+            self._record(change, targets[0])
+            if self.group in targets:
+                _apply(engine, change)
         except ForetellError as error:
-            if self.first and self.share is homes[0]:
+            if self.is_first and self.group is targets[0]:
                 self.refused.append((change, str(error)))
 
-    def _homes(self, change: StatementChange) -> Sequence[StatementGroup]:
-        """The shares that a change is for. What depends on more than the changes so far is left to their engines."""
+    def _targets(self, change: StatementChange) -> Sequence[StatementGroup]:
+        """Return the groups that a change is for, by the changes so far; their engines check the rest."""
         match change.action:
             case "subscribe":
-                return [self._home_of(change.text or "")]
+                return [self._group_for(change.text or "")]
             case "unsubscribe":
-                return self._having(change.name, self._statements(), "subscription")
+                return self._groups_with(change.name, self._statements(), "subscription")
             case "add rows" | "remove rows":
-                return self._having(change.name, self._tables(), "table")
+                return self._groups_with(change.name, self._tables(), "table")
         hint = suggestion(str(change.action), ACTIONS) or f"one of {', '.join(ACTIONS)}"
         raise InputError("unknown-action", f"unknown action '{change.action}'", hint=hint)
 
-    def _home_of(self, text: str) -> StatementGroup:
-        """The share that new statements come to: one that has their streams, dealt out by what they are PER."""
-        reading = _reading(text)
-        if not reading:
+    def _group_for(self, text: str) -> StatementGroup:
+        """Return the group for new statements: one that has their streams, and partition keys among their PER."""
+        new = _reading_statements(text)
+        if not new:
             raise InputError("no-statements", "there is no statement to subscribe to")
-        known, made = self._statements(), {str(one.name) for one in reading}
-        read = {str(name) for one in reading for name in one.streams} - made
-        derived = {home for name in read for home in known.get(name, ())}
-        streams = {name for name in read if not known.get(name)}
-        per = set.intersection(*({str(name) for name in one.per} for one in reading))
-        chained = bool(derived) or any(str(name) in made for one in reading for name in one.streams)
-        for share in self.shares:
-            here = derived <= {share.name} and streams <= set(share.streams) and set(share.keys) <= per
-            if here and not (chained and share.keys):
-                for name in made:
-                    if known.get(name, [share.name]) not in ([], [share.name]):
+        known, names = self._statements(), {str(statement.name) for statement in new}
+        inputs = {str(stream) for statement in new for stream in statement.streams} - names
+        derived_from = {group for name in inputs for group in known.get(name, ())}
+        streams = {name for name in inputs if not known.get(name)}
+        per = set.intersection(*({str(name) for name in statement.per} for statement in new))
+        chained = bool(derived_from) or any(str(stream) in names for statement in new for stream in statement.streams)
+        for group in self.groups:
+            fits = derived_from <= {group.name} and streams <= set(group.columns) and set(group.keys) <= per
+            if fits and not (chained and group.keys):
+                for name in names:
+                    if known.get(name, [group.name]) not in ([], [group.name]):
                         hint = f"give it another name, or unsubscribe '{name}' first"
                         raise InputError("defined-twice", f"'{name}' is there already", hint=hint)
-                return share
-        there = "; ".join(f"{share.name} of {', '.join(share.streams)}" for share in self.shares)
-        message = f"no shard can serve '{reading[0].name}': there are those {there}"
+                return group
+        existing = "; ".join(f"{group.name} of {', '.join(group.columns)}" for group in self.groups)
+        message = f"no shard can serve '{new[0].name}': the query has shards {existing}"
         raise InputError("no-shard", message, hint="start the query again with it among its statements")
 
-    def _having(self, name: str | None, homes: Mapping[str, Sequence[str]], what: str) -> list[StatementGroup]:
-        found = [share for share in self.shares if share.name in homes.get(str(name), ())]
-        if not found:
-            hint = suggestion(str(name), [n for n, some in homes.items() if some])
+    def _groups_with(self, name: str | None, groups_of: Mapping[str, Sequence[str]], what: str) -> list[StatementGroup]:
+        groups = [group for group in self.groups if group.name in groups_of.get(str(name), ())]
+        if not groups:
+            hint = suggestion(str(name), [n for n, present in groups_of.items() if present])
             raise InputError(f"unknown-{what}", f"there is no {what} '{name}'", hint=hint)
-        return found
+        return groups
 
     def _statements(self) -> dict[str, list[str]]:
-        known = {name: [share.name] for share in self.shares for name in share.statements}
-        return known | {n: [] if home is None else [home] for n, home in self.directory.statements.items()}
+        """Return the names of the groups of each statement."""
+        initial = {name: [group.name] for group in self.groups for name in group.statements}
+        return initial | {n: [] if group is None else [group] for n, group in self.directory.statements.items()}
 
     def _tables(self) -> dict[str, list[str]]:
-        known = {name: list(homes) for name, homes in self.directory.tables.items()}
-        for share in self.shares:
-            for name in share.tables:
-                known.setdefault(name, []).append(share.name)
-        return known
+        """Return the names of the groups of each table."""
+        tables = {name: list(groups) for name, groups in self.directory.tables.items()}
+        for group in self.groups:
+            for name in group.tables:
+                tables.setdefault(name, []).append(group.name)
+        return tables
 
-    def _note(self, change: StatementChange, home: StatementGroup) -> None:
-        """Before it is known whether the engine takes it, for only the home's shards will know."""
+    def _record(self, change: StatementChange, group: StatementGroup) -> None:
+        """Enter a change in the directory before an engine accepts it: only the shards of its group will know."""
         if change.action == "unsubscribe":
             self.directory.statements[str(change.name)] = None
         elif change.action == "subscribe":
-            for one in _reading(change.text or ""):
-                self.directory.statements[str(one.name)] = home.name
-                if isinstance(one, tree.Subscription) and one.table is not None:
-                    homes = self.directory.tables.setdefault(str(one.table), [])
-                    homes += [] if home.name in homes else [home.name]
+            for statement in _reading_statements(change.text or ""):
+                self.directory.statements[str(statement.name)] = group.name
+                if isinstance(statement, tree.Subscription) and statement.table is not None:
+                    groups = self.directory.tables.setdefault(str(statement.table), [])
+                    groups += [] if group.name in groups else [group.name]
 
 
-def _reading(text: str) -> list[tree.Subscription | tree.Correlator]:
+def _reading_statements(text: str) -> list[tree.Subscription | tree.Correlator]:
     return [s for s in parse(text).program.statements if isinstance(s, tree.Subscription | tree.Correlator)]
 
 
-def _do(engine: Engine, change: StatementChange) -> None:
+def _apply(engine: Engine, change: StatementChange) -> None:
     match change.action:
         case "subscribe":
             engine.subscribe(change.text, tables=None if change.rows is None else _json(change.rows))

@@ -1,8 +1,8 @@
-"""A whole streaming query: sources, statements, sink and checkpoint; what `foretell run --follow` runs.
+"""A streaming pipeline for `foretell run --follow`: sources, statements, one sink and a checkpoint.
 
-All that is told goes to one sink, each row with its kind. Several sinks would be several queries, which would each run
-the statements, or a `foreachBatch`, in which every sink has to find out by itself what it has already. One sink that
-takes each batch once (files, outboxes) makes the whole exact. Files are in a folder for each kind: `kind=match`,
+All rows go to one sink, each with its kind. Several sinks would need several queries, each of which would run the
+statements, or a `foreachBatch`, in which every sink would have to track by itself which batches it has. One sink that
+takes each batch once (files, outboxes) makes the whole exactly-once. Files are in a folder for each kind: `kind=match`,
 `kind=late`, `kind=bad`, `kind=refused`.
 """
 
@@ -27,15 +27,16 @@ from foretell.spark.connectors.registry import register
 from foretell.spark.session.spark_session import session
 from foretell.spark.streaming.query import follow
 
-READ_HERE = ("json", "csv", "parquet")
-FILES = (*READ_HERE, "orc")
+#: Formats of files that our own readers read.
+OWN_FORMATS = ("json", "csv", "parquet")
+FILE_FORMATS = (*OWN_FORMATS, "orc")
 _CONTROL = "number BIGINT, action STRING, name STRING, text STRING, rows STRING"
-_WHOLE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+_BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where rows come from or go to: one of Spark's formats, a path where it is files, and the format's options."""
+    """A source or sink of rows: one of Spark's formats, the path of its files, and its options."""
 
     format: str
     path: str | None = None
@@ -46,7 +47,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """`output` None is standard output, as lines of JSON. `kinds` are the kinds of rows that go out; None is all."""
+    """`output` None is standard output, as JSON lines. `kinds` are the kinds of rows to write; None means all."""
 
     statements: Subscriptions
     streams: Mapping[str, Endpoint]
@@ -61,54 +62,56 @@ class Pipeline:
     spark: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
 
-def run(pipeline: Pipeline, *, once: bool, write: Callable[[bytes], object], say: Callable[[str], None]) -> None:
-    """Until it is told to stop by SIGINT or SIGTERM, or with `once` until all is read that is there now."""
-    _remember(pipeline)
+def run(pipeline: Pipeline, *, once: bool, write: Callable[[bytes], object], log: Callable[[str], None]) -> None:
+    """Run until SIGINT or SIGTERM, or with `once` until all present input is processed."""
+    _check_checkpoint(pipeline)
     spark = session("foretell", **pipeline.spark)
     register(spark)
-    told = _told(spark, pipeline)
+    notifications = _notifications(spark, pipeline)
     try:
-        query = _start(told, pipeline, once, write)
+        query = _start(notifications, pipeline, once, write)
         with _stopping(query):
             query.awaitTermination()
     except PySparkException as error:
         raise _failed(error) from None
-    say(_summary(query))
+    log(_summary(query))
 
 
-def _told(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    frames = {name: _frame(spark, name, place) for name, place in pipeline.streams.items()}
+def _notifications(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
+    frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
     control = (
         None if pipeline.control is None else replace(pipeline.control, schema=pipeline.control.schema or _CONTROL)
     )
-    told = follow(
+    notifications = follow(
         pipeline.statements,
         frames,
-        time={name: place.time for name, place in pipeline.streams.items() if place.time is not None},
+        time={name: source.time for name, source in pipeline.streams.items() if source.time is not None},
         tables=pipeline.tables,
         control=None if control is None else _frame(spark, "control", control),
         shards=pipeline.shards,
         limits=pipeline.limits,
     )
-    return told if pipeline.kinds is None else told.where(told.kind.isin(*pipeline.kinds))
+    if pipeline.kinds is None:
+        return notifications
+    return notifications.where(notifications.kind.isin(*pipeline.kinds))
 
 
 # ── sources ──
 
 
-def _frame(spark: SparkSession, name: str, place: Endpoint) -> DataFrame:
-    """Files whose types the statements tell are read by us; with a schema, and other formats, by Spark."""
-    whole = place.format in READ_HERE and place.schema is None
-    if place.format in FILES and place.path is not None and not any(c in place.path for c in "*?[{"):
-        Path(place.path).mkdir(parents=True, exist_ok=True)  # Spark would refuse a folder that is to be filled later
-    reader = spark.readStream.format("binaryFile" if whole else place.format)
-    schema = _WHOLE if whole else place.schema
-    if place.format == "csv" and not whole:
+def _frame(spark: SparkSession, name: str, source: Endpoint) -> DataFrame:
+    """Open a source. Our own readers read files without a schema; Spark reads those with one, and other formats."""
+    whole = source.format in OWN_FORMATS and source.schema is None
+    if source.format in FILE_FORMATS and source.path is not None and not any(c in source.path for c in "*?[{"):
+        Path(source.path).mkdir(parents=True, exist_ok=True)  # Spark would refuse a folder that comes later
+    reader = spark.readStream.format("binaryFile" if whole else source.format)
+    schema = _BINARY_FILE if whole else source.schema
+    if source.format == "csv" and not whole:
         reader = reader.option("header", "true")
     if schema is not None:
         reader = reader.schema(schema)
     try:
-        return reader.options(**place.options).load(place.path)
+        return reader.options(**source.options).load(source.path)
     except AnalysisException as error:
         raise InputError("bad-source", f"streams.{name}: {_first_line(error)}") from None
 
@@ -116,47 +119,49 @@ def _frame(spark: SparkSession, name: str, place: Endpoint) -> DataFrame:
 # ── the query ──
 
 
-def _start(told: DataFrame, pipeline: Pipeline, once: bool, write: Callable[[bytes], object]) -> StreamingQuery:
-    place = pipeline.output
-    writer = told.writeStream.option("checkpointLocation", pipeline.checkpoint)
+def _start(
+    notifications: DataFrame, pipeline: Pipeline, once: bool, write: Callable[[bytes], object]
+) -> StreamingQuery:
+    sink = pipeline.output
+    writer = notifications.writeStream.option("checkpointLocation", pipeline.checkpoint)
     if once:
         writer = writer.trigger(availableNow=True)
     elif pipeline.trigger is not None:
         writer = writer.trigger(processingTime=pipeline.trigger)
-    if place is None:
-        return writer.foreachBatch(lambda batch, _: _lines(batch, write)).start()
-    writer = writer.format(place.format).options(**place.options)
-    if place.format in FILES:
-        return writer.partitionBy("kind").start(place.path)
+    if sink is None:
+        return writer.foreachBatch(lambda batch, _: _write_lines(batch, write)).start()
+    writer = writer.format(sink.format).options(**sink.options)
+    if sink.format in FILE_FORMATS:
+        return writer.partitionBy("kind").start(sink.path)
     return writer.start()
 
 
-def _lines(batch: DataFrame, write: Callable[[bytes], object]) -> None:
-    """Onto standard output. Nobody knows what of a batch was read there when it is done again after a failure."""
+def _write_lines(batch: DataFrame, write: Callable[[bytes], object]) -> None:
+    """Write a batch as JSON lines. A batch that is repeated after a failure may be written twice."""
     for row in batch.selectExpr("to_json(struct(*), map('ignoreNullFields', 'false')) AS line").collect():
-        told = json.loads(row.line)
+        notification = json.loads(row.line)
         for name in ("key", "bindings", "events"):
-            told[name] = None if told[name] is None else json.loads(told[name])
-        write(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            notification[name] = None if notification[name] is None else json.loads(notification[name])
+        write(json.dumps(notification, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 
 @contextmanager
 def _stopping(query: StreamingQuery) -> Iterator[None]:
-    """A signal stops the query when its micro-batch is done; what is cut off is done again at the next start."""
-    asked = threading.Event()
+    """Stop the query on a signal, after its micro-batch; the next start repeats a micro-batch that is cut off."""
+    requested = threading.Event()
 
     def stop() -> None:
-        asked.wait()
-        last = _batch(query)
-        while query.isActive and query.status["isTriggerActive"] and _batch(query) == last:
+        requested.wait()
+        last = _batch_number(query)
+        while query.isActive and query.status["isTriggerActive"] and _batch_number(query) == last:
             ended.wait(0.05)
         query.stop()
 
-    def ask(*_: object) -> None:
-        asked.set()
+    def request(*_: object) -> None:
+        requested.set()
 
     ended = threading.Event()
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
     stopper = threading.Thread(target=stop, daemon=True)
     stopper.start()
     try:
@@ -167,44 +172,46 @@ def _stopping(query: StreamingQuery) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _batch(query: StreamingQuery) -> int:
+def _batch_number(query: StreamingQuery) -> int:
     progress = query.lastProgress
     return -1 if progress is None else int(progress["batchId"])
 
 
 def _summary(query: StreamingQuery) -> str:
-    figures: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for progress in query.recentProgress:
         observed = progress["observedMetrics"].get("foretell")  # a Row
         for name in ("events", "matches", "late", "bad", "refused") if observed is not None else ():
-            figures[name] = figures.get(name, 0) + (observed[name] or 0)
-    aside = ", ".join(f"{figures.get(name, 0)} {name}" for name in ("late", "bad", "refused"))
-    return f"{figures.get('events', 0)} events, {figures.get('matches', 0)} matches, {aside}"
+            totals[name] = totals.get(name, 0) + (observed[name] or 0)
+    others = ", ".join(f"{totals.get(name, 0)} {name}" for name in ("late", "bad", "refused"))
+    return f"{totals.get('events', 0)} events, {totals.get('matches', 0)} matches, {others}"
 
 
 def _failed(error: PySparkException) -> InputError:
-    """What ended a query, without Spark's stack. Errors of ours come from the tasks as text."""
+    """Return the error that ended a query, without Spark's stack. Our own errors come from the tasks as text."""
     lines = str(error).splitlines()
     ours = next((line for line in lines if "foretell.errors" in line and ": " in line), None)
     if ours is not None:
         return InputError("query-failed", ours.split(": ", 1)[1])
-    return InputError("query-failed", f"the query has ended: {_first_line(error)}")
+    return InputError("query-failed", f"the query failed: {_first_line(error)}")
 
 
 def _first_line(error: PySparkException) -> str:
     return str(error).splitlines()[0]
 
 
-def _remember(pipeline: Pipeline) -> None:
-    """Beside Spark's own files: what this checkpoint is of. Spark would take over the offsets of other streams."""
+def _check_checkpoint(pipeline: Pipeline) -> None:
+    """Check that a checkpoint belongs to this pipeline, or mark a new one: Spark would reuse other streams' offsets."""
     path = Path(pipeline.checkpoint) / "foretell.json"
-    mine = {"streams": sorted(pipeline.streams), "shards": pipeline.shards, "control": pipeline.control is not None}
+    own = {"streams": sorted(pipeline.streams), "shards": pipeline.shards, "control": pipeline.control is not None}
     if path.exists():
-        known = json.loads(path.read_text(encoding="utf-8"))
-        for what, value in mine.items():
-            if known.get(what) != value:
-                message = f"the checkpoint {pipeline.checkpoint} is of another program: its {what}: {known.get(what)}"
-                raise InputError("other-checkpoint", f"{message}, not {value}", hint="use another folder for this one")
+        marked = json.loads(path.read_text(encoding="utf-8"))
+        for what, value in own.items():
+            if marked.get(what) != value:
+                message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {what}"
+                raise InputError(
+                    "other-checkpoint", f"{message}: {marked.get(what)}, not {value}", hint="use another folder"
+                )
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(mine), encoding="utf-8")
+    path.write_text(json.dumps(own), encoding="utf-8")

@@ -1,8 +1,9 @@
-"""Subscriptions at work on streaming frames: `follow` gives a streaming frame of notifications.
+"""Streaming queries: `follow` runs statements on streaming frames and returns a streaming frame of notifications.
 
-The way of a micro-batch: tasks pack their rows by shard, a shard's engine goes on from where it was, and what it tells
-becomes rows. What it has written down is part of Spark's state, so that a query that was killed goes on with the state
-of its last whole micro-batch.
+    map side: read, encode ──shuffle by shard──▶ reduce side: restore the engine, process, snapshot ──▶ notifications
+
+The snapshots of the engines are Spark's state, so a query that was killed continues from the state of its last complete
+micro-batch.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from foretell.arguments.model import as_model
@@ -37,15 +38,17 @@ from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.notify.row_encoder import TIME_TYPES
-from foretell.spark.partitioning.statement_groups import StatementGroup, quarantine_shards, stream_groups
-from foretell.spark.streaming.control_stream import changes_of
-from foretell.spark.streaming.shard_processor import FIGURES, TOLD, NotificationDecoder, ShardProcessor
-from foretell.spark.streaming.shuffle_rows import FILE, MALFORMED, PACKED, MapSidePacker
+from foretell.spark.column_names import column
+from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
+from foretell.spark.partitioning.statement_groups import StatementGroup, stream_groups
+from foretell.spark.streaming.control_stream import control_rows
+from foretell.spark.streaming.map_side import FILE, MALFORMED, StreamMapper
+from foretell.spark.streaming.shard_processor import METRICS, OUTPUT_COLUMNS, NotificationDecoder, ShardProcessor
 
 _STORE = "spark.sql.streaming.stateStore"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PARTITIONS = "spark.sql.shuffle.partitions"
-_ASIDE = ("late", "bad", "refused")
+_SIDE_KINDS = ("late", "bad", "refused")
 
 
 def follow(
@@ -60,103 +63,101 @@ def follow(
     model: object = None,
     learning: Learning | None = None,
 ) -> DataFrame:
-    """The notifications of streaming frames as a streaming frame.
+    """Return the notifications of statements on streaming frames, as a streaming frame.
 
     `time` names the time column of streams without a STREAM statement. `control` is a streaming frame of changes to the
-    statements (see `control_stream`). `shards` is how many parts the keys of a PER are dealt out to, and cannot
-    be changed for a checkpoint. `model` and `learning` are for forecasts; each shard learns from its own lanes. Late
-    and malformed events and refused changes are rows too, of the kinds "late", "bad" and "refused": see `matches`,
-    `late`, `bad` and `refused`.
+    statements (see `control_stream`). `shards` is the number of shards for each PER; a checkpoint keeps it. `model` and
+    `learning` are for forecasts; each shard learns from its own lanes. Late events, malformed events and refused
+    changes are rows too, of the kinds "late", "bad" and "refused": see `matches`, `late`, `bad` and `refused`.
     """
     times = as_time_columns(time)
-    said = as_subscriptions(subscriptions)
+    program = as_subscriptions(subscriptions)
     frames = _frames(inputs)
-    declared = _declared(said, frames, times)
+    declarations = _declarations(program, frames, times)
     forecasts = Forecasts(as_model(model).learned, learning)
-    untrained(as_model(model), said)
-    way = topology_of(said, declared, tables, shards, limits, forecasts)
-    packed = [_packed(frames[name], packer) for name, packer in way.packers.items()]
+    untrained(as_model(model), program)
+    topology = topology_of(program, declarations, tables, shards, limits, forecasts)
+    rows = [_shuffle_rows(frames[name], mapper) for name, mapper in topology.mappers.items()]
     if control is not None:
-        packed.append(changes_of(_streaming(control, "control"), way.shares))
-    _prepare(packed[0], way.shares)
-    together = reduce(DataFrame.union, packed).groupBy("shard")
-    told = together.transformWithState(way.shard, TOLD, outputMode="Append", timeMode="None")
-    observed = told.observe("foretell", *(F.sum(name).alias(name) for name in FIGURES))
-    return observed.mapInArrow(NotificationDecoder(way.schema), from_arrow_schema(way.schema))
+        rows.append(control_rows(_streaming(control, "control"), topology.groups))
+    _configure(rows[0].sparkSession, topology.groups)
+    shuffled = reduce(DataFrame.union, rows).groupBy("shard")
+    outputs = shuffled.transformWithState(topology.processor, OUTPUT_COLUMNS, outputMode="Append", timeMode="None")
+    observed = outputs.observe("foretell", *(f.sum(name).alias(name) for name in METRICS))
+    return observed.mapInArrow(NotificationDecoder(topology.schema), from_arrow_schema(topology.schema))
 
 
 @dataclass(frozen=True)
 class StreamTopology:
-    """The way of a micro-batch, but for Spark: how events are packed, for which shards, and what these do."""
+    """The parts of a streaming query apart from Spark: the map side of each stream, the groups, and the reduce side."""
 
-    packers: Mapping[str, MapSidePacker]
-    shares: tuple[StatementGroup, ...]
-    shard: ShardProcessor
+    mappers: Mapping[str, StreamMapper]
+    groups: tuple[StatementGroup, ...]
+    processor: ShardProcessor
     schema: pa.Schema
 
 
 def topology_of(
-    said: Subscriptions,
-    declared: Mapping[str, StreamDeclaration],
+    statements: Subscriptions,
+    declarations: Mapping[str, StreamDeclaration],
     tables: Mapping[str, object] | None,
     shards: int,
     limits: Limits | None = None,
     forecasts: Forecasts | None = None,
 ) -> StreamTopology:
-    """`declared` has the streams with the types of all their attributes."""
-    program = _with_streams(said, declared)
-    shares = stream_groups(program, _whole(shards))
-    given = read_tables(said.tables, as_tables(tables))
-    rows = {name: _table(table) for name, table in given.items()}
-    schema = told_schema(declared)
-    shard = ShardProcessor(
-        shares=shares,
-        begin={share.name: _begin(share, declared, rows, limits, forecasts) for share in shares},
-        tables=rows,
+    """Plan a streaming query; the declarations have the types of all attributes."""
+    program = _with_streams(statements, declarations)
+    groups = stream_groups(program, declarations, _shard_count(shards))
+    loaded = read_tables(statements.tables, as_tables(tables))
+    arrow_tables = {name: _arrow_table(table) for name, table in loaded.items()}
+    schema = notification_schema(declarations)
+    processor = ShardProcessor(
+        groups=groups,
+        initial={g.name: _initial_snapshot(g, declarations, arrow_tables, limits, forecasts) for g in groups},
+        tables=arrow_tables,
         schema=schema,
-        times={name: one.time for name, one in declared.items()},
+        time_columns={name: declaration.time for name, declaration in declarations.items()},
         limits=limits,
     )
-    owner = quarantine_shards(shares)
-    packers = {name: MapSidePacker(one, shares, owner[name]) for name, one in declared.items()}
-    return StreamTopology(packers, shares, shard, schema)
+    mappers = {name: StreamMapper(declaration, groups) for name, declaration in declarations.items()}
+    return StreamTopology(mappers, groups, processor, schema)
 
 
-def matches(told: DataFrame) -> DataFrame:
-    """The notifications proper."""
-    return told.where(~F.col("kind").isin(*_ASIDE))
+def matches(notifications: DataFrame) -> DataFrame:
+    """Keep matches and forecasts."""
+    return notifications.where(~f.col("kind").isin(*_SIDE_KINDS))
 
 
-def late(told: DataFrame) -> DataFrame:
-    """The events that came later than LATE BY allows: `subscription` is the stream, `bindings` the event."""
-    return told.where(F.col("kind") == "late")
+def late(notifications: DataFrame) -> DataFrame:
+    """Keep events that came later than LATE BY allows: `subscription` is the stream, `bindings` the event."""
+    return notifications.where(f.col("kind") == "late")
 
 
-def bad(told: DataFrame) -> DataFrame:
-    """The malformed events: `subscription` is the stream, `bindings` has the reason and the event."""
-    return told.where(F.col("kind") == "bad")
+def bad(notifications: DataFrame) -> DataFrame:
+    """Keep malformed events: `subscription` is the stream, `bindings` has the reason and the event."""
+    return notifications.where(f.col("kind") == "bad")
 
 
-def refused(told: DataFrame) -> DataFrame:
-    """The changes that could not be made: `bindings` has the reason and the change."""
-    return told.where(F.col("kind") == "refused")
+def refused(notifications: DataFrame) -> DataFrame:
+    """Keep changes that failed: `bindings` has the reason and the change."""
+    return notifications.where(f.col("kind") == "refused")
 
 
-def told_schema(declared: Mapping[str, StreamDeclaration]) -> pa.Schema:
-    """The columns of notifications; their times are of the type that the streams' times are."""
-    kinds = {one.attributes[one.time] for one in declared.values()}
+def notification_schema(declarations: Mapping[str, StreamDeclaration]) -> pa.Schema:
+    """Return the columns of notifications; their times have the type of the streams' times."""
+    kinds = {declaration.attributes[declaration.time] for declaration in declarations.values()}
     if len(kinds) > 1 and Type.TIMESTAMP in kinds:
         raise InputError(
             "mixed-times",
             "some streams have timestamps and others plain numbers as time: one frame cannot hold both",
-            hint="follow them apart",
+            hint="run them in separate queries",
         )
     time = TIME_TYPES[Type.FLOAT if len(kinds) > 1 else next(iter(kinds))]
     types = {"start": time, "end": time, "probability": pa.float64()}
     return pa.schema([(name, types.get(name, pa.string())) for name in COLUMNS])
 
 
-# ── what is given ──
+# ── arguments ──
 
 
 def _frames(inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
@@ -166,11 +167,12 @@ def _frames(inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
 
 def _streaming(frame: Any, what: str) -> DataFrame:
     if not getattr(frame, "isStreaming", False):
-        raise InputError("not-a-stream", f"{what} is not a streaming frame", hint="ft.run takes others")
+        hint = "read it with spark.readStream, or use ft.run"
+        raise InputError("not-a-stream", f"{what} is not a streaming frame", hint=hint)
     return frame  # type: ignore[no-any-return]
 
 
-def _declared(
+def _declarations(
     program: Subscriptions, frames: Mapping[str, DataFrame], time: Mapping[str, str]
 ) -> dict[str, StreamDeclaration]:
     sources = program.sources
@@ -179,19 +181,20 @@ def _declared(
             hint = suggestion(name, sources)
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
     if not sources:
-        raise InputError("no-statements", "there is no statement that reads a stream")
+        raise InputError("no-statements", "no statement reads a stream", hint="add a SUBSCRIBE statement")
     return {name: _declaration(program, name, frames, time) for name in sources}
 
 
 def _declaration(
     program: Subscriptions, name: str, frames: Mapping[str, DataFrame], time: Mapping[str, str]
 ) -> StreamDeclaration:
-    """With the types that the statements leave open taken from the frame."""
+    """Return the declaration of a stream; the frame has the types that the statements leave open."""
     if name not in frames:
-        raise InputError("missing-input", f"no frame is given for stream '{name}'")
+        hint = f"inputs={{'{name}': frame}}"
+        raise InputError("missing-input", f"inputs has no frame for stream '{name}'", hint=hint)
     declaration = declaration_of(program, name, time)
     if _has_files(frames[name], declaration):
-        return _of_files(declaration)
+        return _file_declaration(declaration)
     arrow = to_arrow_schema(frames[name].schema, timezone="UTC")
     if declaration.open and MALFORMED[0] in arrow.names:
         arrow = arrow.remove(arrow.get_field_index(MALFORMED[0]))
@@ -201,8 +204,8 @@ def _declaration(
     return replace(declaration, attributes=schema.attributes, open=False)
 
 
-def _of_files(declaration: StreamDeclaration) -> StreamDeclaration:
-    """Nobody has looked into the files yet: all types must be declared."""
+def _file_declaration(declaration: StreamDeclaration) -> StreamDeclaration:
+    """Check that all types are declared: the files are not read yet."""
     unknown = [name for name in declaration.columns if declaration.declared_type(name) is None]
     if unknown or declaration.open:
         what = f"the type of '{unknown[0]}'" if unknown else "its columns"
@@ -213,10 +216,9 @@ def _of_files(declaration: StreamDeclaration) -> StreamDeclaration:
     return declaration
 
 
-def _with_streams(program: Subscriptions, declared: Mapping[str, StreamDeclaration]) -> Subscriptions:
-    """The program with every stream declared, with all types: what an engine needs to know before events come."""
-    said = program.declared
-    streams = [_stream(one, said.get(name)) for name, one in declared.items()]
+def _with_streams(program: Subscriptions, declarations: Mapping[str, StreamDeclaration]) -> Subscriptions:
+    """Return the program with STREAM statements for all streams and types, as an engine needs them before events."""
+    streams = [_stream_statement(d, program.declared.get(name)) for name, d in declarations.items()]
     others = [s for s in program.program.statements if not isinstance(s, tree.Stream)]
     try:
         return of_program(tree.Program((*streams, *others)))
@@ -224,82 +226,79 @@ def _with_streams(program: Subscriptions, declared: Mapping[str, StreamDeclarati
         raise error.within(program.text, program.file) from None
 
 
-def _stream(one: StreamDeclaration, said: tree.Stream | None) -> tree.Stream:
-    attributes = tuple(tree.Declared(name, kind) for name, kind in one.attributes.items())
-    if said is None:
-        return tree.Stream(one.stream, attributes, one.time)
-    return replace(said, attributes=attributes)
+def _stream_statement(declaration: StreamDeclaration, declared: tree.Stream | None) -> tree.Stream:
+    attributes = tuple(tree.Declared(name, kind) for name, kind in declaration.attributes.items())
+    if declared is None:
+        return tree.Stream(declaration.stream, attributes, declaration.time)
+    return replace(declared, attributes=attributes)
 
 
-def _table(loaded: TemplateTable) -> pa.Table:
+def _arrow_table(loaded: TemplateTable) -> pa.Table:
     columns = {n: arrow_of_values([row[n] for row in loaded.rows], kind) for n, kind in loaded.types.items()}
     return pa.table(columns)
 
 
-def _whole(shards: object) -> int:
+def _shard_count(shards: object) -> int:
     if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= 1000:
         raise InputError("bad-argument", f"shards: expected a whole number from 1 to 1000, found {shards!r}")
     return shards
 
 
-def _begin(
-    share: StatementGroup,
-    declared: Mapping[str, StreamDeclaration],
+def _initial_snapshot(
+    group: StatementGroup,
+    declarations: Mapping[str, StreamDeclaration],
     tables: Mapping[str, pa.Table],
     limits: Limits | None,
     forecasts: Forecasts | None,
 ) -> bytes:
-    """An engine that is at work already: what it cannot run is refused here, not in a task."""
-    mine = {str(s.name) for s in parse(share.text).statements}
-    learned = {} if forecasts is None else {name: one for name, one in forecasts.learned.items() if name in mine}
+    """Start an engine, so that statements which it cannot run are refused here and not in a task."""
+    names = {str(s.name) for s in parse(group.text).statements}
+    learned = {} if forecasts is None else {name: one for name, one in forecasts.learned.items() if name in names}
     engine = Engine(
-        share.text,
-        tables={name: tables[name] for name in share.tables},
+        group.text,
+        tables={name: tables[name] for name in group.tables},
         limits=limits,
         model=Model(learned),
         learning=None if forecasts is None else forecasts.settings,
     )
-    engine.push_together({name: [] for name in declared})
+    engine.push_together({name: [] for name in declarations})
     return engine.snapshot()
 
 
-def _packed(frame: DataFrame, packer: MapSidePacker) -> DataFrame:
-    files = _has_files(frame, packer.declaration)
-    columns = [_column(name) for name in FILE] if files else _columns(frame, packer.declaration)
-    return frame.select(*columns).mapInArrow(replace(packer, files=files), PACKED)
+# ── Spark ──
+
+
+def _shuffle_rows(frame: DataFrame, mapper: StreamMapper) -> DataFrame:
+    files = _has_files(frame, mapper.declaration)
+    columns = [column(name) for name in FILE] if files else _columns(frame, mapper.declaration)
+    return frame.select(*columns).mapInArrow(replace(mapper, files=files), SHUFFLE_COLUMNS)
 
 
 def _has_files(frame: DataFrame, declaration: StreamDeclaration) -> bool:
-    """Whether its rows are whole files, as Spark's format binaryFile gives them."""
+    """Return whether a frame's rows are whole files, as in Spark's format binaryFile."""
     return set(FILE) <= set(frame.columns) and not set(FILE) & set(declaration.columns)
 
 
 def _columns(frame: DataFrame, declaration: StreamDeclaration) -> list[Column]:
     marked = MALFORMED[0] in frame.columns and MALFORMED[0] not in declaration.columns
     marks = [name for name in MALFORMED if name in frame.columns and name not in declaration.columns] if marked else []
-    return [_column(name) for name in (*declaration.columns, *marks)]
+    return [column(name) for name in (*declaration.columns, *marks)]
 
 
-def _column(name: str) -> Column:
-    """A column by its name, which may have dots."""
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
-def _prepare(frame: DataFrame, shares: tuple[StatementGroup, ...]) -> None:
-    """What a query takes over from its session when it starts, and cannot be told otherwise.
+def _configure(session: SparkSession, groups: tuple[StatementGroup, ...]) -> None:
+    """Set the session options that a query copies when it starts; there is no other way to pass them.
 
     A partition of state costs some 90 ms in each micro-batch, so there are as many as cores, and not the 200 of a
-    shuffle, unless the session says how many.
+    shuffle, unless the session sets a number.
     """
-    session = frame.sparkSession
-    use_rocks(session)
+    use_rocksdb(session)
     if session.conf.get(_PARTITIONS, None) is None:
-        shards = sum(len(share.shards) for share in shares)
+        shards = sum(len(group.shards) for group in groups)
         session.conf.set(_PARTITIONS, min(shards, session.sparkContext.defaultParallelism))
 
 
-def use_rocks(session: SparkSession) -> None:
-    """The only store of state that Spark lets `transformWithState` have, and not its default."""
+def use_rocksdb(session: SparkSession) -> None:
+    """Set the state store that `transformWithState` requires, which is not Spark's default."""
     conf = session.conf
     if "RocksDB" not in str(conf.get(f"{_STORE}.providerClass")):
         conf.set(f"{_STORE}.providerClass", _ROCKS)

@@ -1,0 +1,78 @@
+"""Shard input: the decoded shuffle rows of one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from foretell.events.ingest.quarantine import QuarantinedEvent
+from foretell.notify.row_encoder import encode_json
+from foretell.spark.partitioning.shuffle_rows import (
+    CHANGES,
+    EVENTS,
+    PROGRESS,
+    QUARANTINED,
+    ShuffleRow,
+    StreamProgress,
+    read_table,
+)
+
+
+@dataclass
+class ShardInput:
+    """Collects the shuffle rows of one shard, which come in any order.
+
+    `segments` are the events of each stream, by map task; `progress` is that of each stream in all shards.
+    """
+
+    segments: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
+    progress: dict[str, StreamProgress] = field(default_factory=dict)
+    _quarantined: list[tuple[str, int, pa.Buffer]] = field(default_factory=list)
+    _changes: list[tuple[int, pa.Buffer]] = field(default_factory=list)
+
+    def add(self, row: ShuffleRow) -> None:
+        if row.kind == CHANGES:
+            self._changes.append((row.sequence, row.data))
+            return
+        assert row.stream is not None
+        if row.kind == EVENTS:
+            self.segments.setdefault(row.stream, []).append((row.sequence, read_table(row.data)))
+        elif row.kind == PROGRESS:
+            progress = msgspec.json.decode(row.data, type=StreamProgress)
+            self.progress[row.stream] = self.progress.get(row.stream, StreamProgress()) + progress
+        elif row.kind == QUARANTINED:
+            self._quarantined.append((row.stream, row.sequence, row.data))
+
+    def tables(self, stream: str) -> list[tuple[int, pa.Table]]:
+        """Return the segments of a stream in the order of their map tasks, each with its sequence number."""
+        return sorted(self.segments[stream], key=lambda segment: segment[0])
+
+    @property
+    def clocks(self) -> dict[str, int | float]:
+        """The latest time of each stream that has events, in all shards."""
+        return {stream: one.latest for stream, one in self.progress.items() if one.latest is not None}
+
+    @property
+    def quarantined(self) -> list[QuarantinedEvent]:
+        """The malformed events that this shard reports: stream by stream, as they arrived."""
+        rows = sorted(self._quarantined, key=lambda row: row[:2])
+        return [event for *_, data in rows for event in msgspec.json.decode(data, type=list[QuarantinedEvent])]
+
+    @property
+    def changes(self) -> list[pa.Buffer]:
+        """The changes of the statements, as JSON, by map task."""
+        return [data for _, data in sorted(self._changes, key=lambda row: row[0])]
+
+
+def quarantine_rows(events: Iterable[QuarantinedEvent]) -> list[dict[str, object]]:
+    """Return malformed events as rows among the notifications, of the kind "bad"."""
+    return [side_row("bad", event.stream, {"reason": event.reason, "raw": event.raw}) for event in events]
+
+
+def side_row(kind: str, subscription: str, content: Mapping[str, Any]) -> dict[str, object]:
+    """Return a row among the notifications that is none: its kind says which, and `bindings` has its content."""
+    return {"subscription": subscription, "kind": kind, "bindings": encode_json(content), "events": "{}"}
