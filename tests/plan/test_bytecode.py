@@ -18,7 +18,8 @@ from foretell.language import tree
 from foretell.language.tree import Attribute, Binary, Call, Expression
 from foretell.language.type_check import Scope
 from foretell.machine.kernels import interpreter
-from foretell.plan.lower.bytecode import Code, Operand, compile_expression, link, listing
+from foretell.plan.lower.bytecode import Code, Operand, link, listing
+from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.reference.expressions import Frame, moment
 from tests.filter.test_columns import (
     BEYOND_THE_REFERENCE,

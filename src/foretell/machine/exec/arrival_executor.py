@@ -133,7 +133,7 @@ class ArrivalExecutor:
                 self._windowed,
                 self._within,
                 self.plan.tables,
-                (code.ops, code.constants_f, code.constants_i, *self.strings.heap(cases=code.recases)),
+                (code.ops, code.constants_f, code.constants_i, *self.strings.heap(cases=code.changes_case)),
                 batch.events,
                 (batch.words.view(np.float64), batch.words, batch.nulls),
                 parameters,

@@ -347,7 +347,7 @@ class NfaExecutor:
         code = machine.code.code
         depth = max(1, code.depth)
         return (
-            (code.ops, code.constants_f, code.constants_i, *self.strings.heap(cases=code.recases)),
+            (code.ops, code.constants_f, code.constants_i, *self.strings.heap(cases=code.changes_case)),
             (
                 piece.lane.view(np.uint64),
                 read_only(events.time.values),

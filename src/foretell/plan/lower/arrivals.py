@@ -19,7 +19,8 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.expressions import EventStart, MatchStart, RowSelected, about_current_event
 from foretell.plan.lower.arrival_analysis import StepPresenceFlag, StepValue, analyse_sequence, step_value
-from foretell.plan.lower.bytecode import Code, Linked, Operand, compile_expression, link
+from foretell.plan.lower.bytecode import Code, LinkedCode, Operand, link
+from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
 from foretell.plan.nfa.automaton import build
@@ -80,7 +81,7 @@ class ArrivalPlan:
     key_types: tuple[Type, ...]
     slots: int
     width: int
-    code: Linked
+    code: LinkedCode
     tables: ArrivalTables
 
 

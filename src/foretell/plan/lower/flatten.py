@@ -28,7 +28,7 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, SET, UPDATE_KIND, WHERE
 from foretell.plan.expressions import Disjunction
-from foretell.plan.lower.bytecode import Linked, link
+from foretell.plan.lower.bytecode import LinkedCode, link
 from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, RegisterUpdate
 from foretell.plan.lower.program import CompiledNfa, NfaTables, Table
 from foretell.plan.strategy import NfaShape, choose_kernel
@@ -162,7 +162,7 @@ class _Flat:
             thread, tick = threads, ticks
         return _table(rows, 10)
 
-    def _threads(self, linked: Linked) -> Table:
+    def _threads(self, linked: LinkedCode) -> Table:
         rows, negation = [], 0
         for thread in (t for s in self.states for t in s.waiting.threads):
             stop = negation + len(thread.absent)
@@ -171,16 +171,16 @@ class _Flat:
             negation = stop
         return _table(rows, 7)
 
-    def _negations(self, linked: Linked) -> Table:
+    def _negations(self, linked: LinkedCode) -> Table:
         absent = (n for s in self.states for t in s.waiting.threads for n in t.absent)
         return _table([self._asked_of(n, linked) for n in absent], 3)
 
-    def _ticks(self, linked: Linked) -> Table:
+    def _ticks(self, linked: LinkedCode) -> Table:
         ticks = (t for s in self.states for t in s.waiting.counters)
         marked = ((t, NONE if t.mark == NO_MARK else t.mark) for t in ticks)
         return _table([[t.slot, *self._asked_of(t.counted, linked), mark] for t, mark in marked], 5)
 
-    def _edges(self, linked: Linked, kept: list[list[RegisterUpdate]]) -> Table:
+    def _edges(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Table:
         rows, update = [], 0
         for edge, updates in zip(self.edges, kept, strict=True):
             stop = update + len(updates)
@@ -189,7 +189,7 @@ class _Flat:
             update = stop
         return _table(rows, 8)
 
-    def _updates(self, linked: Linked, kept: list[list[RegisterUpdate]]) -> Table:
+    def _updates(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Table:
         rows = []
         for update in (u for some in kept for u in some):
             first, stop = _span(linked, update.code)
@@ -202,7 +202,7 @@ class _Flat:
         of_edges = [self.states[e.target].within for e in self.edges]
         return np.array([s.within for s in self.states], dtype), np.array(of_edges, dtype)
 
-    def _asked_of(self, judged: Guard, linked: Linked) -> list[int]:
+    def _asked_of(self, judged: Guard, linked: LinkedCode) -> list[int]:
         return [self._predicate(judged.predicate), *_span(linked, judged.code)]
 
     # ── what is worth keeping ──
@@ -256,6 +256,6 @@ def _table(rows: Sequence[Sequence[int]], width: int) -> Table:
     return np.array(rows, np.uint64).reshape(-1, width)
 
 
-def _span(linked: Linked, code: int) -> tuple[int, int]:
+def _span(linked: LinkedCode, code: int) -> tuple[int, int]:
     """From where to where a code goes; no code is nothing."""
     return (0, 0) if code == NO_CODE else (int(linked.starts[code]), int(linked.stops[code]))

@@ -15,7 +15,8 @@ from foretell.language import tree
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.condition_scope import is_static
 from foretell.plan.expressions import EveryNth
-from foretell.plan.lower.bytecode import Code, Operand, compile_expression, link
+from foretell.plan.lower.bytecode import Code, Operand, link
+from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.ir import NO_CODE, Guard, SymbolTable
 from foretell.plan.lower.operands import EvaluationContext
 

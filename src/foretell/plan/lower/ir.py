@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from foretell.language import tree
 from foretell.machine.kernels.layout import NEXT
-from foretell.plan.lower.bytecode import Code, compile_expression
+from foretell.plan.lower.bytecode import Code
+from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, SlotTable
 

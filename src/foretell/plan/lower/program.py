@@ -16,7 +16,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE_KEY
 from foretell.plan.expressions import Disjunction, Lagged
-from foretell.plan.lower.bytecode import Linked
+from foretell.plan.lower.bytecode import LinkedCode
 from foretell.plan.lower.registers import Register
 from foretell.plan.nfa.automaton import Automaton
 
@@ -110,7 +110,7 @@ class CompiledNfa:
 
     tables: NfaTables
     begins: int
-    code: Linked
+    code: LinkedCode
     columns: tuple[tree.Expression, ...]
     predicates: tuple[tuple[tree.Expression, ...], ...]
     slots: int

@@ -1,0 +1,313 @@
+"""Compilation of expressions to bytecode: conditions that compare with bound events, or compute registers.
+
+The compiler types every operation, so that the kernel need not.
+
+>>> from foretell.plan.lower.bytecode import listing
+>>> price = tree.Attribute(tree.This(), "price")
+>>> bound = tree.Attribute(tree.BoundEvent("a"), "price")
+>>> operands = {price: Operand("column", 3, Type.FLOAT), bound: Operand("slot", 0, Type.FLOAT)}
+>>> print(listing(compile_expression(tree.Binary(">", price, bound), operands.get, len)))
+COMPARE_COLUMN_SLOT_F 28 0
+>>> twice = tree.Binary("*", tree.Literal(2), bound)
+>>> print(listing(compile_expression(tree.Binary(">", price, twice), operands.get, len)))
+LOAD_COLUMN_F 3 0
+CONST_I 0 0
+INT_TO_FLOAT 0 0
+LOAD_SLOT_F 0 0
+MULTIPLY_F 0 0
+COMPARE_F 4 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.tree import Expression
+from foretell.machine.kernels.opcodes import Op
+from foretell.plan.lower.bytecode import Code, Instructions, Operand, stack_depth
+
+#: A comparison is the set of outcomes for which it is true: 1 less, 2 equal, 4 greater.
+OUTCOMES: Mapping[str, int] = {"=": 2, "<>": 5, "<": 1, "<=": 3, ">": 4, ">=": 6}
+
+
+def compile_expression(
+    expression: Expression, resolve: Callable[[Expression], Operand | None], code_of: Callable[[str], int]
+) -> Code:
+    """The code that leaves an expression's value on the stack.
+
+    `resolve` gives the operand of a sub-expression, or None where it has to be computed. The compiler tries it from the
+    outside in, so that it loads the largest sub-expressions that have operands. `code_of` gives the code of a string.
+    """
+    compiler = _ExpressionCompiler(resolve, code_of)
+    return compiler.assemble(compiler.value(expression).ops)
+
+
+@dataclass(frozen=True)
+class _TypedCode:
+    """Operations that leave one value on the stack, and its type."""
+
+    ops: Instructions
+    type: Type
+
+
+def _op(op: Op, argument: int = 0, argument2: int = 0) -> Instructions:
+    return ((op, argument, argument2),)
+
+
+_NULL = _TypedCode(_op(Op.NULL), Type.NULL)
+
+
+@dataclass(frozen=True)
+class _ExpressionCompiler:
+    resolve: Callable[[Expression], Operand | None]
+    code_of: Callable[[str], int]
+    floats: dict[str, int] = field(default_factory=dict)  # by their exact text: 0.0 and -0.0 are two constants
+    ints: dict[int, int] = field(default_factory=dict)
+
+    def assemble(self, ops: Instructions) -> Code:
+        return Code(
+            np.array(ops, np.int32).reshape(-1, 3),
+            np.array([float.fromhex(text) for text in self.floats], np.float64),
+            np.array(list(self.ints), np.int64),
+            stack_depth(ops),
+        )
+
+    def value(self, expression: Expression) -> _TypedCode:
+        operand = self.resolve(expression)
+        if operand is not None:
+            return _TypedCode(_op(_LOADS[operand.kind, _is_float(operand.type)], operand.index), operand.type)
+        match expression:
+            case tree.Literal(value=literal):
+                return self.literal(literal)
+            case tree.Span(micros=micros):
+                return self.integer(micros, Type.DURATION)
+            case tree.Moment(micros=micros):
+                return self.integer(micros, Type.TIMESTAMP)
+            case tree.Unary(operator="NOT", operand=inner):
+                return _TypedCode(self.value(inner).ops + _op(Op.NOT), Type.BOOL)
+            case tree.Unary(operand=inner):
+                return _signed(self.value(inner), Op.NEGATE_I, Op.NEGATE_F)
+            case tree.Binary():
+                return self.binary(expression)
+            case tree.In():
+                return self.is_in(expression)
+            case tree.Between():
+                return self.between(expression)
+            case tree.Like(value=text, pattern=pattern, negated=negated):
+                return _negated_if(self.on_strings(Op.LIKE, Type.BOOL, (text, pattern)), negated)
+            case tree.IsNull(value=inner, negated=negated):
+                return _negated_if(_TypedCode(self.value(inner).ops + _op(Op.IS_NULL), Type.BOOL), negated)
+            case tree.Call(function=function, arguments=arguments):
+                return self.call(expression, function, arguments)
+        raise AssertionError(expression)
+
+    # ── constants ──
+
+    def literal(self, value: bool | int | float | str | None) -> _TypedCode:
+        match value:
+            case None:
+                return _NULL
+            case bool():
+                return self.integer(int(value), Type.BOOL)
+            case int():
+                return self.integer(value, Type.INT)
+            case float():
+                return _TypedCode(_op(Op.CONST_F, self.floats.setdefault(value.hex(), len(self.floats))), Type.FLOAT)
+        return self.integer(self.code_of(value), Type.STRING)
+
+    def integer(self, value: int, kind: Type) -> _TypedCode:
+        return _TypedCode(_op(Op.CONST_I, self.ints.setdefault(value, len(self.ints))), kind)
+
+    # ── conditions ──
+
+    def binary(self, binary: tree.Binary) -> _TypedCode:
+        if binary.operator in OUTCOMES:
+            fused = self.fused_comparison(binary)
+            return fused or _comparison(binary.operator, self.value(binary.left), self.value(binary.right))
+        left, right = self.value(binary.left), self.value(binary.right)
+        if binary.operator == "AND":
+            return _TypedCode(_short_circuit(Op.SKIP_IF_FALSE, left.ops, right.ops + _op(Op.AND)), Type.BOOL)
+        if binary.operator == "OR":
+            return _TypedCode(_short_circuit(Op.SKIP_IF_TRUE, left.ops, right.ops + _op(Op.OR)), Type.BOOL)
+        return _arithmetic(binary.operator, left, right)
+
+    def fused_comparison(self, binary: tree.Binary) -> _TypedCode | None:
+        """One operation for the commonest condition: a column against a slot or parameter of the same type."""
+        left, right, sign = self.resolve(binary.left), self.resolve(binary.right), binary.operator
+        if left is None or right is None:
+            return None
+        if right.kind == "column":
+            left, right, sign = right, left, tree.MIRRORED_COMPARISON[sign]
+        op = _FUSED_COMPARISONS.get((left.kind, right.kind, _is_float(left.type)))
+        ordered_texts = left.type is Type.STRING and sign not in ("=", "<>")
+        if op is None or left.type is not right.type or left.type is Type.NULL or ordered_texts:
+            return None
+        return _TypedCode(_op(op, left.index * 8 + OUTCOMES[sign], right.index), Type.BOOL)
+
+    def is_in(self, node: tree.In) -> _TypedCode:
+        """Compares each option with a copy of the value; in between the stack holds the value and the result so far."""
+        value = self.value(node.value)
+        ops = value.ops + self.integer(0, Type.BOOL).ops
+        for option in node.options:
+            equal = _comparison("=", _TypedCode(_op(Op.PICK, 1), value.type), self.value(option)).ops
+            ops = _short_circuit(Op.SKIP_IF_TRUE, ops, equal + _op(Op.OR))
+        return _negated_if(_TypedCode(ops + _op(Op.NIP), Type.BOOL), node.negated)
+
+    def between(self, node: tree.Between) -> _TypedCode:
+        value = self.value(node.value)
+        above = _comparison(">=", _TypedCode(_op(Op.PICK, 0), value.type), self.value(node.low)).ops
+        below = _comparison("<=", _TypedCode(_op(Op.PICK, 1), value.type), self.value(node.high)).ops
+        inside = _short_circuit(Op.SKIP_IF_FALSE, above, below + _op(Op.AND))
+        return _negated_if(_TypedCode(value.ops + inside + _op(Op.NIP), Type.BOOL), node.negated)
+
+    # ── functions ──
+
+    def call(self, call: tree.Call, function: str, arguments: tuple[Expression, ...]) -> _TypedCode:
+        match function:
+            case "coalesce":
+                return _coalesce([self.value(a) for a in arguments])
+            case "abs":
+                return _signed(self.value(arguments[0]), Op.ABSOLUTE_I, Op.ABSOLUTE_F)
+            case "contains":
+                return self.on_strings(Op.CONTAINS, Type.BOOL, arguments)
+            case "length":
+                return self.on_strings(Op.LENGTH, Type.INT, arguments)
+        return self.case_function(call)
+
+    def on_strings(self, op: Op, kind: Type, texts: Iterable[Expression]) -> _TypedCode:
+        ops = tuple(op for text in texts for op in self.value(text).ops)
+        return _TypedCode(ops + _op(op), kind)
+
+    def case_function(self, call: tree.Call) -> _TypedCode:
+        """`lower` or `upper`, pushed down to constants and columns as far as possible.
+
+        For code that leaves it to the kernel, both cases of every string of the dictionary are computed.
+        """
+        constant = _constant_case(call)
+        if constant is not None:
+            return self.literal(constant)
+        leaves = list(_case_leaves(call))
+        if leaves == [call]:
+            return self.on_strings(Op.LOWER if call.function == "lower" else Op.UPPER, Type.STRING, call.arguments)
+        return _coalesce([self.value(leaf) for leaf in leaves])
+
+
+def _constant_case(text: Expression) -> str | None:
+    match text:
+        case tree.Literal(value=str(value)):
+            return value
+        case tree.Call(function="lower" | "upper" as function, arguments=(inner,)):
+            constant = _constant_case(inner)
+            return None if constant is None else constant.lower() if function == "lower" else constant.upper()
+    return None
+
+
+def _case_leaves(text: Expression) -> Iterator[Expression]:
+    """The arguments of the equivalent `coalesce`: `lower(coalesce(x, y))` is `coalesce(lower(x), lower(y))`."""
+    match text:
+        case tree.Call(function="coalesce", arguments=arguments):
+            for argument in arguments:
+                yield from _case_leaves(argument)
+        case tree.Call(function="lower" | "upper" as function, arguments=(inner,)):
+            yield from (tree.Call(function, (leaf,)) for leaf in _case_leaves(inner) if leaf != tree.Literal(None))
+        case _:
+            yield text
+
+
+_LOADS: Mapping[tuple[str, bool], Op] = {
+    ("column", True): Op.LOAD_COLUMN_F,
+    ("column", False): Op.LOAD_COLUMN_I,
+    ("slot", True): Op.LOAD_SLOT_F,
+    ("slot", False): Op.LOAD_SLOT_I,
+    ("parameter", True): Op.LOAD_PARAMETER_F,
+    ("parameter", False): Op.LOAD_PARAMETER_I,
+}
+_FUSED_COMPARISONS: Mapping[tuple[str, str, bool], Op] = {
+    ("column", "slot", True): Op.COMPARE_COLUMN_SLOT_F,
+    ("column", "slot", False): Op.COMPARE_COLUMN_SLOT_I,
+    ("column", "parameter", True): Op.COMPARE_COLUMN_PARAMETER_F,
+    ("column", "parameter", False): Op.COMPARE_COLUMN_PARAMETER_I,
+}
+
+
+def _is_float(kind: Type) -> bool:
+    return kind is Type.FLOAT
+
+
+def _as_float(typed: _TypedCode) -> _TypedCode:
+    return _TypedCode(typed.ops + _op(Op.INT_TO_FLOAT), Type.FLOAT) if typed.type is Type.INT else typed
+
+
+def _negated_if(truth: _TypedCode, negated: bool) -> _TypedCode:
+    return _TypedCode(truth.ops + _op(Op.NOT), Type.BOOL) if negated else truth
+
+
+def _short_circuit(skip: Op, settled: Instructions, otherwise: Instructions) -> Instructions:
+    """Skips the second part where the first part decides."""
+    return settled + _op(skip, len(otherwise)) + otherwise
+
+
+def _comparison(sign: str, left: _TypedCode, right: _TypedCode) -> _TypedCode:
+    """A comparison. With NULL the kernel compares any value that lies there: the result is NULL all the same."""
+    op = Op.COMPARE_I
+    if Type.FLOAT in (left.type, right.type):
+        left, right, op = _as_float(left), _as_float(right), Op.COMPARE_F
+    elif Type.STRING in (left.type, right.type) and sign not in ("=", "<>"):
+        op = Op.COMPARE_STRING
+    return _TypedCode(left.ops + right.ops + _op(op, OUTCOMES[sign]), Type.BOOL)
+
+
+def _coalesce(arguments: Sequence[_TypedCode]) -> _TypedCode:
+    typed = [argument for argument in arguments if argument.type is not Type.NULL]
+    if not typed:
+        return _NULL
+    if any(argument.type is Type.FLOAT for argument in typed):
+        typed = [_as_float(argument) for argument in typed]
+    ops = typed[0].ops
+    for other in typed[1:]:
+        ops = _short_circuit(Op.SKIP_IF_PRESENT, ops, other.ops + _op(Op.COALESCE))
+    return _TypedCode(ops, typed[0].type)
+
+
+def _signed(number: _TypedCode, on_ints: Op, on_floats: Op) -> _TypedCode:
+    if number.type is Type.NULL:
+        return number
+    return _TypedCode(number.ops + _op(on_floats if _is_float(number.type) else on_ints), number.type)
+
+
+# ── Arithmetic ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_ON_FLOATS = {"+": Op.ADD_F, "-": Op.SUBTRACT_F, "*": Op.MULTIPLY_F, "/": Op.DIVIDE_F, "%": Op.REMAINDER_F}
+_ON_INTS = {"+": Op.ADD_I, "-": Op.SUBTRACT_I, "*": Op.MULTIPLY_I, "/": Op.DIVIDE_I, "%": Op.REMAINDER_I}
+
+
+def _arithmetic(sign: str, left: _TypedCode, right: _TypedCode) -> _TypedCode:
+    kinds = (left.type, right.type)
+    if Type.NULL in kinds:
+        return _NULL
+    if Type.DURATION in kinds or Type.TIMESTAMP in kinds:
+        return _time_arithmetic(sign, left, right)
+    if Type.FLOAT in kinds:
+        return _TypedCode(_as_float(left).ops + _as_float(right).ops + _op(_ON_FLOATS[sign]), Type.FLOAT)
+    return _TypedCode(left.ops + right.ops + _op(_ON_INTS[sign]), Type.FLOAT if sign == "/" else Type.INT)
+
+
+def _time_arithmetic(sign: str, left: _TypedCode, right: _TypedCode) -> _TypedCode:
+    plain = left.ops + right.ops
+    match left.type, sign, right.type:
+        case (Type.DURATION, "/", Type.DURATION):
+            return _TypedCode(plain + _op(Op.DIVIDE_I), Type.FLOAT)
+        case (Type.DURATION, "/", _):
+            return _TypedCode(plain + _op(Op.SHRINK_F if _is_float(right.type) else Op.SHRINK_I), Type.DURATION)
+        case (Type.DURATION, "*", _):
+            return _TypedCode(plain + _op(Op.SCALE_F if _is_float(right.type) else Op.MULTIPLY_I), Type.DURATION)
+        case (_, "*", Type.DURATION):
+            return _time_arithmetic(sign, right, left)
+        case (Type.TIMESTAMP, "-", Type.TIMESTAMP) | (Type.DURATION, "+" | "-", Type.DURATION):
+            return _TypedCode(plain + _op(_ON_INTS[sign]), Type.DURATION)
+    return _TypedCode(plain + _op(_ON_INTS[sign]) + _op(Op.IN_CALENDAR), Type.TIMESTAMP)
