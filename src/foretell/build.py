@@ -1,4 +1,4 @@
-"""The language in Python: import the words you need, and what you write reads as the text does.
+"""Statements in Python: builders for the whole language, which read as the text does.
 
 >>> from foretell.build import event, minutes, steps, subscribe, subscriptions, t, variable
 >>> a, b, c, d = steps("a", "b", "c", "d")
@@ -50,7 +50,16 @@ from foretell.language.builder.correlations import (
     select,
     sequential,
 )
-from foretell.language.builder.durations import Length, days, hours, microseconds, milliseconds, minutes, seconds, weeks
+from foretell.language.builder.durations import (
+    DurationBuilder,
+    days,
+    hours,
+    microseconds,
+    milliseconds,
+    minutes,
+    seconds,
+    weeks,
+)
 from foretell.language.builder.errors import BuilderError
 from foretell.language.builder.events import EventBuilder, event, prev
 from foretell.language.builder.expressions import ExpressionBuilder, duration, literal, parameter, variable
@@ -70,9 +79,9 @@ __all__ = [
     "BuilderError",
     "CorrelationBuilder",
     "CorrelatorBuilder",
+    "DurationBuilder",
     "EventBuilder",
     "ExpressionBuilder",
-    "Length",
     "PatternBuilder",
     "StepBuilder",
     "StreamBuilder",

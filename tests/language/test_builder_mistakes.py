@@ -29,7 +29,7 @@ TRUTH = (
 PATTERN_TRUTH = "write & for both in any order, | for either, ~b for no b, a.then(b) for one after the other"
 NEITHER = "is neither true nor false before the events come"
 EVENT_A = "name one of its attributes, a.price, or its time, t(a)"
-OWN = 'an attribute that is also a word of the builder is a.attribute("next"); TRUE itself is literal(True)'
+OWN = 'write a.attribute("next") for an attribute that is also a method, literal(True) for TRUE itself'
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
     # Python's own words
@@ -40,13 +40,21 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "1 < x < 5": (lambda: 1 < x < 5, f"'x > 1' {NEITHER}", TRUTH),
     "x == y == z": (lambda: a.x == b.x == c.x, f"'a.x = b.x' {NEITHER}", TRUTH),
     "x in (1, 5)": (lambda: x in (1, 5), f"'x = 1' {NEITHER}", TRUTH),
-    "x in {1, 5}": (lambda: x in {1, 5}, "'x' cannot be in a set or a key", "write x.in_(1, 5) for 'x in {1, 5}'"),
+    "x in {1, 5}": (
+        lambda: x in {1, 5},
+        "'x' cannot be put in a set or used as a key",
+        "write x.in_(1, 5) for 'x in {1, 5}'",
+    ),
     "'y' in x": (lambda: "y" in x, "'in' cannot look into 'x' before the events come", "write x.contains('y')"),
-    "for": (lambda: list(a.x), "'a.x' cannot be gone through: its events are yet to come", ""),
-    "sum": (lambda: sum(a.x), "'a.x' cannot be gone through: its events are yet to come", ""),
-    "len": (lambda: len(x), "'x' has no length: its events are yet to come", "x.length(), count(b)"),
-    "x > 5 & y < 3": (lambda: x > 5 & event.y < 3, "& takes a condition, found 5", PARENTHESES),
-    "x == 'y' | y": (lambda: x == "y" | event.y, "| takes a condition, found 'y'", EITHER),
+    "for": (lambda: list(a.x), "cannot iterate over 'a.x': its events are yet to come", ""),
+    "sum": (lambda: sum(a.x), "cannot iterate over 'a.x': its events are yet to come", ""),
+    "len": (
+        lambda: len(x),
+        "'x' has no length: its events are yet to come",
+        "use x.length() for a text, count(b) for a step",
+    ),
+    "x > 5 & y < 3": (lambda: x > 5 & event.y < 3, "& takes a condition, not 5", PARENTHESES),
+    "x == 'y' | y": (lambda: x == "y" | event.y, "| takes a condition, not 'y'", EITHER),
     "x == $v & y": (
         lambda: x == build.variable("v") & (event.y == 1),
         "'&' binds more tightly than a comparison in Python: '$v AND y = 1' was joined first",
@@ -61,12 +69,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "!= None": (lambda: x != None, "a comparison with NULL never holds", "write ~x.is_null()"),  # noqa: E711
     "a.next == 5": (
         lambda: m.define(b, a.next == 5),
-        "define() takes a condition, found False: Python has compared two things of its own",
+        "define() takes a condition, not False: Python compared two of its own values",
         OWN,
     ),
     "a.next == 5 &": (
         lambda: (a.next == 5) & (x == 1),
-        "& takes a condition, found False: Python has compared two things of its own",
+        "& takes a condition, not False: Python compared two of its own values",
         OWN,
     ),
     # patterns
@@ -74,8 +82,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "pattern or": (lambda: a.then(b) or c, f"the pattern 'a ; b' {NEITHER}", PATTERN_TRUTH),
     "pattern not": (lambda: a.then(not b), f"the pattern 'b' {NEITHER}", PATTERN_TRUTH),
     "pattern in": (lambda: 1 in a.then(b), "'in' cannot look into the pattern 'a ; b'", ""),
-    "pattern for": (lambda: list(a), "'a' cannot be gone through: its events are yet to come", ""),
-    "~ of a group": (lambda: ~a.then(b), "~ takes one step, found 'a ; b'", ""),
+    "pattern for": (lambda: list(a), "cannot iterate over 'a': its events are yet to come", ""),
+    "~ of a group": (
+        lambda: ~a.then(b),
+        "~ takes one step, not 'a ; b'",
+        "negate single steps; for none of several write a.then(~b).then(~c)",
+    ),
     "@ on a group": (
         lambda: a.then(b).at(x == 1),
         "at() is a further condition on one step, not on a group",
@@ -84,59 +96,63 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "next to a negation": (
         lambda: a.next(~b),
         "'~b' cannot stand next to next()",
-        "between two events that follow each other directly there is nothing; use then()",
+        "use then() instead: between an event and the very next one there is nothing",
     ),
     "next after a negation": (
         lambda: a.then(~b).next(c),
         "'~b' cannot stand next to next()",
-        "between two events that follow each other directly there is nothing; use then()",
+        "use then() instead: between an event and the very next one there is nothing",
     ),
     "where to a negation": (
         lambda: a.then(~b, where=x == 1),
-        "where= cannot stand here next to '~b'",
+        "where= cannot stand next to '~b' here",
         "write a.then(~b).then(c, where=condition)",
     ),
     "where after the first negation": (
         lambda: (~a).then(b, where=x == 1),
-        "where= cannot stand here next to '~a'",
+        "where= cannot stand next to '~a' here",
         "write a.then(~b).then(c, where=condition)",
     ),
     "condition as a step": (
         lambda: a.then(x > 1),
         "then() takes a step or a pattern, 'x > 1' is a condition",
-        "name the step that should meet it: b = step('b'), and .define(b, condition)",
+        "define a step with it: b = step('b'), and .define(b, condition)",
     ),
     "a & condition": (
         lambda: a & (x > 1),
         "& takes a step or a pattern, 'x > 1' is a condition",
-        "name the step that should meet it: b = step('b'), and .define(b, condition)",
+        "define a step with it: b = step('b'), and .define(b, condition)",
     ),
     "name as a step": (
         lambda: a.then("b"),
-        "then() takes a step or a pattern, found 'b'",
-        "step('a') makes a step",
+        "then() takes a step or a pattern, not 'b'",
+        "make a step with step('a')",
     ),
     "list as a sequence": (
         lambda: build.subscribe("m").match([a, b]),
-        "match() takes a step or a pattern, found [a, b]",
-        "a.then(b) or a.next(b) make a sequence",
+        "match() takes a step or a pattern, not [a, b]",
+        "make a sequence with a.then(b) or a.next(b)",
     ),
     "a['x']": (
         lambda: a["odd name"],
-        "[ ] takes the number of an event, found 'odd name'",
-        "an attribute of that name is a.attribute('odd name')",
+        "[ ] takes the index of an event, not 'odd name'",
+        "write a.attribute('odd name') for an attribute of that name",
     ),
     "a[1:3]": (
         lambda: a[1:3],
-        "[ ] takes the number of one event, not a range",
-        "several events are a.times(2, 3)",
+        "[ ] takes the index of one event, not a range",
+        "write a.times(2, 3) for several events",
     ),
-    "a[0]": (lambda: a[0], "the number in [ ] must be a whole number of at least 1, found 0", ""),
-    "times(0)": (lambda: a.times(0), "a repetition must be a whole number of at least 1, found 0", ""),
-    "times(3, 2)": (lambda: a.times(3, 2), "a repetition from 3 to 2 times cannot be", ""),
+    "a[0]": (lambda: a[0], "the index in [ ] must be a whole number of at least 1, not 0", ""),
+    "times(0)": (lambda: a.times(0), "a repetition count must be a whole number of at least 1, not 0", ""),
+    "times(3, 2)": (
+        lambda: a.times(3, 2),
+        "the repetition from 3 to 2 has its bounds in the wrong order",
+        "write times(2, 3)",
+    ),
     "under": (
         lambda: a.some(under="|"),
-        "under= takes ',' or ';' or a condition, found '|'",
+        "under= takes ',', ';' or a condition, not '|'",
         "",
     ),
     "a.thenn(b)": (
@@ -167,79 +183,79 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
     ),
     "t(event)": (
         lambda: build.t(event),
-        "t() takes a step, found event",
-        "name the step, also where it is defined itself: t(a)",
+        "t() takes a step, not event",
+        "name the step, also in its own definition: t(a)",
     ),
     "t(a.x)": (
         lambda: build.t(a.x),
-        "t() takes a step, found a.x",
-        "name the step, also where it is defined itself: t(a)",
+        "t() takes a step, not a.x",
+        "name the step, also in its own definition: t(a)",
     ),
     "first('b')": (
         lambda: build.first("b"),
-        "first() takes a step, found 'b'",
-        "step('a') makes one",
+        "first() takes a step, not 'b'",
+        "make one with step('a')",
     ),
     "sum of a stream": (
         lambda: a.stream.sum(),
-        "'a.stream' is where the event came from, no attribute",
-        "an attribute of that name is a.attribute('stream')",
+        "'a.stream' is the stream of the event, not an attribute",
+        "write a.attribute('stream') for an attribute of that name",
     ),
     "list": (
         lambda: x.in_([1, 2]),
         "a list is not one value",
-        "for a choice write x.in_(*options)",
+        "write x.in_(*options) for a choice",
     ),
     "object": (
         lambda: x == object(),
-        "'object' cannot stand in a condition",
-        "values are bool, int, float, str, datetime, timedelta and None",
+        "a value of type 'object' cannot be used in a condition",
+        "use a bool, int, float, str, datetime, timedelta or None",
     ),
-    "nan": (lambda: x == float("nan"), "nan is not a number the language can write", ""),
+    "nan": (lambda: x == float("nan"), "nan is not a finite number", ""),
     "too large": (lambda: x == 2**63, "9223372036854775808 does not fit in 64 bits", ""),
     "too long": (lambda: build.weeks(10**9), "1000000000 weeks does not fit in 64 bits of microseconds", ""),
     "in_()": (lambda: x.in_(), "in_() takes at least one option", ""),
-    "$1": (lambda: build.variable("1"), "a variable is named by letters, digits and _, found '1'", ""),
+    "$1": (lambda: build.variable("1"), "the name of a variable takes letters, digits and _, not '1'", ""),
     "no name": (lambda: build.step(""), "expected the name of a step, found ''", ""),
     # clauses
-    "twice": (lambda: m.within(5).within(6), "WITHIN is said twice", ""),
-    "no FROM": (lambda: build.subscribe("n").match(a).tree, "'n' does not say FROM", ".from_('logins')"),
+    "twice": (lambda: m.within(5).within(6), "WITHIN is given twice", "delete one of them"),
+    "no FROM": (lambda: build.subscribe("n").match(a).tree, "'n' has no FROM", "add .from_('logins')"),
     "no MATCH": (
         lambda: build.subscriptions(build.subscribe("n").from_("s")),
-        "'n' does not say MATCH",
-        ".match(a.then(b))",
+        "'n' has no MATCH",
+        "add .match(a.then(b))",
     ),
-    "no TIME": (lambda: build.stream("s", x=int).tree, "'s' does not say TIME", ".time('column')"),
+    "no TIME": (lambda: build.stream("s", x=int).tree, "'s' has no TIME", "add .time('column')"),
     "define(condition)": (
         lambda: m.define(x == 1),
         "define() takes one or more steps and then their condition",
-        "define(a, b, event.price > 100)",
+        "write define(a, b, event.price > 100)",
     ),
     "within('5 min')": (
         lambda: m.within("5 min"),
-        "within() takes a length of time, found '5 min'",
-        "minutes(5), or a timedelta",
+        "within() takes a duration, not '5 min'",
+        "write minutes(5), or pass a timedelta",
     ),
-    "within(-5)": (lambda: m.within(-build.minutes(5)), "within() takes a length of time, found -5 min", ""),
-    "percent": (lambda: m.losing(5, above=0.8), "a probability lies between 0 and 1, found 5", ""),
+    "within(-5)": (lambda: m.within(-build.minutes(5)), "within() takes a duration of at least 0, not -5 min", ""),
+    "percent": (lambda: m.losing(5, above=0.8), "5 is not a probability between 0 and 1", ""),
     "forecast": (
         lambda: m.forecast(above=0.8),
         "forecast() takes either events= or within=",
-        "forecast(events=10, above=0.8)",
+        "write forecast(events=10, above=0.8)",
     ),
     "type": (
         lambda: build.stream("s", x=list),
-        "'x' cannot be list",
-        "types are bool, int, float, str and datetime",
+        "'x' cannot have the type list",
+        "use bool, int, float, str or datetime",
     ),
     "text": (
         lambda: build.subscriptions("SUBSCRIBE ..."),
-        "subscriptions() takes statements, found 'SUBSCRIBE ...'",
-        "text: ft.parse(text)",
+        "subscriptions() takes statements, not 'SUBSCRIBE ...'",
+        "use ft.parse(text) for text",
     ),
     "accumulate": (
         lambda: build.accumulate(a, x == 1),
-        "accumulate() takes steps and correlations, found x = 1",
+        "accumulate() takes steps and correlations, not x = 1",
         "",
     ),
     "correlation and": (

@@ -1,4 +1,4 @@
-"""Correlation expressions, by the names they have in the text."""
+"""Correlation expressions, with the names they have in the text."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from foretell.language import tree
-from foretell.language.builder.errors import NotIterable, mistake
+from foretell.language.builder.errors import NotIterable, builder_error
 from foretell.language.builder.literals import whole
 from foretell.language.builder.steps import StepBuilder, step_name
 from foretell.language.printer import correlation_text
 
 
 class CorrelationBuilder(NotIterable):
-    """What a correlator waits for.
+    """A correlation expression.
 
     >>> from foretell.build import accumulate, do, push, repeat, steps
     >>> a, b, c = steps("a", "b", "c")
@@ -31,7 +31,7 @@ class CorrelationBuilder(NotIterable):
 
         def __bool__(self) -> NoReturn:
             hint = "write accumulate(a, b) for 'and', select(a, b) for 'or', fail(a) for 'not'"
-            raise mistake("no-truth", f"'{self!r}' is neither true nor false before the events come", hint)
+            raise builder_error("no-truth", f"'{self!r}' is neither true nor false before the events come", hint)
 
 
 #: A step alone completes on the first event that satisfies it.
@@ -43,36 +43,36 @@ def correlation_tree(part: object, where: str) -> tree.Correlation:
         return part._tree
     if isinstance(part, StepBuilder):
         return tree.On(step_name(part, where))
-    raise mistake("not-a-correlation", f"{where} takes steps and correlations, found {part!r}")
+    raise builder_error("not-a-correlation", f"{where} takes steps and correlations, not {part!r}")
 
 
 def _parts(parts: tuple[object, ...], where: str) -> tuple[tree.Correlation, ...]:
     if not parts:
-        raise mistake("wrong-arguments", f"{where} takes at least one part")
+        raise builder_error("wrong-arguments", f"{where} takes at least one part")
     return tuple(correlation_tree(p, where) for p in parts)
 
 
 def accumulate(*parts: Part) -> CorrelationBuilder:
-    """Succeeds when all have, fails when one fails."""
+    """Succeeds when all parts have succeeded, fails when one fails."""
     return CorrelationBuilder(tree.Accumulate(_parts(parts, "accumulate()")))
 
 
 def select(*parts: Part, strict: bool = False) -> CorrelationBuilder:
-    """Succeeds when one has, fails when all have failed; `strict`, which is `select*`, when one fails."""
+    """Succeeds when one part has succeeded, fails when all have failed; `strict` (`select*`) fails when one fails."""
     return CorrelationBuilder(tree.Select(_parts(parts, "select()"), strict))
 
 
 def sequential(*parts: Part) -> CorrelationBuilder:
-    """One after the other."""
+    """Runs the parts one after the other."""
     return CorrelationBuilder(tree.Sequential(_parts(parts, "sequential()")))
 
 
 def parallel(*parts: Part) -> CorrelationBuilder:
-    """All, independently; never completes."""
+    """Runs all parts independently; never completes."""
     return CorrelationBuilder(tree.Parallel(_parts(parts, "parallel()")))
 
 
-class Do:
+class DoBuilder:
     """The first half of `do{…} unless{…}`."""
 
     def __init__(self, body: tree.Correlation) -> None:
@@ -82,20 +82,20 @@ class Do:
         return CorrelationBuilder(tree.Unless(self._body, correlation_tree(stopper, "unless()")))
 
 
-def do(body: Part) -> Do:
+def do(body: Part) -> DoBuilder:
     """`do(e1).unless(e2)`: as e1, but in failure as soon as e2 succeeds."""
-    return Do(correlation_tree(body, "do()"))
+    return DoBuilder(correlation_tree(body, "do()"))
 
 
 def fail(body: Part) -> CorrelationBuilder:
-    """The outcome inverted."""
+    """Inverts the outcome."""
     return CorrelationBuilder(tree.Fail(correlation_tree(body, "fail()")))
 
 
 def push(token: str, body: Part) -> CorrelationBuilder:
-    """On success emits the token."""
+    """Emits the token on success."""
     if not isinstance(token, str):
-        raise mistake("not-a-token", f"push() takes the token's text first, found {token!r}")
+        raise builder_error("not-a-token", f"push() takes the token's text first, not {token!r}")
     return CorrelationBuilder(tree.Push(str.__str__(token), correlation_tree(body, "push()")))
 
 
@@ -115,13 +115,13 @@ def loop(body: Part, *, times: int | None = None) -> CorrelationBuilder:
 
 
 def _again(kind: str, body: Part, times: int | None) -> CorrelationBuilder:
-    count = None if times is None else whole(times, f"the number of {kind}", 1)
+    count = None if times is None else whole(times, f"the count of {kind}(n)", 1)
     return CorrelationBuilder(tree.Again(kind, correlation_tree(body, f"{kind}()"), count))
 
 
 def modes(bodies: Mapping[StepBuilder, Part]) -> CorrelationBuilder:
     """`in(p1) do{e1} in(p2) do{e2}`, as `modes({p1: e1, p2: e2})`; the first is active at the start."""
     if not bodies:
-        raise mistake("wrong-arguments", "modes() takes at least one mode")
+        raise builder_error("wrong-arguments", "modes() takes at least one mode")
     listed = (tree.Mode(step_name(guard, "modes()"), correlation_tree(e, "modes()")) for guard, e in bodies.items())
     return CorrelationBuilder(tree.Modes(tuple(listed)))

@@ -1,4 +1,4 @@
-"""What stands for one event: the dot behind it names an attribute."""
+"""References to one event: `event`, `prev`, `first(b)`, `last(b)`; the dot names an attribute."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class EventBuilder(NotAValue, NotIterable):
         return self._text
 
     def __getattr__(self, name: str) -> Value:
-        if name.startswith("_"):  # what Python itself and its tools look for
+        if name.startswith("_"):  # Python and its tools look for these
             raise AttributeError(name)
         if name.lower() == "stream":
             return Value(tree.StreamOf(self._reference))
         return self.attribute(name)
 
     def attribute(self, name: str) -> Value:
-        """An attribute whatever its name, as with double quotes in the text: `event.attribute("odd name")`."""
+        """An attribute of any name, as in double quotes in the text: `event.attribute("odd name")`."""
         return Value(tree.Attribute(self._reference, checked_name(name, "an attribute")))
 
 

@@ -1,4 +1,4 @@
-"""Values and conditions."""
+"""Values and conditions, made with Python's operators."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from foretell.errors import suggestion
 from foretell.language import tree
-from foretell.language.builder.errors import NotAValue, NotIterable, mistake, value_hint
+from foretell.language.builder.errors import NotAValue, NotIterable, builder_error, value_hint
 from foretell.language.builder.literals import Plain, literal_tree
 from foretell.language.printer import expression_text
 
-#: What a step can do itself; any other word behind its dot is an attribute of its event.
+#: The methods of a step; any other word behind its dot is an attribute of its event.
 STEP_WORDS = (
     *("then", "next", "at", "optional", "some", "any_number", "times", "at_least"),
     *("only_first", "only_last", "attribute"),
@@ -28,8 +28,8 @@ class ExpressionBuilder(NotIterable):
     ip = $x AND status NOT IN ('ok', 'new')
     """
 
-    # Only its siblings below are ever made: where one operand's class derives from the other's, Python would turn a
-    # comparison round, and `x < y` be written `y > x`.
+    # Only the subclasses below have instances: where one operand's class derives from the other's, Python would reverse
+    # a comparison and make `y > x` of `x < y`.
 
     __array_ufunc__ = None  # a NumPy number on the left leaves the operator to us
 
@@ -62,7 +62,7 @@ class ExpressionBuilder(NotIterable):
     def in_(self, *options: Operand) -> Value:
         """`x IN (…)`; `~x.in_(…)` is `x NOT IN (…)`."""
         if not options:
-            raise mistake("wrong-arguments", "in_() takes at least one option")
+            raise builder_error("wrong-arguments", "in_() takes at least one option")
         return Value(tree.In(self._tree, tuple(map(value_tree, options))))
 
     def between(self, low: Operand, high: Operand) -> Value:
@@ -165,7 +165,7 @@ class ExpressionBuilder(NotIterable):
     if not TYPE_CHECKING:
 
         def __bool__(self) -> NoReturn:
-            raise mistake(
+            raise builder_error(
                 "no-truth",
                 f"'{self!r}' is neither true nor false before the events come",
                 "write & for 'and', | for 'or', ~ for 'not', with each comparison in parentheses; "
@@ -174,10 +174,12 @@ class ExpressionBuilder(NotIterable):
 
         def __contains__(self, part: object) -> NoReturn:
             hint = f"write x.contains({part!r})"
-            raise mistake("no-truth", f"'in' cannot look into '{self!r}' before the events come", hint)
+            raise builder_error("no-truth", f"'in' cannot look into '{self!r}' before the events come", hint)
 
         def __hash__(self) -> NoReturn:
-            raise mistake("no-hash", f"'{self!r}' cannot be in a set or a key", "write x.in_(1, 5) for 'x in {1, 5}'")
+            raise builder_error(
+                "no-hash", f"'{self!r}' cannot be put in a set or used as a key", "write x.in_(1, 5) for 'x in {1, 5}'"
+            )
 
         def __rand__(self, other: object) -> NoReturn:
             condition_tree(other, "&")
@@ -210,8 +212,8 @@ class StepAttribute(ExpressionBuilder):
 
     def _aggregate(self, function: str) -> Value:
         if isinstance(self._tree, tree.StreamOf):
-            hint = "an attribute of that name is a.attribute('stream')"
-            raise mistake("not-step-attribute", f"'{self!r}' is where the event came from, no attribute", hint)
+            hint = "write a.attribute('stream') for an attribute of that name"
+            raise builder_error("not-step-attribute", f"'{self!r}' is the stream of the event, not an attribute", hint)
         assert isinstance(self._tree, tree.Attribute)
         assert isinstance(self._tree.event, tree.BoundEvent)
         return Value(tree.Aggregate(function, self._tree.event.step, self._tree.name))
@@ -221,10 +223,10 @@ class StepAttribute(ExpressionBuilder):
         def __call__(self, *_: object, **__: object) -> NoReturn:
             close = suggestion(getattr(self._tree, "name", "stream"), STEP_WORDS)
             hint = close if close.startswith("did you mean") else ""
-            raise mistake("not-callable", f"'{self!r}' is an attribute, it cannot be called", hint)
+            raise builder_error("not-callable", f"'{self!r}' is an attribute, it cannot be called", hint)
 
 
-#: What may stand beside an operator.
+#: An operand: an expression or a Python value.
 Operand: TypeAlias = ExpressionBuilder | Plain
 
 
@@ -232,7 +234,7 @@ def value_tree(value: object) -> tree.Expression:
     if isinstance(value, ExpressionBuilder):
         return value._tree
     if isinstance(value, NotAValue):
-        raise mistake("not-a-value", f"'{value!r}' is an event, not a value", value_hint(value))
+        raise builder_error("not-a-value", f"'{value!r}' is an event, not a value", value_hint(value))
     return literal_tree(value)
 
 
@@ -242,20 +244,20 @@ def condition_tree(condition: object, where: str) -> tree.Expression:
         return condition._tree
     if isinstance(condition, NotAValue):
         hint = f"compare one of its attributes: {condition!r}.price > 100"
-        raise mistake("not-a-condition", f"{where} takes a condition, '{condition!r}' is an event", hint)
+        raise builder_error("not-a-condition", f"{where} takes a condition, '{condition!r}' is an event", hint)
     if isinstance(condition, bool):
-        # `a.next == 5` compares a method, and `"x" == "y"` two texts: Python has answered before we were asked.
-        hint = 'an attribute that is also a word of the builder is a.attribute("next"); TRUE itself is literal(True)'
-        message = f"{where} takes a condition, found {condition}: Python has compared two things of its own"
-        raise mistake("not-a-condition", message, hint)
+        # `a.next == 5` compares a method, and `"x" == "y"` two texts: Python answers without asking us.
+        hint = 'write a.attribute("next") for an attribute that is also a method, literal(True) for TRUE itself'
+        message = f"{where} takes a condition, not {condition}: Python compared two of its own values"
+        raise builder_error("not-a-condition", message, hint)
     hint = f"put each comparison in parentheses: (x > 5) {where} (y < 3)" if where in ("&", "|") else ""
-    raise mistake("not-a-condition", f"{where} takes a condition, found {condition!r}", hint)
+    raise builder_error("not-a-condition", f"{where} takes a condition, not {condition!r}", hint)
 
 
 def _compared(operator: str, left: ExpressionBuilder, right: object) -> Value:
     if right is None:
         hint = f"write {'' if operator == '=' else '~'}x.is_null()"
-        raise mistake("compared-with-null", "a comparison with NULL never holds", hint)
+        raise builder_error("compared-with-null", "a comparison with NULL never holds", hint)
     sides = left._tree, value_tree(right)
     for side in sides:
         if isinstance(side, tree.Binary) and side.operator in ("AND", "OR"):
@@ -263,7 +265,7 @@ def _compared(operator: str, left: ExpressionBuilder, right: object) -> Value:
             message = (
                 f"'{sign}' binds more tightly than a comparison in Python: '{expression_text(side)}' was joined first"
             )
-            raise mistake("joined-first", message, f"put each comparison in parentheses: (x > 5) {sign} (y < 3)")
+            raise builder_error("joined-first", message, f"put each comparison in parentheses: (x > 5) {sign} (y < 3)")
     return Value(tree.Binary(operator, *sides))
 
 
@@ -271,11 +273,11 @@ def _computed(operator: str, left: object, right: object) -> Value:
     return Value(tree.Binary(operator, value_tree(left), value_tree(right)))
 
 
-# ── the words that stand alone ──
+# ── literals, variables, parameters ──
 
 
 def literal(value: Plain) -> Value:
-    """A value of Python's own, where an expression has to come first: `literal(1) < a.price`."""
+    """A Python value where an expression has to come first: `literal(1) < a.price`."""
     return Value(literal_tree(value))
 
 
@@ -291,7 +293,7 @@ def parameter(name: str) -> Value:
 
 def _word(name: object, what: str) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w*", name):
-        raise mistake("not-a-name", f"{what} is named by letters, digits and _, found {name!r}")
+        raise builder_error("not-a-name", f"the name of {what} takes letters, digits and _, not {name!r}")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Python's own values as literals of the language."""
+"""Python values as literals of the language."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TypeAlias
 
 from foretell.events.types import EPOCH
 from foretell.language import tree
-from foretell.language.builder.errors import mistake
+from foretell.language.builder.errors import builder_error
 
 Plain: TypeAlias = bool | int | float | str | datetime | timedelta | None
 
 
 def literal_tree(value: object) -> tree.Expression:
-    """The literal that says this value. A datetime without a zone is UTC, as in the text."""
+    """The literal of a Python value. A datetime without a zone is UTC, as in the text."""
     match value:
         case None | bool():
             return tree.Literal(value)
         case str():
-            return tree.Literal(str.__str__(value))  # of an enumeration, its value
+            return tree.Literal(str.__str__(value))  # an enumeration's value
         case numbers.Real():
             return tree.Literal(number(value))
         case datetime():
@@ -29,9 +29,11 @@ def literal_tree(value: object) -> tree.Expression:
         case timedelta():
             return span_of(value)
         case list() | tuple() | set() | frozenset():
-            raise mistake("not-a-literal", f"a {_kind(value)} is not one value", "for a choice write x.in_(*options)")
-    hint = "values are bool, int, float, str, datetime, timedelta and None"
-    raise mistake("not-a-literal", f"'{_kind(value)}' cannot stand in a condition", hint)
+            raise builder_error(
+                "not-a-literal", f"a {_kind(value)} is not one value", "write x.in_(*options) for a choice"
+            )
+    hint = "use a bool, int, float, str, datetime, timedelta or None"
+    raise builder_error("not-a-literal", f"a value of type '{_kind(value)}' cannot be used in a condition", hint)
 
 
 def _kind(value: object) -> str:
@@ -39,23 +41,23 @@ def _kind(value: object) -> str:
 
 
 def number(value: object) -> int | float:
-    """A finite number of 64 bits; NumPy's are taken too."""
+    """A finite number of 64 bits; NumPy numbers are accepted."""
     match value:
         case bool():
             pass
         case numbers.Integral():
             if abs(int(value)) >= 2**63:
-                raise mistake("too-large", f"{value} does not fit in 64 bits")
+                raise builder_error("too-large", f"{value} does not fit in 64 bits")
             return int(value)
         case numbers.Real():
             if not math.isfinite(value):
-                raise mistake("not-finite", f"{float(value)} is not a number the language can write")
+                raise builder_error("not-finite", f"{float(value)} is not a finite number")
             return float(value)
-    raise mistake("not-a-number", f"expected a number, found {value!r}")
+    raise builder_error("not-a-number", f"expected a number, found {value!r}")
 
 
 def span_of(length: timedelta) -> tree.Span:
-    """In the largest unit of which it is a whole number.
+    """A timedelta in the largest unit that gives a whole number.
 
     >>> span_of(timedelta(minutes=90)), span_of(timedelta(days=14))
     (Span(amount=90, unit='min'), Span(amount=2, unit='weeks'))
@@ -70,23 +72,23 @@ def span_of(length: timedelta) -> tree.Span:
 def span(amount: object, unit: str) -> tree.Span:
     length = tree.Span(number(amount), unit)
     if abs(length.amount * tree.UNITS[unit]) >= 2**63:
-        raise mistake("too-large", f"{amount} {unit} does not fit in 64 bits of microseconds")
+        raise builder_error("too-large", f"{amount} {unit} does not fit in 64 bits of microseconds")
     return length
 
 
 def whole(value: object, what: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise mistake("not-whole", f"{what} must be a whole number of at least {least}, found {value!r}")
+        raise builder_error("not-whole", f"{what} must be a whole number of at least {least}, not {value!r}")
     return int(value)
 
 
 def probability(value: object) -> float:
     if not isinstance(value, bool) and isinstance(value, numbers.Real) and 0.0 <= float(value) <= 1.0:
         return float(value)
-    raise mistake("not-probability", f"a probability lies between 0 and 1, found {value!r}")
+    raise builder_error("not-probability", f"{value!r} is not a probability between 0 and 1")
 
 
 def name(text: object, what: str) -> str:
     if not isinstance(text, str) or not text:
-        raise mistake("not-a-name", f"expected the name of {what}, found {text!r}")
+        raise builder_error("not-a-name", f"expected the name of {what}, found {text!r}")
     return str.__str__(text)

@@ -1,21 +1,21 @@
-"""Patterns: what is put together from steps."""
+"""Patterns: sequences, conjunctions, alternations and repetitions of steps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from foretell.language import tree
-from foretell.language.builder.errors import NotIterable, mistake
+from foretell.language.builder.errors import NotIterable, builder_error
 from foretell.language.builder.expressions import ExpressionBuilder, condition_tree
 from foretell.language.builder.literals import whole
 from foretell.language.printer import pattern_text
 
-#: What a repetition repeats under: `a+<,>`, `a+<;>`, `a+<;{θ}>`.
+#: The operator of a repetition: `a+<,>`, `a+<;>`, `a+<;{θ}>`.
 Under: TypeAlias = Literal[",", ";"] | ExpressionBuilder
 
 
 class PatternBuilder(NotIterable):
-    """A step or what is made of steps: `.then` and `.next` for sequences, `&` for both, `|` for either, `~b` for none.
+    """A pattern of steps: `.then` and `.next` for sequences, `&` for both, `|` for either, `~b` for none.
 
     >>> from foretell.build import event, steps
     >>> a, b, c, d = steps("a", "b", "c", "d")
@@ -31,7 +31,7 @@ class PatternBuilder(NotIterable):
     def __repr__(self) -> str:
         return pattern_text(self._tree)
 
-    # ── one after the other ──
+    # ── sequences ──
 
     def then(self, following: PatternBuilder, *, where: ExpressionBuilder | None = None) -> PatternBuilder:
         """`P ; Q`, any later event; with `where`, `P ;{θ} Q`, the first later event for which it holds."""
@@ -43,7 +43,7 @@ class PatternBuilder(NotIterable):
         """`P , Q`: the very next event."""
         return _followed(self, tree.Next(), following)
 
-    # ── together, or one of them ──
+    # ── conjunction, alternation, negation ──
 
     def __and__(self, other: PatternBuilder) -> PatternBuilder:
         return PatternBuilder(tree.conjunction(self._tree, pattern_tree(other, "&")))
@@ -59,7 +59,8 @@ class PatternBuilder(NotIterable):
             conditions = (inner.condition, *conditions)
             inner = inner.pattern
         if not isinstance(inner, tree.Step):
-            raise mistake("negated-group", f"~ takes one step, found '{self!r}'")
+            hint = "negate single steps; for none of several write a.then(~b).then(~c)"
+            raise builder_error("negated-group", f"~ takes one step, not '{self!r}'", hint)
         return PatternBuilder(tree.Silence((tree.Negation(inner, conditions),)))
 
     def at(self, condition: ExpressionBuilder) -> PatternBuilder:
@@ -70,10 +71,10 @@ class PatternBuilder(NotIterable):
             return PatternBuilder(tree.Silence((tree.Negation(negation.step, (*negation.conditions, further)),)))
         if not _is_one_step(self._tree):
             hint = "put it behind one of the group's steps"
-            raise mistake("condition-on-group", "at() is a further condition on one step, not on a group", hint)
+            raise builder_error("condition-on-group", "at() is a further condition on one step, not on a group", hint)
         return PatternBuilder(tree.Conditioned(self._tree, further))
 
-    # ── again and again ──
+    # ── repetitions ──
 
     def optional(self, *, under: Under | None = None) -> PatternBuilder:
         """`P?`: once or not at all."""
@@ -90,22 +91,23 @@ class PatternBuilder(NotIterable):
     def times(self, low: int, high: int | None = None, *, under: Under | None = None) -> PatternBuilder:
         """`P{low}` or `P{low,high}`."""
         if high is None:
-            low = high = whole(low, "a repetition", 1)
-        low, high = whole(low, "a repetition", 0), whole(high, "a repetition", 1)
+            low = high = whole(low, "a repetition count", 1)
+        low, high = whole(low, "a repetition count", 0), whole(high, "a repetition count", 1)
         if high < low:
-            raise mistake("empty-range", f"a repetition from {low} to {high} times cannot be")
+            message = f"the repetition from {low} to {high} has its bounds in the wrong order"
+            raise builder_error("empty-range", message, f"write times({high}, {low})")
         return self._repeated(low, high, under)
 
     def at_least(self, low: int, *, under: Under | None = None) -> PatternBuilder:
         """`P{low,}`."""
-        return self._repeated(whole(low, "a repetition", 0), None, under)
+        return self._repeated(whole(low, "a repetition count", 0), None, under)
 
     def _repeated(self, low: int, high: int | None, under: Under | None) -> PatternBuilder:
         operator: tree.Operator | None = None
         if isinstance(under, str):
             operator = {",": tree.Next(), ";": tree.Later()}.get(under)
             if operator is None:
-                raise mistake("not-an-operator", f"under= takes ',' or ';' or a condition, found {under!r}")
+                raise builder_error("not-an-operator", f"under= takes ',', ';' or a condition, not {under!r}")
         elif under is not None:
             operator = tree.FirstWhere(condition_tree(under, "under="))
         return PatternBuilder(tree.Repeat(self._tree, low, high, operator))
@@ -113,24 +115,26 @@ class PatternBuilder(NotIterable):
     if not TYPE_CHECKING:
 
         def __bool__(self) -> NoReturn:
-            raise mistake(
+            raise builder_error(
                 "no-truth",
                 f"the pattern '{self!r}' is neither true nor false before the events come",
                 "write & for both in any order, | for either, ~b for no b, a.then(b) for one after the other",
             )
 
         def __contains__(self, part: object) -> NoReturn:
-            raise mistake("no-truth", f"'in' cannot look into the pattern '{self!r}'")
+            raise builder_error("no-truth", f"'in' cannot look into the pattern '{self!r}'")
 
 
 def pattern_tree(pattern: object, where: str) -> tree.Pattern:
     if isinstance(pattern, PatternBuilder):
         return pattern._tree
     if isinstance(pattern, ExpressionBuilder):
-        hint = "name the step that should meet it: b = step('b'), and .define(b, condition)"
-        raise mistake("not-a-pattern", f"{where} takes a step or a pattern, '{pattern!r}' is a condition", hint)
-    hint = "a.then(b) or a.next(b) make a sequence" if isinstance(pattern, tuple | list) else "step('a') makes a step"
-    raise mistake("not-a-pattern", f"{where} takes a step or a pattern, found {pattern!r}", hint)
+        hint = "define a step with it: b = step('b'), and .define(b, condition)"
+        raise builder_error("not-a-pattern", f"{where} takes a step or a pattern, '{pattern!r}' is a condition", hint)
+    hint = "make a step with step('a')"
+    if isinstance(pattern, tuple | list):
+        hint = "make a sequence with a.then(b) or a.next(b)"
+    raise builder_error("not-a-pattern", f"{where} takes a step or a pattern, not {pattern!r}", hint)
 
 
 def _is_one_step(pattern: tree.Pattern) -> bool:
@@ -148,7 +152,7 @@ def _is_choice(pattern: tree.Pattern) -> bool:
 
 
 def _followed(left: PatternBuilder, operator: tree.Operator, right: PatternBuilder) -> PatternBuilder:
-    """What the text `left operator right` gives: negations go to the part they stand before, or to the end."""
+    """The tree of `left operator right`: negations go to the part they stand before, or to the end."""
     before, after = left._tree, pattern_tree(right, "next()" if isinstance(operator, tree.Next) else "then()")
     waiting = before.absent if isinstance(before, tree.Sequence | tree.Silence) else ()
     if isinstance(after, tree.Silence):
@@ -167,10 +171,10 @@ def _followed(left: PatternBuilder, operator: tree.Operator, right: PatternBuild
 
 
 def _check_beside(negation: tree.Negation, operator: tree.Operator, *, between: bool) -> None:
-    """Next to a negation only `;`, or `;{θ}` behind one that stands between two parts."""
+    """Allows `;` next to a negation, and `;{θ}` behind one that stands between two parts."""
     if isinstance(operator, tree.Next):
-        hint = "between two events that follow each other directly there is nothing; use then()"
-        raise mistake("negation-next", f"'~{negation.step.name}' cannot stand next to next()", hint)
+        hint = "use then() instead: between an event and the very next one there is nothing"
+        raise builder_error("negation-next", f"'~{negation.step.name}' cannot stand next to next()", hint)
     if isinstance(operator, tree.FirstWhere) and not between:
-        message = f"where= cannot stand here next to '~{negation.step.name}'"
-        raise mistake("negation-where", message, "write a.then(~b).then(c, where=condition)")
+        message = f"where= cannot stand next to '~{negation.step.name}' here"
+        raise builder_error("negation-where", message, "write a.then(~b).then(c, where=condition)")

@@ -1,4 +1,4 @@
-"""Statements: each method says one clause and gives a new statement, so that a common beginning can be shared."""
+"""Statements: each method adds one clause and returns a new statement, so that statements can share a beginning."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 from foretell.events.types import ATTRIBUTE_TYPES, Type
 from foretell.language import tree
 from foretell.language.builder.correlations import Part, correlation_tree
-from foretell.language.builder.durations import LengthOfTime, length_tree
-from foretell.language.builder.errors import mistake
+from foretell.language.builder.durations import DurationLike, duration_tree
+from foretell.language.builder.errors import builder_error
 from foretell.language.builder.expressions import (
     ExpressionBuilder,
     Operand,
@@ -23,7 +23,7 @@ from foretell.language.builder.steps import StepBuilder, step_name
 from foretell.language.printer import statement_text
 from foretell.language.subscriptions import Subscriptions, of_program
 
-#: How likely events are lost: of all steps, or with the steps it speaks of behind it, `(0.05, x, y)`.
+#: A loss probability: of all steps, or of the steps that follow it, `(0.05, x, y)`.
 LossOf: TypeAlias = float | tuple[float, *tuple[StepBuilder, ...]]
 
 _TYPES = {bool: Type.BOOL, int: Type.INT, float: Type.FLOAT, str: Type.STRING, datetime: Type.TIMESTAMP}
@@ -31,39 +31,41 @@ _Tree = TypeVar("_Tree", bound=tree.Statement)
 
 
 class StatementBuilder(Generic[_Tree]):
-    """What SUBSCRIBE, STREAM and CORRELATE have in common."""
+    """The common part of SUBSCRIBE, STREAM and CORRELATE statements: their clauses by field of the tree."""
 
     _kind: type[_Tree]
-    _missing: ClassVar[dict[str, str]]  # what a statement cannot do without, and how to say it
+    _missing: ClassVar[dict[str, str]]  # required clauses, and how to add them
 
-    def __init__(self, **said: Any) -> None:
-        self._said = said
+    def __init__(self, **clauses: Any) -> None:
+        self._clauses = clauses
 
     def __repr__(self) -> str:
         missing = self._first_missing()
-        return f"<{self._said['name']}, {missing} is missing>" if missing else statement_text(self.tree)
+        return f"<{self._clauses['name']}, {missing} is missing>" if missing else statement_text(self.tree)
 
     @property
     def tree(self) -> _Tree:
-        """The statement as the parser would give it."""
+        """The statement's tree, as the parser would give it."""
         missing = self._first_missing()
         if missing:
-            raise mistake("missing-clause", f"'{self._said['name']}' does not say {missing}", self._missing[missing])
-        return self._kind(**self._said)
+            raise builder_error(
+                "missing-clause", f"'{self._clauses['name']}' has no {missing}", f"add {self._missing[missing]}"
+            )
+        return self._kind(**self._clauses)
 
     def _first_missing(self) -> str | None:
-        return next((words for words in self._missing if _FIELDS[words] not in self._said), None)
+        return next((keyword for keyword in self._missing if _FIELDS[keyword] not in self._clauses), None)
 
-    def _saying(self, words: str, value: object) -> Self:
-        field = _FIELDS[words]
-        if field in self._said:
-            raise mistake("twice", f"{words} is said twice")
-        return type(self)(**self._said, **{field: value})
+    def _with_clause(self, keyword: str, value: object) -> Self:
+        field = _FIELDS[keyword]
+        if field in self._clauses:
+            raise builder_error("twice", f"{keyword} is given twice", "delete one of them")
+        return type(self)(**self._clauses, **{field: value})
 
-    def _adding(self, words: str, value: object) -> Self:
-        """As `_saying`, for what may be said again and again."""
-        field = _FIELDS[words]
-        return type(self)(**{**self._said, field: (*self._said.get(field, ()), value)})
+    def _with_item(self, keyword: str, value: object) -> Self:
+        """As `_with_clause`, for a clause that may be given several times."""
+        field = _FIELDS[keyword]
+        return type(self)(**{**self._clauses, field: (*self._clauses.get(field, ()), value)})
 
 
 _FIELDS = {
@@ -88,27 +90,27 @@ _FIELDS = {
 }
 
 
-class _Reading(StatementBuilder[_Tree]):
+class _ReadingBuilder(StatementBuilder[_Tree]):
     """A statement that reads streams."""
 
     def from_(self, *streams: str | StatementBuilder[Any]) -> Self:
-        """FROM: by name, or the statements that declare or make them."""
-        names = (s._said["name"] if isinstance(s, StatementBuilder) else s for s in streams)
-        return self._saying("FROM", _names(tuple(names), "from_()", "a stream"))
+        """FROM: streams by name, or the statements that declare or produce them."""
+        names = (s._clauses["name"] if isinstance(s, StatementBuilder) else s for s in streams)
+        return self._with_clause("FROM", _names(tuple(names), "from_()", "a stream"))
 
     def per(self, *attributes: str) -> Self:
         """PER: a lane for each value of these attributes."""
-        return self._saying("PER", _names(attributes, "per()", "an attribute"))
+        return self._with_clause("PER", _names(attributes, "per()", "an attribute"))
 
     def define(self, *steps_and_condition: *tuple[*tuple[StepBuilder, ...], ExpressionBuilder]) -> Self:
-        """DEFINE: the steps, then the condition that each of them has to meet; say it again for other steps."""
-        return self._adding("DEFINE", _definition(steps_and_condition))
+        """DEFINE: the steps, then the condition that each of them has to meet; call it again for other steps."""
+        return self._with_item("DEFINE", _definition(steps_and_condition))
 
 
 def _definition(steps_and_condition: tuple[object, ...]) -> tree.Definition:
     if len(steps_and_condition) < 2:
-        hint = "define(a, b, event.price > 100)"
-        raise mistake("wrong-arguments", "define() takes one or more steps and then their condition", hint)
+        hint = "write define(a, b, event.price > 100)"
+        raise builder_error("wrong-arguments", "define() takes one or more steps and then their condition", hint)
     *steps, condition = steps_and_condition
     node = condition_tree(condition, "define()")
     return tree.Definition(tuple(step_name(s, "define()") for s in steps), node)
@@ -116,14 +118,14 @@ def _definition(steps_and_condition: tuple[object, ...]) -> tree.Definition:
 
 def _names(names: tuple[object, ...], where: str, what: str) -> tuple[str, ...]:
     if not names:
-        raise mistake("wrong-arguments", f"{where} takes at least one name")
+        raise builder_error("wrong-arguments", f"{where} takes at least one name")
     return tuple(checked_name(n, what) for n in names)
 
 
 # ── SUBSCRIBE ──
 
 
-class SubscriptionBuilder(_Reading[tree.Subscription]):
+class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
     """A subscription, clause by clause, in any order.
 
     >>> from foretell.build import event, minutes, steps, subscribe, variable
@@ -147,35 +149,37 @@ class SubscriptionBuilder(_Reading[tree.Subscription]):
 
     def for_each(self, table: str) -> Self:
         """FOR EACH: a subscription for each row of the table; `parameter("column")` is its value."""
-        return self._saying("FOR EACH", checked_name(table, "a table"))
+        return self._with_clause("FOR EACH", checked_name(table, "a table"))
 
     def match(self, pattern: PatternBuilder) -> Self:
-        return self._saying("MATCH", pattern_tree(pattern, "match()"))
+        return self._with_clause("MATCH", pattern_tree(pattern, "match()"))
 
-    def within(self, length: LengthOfTime) -> Self:
+    def within(self, length: DurationLike) -> Self:
         """WITHIN: from the first to the last event at most this long."""
-        return self._saying("WITHIN", length_tree(length, "within()"))
+        return self._with_clause("WITHIN", duration_tree(length, "within()"))
 
     def having(self, condition: ExpressionBuilder) -> Self:
         """HAVING: a condition on the finished match."""
-        return self._saying("HAVING", condition_tree(condition, "having()"))
+        return self._with_clause("HAVING", condition_tree(condition, "having()"))
 
     def returning(self, **columns: Operand) -> Self:
         """RETURN: what a notification carries, by name: `returning(n=count(b), mean=b.price.avg())`."""
         if not columns:
-            raise mistake("wrong-arguments", "returning() takes at least one column", "returning(n=count(b))")
+            raise builder_error(
+                "wrong-arguments", "returning() takes at least one column", "write returning(n=count(b))"
+            )
         returned = (tree.Returned(value_tree(value), checked_name(n, "a column")) for n, value in columns.items())
-        return self._saying("RETURN", tuple(returned))
+        return self._with_clause("RETURN", tuple(returned))
 
-    def forecast(self, *, above: float, events: int | None = None, within: LengthOfTime | None = None) -> Self:
-        """FORECAST: notify when a match within so many events, or so long, is at least this probable."""
+    def forecast(self, *, above: float, events: int | None = None, within: DurationLike | None = None) -> Self:
+        """FORECAST: notify when a match within this many events, or this time, has at least this probability."""
         if (events is None) == (within is None):
-            raise mistake(
-                "wrong-arguments", "forecast() takes either events= or within=", "forecast(events=10, above=0.8)"
+            raise builder_error(
+                "wrong-arguments", "forecast() takes either events= or within=", "write forecast(events=10, above=0.8)"
             )
         number = None if events is None else whole(events, "the horizon", 1)
-        length = None if within is None else length_tree(within, "within=")
-        return self._saying("FORECAST", tree.Forecast(probability(above), number, length))
+        length = None if within is None else duration_tree(within, "within=")
+        return self._with_clause("FORECAST", tree.Forecast(probability(above), number, length))
 
     def losing(self, *losses: LossOf, above: float, published: bool = False) -> Self:
         """LOSING: `losing(0.05, above=0.8)`, of some steps `losing((0.05, x, y), (0.1, z), above=0.8)`.
@@ -183,7 +187,7 @@ class SubscriptionBuilder(_Reading[tree.Subscription]):
         Without a probability the streams' own LOSS is taken. `published` is SCORE PUBLISHED.
         """
         items = tuple(_losing_item(loss) for loss in losses)
-        return self._saying("LOSING", tree.Losing(items, probability(above), published))
+        return self._with_clause("LOSING", tree.Losing(items, probability(above), published))
 
     # ── AFTER MATCH ──
 
@@ -208,7 +212,7 @@ class SubscriptionBuilder(_Reading[tree.Subscription]):
         return self._after(tree.Policy.SKIP_TO_LAST, step_name(step, "skip_to_last()"))
 
     def _after(self, policy: tree.Policy, step: str | None = None) -> Self:
-        return self._saying("AFTER MATCH", tree.AfterMatch(policy, step))
+        return self._with_clause("AFTER MATCH", tree.AfterMatch(policy, step))
 
 
 def _losing_item(loss: object) -> tree.LosingItem:
@@ -219,6 +223,7 @@ def _losing_item(loss: object) -> tree.LosingItem:
 
 
 def subscribe(name: str) -> SubscriptionBuilder:
+    """Starts a SUBSCRIBE statement."""
     return SubscriptionBuilder(name=checked_name(name, "a subscription"))
 
 
@@ -237,31 +242,34 @@ class StreamBuilder(StatementBuilder[tree.Stream]):
     _missing: ClassVar = {"TIME": ".time('column')"}
 
     def time(self, attribute: str) -> Self:
-        return self._saying("TIME", checked_name(attribute, "an attribute"))
+        return self._with_clause("TIME", checked_name(attribute, "an attribute"))
 
     def id(self, attribute: str) -> Self:
         """ID: the attribute by which notifications name an event."""
-        return self._saying("ID", checked_name(attribute, "an attribute"))
+        return self._with_clause("ID", checked_name(attribute, "an attribute"))
 
     def order_by(self, attribute: str) -> Self:
-        """ORDER BY: what decides between events of the same time."""
-        return self._saying("ORDER BY", checked_name(attribute, "an attribute"))
+        """ORDER BY: the tie-breaker between events of the same time."""
+        return self._with_clause("ORDER BY", checked_name(attribute, "an attribute"))
 
     def simultaneous(self) -> Self:
         """TIES SIMULTANEOUS: events of the same time do not follow one another."""
-        return self._saying("TIES", True)
+        return self._with_clause("TIES", True)
 
-    def late_by(self, length: LengthOfTime) -> Self:
-        return self._saying("LATE BY", length_tree(length, "late_by()"))
+    def late_by(self, length: DurationLike) -> Self:
+        return self._with_clause("LATE BY", duration_tree(length, "late_by()"))
 
     def loss(self, share: float, *, when: ExpressionBuilder | None = None) -> Self:
-        """LOSS: how likely an event is lost; say it again for other events."""
+        """LOSS: the probability that an event is lost; call it again for other events."""
         condition = None if when is None else condition_tree(when, "when=")
-        return self._adding("LOSS", tree.Loss(probability(share), condition))
+        return self._with_item("LOSS", tree.Loss(probability(share), condition))
 
 
 def stream(name: str, /, **attributes: type | Type) -> StreamBuilder:
-    """`stream("logins", ip=str, status=str).time("time")`; types are bool, int, float, str and datetime."""
+    """Starts a STREAM statement: `stream("logins", ip=str, status=str).time("time")`.
+
+    Types are bool, int, float, str and datetime.
+    """
     declared = tuple(tree.Declared(checked_name(n, "an attribute"), _type(n, kind)) for n, kind in attributes.items())
     return StreamBuilder(name=checked_name(name, "a stream"), attributes=declared)
 
@@ -272,13 +280,15 @@ def _type(name: str, kind: object) -> Type:
     if isinstance(kind, Type) and kind in ATTRIBUTE_TYPES:
         return kind
     shown = kind.__qualname__ if isinstance(kind, type) else repr(kind)
-    raise mistake("unknown-type", f"'{name}' cannot be {shown}", "types are bool, int, float, str and datetime")
+    raise builder_error(
+        "unknown-type", f"'{name}' cannot have the type {shown}", "use bool, int, float, str or datetime"
+    )
 
 
 # ── CORRELATE ──
 
 
-class CorrelatorBuilder(_Reading[tree.Correlator]):
+class CorrelatorBuilder(_ReadingBuilder[tree.Correlator]):
     """A correlator.
 
     >>> from foretell.build import accumulate, correlate, event, push, repeat, steps
@@ -296,15 +306,16 @@ class CorrelatorBuilder(_Reading[tree.Correlator]):
     _missing: ClassVar = {"FROM": ".from_('logins')", "DO": ".do(accumulate(a, b))"}
 
     def do(self, expression: Part) -> Self:
-        return self._saying("DO", correlation_tree(expression, "do()"))
+        return self._with_clause("DO", correlation_tree(expression, "do()"))
 
 
 def correlate(name: str) -> CorrelatorBuilder:
+    """Starts a CORRELATE statement."""
     return CorrelatorBuilder(name=checked_name(name, "a correlator"))
 
 
 def subscriptions(*statements: StatementBuilder[Any]) -> Subscriptions:
-    """The statements as `ft.parse` gives them from text: checked, ready to run. Errors point into the printed text.
+    """The statements, checked and ready to run, as `ft.parse` returns them. Errors point into the printed text.
 
     >>> from foretell.build import steps, subscribe, subscriptions
     >>> import foretell as ft
@@ -315,7 +326,7 @@ def subscriptions(*statements: StatementBuilder[Any]) -> Subscriptions:
     """
     for statement in statements:
         if not isinstance(statement, StatementBuilder):
-            raise mistake(
-                "not-a-statement", f"subscriptions() takes statements, found {statement!r}", "text: ft.parse(text)"
+            raise builder_error(
+                "not-a-statement", f"subscriptions() takes statements, not {statement!r}", "use ft.parse(text) for text"
             )
     return of_program(tree.Program(tuple(s.tree for s in statements)))
