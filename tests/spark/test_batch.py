@@ -101,11 +101,11 @@ def test_the_page_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     page = Path(__file__).parents[2] / "docs" / "spark.md"
     [code] = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     # Spark has been started elsewhere, and takes paths from there.
-    for path in ("logins.jsonl", "told/"):
+    for path in ("logins.jsonl", "notifications/"):
         assert f'"{path}"' in code
         code = code.replace(f'"{path}"', repr(str(tmp_path / path)))
     exec(code, {})
-    assert pq.read_table(tmp_path / "told").num_rows == 1
+    assert pq.read_table(tmp_path / "notifications").num_rows == 1
 
 
 def test_a_million_ticks(spark: SparkSession, tmp_path: Path) -> None:
