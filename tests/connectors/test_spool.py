@@ -106,7 +106,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_one_process_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.connectors.mqtt.spool._LOCK_PATIENCE", 0.0)
+    monkeypatch.setattr("foretell.connectors.mqtt.spool.LOCK_TIMEOUT", 0.0)
     spool = Spool(tmp_path)
     with pytest.raises(InputError, match="another query uses this spool"):
         Spool(tmp_path)

@@ -24,7 +24,7 @@ Open = Callable[..., Subscriber]
 
 @pytest.fixture
 def subscribe(mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    monkeypatch.setattr("foretell.connectors.mqtt.client._PAUSES", (1, 1))
+    monkeypatch.setattr("foretell.connectors.mqtt.client.RECONNECT_DELAYS", (1, 1))
     opened: list[Subscriber] = []
 
     def open_(topic: str = "plant/#", protocol: str = "5") -> Subscriber:
@@ -226,7 +226,7 @@ def test_wrong_credentials(tmp_path: Path, mosquitto: Mosquitto) -> None:
         broker = Broker("127.0.0.1", closed.port, username="ann", password="wrong")
         with pytest.raises(InputError, match="refuses the connection: Not authorized") as caught:
             Subscriber(broker, TopicSubscription("plant/#"), tmp_path / "spool")
-        assert caught.value.hint == "look at the options username and password"
+        assert caught.value.hint == "check the options username and password"
         assert "wrong" not in repr(broker)
         Spool(tmp_path / "spool").close()  # the failure has let go of it
     finally:
@@ -258,8 +258,8 @@ def test_tls(mosquitto: Mosquitto, tmp_path: Path) -> None:
 
 
 def test_another_client_of_the_same_name(mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.connectors.mqtt.subscriber._TOO_OFTEN", 2)
-    monkeypatch.setattr("foretell.connectors.mqtt.client._PAUSES", (1, 1))
+    monkeypatch.setattr("foretell.connectors.mqtt.subscriber.MAX_SHORT_CONNECTIONS", 2)
+    monkeypatch.setattr("foretell.connectors.mqtt.client.RECONNECT_DELAYS", (1, 1))
     broker = Broker("127.0.0.1", mosquitto.port)
     first = Subscriber(broker, TopicSubscription("a", client="same"), tmp_path / "first")
     second = Subscriber(broker, TopicSubscription("a", client="same"), tmp_path / "second")

@@ -118,7 +118,7 @@ def test_two_kinds_of_time_do_not_fit_one_table() -> None:
     assert caught.value.code == "mixed-times"
     assert str(caught.value) == (
         "some subscriptions have timestamps and others plain numbers as time: one table cannot hold both\n"
-        "  hint: write JSON lines, or run them apart"
+        "  hint: write JSON lines, or run them separately"
     )
 
 

@@ -23,7 +23,7 @@ RECEIVE_MAXIMUM = 1000
 DUPLICATE_WINDOW = 8 * RECEIVE_MAXIMUM
 
 _NEVER_EXPIRES = 0xFFFFFFFF  # the Session Expiry Interval of the MQTT 5 specification, 3.1.2.11.2
-_RECONNECT_DELAYS = (1, 60)  # seconds: the first, doubled up to the longest
+RECONNECT_DELAYS = (1, 60)  # seconds: the first, doubled up to the longest
 _TEMPORARY = frozenset({"Server unavailable", "Server busy", "Quota exceeded", "Connection rate exceeded"})
 
 
@@ -78,7 +78,7 @@ class Broker:
             manual_ack=persistent,
             reconnect_on_failure=persistent,
         )
-        client.reconnect_delay_set(*_RECONNECT_DELAYS)
+        client.reconnect_delay_set(*RECONNECT_DELAYS)
         if self.username is not None:
             client.username_pw_set(self.username, self.password)
         if self.tls:

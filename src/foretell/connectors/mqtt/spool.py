@@ -30,7 +30,7 @@ _ENDING = ".spool"
 _FRAME = struct.Struct("<II")
 _HEAD = struct.Struct("<qHH")
 _MARK_EVERY = 1000  # messages between two positions of a segment at which reading can begin
-_LOCK_TIMEOUT = 15.0  # seconds: the previous process may just be ending
+LOCK_TIMEOUT = 15.0  # seconds: the previous process may just be ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Spool:
 def _locked(folder: Path) -> BinaryIO:
     """Lock the folder against other processes; the lock ends with the file or the process."""
     lock = (folder / "lock").open("ab")
-    deadline = time.monotonic() + _LOCK_TIMEOUT
+    deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
 
 _SHORT_CONNECTION = 5.0  # seconds: a shorter connection counts as a sign of a client with the same name
-_MAX_SHORT_CONNECTIONS = 5
+MAX_SHORT_CONNECTIONS = 5
 
 _LOG = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ class Subscriber:
     def _on_disconnect(self, client: Client, data: Any, flags: Any, reason: Any, properties: Any) -> None:
         lasted = time.monotonic() - self._since
         self._short = self._short + 1 if lasted < _SHORT_CONNECTION else 0
-        if self._short >= _MAX_SHORT_CONNECTIONS or str(reason) == "Session taken over":
+        if self._short >= MAX_SHORT_CONNECTIONS or str(reason) == "Session taken over":
             # Two clients with one id disconnect each other for ever; not every broker gives that reason.
             message = f"{self._broker} keeps closing our connections: another client may have the id '{self._name}'"
             self._fail(InputError("broker-refused", message, hint="set the option clientId to another id"))
