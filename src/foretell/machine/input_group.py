@@ -88,9 +88,9 @@ class InputGroup:
         """Drops events that no run, pending result or observer can refer to any more."""
         oldest = [group.oldest for group in self.nfa_groups]
         for group in self.nfa_groups:
-            oldest += [self._leading_from(m) for m in group.members.values() if m.program.leading]
+            oldest += [self._leading_from(m) for m in group.members.values() if m.plan.leading]
         limit = min((o for o in oldest if o is not None), default=self.stream.positions)
-        remembers = any(m.program.remembers for group in self.nfa_groups for m in group.members.values())
+        remembers = any(m.plan.remembers for group in self.nfa_groups for m in group.members.values())
         self.stream.forget(0 if remembers else limit)
         if not any(group.looks_between for group in self.nfa_groups):
             # A run may be old, and most events since are not its own.
@@ -102,7 +102,7 @@ class InputGroup:
     def _leading_from(self, member: SubscriptionRuntime) -> int:
         """The first position that a leading negation may still look at: a window before a match that began a window
         ago, as a match may that waits for a trailing negation."""
-        within = member.checked.within
+        within = member.selection.within
         assert within is not None
         whole = self.stream.history.whole
         return whole.base + int(np.searchsorted(whole.events.time.values + 2 * within, self.now, side="left"))

@@ -69,7 +69,7 @@ class NfaGroup:
             since=self.stream.positions,
         )
         if plan.observation is not None:
-            self.excluded = Exclusions(self.members[number].taker)
+            self.excluded = Exclusions(self.members[number].after_match)
         if plan.arrivals is not None:
             self.executor = ArrivalExecutor(
                 plan.arrivals, self.strings, self.parameters, self._selection, ledger=self.stream.ledger
@@ -103,7 +103,7 @@ class NfaGroup:
         probe = None
         if self.plan.observation is not None:
             (member,) = self.members.values()
-            probe = Probe.of(nfa, member.program)
+            probe = Probe.of(nfa, member.plan)
             if self.plan.observation is ObservationMode.SECOND_EXECUTOR:
                 self.second_executor = executor(ledger=RunLedger(self.stream.ledger.limits), sight=probe)
                 probe = None
@@ -128,7 +128,7 @@ class NfaGroup:
         if self.executor.refused:
             matches = self._without_refused(self.executor, matches)
         if len(self.members) == 1:
-            results = [m.process(matches, now, order) for m in self.members.values() if len(matches) or m.waiting]
+            results = [m.process(matches, now, order) for m in self.members.values() if len(matches) or m.pending]
             return results + self._forecasts(segment, now, results)
         assert isinstance(self.executor, NfaExecutor)
         owner = self.executor.machine.owners[matches.state]
@@ -137,7 +137,7 @@ class NfaGroup:
         results = []
         for number, member in self.members.items():
             first, last = np.searchsorted(owner, [number, number + 1])
-            if first < last or member.waiting:
+            if first < last or member.pending:
                 results.append(member.process(matches.only(slice(first, last)), now, order))
         return results
 
@@ -147,7 +147,7 @@ class NfaGroup:
             return []
         (member,) = self.members.values()
         assert self.excluded is not None
-        excluding = [result.bound_events for result in results if len(result)] if member.program.excludes else []
+        excluding = [result.bound_events for result in results if len(result)] if member.selection.excludes else []
         exclusion = self.excluded.after(segment, excluding)
         if self.tracker is not None:
             observation: Observation | None = self.tracker.see(segment, exclusion)
@@ -186,10 +186,10 @@ class NfaGroup:
         for number, lane, most in executor.refusals:
             if number in self.members:
                 key = {} if lane < 0 else dict(self.stream.keys[lane])
-                ledger.refuse(self.members[number].checked.name, key, most)
+                ledger.refuse(self.members[number].plan.name, key, most)
         for number, count in executor.dropped.items():
             if number in self.members:
-                ledger.drop(self.members[number].checked.name, count)
+                ledger.drop(self.members[number].plan.name, count)
         executor.refusals, executor.dropped = [], {}
 
     def _without_refused(self, executor: NfaExecutor | ArrivalExecutor, matches: RawMatches) -> RawMatches:
@@ -249,11 +249,11 @@ class NfaGroup:
     @property
     def looks_between(self) -> bool:
         """Whether the post filter looks at events that a match has not bound."""
-        return any(m.program.leading or m.program.deferred or m.program.remembers for m in self.members.values())
+        return any(m.plan.leading or m.plan.deferred or m.plan.remembers for m in self.members.values())
 
     def referenced(self) -> Ints:
         """The positions of the events that runs, pending results and the tracker refer to."""
-        pending = [result.bound_events.position for m in self.members.values() for result in m.waiting]
+        pending = [result.bound_events.position for m in self.members.values() for result in m.pending]
         held = [holder.referenced() for holder in (self.executor, self.tracker) if holder is not None]
         return np.concatenate([np.zeros(0, np.int64), *pending, *held])
 

@@ -1,4 +1,4 @@
-"""One subscription at work, after the kernel: which of the matches found count, and what is told of them."""
+"""One subscription at run time, after the kernel: post filter, FIRST, LAST and AFTER MATCH, results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.language import tree
-from foretell.language.checked import CheckedSubscription
 from foretell.machine.exec.nfa_executor import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import EventOrder, deepened
@@ -27,69 +25,57 @@ from foretell.machine.matches.post_filter import finished
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.template_rows import TemplateRows
 from foretell.plan.lower.program import SubscriptionPlan
-from foretell.plan.result_schema import result_schema
 
 
 @dataclass
 class SubscriptionRuntime:
-    """`id` and `parameters` are those of its row where it is a template's; `rows` are all rows that it serves.
+    """From raw matches to the results of one subscription.
 
-    `since` is the position of the first event that it may speak of.
+    `id` and `parameters` belong to its row where each row of a template runs apart; `rows` are all rows where it serves
+    them all. `since` is the position of the first event that its matches may bind.
     """
 
-    program: SubscriptionPlan
+    plan: SubscriptionPlan
     strings: StringDictionary
-    feed: MergedStream
+    stream: MergedStream
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
     rows: TemplateRows | None = None
     since: int = 0
 
     def __post_init__(self) -> None:
-        self.schema = result_schema(self.checked)
-        steps, after = self.checked.positive, self.checked.tree.after
-        shapes = {n: s.shape for n, s in self.checked.steps.items()}
-        self.chooser = FirstLastFilter(
-            tuple((steps.index(n), s.chosen) for n, s in shapes.items() if s.chosen is not None)
-        )
-        self.taker = AfterMatchPolicy(after.policy, None if after.step is None else steps.index(after.step))
-        self.waiting: list[ResultBatch] = []
-        self.due: int | float = -math.inf  # nothing of what waits is known before; -inf where nobody has looked
-        self._chooses = bool(
-            self.chooser.choices
-            or self.checked.known_late
-            or after.policy is not tree.Policy.HOLD
-            or self.program.ambiguous
-        )
-
-    @property
-    def checked(self) -> CheckedSubscription:
-        return self.program.subscription
+        self.schema = self.plan.schema
+        self.selection = self.plan.selection
+        self.first_last = FirstLastFilter(self.selection.first_last)
+        self.after_match = AfterMatchPolicy(self.selection.policy, self.selection.skip_to)
+        self.pending: list[ResultBatch] = []  # matches that a LAST leaves undecided
+        self.due: int | float = -math.inf  # no pending match is decided before; -inf where that is not known
 
     @property
     def oldest(self) -> int | None:
-        """The earliest event that a match speaks of which is not told yet."""
-        waiting = [t.matches.oldest for t in self.waiting if t.matches is not None]
-        return min((o for o in waiting if o is not None), default=None)
+        """The earliest position that a pending match refers to."""
+        oldest = [result.matches.oldest for result in self.pending if result.matches is not None]
+        return min((position for position in oldest if position is not None), default=None)
 
-    def process(self, found: RawMatches, now: int | float, order: EventOrder) -> ResultBatch:
-        """What is told of the matches that a batch brought, and of those that time settles by now."""
+    def process(self, matches: RawMatches, now: int | float, order: EventOrder) -> ResultBatch:
+        """The results of the matches of a batch, and of pending matches that time decides by now."""
         if self.since:
-            found = found.only(found.first >= self.since)
-        told = self._told(finished(self._matches(found)), order)
+            matches = matches.only(matches.first >= self.since)
+        results = self._results(finished(self._match_batch(matches)), order)
         if self.rows is not None:
             rows = self.rows
-            return replace(told, intervals=found_rows(told), row_ids=rows.row_ids, row_since=rows.row_since)
-        return self._taken(told, now, order) if self._chooses else told
+            return replace(results, intervals=_row_intervals(results), row_ids=rows.row_ids, row_since=rows.row_since)
+        return self._selected(results, now, order) if self.selection.selects else results
 
     def forget(self, oldest: int) -> None:
-        self.chooser.forget(oldest)
-        self.taker.forget(oldest)
+        """Drops what only matches with events before a position could need."""
+        self.first_last.forget(oldest)
+        self.after_match.forget(oldest)
 
-    def _matches(self, found: RawMatches) -> MatchBatch:
-        return MatchBatch(self.program, self.feed.history, self.strings, found, self.parameters, since=self.since)
+    def _match_batch(self, matches: RawMatches) -> MatchBatch:
+        return MatchBatch(self.plan, self.stream.history, self.strings, matches, self.parameters, since=self.since)
 
-    def _told(self, matches: MatchBatch, order: EventOrder) -> ResultBatch:
+    def _results(self, matches: MatchBatch, order: EventOrder) -> ResultBatch:
         places = matches.buffer.order(matches.last)
         late = matches.late
         if late.any():
@@ -102,43 +88,40 @@ class SubscriptionRuntime:
             matches.start,
             matches.end,
             places,
-            self._returned(matches),
-            self.feed.keys,
+            {name: matches.evaluate(expression) for name, expression in self.plan.outputs.items()},
+            self.stream.keys,
             self.id,
             self.strings,
         )
 
-    def _returned(self, matches: MatchBatch) -> dict[str, Column]:
-        if self.checked.tree.returns:
-            return {str(r.name): matches.evaluate(r.expression) for r in self.checked.tree.returns}
-        return {v: matches.evaluate(tree.Variable(v)) for v in self.checked.variables}
-
     # ── FIRST, LAST, AFTER MATCH ──
 
-    def _taken(self, told: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
-        """Those that FIRST, LAST and AFTER MATCH leave."""
-        if self.checked.known_late:
-            told = self._known(told, now, order)
-        if self.program.ambiguous:
-            told = told.filter(told.bound_events.distinct())
-        if self.chooser.choices:
-            told = told.filter(self.chooser.chosen(told.bound_events))
-        if self.taker.policy is not tree.Policy.HOLD:
-            told = told.filter(self.taker.taken(told.bound_events, told.completion_order(), self._rank(told)))
-        return told
+    def _selected(self, results: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
+        """The results that FIRST, LAST and AFTER MATCH leave."""
+        if self.selection.settled_by:
+            results = self._decided(results, now, order)
+        if self.selection.ambiguous:
+            results = results.filter(results.bound_events.distinct())
+        if self.selection.first_last:
+            results = results.filter(self.first_last.chosen(results.bound_events))
+        if self.selection.excludes:
+            taken = self.after_match.taken(results.bound_events, results.completion_order(), self._rank(results))
+            results = results.filter(taken)
+        return results
 
-    def _known(self, told: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
-        """With a LAST that nothing follows, what is known by now; the rest waits (decision 0002, item 11)."""
-        # What waits is looked at when the first of it is due, not with each batch.
-        looks = self.due < now
-        together = _joined([*(self.waiting if looks else ()), told], self.feed.history)
-        when, at = self._known_at(together)
+    def _decided(self, results: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
+        """With a LAST that nothing follows, the matches that are decided by now; the others stay pending (decision
+        0002, item 11)."""
+        # Pending matches are looked at when the first of them is due, not with each batch.
+        is_due = self.due < now
+        together = _joined([*(self.pending if is_due else ()), results], self.stream.history)
+        when, at = self._decided_at(together)
         passed = (when == LATER) & (at < now)
         waits = (when == LATER) & ~passed
-        if looks:
-            self.waiting, self.due = [], math.inf
+        if is_due:
+            self.pending, self.due = [], math.inf
         if waits.any():
-            self.waiting = _fewer([*self.waiting, together.filter(waits)], self.feed.history)
+            self.pending = _compacted([*self.pending, together.filter(waits)], self.stream.history)
             self.due = min(self.due, at[waits].min().item())
         keep = passed | (when == AT_ONCE)
         ready, at, passed = together.filter(keep), at[keep], passed[keep]
@@ -147,58 +130,66 @@ class SubscriptionRuntime:
         places[passed, 0] = order.deadlines(at[passed])
         return replace(ready, end=np.where(passed, at, ready.end), order=places)
 
-    def _known_at(self, told: ResultBatch) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        """Whether each match is known with its last event, later or never; and when, if later."""
-        steps, within, bound = self.checked.positive, self.checked.within, told.bound_events
-        assert told.matches is not None
-        assert within is not None
-        last = np.array([steps.index(name) for name in self.checked.known_late], np.int64)
-        settles = np.array([[name in some for name in steps] for some in self.checked.known_late.values()], np.bool_)
-        begins = told.matches.buffer.starts(bound.position)
-        when, since = known(told.matches.late, bound.starts, bound.step, begins, last, settles)
-        return when, since + within
+    def _decided_at(self, results: ResultBatch) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        """Whether each match is decided with its last event, later or never; and when, if later."""
+        settled_by, bound = self.selection.settled_by, results.bound_events
+        assert results.matches is not None
+        assert self.selection.within is not None
+        last = np.array(list(settled_by), np.int64)
+        settles = np.array(
+            [[n in steps for n in range(len(self.plan.steps))] for steps in settled_by.values()], np.bool_
+        )
+        begins = results.matches.buffer.starts(bound.position)
+        when, since = known(results.matches.late, bound.starts, bound.step, begins, last, settles)
+        return when, since + self.selection.within
 
-    def _rank(self, told: ResultBatch) -> Rank:
-        """What orders events: their positions, or their instants where ties are simultaneous."""
-        if not self.checked.simultaneous:
+    def _rank(self, results: ResultBatch) -> Rank:
+        """The order of events: their positions, or their times where ties are simultaneous."""
+        if not self.selection.simultaneous:
             return lambda positions: positions
-        assert told.matches is not None
-        return told.matches.buffer.times
+        assert results.matches is not None
+        return results.matches.buffer.times
 
-    # ── state ──
+    # ── snapshots ──
 
     def state(self) -> dict[str, Any]:
         return {
             "id": self.id,
             "since": self.since,
-            "chooser": self.chooser.state(),
-            "taker": self.taker.state(),
-            "waiting": [told_state(told) for told in self.waiting],
+            "chooser": self.first_last.state(),
+            "taker": self.after_match.state(),
+            "waiting": [told_state(result) for result in self.pending],
             "due": self.due,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Its feed must have its events already."""
+        """Continues from a snapshot. The stream must have its events already."""
         self.since, self.due = state["since"], state["due"]
-        self.chooser.restore(state["chooser"])
-        self.taker.restore(state["taker"])
-        nothing = np.zeros(0, np.int64)
-        for waiting in state["waiting"]:
-            matches = self._matches(RawMatches(*(nothing,) * 6, waiting["slots"][:0], waiting["nulls"][:0], NO_NODES))
+        self.first_last.restore(state["chooser"])
+        self.after_match.restore(state["taker"])
+        empty = np.zeros(0, np.int64)
+        for recorded in state["waiting"]:
+            raw = RawMatches(*(empty,) * 6, recorded["slots"][:0], recorded["nulls"][:0], NO_NODES)
             like = ResultBatch(
-                self.schema, matches, nothing, nothing, nothing, nothing, {}, self.feed.keys, self.id, self.strings
+                self.schema,
+                self._match_batch(raw),
+                *(empty, empty, empty, empty),
+                {},
+                self.stream.keys,
+                self.id,
+                self.strings,
             )
-            self.waiting.append(told_of(waiting, like))
+            self.pending.append(told_of(recorded, like))
 
 
-def found_rows(told: ResultBatch) -> Ints:
-    """The rows of a template that each match is of."""
-    assert told.matches is not None
-    return told.matches.rows
+def _row_intervals(results: ResultBatch) -> Ints:
+    """The rows of a template that each match is of, as intervals."""
+    assert results.matches is not None
+    return results.matches.rows
 
 
 def _joined(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch:
-    """Results of several batches as one, all speaking of the same history."""
+    """The results of several batches as one, all in the same event buffer."""
     matches = [p.matches for p in parts if p.matches is not None]
     return replace(
         parts[-1],
@@ -218,8 +209,8 @@ def _joined(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch:
     )
 
 
-def _fewer(parts: list[ResultBatch], buffer: EventBuffer) -> list[ResultBatch]:
-    """The same in few parts: short ones at the end are joined in twos."""
+def _compacted(parts: list[ResultBatch], buffer: EventBuffer) -> list[ResultBatch]:
+    """The same results in few parts: short parts at the end are joined in pairs."""
     while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
         parts = [*parts[:-2], _joined(parts[-2:], buffer)]
     return parts

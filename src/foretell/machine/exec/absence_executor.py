@@ -31,7 +31,7 @@ from foretell.plan.result_schema import result_schema
 class AbsenceExecutor:
     checked: CheckedSubscription
     strings: StringDictionary
-    feed: MergedStream
+    stream: MergedStream
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
     silences: Silences = field(default_factory=Silences)
@@ -83,7 +83,9 @@ class AbsenceExecutor:
             return evaluate(expression, leaf, self.strings, len(lane))
 
         returned = {str(r.name): worth(r.expression) for r in checked.tree.returns}
-        told = ResultBatch(self.schema, None, lane, start, end, places, returned, self.feed.keys, self.id, self.strings)
+        told = ResultBatch(
+            self.schema, None, lane, start, end, places, returned, self.stream.keys, self.id, self.strings
+        )
         if checked.tree.having is None:
             return told
         truth = worth(checked.tree.having)

@@ -41,14 +41,15 @@ class ObservedStatement:
 
     def key(self, process: int) -> Mapping[str, Scalar] | None:
         """As notifications carry it."""
-        return dict(self.member.feed.keys[self.lane(process)]) if self.member.checked.tree.per else None
+        return dict(self.member.stream.keys[self.lane(process)]) if self.member.schema.per else None
 
     def bindings(self, process: int) -> dict[str, Scalar]:
         """The variables whose values tell it apart from others of its lane."""
         if self.by_value is None:
             return {}
         _, *values = self.by_value.key(process)
-        binders = [binder for step in self.member.checked.steps.values() for binder in step.binders]
+        assert isinstance(self.member, SubscriptionRuntime)
+        binders = self.member.plan.binders
         return {
             variable: scalar_of(value, kind, self.member.strings)
             for expression, (kind, value) in zip(self.values, values, strict=True)
@@ -78,7 +79,7 @@ class ForecastEmitter:
             matched,
             completed,
             partial.by_value,
-            self.member.feed.keys,
+            self.member.stream.keys,
             piece.events,
             self.member.strings,
             _sides(piece, partial, told),
@@ -101,9 +102,9 @@ class ForecastEmitter:
     def _told(self, found: RawMatches, probability: NDArray[np.float64]) -> ResultBatch:
         member = self.member
         assert isinstance(member, SubscriptionRuntime)
-        program = replace(member.program, last=None)  # what every match ends with, these have not bound
-        matches = MatchBatch(program, member.feed.history, member.strings, found, member.parameters)
-        returned = {v: _variable(matches, v) for v in member.checked.variables}
+        program = replace(member.plan, last=None)  # what every match ends with, these have not bound
+        matches = MatchBatch(program, member.stream.history, member.strings, found, member.parameters)
+        returned = {v: _variable(matches, v) for v in member.schema.variables}
         times = matches.buffer.times(found.position)
         places = matches.buffer.order(found.position)
         return self._forecast(matches, matches.lane, matches.start, times, places, returned, probability)
@@ -113,7 +114,7 @@ class ForecastEmitter:
         member, times = self.member, piece.events.time.values[rows]
         nothing = {
             v: Column(k, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
-            for v, k in member.checked.variables.items()
+            for v, k in member.schema.variables.items()
         }
         return self._forecast(None, piece.lane[rows], times, times, piece.order[rows], nothing, probability)
 
@@ -130,7 +131,7 @@ class ForecastEmitter:
         member, schema = self.member, self.member.schema
         assert schema.horizon is not None
         forecasts = ForecastColumns(probability, schema.horizon)
-        keys, strings = member.feed.keys, member.strings
+        keys, strings = member.stream.keys, member.strings
         return ResultBatch(
             schema, matches, lane, start, end, places, returned, keys, member.id, strings, forecasts=forecasts
         )

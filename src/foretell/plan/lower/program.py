@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +18,9 @@ from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE
 from foretell.plan.expressions import Disjunction, Lagged
 from foretell.plan.lower.bytecode import LinkedCode
 from foretell.plan.lower.registers import Register
+from foretell.plan.match_selection import MatchSelection, match_selection
 from foretell.plan.nfa.automaton import Automaton
+from foretell.plan.result_schema import ResultSchema, result_schema
 
 if TYPE_CHECKING:
     from foretell.plan.strategy import KernelChoice
@@ -53,9 +55,30 @@ class SubscriptionPlan:
     deadlines: tuple[tuple[int, int | None, int | float], ...] = ()
 
     @property
-    def excludes(self) -> bool:
-        """Whether AFTER MATCH excludes events of a match from others."""
-        return self.subscription.tree.after.policy is not tree.Policy.HOLD
+    def name(self) -> str:
+        return self.subscription.name
+
+    @cached_property
+    def schema(self) -> ResultSchema:
+        return result_schema(self.subscription)
+
+    @cached_property
+    def selection(self) -> MatchSelection:
+        """FIRST, LAST and AFTER MATCH."""
+        return match_selection(self.subscription, ambiguous=self.ambiguous)
+
+    @cached_property
+    def outputs(self) -> Mapping[str, tree.Expression]:
+        """The columns of results: those of RETURN, or else the variables."""
+        returns = self.subscription.tree.returns
+        if returns:
+            return {str(r.name): r.expression for r in returns}
+        return {variable: tree.Variable(variable) for variable in self.subscription.variables}
+
+    @property
+    def binders(self) -> tuple[tuple[str, tree.Expression], ...]:
+        """The variables, each with the expressions that bind it."""
+        return tuple(binder for step in self.subscription.steps.values() for binder in step.binders)
 
     @property
     def steps(self) -> tuple[str, ...]:
