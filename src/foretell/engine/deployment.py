@@ -116,7 +116,7 @@ class Deployment:
 
     def replace_registry(self, registry: StatementRegistry) -> None:
         """Take over the same statements in another order or text, which may have another LATE BY."""
-        self.registry = self.inputs.statements = registry
+        self.registry = self.inputs.registry = registry
         if self.pipeline is not None:
             for name in self.inputs.schemas:
                 self.pipeline.buffer.set_lateness(name, self.inputs.lateness(name))

@@ -22,20 +22,20 @@ class InputRegistry:
     `time` has the time columns that the caller named, for streams without a STREAM statement.
     """
 
-    def __init__(self, statements: StatementRegistry, time: Mapping[str, str]) -> None:
-        self.statements, self.time = statements, dict(time)
+    def __init__(self, registry: StatementRegistry, time: Mapping[str, str]) -> None:
+        self.registry, self.time = registry, dict(time)
         self.schemas: dict[str, Schema] = {}
 
     def __contains__(self, name: object) -> bool:
         """Whether the engine accepts events of a stream: it is declared, or a statement reads it or has read it."""
-        if name in self.statements:
-            return self.statements.declared(str(name)) is not None
-        return name in self.statements.readers or name in self.schemas
+        if name in self.registry:
+            return self.registry.declared(str(name)) is not None
+        return name in self.registry.readers or name in self.schemas
 
     def require(self, name: str) -> str:
         """The name of a stream that the engine accepts, else an error."""
         if name not in self:
-            hint = suggestion(str(name), self.statements.sources)
+            hint = suggestion(str(name), self.registry.sources)
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
         return name
 
@@ -49,7 +49,7 @@ class InputRegistry:
     def infer_schemas(self, first: EventBatch) -> None:
         """Set the schemas of all streams, with the types that the first events show where the statements have none."""
         observed = observed_schema(first)
-        names = dict.fromkeys([*self.statements.sources, first.stream])
+        names = dict.fromkeys([*self.registry.sources, first.stream])
         self.schemas = {name: observed if name == first.stream else self._schema(name, observed) for name in names}
 
     def add(self, name: str) -> Schema:
@@ -59,17 +59,17 @@ class InputRegistry:
 
     def lateness(self, name: str) -> int | float | None:
         """A stream's LATE BY in the unit of its time, which may be known only from its events."""
-        stream = self.statements.declared(name)
+        stream = self.registry.declared(name)
         try:
             return None if stream is None else duration_of(stream.lateness, self.schemas[name].time_type, "LATE BY")
         except LanguageError as error:
-            raise error.within(*self.statements.text_of(name)) from None
+            raise error.within(*self.registry.text_of(name)) from None
 
     def _declared(self, name: str) -> StreamDeclaration:
         try:
-            return stream_declaration(self.statements.declared(name), name, self.time)
+            return stream_declaration(self.registry.declared(name), name, self.time)
         except LanguageError as error:
-            raise error.within(*self.statements.text_of(name)) from None
+            raise error.within(*self.registry.text_of(name)) from None
 
     def _schema(self, name: str, observed: Schema) -> Schema:
         """The schema of a stream that has had no events: where its time has no type, that of an observed stream."""
@@ -98,7 +98,7 @@ class InputRegistry:
         return {"time": dict(self.time), "schemas": schemas}
 
     @classmethod
-    def restore(cls, statements: StatementRegistry, state: Mapping[str, Any]) -> InputRegistry:
-        inputs = cls(statements, state["time"])
+    def restore(cls, registry: StatementRegistry, state: Mapping[str, Any]) -> InputRegistry:
+        inputs = cls(registry, state["time"])
         inputs.schemas = {name: msgspec.convert(schema, Schema) for name, schema in state["schemas"].items()}
         return inputs

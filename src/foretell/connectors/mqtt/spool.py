@@ -75,23 +75,31 @@ class SpoolRange:
         raise InputError("bad-spool", f"{self.path}: message {number} is damaged; expected messages up to {self.end}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A message at which reading can begin, and its position in the file."""
+
+    number: int
+    position: int
+
+
 @dataclass
 class _SpoolSegment:
-    """A segment: its first number, its number of messages, and marks (number, position) at which reading can begin."""
+    """A segment: its first number, its number of messages, and marks at which reading can begin."""
 
     path: Path
     first: int
     count: int
-    marks: list[tuple[int, int]] = field(default_factory=list)
+    marks: list[_Mark] = field(default_factory=list)
 
     @property
     def end(self) -> int:
         return self.first + self.count
 
     def slice(self, start: int, end: int) -> SpoolRange:
-        nearest = max(0, bisect_right(self.marks, start, key=lambda mark: mark[0]) - 1)
-        first, position = self.marks[nearest]
-        return SpoolRange(str(self.path), first, position, max(start, self.first), min(end, self.end))
+        nearest = max(0, bisect_right(self.marks, start, key=lambda mark: mark.number) - 1)
+        mark = self.marks[nearest]
+        return SpoolRange(str(self.path), mark.number, mark.position, max(start, self.first), min(end, self.end))
 
 
 class Spool:
@@ -136,8 +144,8 @@ class Spool:
                 with suppress(OSError):
                     os.truncate(segment.path, position)
                 raise self._cannot_write(error) from error
-            if segment.end - segment.marks[-1][0] >= _MARK_EVERY:
-                segment.marks.append((segment.end, position))
+            if segment.end - segment.marks[-1].number >= _MARK_EVERY:
+                segment.marks.append(_Mark(segment.end, position))
             segment.count += len(messages)
 
     def slices(self, start: int, end: int) -> list[SpoolRange]:
@@ -188,13 +196,13 @@ class Spool:
         path = self.folder / f"{first:020d}{_ENDING}"
         path.touch()
         _sync_folder(self.folder)  # or the new file may be lost in a power cut
-        return _SpoolSegment(path, first, 0, [(first, 0)])
+        return _SpoolSegment(path, first, 0, [_Mark(first, 0)])
 
     def _existing_segments(self) -> list[_SpoolSegment]:
         paths = sorted(self.folder.glob(f"*{_ENDING}"))
         firsts = [int(path.stem) for path in paths]
         older = [
-            _SpoolSegment(path, first, following - first, [(first, 0)])
+            _SpoolSegment(path, first, following - first, [_Mark(first, 0)])
             for path, first, following in zip(paths, firsts, firsts[1:])
         ]
         return [*older, _recover(paths[-1], firsts[-1])] if paths else []
@@ -251,13 +259,13 @@ def _messages(file: BinaryIO) -> Iterator[tuple[SpooledMessage, int]]:
 
 def _recover(path: Path, first: int) -> _SpoolSegment:
     """The last segment, without the torn message that a process may have left at its end."""
-    segment = _SpoolSegment(path, first, 0, [(first, 0)])
+    segment = _SpoolSegment(path, first, 0, [_Mark(first, 0)])
     end = 0
     with path.open("r+b") as file:
         for _, end in _messages(file):
             segment.count += 1
             if segment.count % _MARK_EVERY == 0:
-                segment.marks.append((segment.end, end))
+                segment.marks.append(_Mark(segment.end, end))
         file.truncate(end)
         os.fsync(file.fileno())
     return segment
