@@ -20,7 +20,7 @@ from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import Sides
 from foretell.plan.explain import as_text, explain
 from foretell.plan.nfa.automaton import build
-from foretell.plan.nfa.decomposition import DONE, Parts, Segment, parts_of
+from foretell.plan.nfa.decomposition import DONE, Decomposition, Segment, decompose
 from tests.forecast.test_forecasts import events, expected, subscription
 
 EVENTS = 6
@@ -55,7 +55,7 @@ def in_any_order(steps: int, first: int = 0) -> str:
 )
 def test_parts_of_a_pattern(pattern: str, steps: int, segments: list[tuple[bool, int]] | None) -> None:
     one = checked(pattern, steps)
-    parts = parts_of(one, build(one))
+    parts = decompose(one, build(one))
     found = None if parts is None else [(s.every, s.stop - s.first) for s in parts.segments]
     assert found == segments
 
@@ -64,7 +64,7 @@ def test_what_a_state_is_for_each_part() -> None:
     pattern = f"s9 ; ((s0 , s1) & {in_any_order(6, 2)}) ; s8"
     one = checked(pattern, 10)
     automaton = build(one)
-    parts = parts_of(one, automaton)
+    parts = decompose(one, automaton)
     assert parts is not None
     bits = {state.bound: found for state, found in zip(automaton.states, parts.bits.tolist(), strict=True)}
     pair, single = 1, 2  # the numbers of two sides, after that of s9
@@ -79,7 +79,7 @@ def test_what_a_state_is_for_each_part() -> None:
 
 def test_a_side_that_can_be_empty_is_not_waited_for() -> None:
     one = checked(f"{in_any_order(7)} & s7?", 8)
-    parts = parts_of(one, build(one))
+    parts = decompose(one, build(one))
     assert parts is not None
     assert [entry == DONE for entry in parts.entries] == [False] * 7 + [True]
 
@@ -95,7 +95,7 @@ def test_sides_that_go_on_by_themselves(seed: int) -> None:
     chains, count = [Chain(one[:, :2], one[:, 2], np.ones(2, np.bool_)) for one in ways], 12_000
     words, ended = simulated(chains, count, seed)
     steps = tuple(map(frozenset, "abc"))
-    parts = Parts((Segment(True, 0, 3),), steps, words[:0], (0, 0, 0), ended[:0])
+    parts = Decomposition((Segment(True, 0, 3),), steps, words[:0], (0, 0, 0), ended[:0])
     process = np.zeros(count, np.int64)
     configuration, matched = followed(Sides(parts, words, ended), process, np.zeros((1, 3), np.uint64))
     learned = []

@@ -1,4 +1,4 @@
-"""What a condition speaks of, which decides where it can be judged."""
+"""The scope of a condition: the events it is about, which decide where it can be evaluated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def has_parameter(expression: tree.Expression) -> bool:
 
 
 def is_static(condition: tree.Expression, *, given: type[tree.Node] | tuple[()] = ()) -> bool:
-    """Whether a condition is about the event being tried and constants only, and perhaps what is `given`."""
+    """Whether a condition is only about the current event, constants, and nodes of the type `given`."""
     outside = (
         tree.Previous,
         tree.BoundEvent,
@@ -28,21 +28,21 @@ def is_static(condition: tree.Expression, *, given: type[tree.Node] | tuple[()] 
     return not any(isinstance(node, outside) and not isinstance(node, given) for node in condition.walk())
 
 
-def is_of_another(node: tree.Node, own: str) -> bool:
-    """Whether a node speaks of more than the event tried for a step."""
+def is_of_another(node: tree.Node, current: str) -> bool:
+    """Whether a node is about an event other than the current one, which is tried for the step `current`."""
     match node:
         case tree.BoundEvent(step=step) | tree.FirstOf(step=step) | tree.LastOf(step=step):
-            return step != own
+            return step != current
     return isinstance(node, tree.Previous | MatchStart | PresenceFlag)
 
 
 def is_relative(condition: tree.Expression) -> bool:
-    """Whether a condition goes by what is bound just before."""
+    """Whether a condition depends on the event bound before, or on when the match began."""
     return any(isinstance(node, tree.Previous | tree.Elapsed) for node in condition.walk())
 
 
 def bound_by(condition: tree.Expression, binders: Iterable[tuple[str, tree.Expression]]) -> tree.Expression | None:
-    """The value to which a condition binds a variable; None where it binds none."""
+    """The value that a condition binds a variable to; None where it binds none."""
     match condition:
         case tree.Binary(operator="=", left=tree.Variable(name=name), right=value) if (name, value) in binders:
             return value

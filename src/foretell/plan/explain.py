@@ -15,7 +15,7 @@ from foretell.plan.hints import hints_for
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
-from foretell.plan.nfa.decomposition import parts_of
+from foretell.plan.nfa.decomposition import decompose
 from foretell.plan.nfa.derivatives import Connector, Done, threads
 from foretell.plan.nfa.state_bits import BITS
 from foretell.plan.prefix_sharing import SharedNfa
@@ -260,7 +260,7 @@ def _forecast(subscription: CheckedSubscription, automaton: Automaton) -> str | 
     if waiting <= BITS:
         return "a chain over the sets of states at which partial matches wait"
     merged = f"a chain in which the {waiting} states at which partial matches wait share {BITS} bits"
-    parts = parts_of(subscription, automaton)
+    parts = decompose(subscription, automaton)
     if parts is None:
         return merged
     by_parts = f"a chain for each of its {len(parts)} parts with their times combined"

@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from foretell.events.types import Type
 from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.language.type_check import Scope, type_of
 
 AnyNode = TypeVar("AnyNode", bound=tree.Node)
 
@@ -103,3 +105,13 @@ def about_current_event(expression: tree.Expression) -> tree.Expression:
         case tree.TimeOf():
             return tree.TimeOf(tree.This())
     return map_children(expression, about_current_event)
+
+
+def event_type(subscription: CheckedSubscription, expression: tree.Expression) -> Type:
+    """The type of an expression about one event."""
+    if isinstance(expression, EventStart):
+        return subscription.time
+    if isinstance(expression, PresenceFlag):
+        return Type.INT
+    scope = Scope(subscription.attributes, subscription.tree.streams, subscription.time, open=True)
+    return type_of(expression, scope)

@@ -1,4 +1,4 @@
-"""Templates whose parameters only select the event that a match begins with (LANGUAGE section 2, FOR EACH)."""
+"""Selection of template rows by the first event of a match, where parameters do nothing else (LANGUAGE section 2)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.condition_scope import has_parameter, is_static
-from foretell.plan.lower.registers import RegisterAllocator
+from foretell.plan.expressions import event_type
 from foretell.plan.nfa.derivatives import initial_continuations
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`expression operator :parameter`, of the event that begins a match."""
+    """The condition `expression operator :parameter` on the first event of a match."""
 
     expression: tree.Expression
     operator: str
@@ -35,11 +35,10 @@ def template_selection(subscription: CheckedSubscription, parameters: Mapping[st
     comparisons = selection_of(subscription)
     if comparisons is None or not parameters:
         return None
-    registers = RegisterAllocator(subscription)
-    kinds = [(registers.event_type(c.expression), parameters[c.parameter]) for c in comparisons]
-    if any(c.operator != "=" and Type.STRING in k for c, k in zip(comparisons, kinds, strict=True)):
+    types = [(event_type(subscription, c.expression), parameters[c.parameter]) for c in comparisons]
+    if any(c.operator != "=" and Type.STRING in pair for c, pair in zip(comparisons, types, strict=True)):
         return None
-    return TemplateSelection(comparisons, tuple(Type.FLOAT in k for k in kinds))
+    return TemplateSelection(comparisons, tuple(Type.FLOAT in pair for pair in types))
 
 
 def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | None:
@@ -48,27 +47,28 @@ def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | 
     Then one executor serves all rows: each run carries the rows that began with its first event. They are an interval
     of the rows sorted by the equalities and the one inequality. Other templates run row by row.
     """
-    tree_, pattern = subscription.tree, subscription.pattern
-    elsewhere: list[tree.Expression | None] = [tree_.having, *(r.expression for r in tree_.returns)]
-    if tree_.table is None or any(e is not None and has_parameter(e) for e in elsewhere):
+    statement, pattern = subscription.tree, subscription.pattern
+    elsewhere: list[tree.Expression | None] = [statement.having, *(r.expression for r in statement.returns)]
+    if statement.table is None or any(e is not None and has_parameter(e) for e in elsewhere):
         return None
-    if tree_.after.policy is not tree.Policy.HOLD or any(s.shape.chosen for s in subscription.steps.values()):
+    if statement.after.policy is not tree.Policy.HOLD or any(s.shape.chosen for s in subscription.steps.values()):
         return None
-    first = {move.leaf.step for move in initial_continuations(pattern)}
-    if len(first) != 1 or any(isinstance(node, tree.Numbered) for node in pattern.walk()):
+    first_steps = {continuation.leaf.step for continuation in initial_continuations(pattern)}
+    if len(first_steps) != 1 or any(isinstance(node, tree.Numbered) for node in pattern.walk()):
         return None
     if any(isinstance(n, tree.FirstWhere) and has_parameter(n.condition) for n in pattern.walk()):
         return None
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for name, step in subscription.steps.items():
         for condition in (*step.conditions, *(e for _, e in step.binders)):
             if not has_parameter(condition):
                 continue
             comparison = _comparison(condition)
-            if name not in first or comparison is None or step.shape.repeated:
+            if name not in first_steps or comparison is None or step.shape.repeated:
                 return None
-            found.append(comparison)
-    return tuple(found) if sum(c.operator != "=" for c in found) <= 1 and found else None
+            comparisons.append(comparison)
+    inequalities = sum(comparison.operator != "=" for comparison in comparisons)
+    return tuple(comparisons) if comparisons and inequalities <= 1 else None
 
 
 def _comparison(condition: tree.Expression) -> Comparison | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Floats, Ints, Words
 from foretell.forecast.chain.waiting_times import MATCHED, All, First, Part, Then, Tree, combined
 from foretell.machine.observe.observer import Sides
-from foretell.plan.nfa.decomposition import DONE, Parts, Segment
+from foretell.plan.nfa.decomposition import DONE, Decomposition, Segment
 
 _DONE = np.uint64(DONE)
 #: Of a configuration: all sides of its `&` are done. Then the whole has just matched, and waits for any of them again.
@@ -64,16 +64,16 @@ def before_it(column: NDArray[Any], process: Ints, last: NDArray[Any]) -> NDArra
     return before
 
 
-def _needed(parts: Parts, segment: Segment) -> list[int]:
+def _needed(parts: Decomposition, segment: Segment) -> list[int]:
     """The parts without which a segment does not end: a side that can be empty is none."""
     return [part for part in range(segment.first, segment.stop) if parts.entries[part] != DONE]
 
 
-def _all_done(parts: Parts, segment: Segment, words: Words) -> Flags:
+def _all_done(parts: Decomposition, segment: Segment, words: Words) -> Flags:
     return np.asarray((words[..., _needed(parts, segment)] & _DONE != 0).all(axis=-1))
 
 
-def whole(parts: Parts, words: Words, now: Sequence[Floats], entered: Sequence[Floats]) -> Floats:
+def whole(parts: Decomposition, words: Words, now: Sequence[Floats], entered: Sequence[Floats]) -> Floats:
     """P(match within k) of the whole, given where the parts stand: `now` are the waiting times of the parts as they
     stand, `entered` those when their segment begins."""
     standing = words & ~_DONE
@@ -87,7 +87,7 @@ def whole(parts: Parts, words: Words, now: Sequence[Floats], entered: Sequence[F
     return combined(Then((_tree(parts, segment, now), *later)))
 
 
-def _tree(parts: Parts, segment: Segment, waiting: Sequence[Floats]) -> Tree:
+def _tree(parts: Decomposition, segment: Segment, waiting: Sequence[Floats]) -> Tree:
     if segment.every:
         return All(tuple(Part(waiting[part]) for part in _needed(parts, segment)))
     return First(tuple(Part(waiting[part]) for part in range(segment.first, segment.stop)))

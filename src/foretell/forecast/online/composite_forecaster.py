@@ -18,7 +18,7 @@ from foretell.forecast.online.forecaster import Forecaster
 from foretell.forecast.online.interfaces import Prospects, Watch
 from foretell.learn.model import Learned
 from foretell.machine.observe.observer import ObservedRuns
-from foretell.plan.nfa.decomposition import Parts
+from foretell.plan.nfa.decomposition import Decomposition
 
 #: Nobody is told of a part by itself.
 _NEVER = 2.0
@@ -28,7 +28,7 @@ class ByParts:
     """`learned` has what is known of each part. `said` keeps what is forecast, for judges."""
 
     def __init__(
-        self, watch: Watch, time: Type, learned: Learned, parts: Parts | None, said: Said | None = None
+        self, watch: Watch, time: Type, learned: Learned, parts: Decomposition | None, said: Said | None = None
     ) -> None:
         if parts is None or len(parts) != len(learned.parts):
             raise InputError("bad-model", "the model knows other parts of the pattern", hint="train it again")

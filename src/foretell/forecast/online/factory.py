@@ -22,7 +22,7 @@ from foretell.learn.model import Learned, Model, fingerprint
 from foretell.learn.settings import Learning
 from foretell.machine.observe.observer import Observer
 from foretell.plan.nfa.automaton import build
-from foretell.plan.nfa.decomposition import Parts, parts_of
+from foretell.plan.nfa.decomposition import Decomposition, decompose
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Forecasts:
     learned: Mapping[str, Learned] = field(default_factory=dict)
     settings: Learning | None = None
     anew: bool = False
-    _parts: dict[str, Parts | None] = field(default_factory=dict, init=False, repr=False)
+    _parts: dict[str, Decomposition | None] = field(default_factory=dict, init=False, repr=False)
 
     def watches(self, checked: CheckedSubscription) -> bool:
         return checked.tree.forecast is not None
@@ -67,10 +67,10 @@ class Forecasts:
         learned = self.learned.get(checked.name)
         return learned if learned is not None and learned.fingerprint == mark_of(checked.tree) else None
 
-    def _parts_of(self, checked: CheckedSubscription) -> Parts | None:
+    def _parts_of(self, checked: CheckedSubscription) -> Decomposition | None:
         """Worked out once: each row of a template has its forecaster."""
         if checked.name not in self._parts:
-            self._parts[checked.name] = parts_of(checked, build(checked))
+            self._parts[checked.name] = decompose(checked, build(checked))
         return self._parts[checked.name]
 
     def _settings(self, checked: CheckedSubscription) -> Learning:

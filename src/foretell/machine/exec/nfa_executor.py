@@ -36,7 +36,7 @@ from foretell.plan.expressions import (
     map_children,
 )
 from foretell.plan.lower.program import CompiledNfa
-from foretell.plan.nfa.decomposition import Parts
+from foretell.plan.nfa.decomposition import Decomposition
 
 #: So many matches are written before they are put aside: their buffer stays in the cache.
 OUTPUT = 8192
@@ -123,7 +123,7 @@ class Observation:
     by_value: bool
     configuration: NDArray[np.uint64]
     furthest: Furthest
-    parts: Parts | None = None
+    parts: Decomposition | None = None
     words: NDArray[np.uint64] | None = None
 
 

@@ -28,7 +28,7 @@ from foretell.machine.kernels.layout import (
     STATE_WAITS,
 )
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
-from foretell.plan.nfa.decomposition import Parts, parts_of
+from foretell.plan.nfa.decomposition import Decomposition, decompose
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
 
 
@@ -37,7 +37,7 @@ class Sides:
     """The same of the parts of a pattern: the word of each after each event (the bits of its partial matches), and
     whether the event completed a match in which it has a share."""
 
-    parts: Parts
+    parts: Decomposition
     words: NDArray[np.uint64]
     ended: Flags
 
@@ -127,7 +127,7 @@ class Probe:
     key: int
     limits: NDArray[np.uint64]
     amounts: NDArray[Any]
-    parts: Parts | None = None
+    parts: Decomposition | None = None
 
     @property
     def part_bits(self) -> NDArray[np.uint64]:
@@ -143,7 +143,7 @@ class Probe:
             machine.process_key,
             np.array(where, np.uint64).reshape(-1, 2),
             amounts.astype(np.float64 if machine.time is Type.FLOAT else np.int64),
-            parts_of(program.subscription, program.automaton),
+            decompose(program.subscription, program.automaton),
         )
 
     @classmethod

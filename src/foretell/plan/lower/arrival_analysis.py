@@ -16,8 +16,7 @@ from typing import NamedTuple
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.expressions import MatchStart, PresenceFlag, about_current_event, map_children
-from foretell.plan.lower.registers import RegisterAllocator
+from foretell.plan.expressions import MatchStart, PresenceFlag, about_current_event, event_type, map_children
 
 
 class StepValue(NamedTuple):
@@ -82,7 +81,6 @@ class _SequenceAnalysis:
     def __init__(self, subscription: CheckedSubscription) -> None:
         self.subscription = subscription
         self.steps = subscription.positive
-        self.types = RegisterAllocator(subscription)
         assert isinstance(subscription.pattern, tree.Sequence)
         parts = subscription.pattern.parts
         self.gaps = tuple(NegatedGap(str(n.step.name), i) for i, part in enumerate(parts[1:]) for n in part.absent)
@@ -136,7 +134,7 @@ class _SequenceAnalysis:
                 pair = step_value(left), step_value(right)
                 if pair[0] is None or pair[1] is None or pair[0].step == pair[1].step:
                     return None
-                types = [self.types.event_type(value.expression) for value in pair if value is not None]
+                types = [event_type(self.subscription, value.expression) for value in pair if value is not None]
                 return (pair[0], pair[1]) if types[0] is types[1] and types[0] is not Type.NULL else None
         return None
 

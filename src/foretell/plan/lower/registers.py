@@ -13,9 +13,8 @@ from enum import Enum
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.type_check import Scope, type_of
 from foretell.machine.kernels.layout import FIRST_SLOT
-from foretell.plan.expressions import EventStart, PresenceFlag
+from foretell.plan.expressions import event_type
 from foretell.plan.lower.bytecode import Operand
 
 
@@ -149,13 +148,7 @@ class RegisterAllocator:
 
     def event_type(self, expression: tree.Expression) -> Type:
         """The type of an expression about one event."""
-        subscription = self.subscription
-        if isinstance(expression, EventStart):
-            return subscription.time
-        if isinstance(expression, PresenceFlag):
-            return Type.INT
-        scope = Scope(subscription.attributes, subscription.tree.streams, subscription.time, open=True)
-        return type_of(expression, scope)
+        return event_type(self.subscription, expression)
 
     def column_operand(self, expression: tree.Expression) -> Operand:
         """The column with an expression about the current event."""

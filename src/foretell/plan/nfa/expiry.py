@@ -1,7 +1,7 @@
-"""Until when a partial match can still become one: the time conditions that all its ways to a match have to meet.
+"""Expiry of runs by time conditions that every path to a match has in common.
 
-`c @(t(c) - t(a) < 5 min)` with `a` bound and `c` not: five minutes after `a` nothing can come of it any more. Forecasts
-must not count on it (P-ToPSS section 5.2); for matches it makes no difference when it is given up.
+With `c @(t(c) - t(a) < 5 min)`, a run with `a` bound and `c` not expires five minutes after `a`. Forecasts must not
+count on an expired run (P-ToPSS section 5.2); the matches are the same whenever it is dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from foretell.plan.nfa.automaton import Automaton, Edge
 
 @dataclass(frozen=True)
 class Expiry:
-    """At a state: so long after the event of a step, nothing can come of it. No step: after it began."""
+    """A run at `state` expires `amount` after the event of the step `since`, or after it began (None)."""
 
     state: int
     since: str | None
@@ -26,31 +26,31 @@ class Expiry:
 
 
 def expiries(subscription: CheckedSubscription, automaton: Automaton) -> Iterator[Expiry]:
-    """Those of states where every way to a match has one since the same event."""
-    asked = [dict(_limits(subscription, edge)) for edge in automaton.edges]
-    known = {None, *(step for some in asked for step in some)}
-    for since in sorted(known, key=str):
-        for state, amount in enumerate(_longest(automaton, asked, since)):
+    """The expiries of states from which every path to a match has a limit since the same event."""
+    limits = [dict(_limits(subscription, edge)) for edge in automaton.edges]
+    limited = {None, *(step for of_edge in limits for step in of_edge)}
+    for since in sorted(limited, key=str):
+        for state, amount in enumerate(_longest(automaton, limits, since)):
             if math.isfinite(amount) and (since is None or since in automaton.states[state].bound):
                 yield Expiry(state, since, amount)
 
 
-def _longest(automaton: Automaton, asked: list[dict[str | None, int | float]], since: str | None) -> list[int | float]:
-    """For each state the longest that one of its ways to a match allows, each way being as short as its shortest."""
+def _longest(automaton: Automaton, limits: list[dict[str | None, int | float]], since: str | None) -> list[int | float]:
+    """For each state the largest limit of its paths to a match, where the limit of a path is its smallest."""
     longest: list[int | float] = [math.inf] * len(automaton.states)
     for _ in automaton.states:
         for state in range(len(longest)):
-            ways = [
-                min(limits.get(since, math.inf), longest[edge.target])
-                for edge, limits in zip(automaton.edges, asked, strict=True)
+            paths = [
+                min(of_edge.get(since, math.inf), longest[edge.target])
+                for edge, of_edge in zip(automaton.edges, limits, strict=True)
                 if edge.source == state and edge.target != state
             ]
-            longest[state] = max(ways, default=math.inf)
+            longest[state] = max(paths, default=math.inf)
     return longest
 
 
 def _limits(subscription: CheckedSubscription, edge: Edge) -> Iterator[tuple[str | None, int | float]]:
-    """Since which earlier step, or since the beginning (None), the event of an edge may come how late."""
+    """The latest time of an edge's event since an earlier step, or since the match began (None)."""
     step, time = edge.leaf.step, subscription.time
     for condition in edge.conditions:
         match condition.expression:
@@ -70,18 +70,18 @@ def _limits(subscription: CheckedSubscription, edge: Edge) -> Iterator[tuple[str
 
 
 def _since(left: tree.Expression, owner: str, step: str) -> str | None:
-    """The step x of `t(step) - t(x)`, or of the distance of the two."""
-    both_ways = False
+    """The step x of `t(step) - t(x)`, or of the absolute value of a difference of the two."""
+    absolute = False
     match left:
         case tree.Call(function="abs", arguments=(inner,)):
-            left, both_ways = inner, True
+            left, absolute = inner, True
     match left:
         case tree.Binary(operator="-", left=tree.TimeOf(event=later), right=tree.TimeOf(event=earlier)):
-            one, other = _step(later, owner), _step(earlier, owner)
-            if one == step:
-                return other
-            if both_ways and other == step:
-                return one
+            later_step, earlier_step = _step(later, owner), _step(earlier, owner)
+            if later_step == step:
+                return earlier_step
+            if absolute and earlier_step == step:
+                return later_step
     return None
 
 

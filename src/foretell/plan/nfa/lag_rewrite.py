@@ -1,7 +1,8 @@
-"""How far back in the lane the events of a match lie, where every operator is `,`: they follow one another there.
+"""Rewriting of bound events to lagged columns, where every operator is `,`.
 
-Then `prev.price` is the price of the lane's event before, and `a.price`, if `a` was bound two events ago, that of the
-event before the event before: columns, which the filter compares for a whole batch, and nothing for the kernel to keep.
+The events of such a match follow one another in the lane: `prev.price` is the price of the event before the current
+one, and `a.price`, where `a` was bound two events ago, that of the second event before. These are columns (SQL's LAG),
+which the filter compares for a whole batch, and the run needs no register.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from foretell.plan.expressions import Lagged, about_current_event, map_children
 from foretell.plan.nfa.automaton import Automaton
 from foretell.plan.nfa.derivatives import Done, Wait
 
-#: Further back than this a register is cheaper than one more column.
-FURTHEST = 3
+#: For an event further back than this, a register is cheaper than one more column.
+MOST_LAG = 3
 
 
 def is_strict(automaton: Automaton, subscription: CheckedSubscription) -> bool:
@@ -27,24 +28,27 @@ def is_strict(automaton: Automaton, subscription: CheckedSubscription) -> bool:
 
 
 def distances(automaton: Automaton) -> dict[int | None, dict[str, int]]:
-    """For each state how far before the next event a step's latest event is, where that is always the same."""
-    found: dict[int | None, dict[str, int]] = {}
+    """For each state: by step, the distance of its last event from the next event, where all paths agree on it."""
+    known: dict[int | None, dict[str, int]] = {}
     todo: list[int | None] = [None]
     while todo:
         source = todo.pop()
-        before = {} if source is None else found[source]
+        before = {} if source is None else known[source]
         for edge in automaton.leaving(source):
-            now = {step: far + 1 for step, far in before.items() if far < FURTHEST} | {edge.leaf.step: 1}
-            known = found.get(edge.target)
-            agreed = now if known is None else {s: far for s, far in known.items() if now.get(s) == far}
-            if agreed != known:
-                found[edge.target] = agreed
+            now = {step: far + 1 for step, far in before.items() if far < MOST_LAG} | {edge.leaf.step: 1}
+            old = known.get(edge.target)
+            agreed = now if old is None else {step: far for step, far in old.items() if now.get(step) == far}
+            if agreed != old:
+                known[edge.target] = agreed
                 todo.append(edge.target)
-    return found
+    return known
 
 
-def lagged(condition: tree.Expression, own: str, known: Mapping[str, int]) -> tree.Expression | None:
-    """A condition with the events it names as so many events before; None where one is not known."""
+def lagged(condition: tree.Expression, current: str, distances: Mapping[str, int]) -> tree.Expression | None:
+    """A condition with its events as lags of the current event; None where the distance of one is not known.
+
+    `current` is the step that the current event is tried for.
+    """
 
     def distance(event: tree.EventReference) -> int | None:
         match event:
@@ -53,7 +57,7 @@ def lagged(condition: tree.Expression, own: str, known: Mapping[str, int]) -> tr
             case tree.Previous():
                 return 1
             case tree.BoundEvent(step=step) | tree.LastOf(step=step):
-                return 0 if step == own else known.get(str(step))
+                return 0 if step == current else distances.get(str(step))
         return None
 
     unknown = False
@@ -67,5 +71,5 @@ def lagged(condition: tree.Expression, own: str, known: Mapping[str, int]) -> tr
                 return Lagged(far, about_current_event(expression)) if far else about_current_event(expression)
         return map_children(expression, change)
 
-    found = change(condition)
-    return None if unknown else found
+    rewritten = change(condition)
+    return None if unknown else rewritten

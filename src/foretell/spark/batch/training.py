@@ -31,7 +31,7 @@ from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import Sides
 from foretell.plan.nfa.automaton import build
-from foretell.plan.nfa.decomposition import Parts, parts_of
+from foretell.plan.nfa.decomposition import Decomposition, decompose
 from foretell.spark.batch.job import BatchJob, Reports, by_kind
 from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.reduce_side import (
@@ -55,7 +55,7 @@ def train(
 ) -> tuple[dict[str, Learned], tuple[str, ...]]:
     """Return what is learned of each statement with FORECAST, and the notes on malformed events."""
     handle = job.plan.handle()
-    parts = {name: parts_of(statement, build(statement)) for name, statement in statements.items()}
+    parts = {name: decompose(statement, build(statement)) for name, statement in statements.items()}
     chosen = {name: Chosen() for name in statements}
     if settings.order != 0 or any(decomposition is not None for decomposition in parts.values()):
         most_rows = max(1, MOST_ROWS // job.plan.shards)
@@ -151,7 +151,7 @@ def _decoded_counts(data: bytes) -> Counts:
     return Counts(learned_of(document["whole"])[0], tuple(learned_of(part)[0] for part in document["parts"]))
 
 
-def _decoded_record(data: bytes, parts: Parts | None) -> Record:
+def _decoded_record(data: bytes, parts: Decomposition | None) -> Record:
     table = table_from_bytes(data)
     metadata = table.schema.metadata
     columns = {name: table[name].to_numpy() for name in _TRACE_COLUMNS}
