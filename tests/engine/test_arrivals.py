@@ -25,7 +25,7 @@ from foretell.plan.explain import as_text, explain
 from foretell.plan.lower.arrival_analysis import analyse_sequence
 from foretell.plan.lower.arrivals import lower_arrivals
 from foretell.plan.lower.program import UnsupportedError
-from foretell.plan.strategy import Choice, Executor, arrival_hindrance
+from foretell.plan.strategy import Decision, Executor, arrival_hindrance
 from foretell.plan.strategy import choose_executor as original
 from tests.engine_pair import EnginePair, told
 from tests.properties import patterns
@@ -66,10 +66,10 @@ class Interrupted(ArrivalExecutor):
 def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[ArrivalExecutor] = ArrivalExecutor) -> None:
     """Arrival lists also where they do not pay."""
 
-    def choose_executor(subscription: CheckedSubscription) -> Choice[Executor]:
+    def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
         chosen = original(subscription)
         possible = chosen.value is Executor.NFA and arrival_hindrance(subscription) is None
-        return Choice(Executor.ARRIVALS, "wherever possible") if possible else chosen
+        return Decision(Executor.ARRIVALS, "wherever possible") if possible else chosen
 
     monkeypatch.setattr(strategy, "choose_executor", choose_executor)
     monkeypatch.setattr(nfa_group, "ArrivalExecutor", kind)

@@ -189,10 +189,10 @@ def _kernel_choices(strategy: Strategy, nfa: SharedNfa | None) -> Iterator[Expla
         case Executor.NFA if nfa is not None:
             kernel, reverse_scan = nfa.compiled.kernel.kernel, nfa.compiled.kernel.reverse_scan
             yield ExplainedChoice("kernel", kernel.value.value, kernel.why)
-            if kernel.value is Kernel.LOCKSTEP:
+            if kernel.value.next_only:
                 value = "for some batches" if reverse_scan.value else "no"
                 yield ExplainedChoice("reverse scan", value, reverse_scan.why)
-            if not kernel.value.next_only:
+            else:
                 keyed = choose_keys(nfa, observed=strategy.observation is not None)
                 indexed = any(state.waiting.key is not None for state in nfa.states)
                 yield ExplainedChoice("key index", "yes" if indexed else "no", keyed.why)

@@ -24,7 +24,7 @@ from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.persistent_map import PersistentMap
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import Choice, GroupKind, KernelChoice, ObservationMode, Strategy, TemplateMode
+from foretell.plan.strategy import Decision, GroupKind, KernelDecision, ObservationMode, Strategy, TemplateMode
 from foretell.plan.template_selection import TemplateSelection
 
 
@@ -64,7 +64,7 @@ class NfaGroupPlan:
     moves: tuple[int, ...]
     nfa: SharedNfa | None = None
     arrivals: ArrivalPlan | None = None
-    keyed: Choice[bool] | None = None
+    keyed: Decision[bool] | None = None
     selection: TemplateSelection | None = None
     observation: ObservationMode | None = None
 
@@ -77,7 +77,7 @@ class NfaGroupPlan:
         return self.nfa.members
 
     @property
-    def kernel(self) -> KernelChoice | None:
+    def kernel(self) -> KernelDecision | None:
         """The kernel that runs the NFA as it is now; arrival lists have one kernel."""
         return None if self.nfa is None else self.nfa.compiled.kernel
 

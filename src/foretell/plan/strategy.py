@@ -1,6 +1,6 @@
 """The only place that chooses how a subscription runs: executor, sharing, template mode, observation and kernel.
 
-Every choice is a `Choice`: the value, and the reason in words that `explain` prints (DESIGN, section 3).
+Every choice is a `Decision`: the value, and the reason in words that `explain` prints (DESIGN, section 3).
 
 Arrival lists pay where nothing is known of a combination before its last step: runs would only copy the events that
 the lists hold anyway. A condition between earlier steps changes that: runs evaluate it once and drop the combinations
@@ -32,8 +32,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Choice(Generic[T]):
-    """A value that was chosen, and why, as one clause for people."""
+class Decision(Generic[T]):
+    """A chosen value, and the reason as a clause that people read."""
 
     value: T
     why: str
@@ -95,10 +95,10 @@ class Kernel(Enum):
 class Strategy:
     """How one subscription runs, as far as its text and the types of its parameters decide it."""
 
-    executor: Choice[Executor]
-    sharing: Choice[Sharing]
-    template: Choice[TemplateMode] | None = None
-    observation: Choice[ObservationMode] | None = None
+    executor: Decision[Executor]
+    sharing: Decision[Sharing]
+    template: Decision[TemplateMode] | None = None
+    observation: Decision[ObservationMode] | None = None
 
     @property
     def group_kind(self) -> GroupKind:
@@ -155,38 +155,38 @@ def as_recorded(
     why = "the snapshot was taken so"
     if strategy.group_kind is not kind:
         executor, sharing = kind.choices
-        strategy = replace(strategy, executor=Choice(executor, why), sharing=Choice(sharing, why))
+        strategy = replace(strategy, executor=Decision(executor, why), sharing=Decision(sharing, why))
         if strategy.observation is not None:
             strategy = replace(strategy, observation=_choose_observation(subscription, executor))
     if strategy.template is not None and not one_executor:
         per_row = TemplateMode.EXECUTOR_PER_ROW
         if strategy.template.value is not per_row:
-            strategy = replace(strategy, template=Choice(per_row, why))
+            strategy = replace(strategy, template=Decision(per_row, why))
     return strategy
 
 
 # ── executor ──
 
 
-def choose_executor(subscription: CheckedSubscription) -> Choice[Executor]:
+def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
     """Arrival lists where they can run the pattern and where it pays; an NFA runs every pattern with events."""
     if subscription.tree.losing is not None:
-        return Choice(Executor.REFERENCE, "the compiled engine does not run LOSING yet")
+        return Decision(Executor.REFERENCE, "the compiled engine does not run LOSING yet")
     if isinstance(subscription.pattern, tree.Silence):
-        return Choice(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
+        return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
     hindrance = arrival_hindrance(subscription)
     if hindrance is not None:
-        return Choice(Executor.NFA, hindrance)
+        return Decision(Executor.NFA, hindrance)
     conditions = analyse_sequence(subscription)
     if conditions.keys:
         key = expression_text(conditions.keys[0][conditions.steps[0]])
-        return Choice(Executor.ARRIVALS, f"every operator is `;` and all steps share `{key}`, which finds the list")
+        return Decision(Executor.ARRIVALS, f"every operator is `;` and all steps share `{key}`, which finds the list")
     for question in conditions.joins:
         if conditions.steps[-1] not in question.steps:
             steps = " and ".join(f"`{step}`" for step in conditions.steps if step in question.steps)
             why = f"a condition between {steps} drops combinations before `{conditions.steps[-1]}` arrives"
-            return Choice(Executor.NFA, why)
-    return Choice(Executor.ARRIVALS, "every operator is `;`, so partial combinations need not be copied")
+            return Decision(Executor.NFA, why)
+    return Decision(Executor.ARRIVALS, "every operator is `;`, so partial combinations need not be copied")
 
 
 def arrival_hindrance(subscription: CheckedSubscription) -> str | None:
@@ -238,13 +238,13 @@ def _absence_hindrances(conditions: SequenceConditions) -> Iterator[str]:
 # ── sharing ──
 
 
-def _choose_sharing(subscription: CheckedSubscription, executor: Executor, *, observed: bool) -> Choice[Sharing]:
+def _choose_sharing(subscription: CheckedSubscription, executor: Executor, *, observed: bool) -> Decision[Sharing]:
     why = _reason_to_own(subscription, executor, observed=observed)
     if why is not None:
-        return Choice(Sharing.OWN, why)
+        return Decision(Sharing.OWN, why)
     if _is_strict(subscription):
-        return Choice(Sharing.STRICT, "every operator is `,`: equal prefixes of such patterns are one")
-    return Choice(Sharing.GENERAL, "equal prefixes of patterns with the same FROM and PER are one")
+        return Decision(Sharing.STRICT, "every operator is `,`: equal prefixes of such patterns are one")
+    return Decision(Sharing.GENERAL, "equal prefixes of patterns with the same FROM and PER are one")
 
 
 def _reason_to_own(subscription: CheckedSubscription, executor: Executor, *, observed: bool) -> str | None:
@@ -278,20 +278,20 @@ def _is_strict(subscription: CheckedSubscription) -> bool:
 
 def _choose_template(
     subscription: CheckedSubscription, parameters: Mapping[str, Type] | None, *, observed: bool
-) -> Choice[TemplateMode] | None:
+) -> Decision[TemplateMode] | None:
     if subscription.tree.table is None:
         return None
     per_row = TemplateMode.EXECUTOR_PER_ROW
     if isinstance(subscription.pattern, tree.Silence):
-        return Choice(per_row, "each row has its own clocks")
+        return Decision(per_row, "each row has its own clocks")
     if observed:
-        return Choice(per_row, "forecasts observe the runs of each row apart")
+        return Decision(per_row, "forecasts observe the runs of each row apart")
     if selection_of(subscription) is None:
-        return Choice(per_row, "the parameters do more than select the first event by equalities and one bound")
+        return Decision(per_row, "the parameters do more than select the first event by equalities and one bound")
     if parameters is not None and template_selection(subscription, parameters) is None:
-        return Choice(per_row, "a parameter bounds a STRING" if parameters else "the table has no columns")
+        return Decision(per_row, "a parameter bounds a STRING" if parameters else "the table has no columns")
     why = "the parameters only select the first event, by equalities and at most one bound"
-    return Choice(TemplateMode.ONE_EXECUTOR, why)
+    return Decision(TemplateMode.ONE_EXECUTOR, why)
 
 
 def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, Type] | None = None) -> bool:
@@ -300,26 +300,26 @@ def serves_all_rows(subscription: CheckedSubscription, parameters: Mapping[str, 
     return template is not None and template.value is TemplateMode.ONE_EXECUTOR
 
 
-def _choose_observation(subscription: CheckedSubscription, executor: Executor) -> Choice[ObservationMode]:
+def _choose_observation(subscription: CheckedSubscription, executor: Executor) -> Decision[ObservationMode]:
     if executor is Executor.ABSENCE:
-        return Choice(ObservationMode.NO_RUNS, "an absence clock has no runs")
+        return Decision(ObservationMode.NO_RUNS, "an absence clock has no runs")
     if executor is Executor.ARRIVALS:
-        return Choice(ObservationMode.ARRIVAL_TRACKER, "arrival lists have no runs")
+        return Decision(ObservationMode.ARRIVAL_TRACKER, "arrival lists have no runs")
     policy = subscription.tree.after.policy
     if policy is tree.Policy.HOLD:
-        return Choice(ObservationMode.PROBE, "matches do not exclude runs")
+        return Decision(ObservationMode.PROBE, "matches do not exclude runs")
     why = f"AFTER MATCH {policy.name} excludes runs, which is known only after the batch"
-    return Choice(ObservationMode.SECOND_EXECUTOR, why)
+    return Decision(ObservationMode.SECOND_EXECUTOR, why)
 
 
-def choose_keys(nfa: SharedNfa, *, observed: bool) -> Choice[bool]:
+def choose_keys(nfa: SharedNfa, *, observed: bool) -> Decision[bool]:
     """Whether states of an NFA that could be indexed by a key are."""
     indexed = any(state.waiting.key is not None for state in nfa.states)
     if not nfa.keyed or (indexed and observed and not nfa.compiled.has_process_key):
-        return Choice(False, "forecasts must see all runs of a lane, and the states have no key in common")
+        return Decision(False, "forecasts must see all runs of a lane, and the states have no key in common")
     if not indexed:
-        return Choice(True, "no equality with a bound value holds for all events that a state waits for")
-    return Choice(True, "all events that the state waits for must equal a bound value")
+        return Decision(True, "no equality with a bound value holds for all events that a state waits for")
+    return Decision(True, "all events that the state waits for must equal a bound value")
 
 
 # ── kernels ──
@@ -343,33 +343,33 @@ class NfaShape:
 
 
 @dataclass(frozen=True)
-class KernelChoice:
+class KernelDecision:
     """The kernel of an NFA. With `reverse_scan`, whole batches may be run backwards: the executor decides for each
     batch by its size and the limits on partial matches (machine.kernels.reverse_scan, `ReverseScan.apply`)."""
 
-    kernel: Choice[Kernel]
-    reverse_scan: Choice[bool]
+    kernel: Decision[Kernel]
+    reverse_scan: Decision[bool]
     shape: NfaShape
 
 
-def choose_kernel(shape: NfaShape) -> KernelChoice:
+def choose_kernel(shape: NfaShape) -> KernelDecision:
     """Lockstep where all runs at a state take the same way, strict where only the next event counts, else general."""
     if not shape.next_only:
         return _without_reverse_scan(shape, Kernel.GENERAL, "runs may wait for later events")
     hindrance = _lockstep_hindrance(shape)
     if hindrance is not None:
         return _without_reverse_scan(shape, Kernel.STRICT, f"only the very next event counts, and {hindrance}")
-    kernel = Choice(Kernel.LOCKSTEP, "all runs at a state take the same way")
+    kernel = Decision(Kernel.LOCKSTEP, "all runs at a state take the same way")
     if not shape.begins_on_every_event:
-        return KernelChoice(kernel, Choice(False, "not every event begins a match"), shape)
+        return KernelDecision(kernel, Decision(False, "not every event begins a match"), shape)
     if shape.chain_nodes > 1:
-        return KernelChoice(kernel, Choice(False, "gaps are kept"), shape)
+        return KernelDecision(kernel, Decision(False, "gaps are kept"), shape)
     why = "every event begins a match; used for batches of 256 events or more that the limits cannot stop"
-    return KernelChoice(kernel, Choice(True, why), shape)
+    return KernelDecision(kernel, Decision(True, why), shape)
 
 
-def _without_reverse_scan(shape: NfaShape, kernel: Kernel, why: str) -> KernelChoice:
-    return KernelChoice(Choice(kernel, why), Choice(False, "only the lockstep kernel has one"), shape)
+def _without_reverse_scan(shape: NfaShape, kernel: Kernel, why: str) -> KernelDecision:
+    return KernelDecision(Decision(kernel, why), Decision(False, "only the lockstep kernel has one"), shape)
 
 
 def _lockstep_hindrance(shape: NfaShape) -> str | None:

@@ -23,7 +23,7 @@ from foretell.plan.nfa.automaton import Automaton
 from foretell.plan.result_schema import ResultSchema, result_schema
 
 if TYPE_CHECKING:
-    from foretell.plan.strategy import KernelChoice
+    from foretell.plan.strategy import KernelDecision
 
 Table = NDArray[np.uint64]
 
@@ -141,7 +141,7 @@ class CompiledNfa:
     fan: tuple[int, int, int]
     owners: Ints
     members: tuple[frozenset[int], ...]
-    kernel: KernelChoice
+    kernel: KernelDecision
     simultaneous: bool
     waits: bool
     chains: bool
