@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import foretell as ft
 from foretell.forecast.training import train
-from foretell.forecast.training.part_choice import Choice, choice_of
+from foretell.forecast.training.part_choice import PartChoice, compare_parts
 
 BRANCHES, LENGTH = 10, 8
 
@@ -82,7 +82,7 @@ def cases() -> Iterator[Case]:
     yield of_branches(5)
 
 
-def judged(case: Case, taken: Choice) -> tuple[float, float]:
+def judged(case: Case, taken: PartChoice) -> tuple[float, float]:
     """AUC and calibration error, trained as if training had chosen so."""
     with patch.object(train, "choice_of", lambda *_, **__: taken):
         model = ft.train(case.text, {"s": case.train})
@@ -90,12 +90,12 @@ def judged(case: Case, taken: Choice) -> tuple[float, float]:
     return found.overall.auc, found.overall.reliability.error
 
 
-def chosen(case: Case) -> Choice:
+def chosen(case: Case) -> PartChoice:
     """What training finds."""
-    found: list[Choice] = []
+    found: list[PartChoice] = []
 
-    def noted(*given: Any, **settings: Any) -> Choice:
-        found.append(choice_of(*given, **settings))
+    def noted(*given: Any, **settings: Any) -> PartChoice:
+        found.append(compare_parts(*given, **settings))
         return found[-1]
 
     with patch.object(train, "choice_of", noted):
@@ -107,7 +107,7 @@ if __name__ == "__main__":
     for case in cases():
         choice = chosen(case)
         for way, losses in (("parts", choice.parts), ("shared", choice.shared)):
-            auc, error = judged(case, Choice((0.0,), (1.0,)) if way == "parts" else Choice((1.0,), (0.0,)))
+            auc, error = judged(case, PartChoice((0.0,), (1.0,)) if way == "parts" else PartChoice((1.0,), (0.0,)))
             taken = "  taken" if choice.by_parts == (way == "parts") else ""
             print(
                 f"{case.name:34} {way:7} log loss {np.mean(losses):.3f}  AUC {auc:.3f}  error {error:.3f}{taken}",

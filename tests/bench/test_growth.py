@@ -13,7 +13,7 @@ import pytest
 from foretell.bench.growth import curves as growth_curves
 from foretell.bench.growth.batches import batches
 from foretell.bench.growth.curves import Point, Sample, Samples, curves, exponent
-from foretell.bench.growth.figures import pictures
+from foretell.bench.growth.figures import charts
 from foretell.bench.growth.partial_matches import partial_matches
 from foretell.bench.growth.windows import windows
 
@@ -35,7 +35,7 @@ def test_a_curve_that_is_steep_at_its_end_says_so() -> None:
     points = list(curves([1, 10, 100, 1000], one))
     assert [p.x for p in points] == [1, 10, 100, 1000]
     assert all(p.exponent is not None and p.exponent < 0.4 and p.exponent_last == 1 for p in points)
-    assert pictures(points)[0].slug == "lanes"
+    assert charts(points)[0].slug == "lanes"
 
 
 def test_what_needs_too_much_memory_is_left_out_and_said() -> None:
@@ -48,7 +48,7 @@ def test_what_needs_too_much_memory_is_left_out_and_said() -> None:
     assert [p.x for p in points] == [1, 10]
     assert note.note == "left out from 100 on: needs more than 6 GiB"
     assert "left out" in note.line()
-    assert "(c: left out from 100 on" in pictures([*points, note])[0].sentence
+    assert "(c: left out from 100 on" in charts([*points, note])[0].caption
 
 
 def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,13 +25,13 @@ def test_states_are_those_of_the_planner(gaussian: bool, length: int, pool: int)
     for statement in statements:
         machine, _ = machine.joined_by(statement)
     found = merged(some)
-    assert found.alone == len(unique) * length
-    assert (found.states, found.serving) == (len(machine.states), machine.shared_states)
+    assert found.unmerged == len(unique) * length
+    assert (found.states, found.shared) == (len(machine.states), machine.shared_states)
 
 
 def test_equal_subscriptions_are_one() -> None:
     twice = Composites(np.array([[0, 1], [0, 1]]), np.zeros((2, 1), bool), 2)
-    assert (merged(twice).states, merged(twice).serving) == (2, 2)
+    assert (merged(twice).states, merged(twice).shared) == (2, 2)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])

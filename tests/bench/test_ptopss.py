@@ -12,7 +12,7 @@ import pytest
 from foretell.bench.growth.curves import Point
 from foretell.bench.ptopss import measure
 from foretell.bench.ptopss.experiments import heat_waves, synthetic
-from foretell.bench.ptopss.figures import pictures
+from foretell.bench.ptopss.figures import charts
 from tests.forecast.plain import backtest
 
 
@@ -31,7 +31,7 @@ def test_states_and_transitions() -> None:
             taken = curve(points, "fig9f", f"{workload}, {stream}")
             assert taken[10] > taken[20] > 0
     assert curve(points, "fig9e", "gaussian_cs")[20] < curve(points, "fig9e", "uniform_cs")[20]
-    assert {p.slug for p in pictures(points)} == {"fig9d", "fig9e", "fig9f"}
+    assert {p.slug for p in charts(points)} == {"fig9d", "fig9e", "fig9f"}
 
 
 def test_time_is_measured_and_matches_are_found() -> None:
@@ -45,14 +45,14 @@ def test_precision_of_synthetic_forecasts() -> None:
     assert same == curve(points, "fig10b", "5 events ahead")
     assert same[0.9] > same[0.1]
     assert more[0.5] < same[0.5]  # what was not so in training
-    assert {p.slug for p in pictures(points)} == {"fig10a", "fig10b", "fig10c"}
+    assert {p.slug for p in charts(points)} == {"fig10a", "fig10b", "fig10c"}
 
 
 def test_the_full_model_knows_more_of_heat_waves() -> None:
     points = list(heat_waves(True, backtest))
     generated, full = (curve(points, "fig11-auc", f"{model} model")[3] for model in ("generated", "full"))
     assert full > generated > 0.8
-    assert {p.slug for p in pictures(points)} == {
+    assert {p.slug for p in charts(points)} == {
         *(f"fig11-{model}{part}" for model in ("generated", "full") for part in ("", "-true", "-false")),
         "fig11-auc",
         "fig11-error",

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from foretell.charts.bars import Bars
-from foretell.charts.curves import Axis, Curve, Curves
-from foretell.charts.page import Picture, page, save, svg
+from foretell.charts.bars import BarChart
+from foretell.charts.curves import Axis, Curve, LineChart
+from foretell.charts.page import Chart, page, save, svg
 
-CURVES = Curves(
+CURVES = LineChart(
     "lanes",
     "More lanes",
     "Should be level.",
     Axis("lanes"),
     Axis("time per event", "s"),
     (Curve("level", ((1, 2e-7), (1000, 2e-7)), "x^0.0"), Curve("steep", ((1, 2e-7), (1000, 3e-4)), "x^1.1")),
-    linear=True,
+    reference_line=True,
 )
-BARS = Bars("start", "Start", "Short bars are good.", "time", "s", (("import", 0.4), ("push", 0.002)))
+BARS = BarChart("start", "Start", "Short bars are good.", "time", "s", (("import", 0.4), ("push", 0.002)))
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ BARS = Bars("start", "Start", "Short bars are good.", "time", "s", (("import", 0
         (BARS, ["Start", "import", "400ms", "2ms"]),
     ],
 )
-def test_svg_says_what_it_shows(picture: Picture, words: list[str]) -> None:
+def test_svg_says_what_it_shows(picture: Chart, words: list[str]) -> None:
     drawn = svg(picture)
     assert drawn.startswith("<svg")
     assert [word for word in words if word not in drawn] == []
 
 
 def test_a_curve_with_plain_axes() -> None:
-    plain = Curves("c", "C", "", Axis("x", log=False), Axis("y", log=False), (Curve("one", ((0, 0), (1, 0.5))),))
+    plain = LineChart("c", "C", "", Axis("x", log=False), Axis("y", log=False), (Curve("one", ((0, 0), (1, 0.5))),))
     assert "one" in svg(plain)
 
 
@@ -57,7 +57,7 @@ def test_a_page_needs_nothing_else(tmp_path: Path) -> None:
 
 
 def test_names_do_not_end_the_script() -> None:
-    evil = Bars("b", "B", "", "time", "s", (("</script>", 1.0),))
+    evil = BarChart("b", "B", "", "time", "s", (("</script>", 1.0),))
     assert page("T", "", [evil]).count("</script>") == page("T", "", [BARS]).count("</script>")
 
 

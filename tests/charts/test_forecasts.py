@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from foretell.charts import forecasts
-from foretell.charts.forecasts import forecast_page, pictures
+from foretell.charts.forecasts import forecast_page, report_charts
 from foretell.charts.page import svg
 from foretell.forecast.evaluation.report import Report
 from tests.forecast.simulated import heat
@@ -18,7 +18,7 @@ from tests.forecast.simulated import heat
 def test_pictures_of_each_subscription() -> None:
     other = [replace(one, subscription='odd "name" </script>') for one in heat(days=300)]
     report = Report.of([*heat(days=300), *other], ["very <old>"])
-    drawn = pictures(report)
+    drawn = report_charts(report)
     parts = ("reliability", "precision", "recall", "true", "false", "notified", "foreseen")
     assert [p.slug for p in drawn] == [f"s{number}-{part}" for number in range(2) for part in parts]
     for word in ("heat: precision", "within 1 event", "within 6 events", "threshold", "0.8"):
@@ -26,20 +26,20 @@ def test_pictures_of_each_subscription() -> None:
     text = forecast_page(report)
     assert not re.search(r"<script[^>]*\bsrc=|<link\b|@import", text)
     assert "very &lt;old&gt;" in text
-    assert "How good the probabilities are" in text
+    assert "Probability forecasts" in text
     assert text.count("</script>") == 2
 
 
 def test_what_was_never_forecast_is_not_drawn() -> None:
     silent = heat(days=50, horizons=(3,), distort=lambda p: np.full(len(p), np.nan))
-    assert pictures(Report.of(silent)) == []
-    assert "nothing was forecast" in forecast_page(Report.of(silent))
+    assert report_charts(Report.of(silent)) == []
+    assert "without a forecast" in forecast_page(Report.of(silent))
 
 
 def test_a_page_has_curves_of_some_subscriptions_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecasts, "MOST", 2)
+    monkeypatch.setattr(forecasts, "MAX_SUBSCRIPTIONS", 2)
     (one,) = heat(days=100, horizons=(3,))
-    rare = replace(one, subscription="rare", overall=replace(one.overall, came=0))
+    rare = replace(one, subscription="rare", overall=replace(one.overall, positives=0))
     report = Report.of([replace(one, subscription="first"), rare, replace(one, subscription="second")])
-    assert {p.title.split(":")[0] for p in pictures(report)} == {"first", "second"}
-    assert "there are 1 more" in forecast_page(report)
+    assert {p.title.split(":")[0] for p in report_charts(report)} == {"first", "second"}
+    assert "1 more are left out" in forecast_page(report)

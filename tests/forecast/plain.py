@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from foretell.forecast.evaluation.outcomes import Horizon, waits
 from foretell.forecast.evaluation.report import Report
-from foretell.forecast.evaluation.scorecard import Forecasts, judged
+from foretell.forecast.evaluation.scorecard import ForecastPoints, scorecard
+from foretell.learn.horizon import Horizon
+from foretell.learn.outcomes import times_to_match
 
 
 def backtest(
@@ -39,12 +40,12 @@ def backtest(
         process = np.repeat(np.arange(len(later)), [len(lane) for _, lane in later])
         ordinal = np.concatenate([np.arange(len(lane)) for _, lane in later])
         matched = np.array([done for _, lane in later for _, done in lane])
-        outcome = waits(process, ordinal, ordinal.astype(float), matched)
+        outcome = times_to_match(process, ordinal, ordinal.astype(float), matched)
         for number, horizon in enumerate(horizons):
             said = np.array([chances[number].get(state, np.nan) for _, lane in later for state, _ in lane])
-            forecasts = Forecasts(process, matched, outcome, said)
+            forecasts = ForecastPoints(process, matched, outcome, said)
             keys, levels = [key for key, _ in later], np.array(thresholds)
-            found.append(judged(name, Horizon(events=horizon), forecasts, keys=keys, thresholds=levels))
+            found.append(scorecard(name, Horizon(events=horizon), forecasts, keys=keys, thresholds=levels))
     return Report.of(found)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from foretell.forecast.evaluation.outcomes import Horizon, waits
-from foretell.forecast.evaluation.scorecard import Forecasts, Judged, judged
+from foretell.forecast.evaluation.scorecard import ForecastPoints, Scorecard, scorecard
+from foretell.learn.horizon import Horizon
+from foretell.learn.outcomes import times_to_match
 
 
 def heat(
@@ -18,7 +19,7 @@ def heat(
     horizons: tuple[int, ...] = (1, 3, 6),
     distort: Callable[[np.ndarray], np.ndarray] = lambda p: p,
     seed: int = 1,
-) -> list[Judged]:
+) -> list[Scorecard]:
     """`a , a , a` over independent days that are hot with a known probability; `distort` spoils the forecasts."""
     random = np.random.default_rng(seed)
     days_hot = random.random((days, lanes)) < hot
@@ -29,15 +30,15 @@ def heat(
         state[day] = before
     process, ordinal = np.tile(np.arange(lanes), days), np.repeat(np.arange(days), lanes)
     matched = (state == steps).ravel()
-    outcome = waits(process, ordinal, ordinal.astype(float), matched)
+    outcome = times_to_match(process, ordinal, ordinal.astype(float), matched)
     found = []
     for events in horizons:
         chances = distort(within(hot, steps, events))
         found.append(
-            judged(
+            scorecard(
                 "heat",
                 Horizon(events=events),
-                Forecasts(process, matched, outcome, chances[state.ravel()]),
+                ForecastPoints(process, matched, outcome, chances[state.ravel()]),
                 keys=[f'{{"city": "C{lane}"}}' for lane in range(lanes)],
                 above=0.7,
             )

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.forecast.training.isotonic import MOST_POINTS, recalibrated
-from foretell.learn.calibration import AS_IT_IS, Calibration
+from foretell.forecast.training.isotonic import MAX_POINTS, fit_isotonic
+from foretell.learn.calibration import UNCALIBRATED, Calibration
 from tests.learn.traces import quick
 
 
@@ -16,19 +16,19 @@ def test_what_was_said_too_boldly_is_set_right() -> None:
     random = np.random.default_rng(0)
     said = random.random(100_000)
     came = random.random(100_000) < said**2
-    curve = recalibrated(said[:50_000], came[:50_000])
+    curve = fit_isotonic(said[:50_000], came[:50_000])
     later, outcome = curve(said[50_000:]), came[50_000:]
     bins = (later * 10).astype(int)
     for b in range(10):
         assert later[bins == b].mean() == pytest.approx(outcome[bins == b].mean(), abs=0.03)
     assert np.mean((later - outcome) ** 2) < np.mean((said[50_000:] - outcome) ** 2) - 0.01
-    assert len(curve.points) <= MOST_POINTS
+    assert len(curve.points) <= MAX_POINTS
 
 
 def test_what_was_right_stays_so() -> None:
     random = np.random.default_rng(1)
     said = random.random(100_000)
-    curve = recalibrated(said, random.random(100_000) < said)
+    curve = fit_isotonic(said, random.random(100_000) < said)
     asked = np.linspace(0.05, 0.95, 19)
     assert curve(asked) == pytest.approx(asked, abs=0.04)
 
@@ -36,22 +36,22 @@ def test_what_was_right_stays_so() -> None:
 @quick
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40))
 def test_it_rises_within_0_and_1(said: list[tuple[float, bool]]) -> None:
-    curve = recalibrated(np.array([p for p, _ in said]), np.array([c for _, c in said]))
+    curve = fit_isotonic(np.array([p for p, _ in said]), np.array([c for _, c in said]))
     found = curve(np.linspace(0, 1, 101))
     assert np.all((found >= 0) & (found <= 1))
     assert np.all(np.diff(found) >= -1e-12)
 
 
 def test_what_was_not_said() -> None:
-    curve = recalibrated([0.5, np.nan, 0.5], [1, 0, 0])
+    curve = fit_isotonic([0.5, np.nan, 0.5], [1, 0, 0])
     assert curve.points == ((0.5, 0.5),)
     assert np.isnan(curve(np.nan))
-    assert recalibrated([np.nan], [1]) == AS_IT_IS
-    assert AS_IT_IS([0.3]).tolist() == [0.3]
+    assert fit_isotonic([np.nan], [1]) == UNCALIBRATED
+    assert UNCALIBRATED([0.3]).tolist() == [0.3]
 
 
 def test_weights() -> None:
-    assert recalibrated([0.5, 0.5], [1, 0], [3.0, 1.0]).points == ((0.5, 0.75),)
+    assert fit_isotonic([0.5, 0.5], [1, 0], [3.0, 1.0]).points == ((0.5, 0.75),)
 
 
 @pytest.mark.parametrize("points", [((0.5, 0.5), (0.5, 0.6)), ((0.1, 0.6), (0.2, 0.5)), ((-0.1, 0.6),), ((0.1, 1.6),)])

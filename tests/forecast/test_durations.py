@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import linalg, stats
 
 from foretell.arrays import Floats
-from foretell.forecast.chain.first_passage import interval
-from foretell.forecast.chain.semi_markov import Durations, Law
+from foretell.forecast.chain.first_passage import shortest_interval
+from foretell.forecast.chain.semi_markov import SemiMarkovTable, SojournDistribution
 from foretell.learn.histogram import BINS, EDGES, bin_of
-from foretell.learn.sojourns import MATCH, STILL, Sojourns
+from foretell.learn.sojourns import CENSORED, MATCH, Sojourns
 from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Trace
 from tests.learn.traces import made, quick, traces
@@ -50,7 +50,7 @@ def test_exponential_sojourns_are_a_markov_chain_in_continuous_time(horizon: flo
     generator = np.zeros((4, 4))
     generator[:3, :3], generator[:3, 3] = RATES, MATCHING
     generator -= np.diag(generator.sum(axis=1))
-    found = Durations.of(exponential(RATES, MATCHING), horizon)
+    found = SemiMarkovTable.of(exponential(RATES, MATCHING), horizon)
     assert found.table[:, 0] == pytest.approx(linalg.expm(generator * horizon)[:3, 3], abs=2e-3)
     # An exponential sojourn does not know its age.
     young = found.ages < 2.0
@@ -61,16 +61,16 @@ def test_exponential_sojourns_are_a_markov_chain_in_continuous_time(horizon: flo
     ("horizon", "expected"), [(4.9, [0.0, 0.0]), (5.5, [0.0, 1.0]), (7.9, [0.0, 1.0]), (8.1, [1, 1])]
 )
 def test_delays_that_are_always_the_same(horizon: float, expected: list[float]) -> None:
-    found = Durations.of(sojourns({(0, 1): (1.0, 3.0), (1, MATCH): (1.0, 5.0)}, 2), horizon)
+    found = SemiMarkovTable.of(sojourns({(0, 1): (1.0, 3.0), (1, MATCH): (1.0, 5.0)}, 2), horizon)
     assert found.table[:, 0] == pytest.approx(expected)
 
 
 def test_what_is_left_of_a_sojourn() -> None:
     """Of two hours three quarters have passed: a match within the half hour is certain, before it was not to be."""
-    found = Durations.of(sojourns({(0, MATCH): (1.0, 7200.0)}, 1), 2400.0)
+    found = SemiMarkovTable.of(sojourns({(0, MATCH): (1.0, 7200.0)}, 1), 2400.0)
     state = np.zeros(3, np.uint64)
     assert found.at(state, np.array([0.0, 4000.0, 5400.0])) == pytest.approx([0.0, 0.0, 1.0])
-    aged = Durations.of(
+    aged = SemiMarkovTable.of(
         sojourns({(0, MATCH): (0.5, stats.uniform(0, 10)), (0, 1): (0.5, stats.uniform(0, 10))}, 2), 2.0
     )
     # Of those that last 5, two in five end within 2, half of them with a match; nothing is known after state 1.
@@ -78,7 +78,7 @@ def test_what_is_left_of_a_sojourn() -> None:
 
 
 def test_configurations_never_seen() -> None:
-    found = Durations.of(sojourns({(0, 1): (1.0, 1.0), (1, MATCH): (1.0, 1.0)}, 2), 3.0)
+    found = SemiMarkovTable.of(sojourns({(0, 1): (1.0, 1.0), (1, MATCH): (1.0, 1.0)}, 2), 3.0)
     asked = found.at(np.array([0, 1, 2, 3], np.uint64), np.zeros(4))
     assert asked[:2] == pytest.approx([1.0, 1.0])
     assert np.isnan(asked[2:]).all()
@@ -87,7 +87,7 @@ def test_configurations_never_seen() -> None:
 def test_the_chance_of_another_way_sinks_with_age() -> None:
     """Quick ends are other ends; what lasts will match (the reason why an age is worth knowing)."""
     some = sojourns({(0, 1): (0.5, stats.uniform(0, 1)), (0, MATCH): (0.5, stats.uniform(10, 2))}, 2)
-    found = Durations.of(some, 20.0)
+    found = SemiMarkovTable.of(some, 20.0)
     assert found.at(np.zeros(2, np.uint64), np.array([0.0, 2.0])) == pytest.approx([0.5, 1.0], abs=1e-6)
 
 
@@ -105,13 +105,13 @@ def test_what_had_not_ended_counts() -> None:
         state=np.concatenate([np.ones(size, np.uint64), np.zeros(ended.sum(), np.uint64)]),
         matched=np.concatenate([np.zeros(size, bool), np.ones(ended.sum(), bool)]),
         starts=False,
-        seen_time=watched,
+        last_time=watched,
     )
-    learned = Statistics.of(trace, most_lanes=0).sojourns
-    assert set(learned.target.tolist()) == {MATCH, STILL}
-    found = Durations.of(learned, 5.0)
+    learned = Statistics.of(trace, max_lanes=0).sojourns
+    assert set(learned.target.tolist()) == {MATCH, CENSORED}
+    found = SemiMarkovTable.of(learned, 5.0)
     assert found.table[1, 0] == pytest.approx(1 - np.exp(-0.5), abs=0.015)
-    ignoring = Durations.of(
+    ignoring = SemiMarkovTable.of(
         Sojourns(
             learned.states,
             *(
@@ -155,9 +155,9 @@ def test_as_when_it_is_played_out(seed: int) -> None:
             matched=matched.ravel(),
             starts=False,
         ),
-        most_lanes=0,
+        max_lanes=0,
     )
-    found = Durations.of(learned.sojourns, horizon)
+    found = SemiMarkovTable.of(learned.sojourns, horizon)
     for begin in range(states):
         _, clock, matched = played(begin, 40)
         first = np.where(matched.any(axis=0), clock[matched.argmax(axis=0), np.arange(walks)], np.inf)
@@ -168,13 +168,14 @@ def test_as_when_it_is_played_out(seed: int) -> None:
 @given(traces(), st.sampled_from([0.1, 1.0, 40.0]))
 def test_probabilities_lie_within_0_and_1_and_rise(trace: Trace, horizon: float) -> None:
     learned = Statistics.of(trace).sojourns
-    shorter, longer = (Durations.of(learned, h, enough=0) for h in (horizon, 2 * horizon))
+    shorter, longer = (SemiMarkovTable.of(learned, h, enough=0) for h in (horizon, 2 * horizon))
     for found in (shorter, longer):
         known = found.table[~np.isnan(found.table)]
         assert np.all((known >= 0) & (known <= 1))
     believed = ~np.isnan(longer.table[:, 0])
-    assert np.isnan(longer.waiting(0.0)[~believed]).all()
-    waiting = longer.waiting(0.0)[believed]
+    cdf = longer.waiting_time_cdf(longer.states, np.zeros(len(longer.states)))
+    assert np.isnan(cdf[~believed]).all()
+    waiting = cdf[believed]
     assert np.all(np.diff(waiting, axis=1) >= -1e-9)
     assert waiting[:, -1] == pytest.approx(longer.table[believed, 0])
     half = waiting[:, waiting.shape[1] // 2]
@@ -182,32 +183,32 @@ def test_probabilities_lie_within_0_and_1_and_rise(trace: Trace, horizon: float)
 
 
 def test_the_waiting_time_in_steps() -> None:
-    found = Durations.of(sojourns({(0, MATCH): (1.0, stats.uniform(4, 2))}, 1), 9.6)
-    start, end = interval(found.waiting(0.0), 0.9)
+    found = SemiMarkovTable.of(sojourns({(0, MATCH): (1.0, stats.uniform(4, 2))}, 1), 9.6)
+    start, end = shortest_interval(found.waiting_time_cdf(found.states, np.array([0.0])), 0.9)
     assert (float(start[0]) - 1) * 0.1 == pytest.approx(4.1, abs=0.2)
     assert float(end[0]) * 0.1 == pytest.approx(5.9, abs=0.2)
-    start, end = interval(found.waiting(5.0), 0.9)
+    start, end = shortest_interval(found.waiting_time_cdf(found.states, np.array([2**2.25])), 0.9)
     assert start[0] == 1
-    assert float(end[0]) * 0.1 == pytest.approx(1.0, abs=0.2)
+    assert float(end[0]) * 0.1 == pytest.approx(0.9 * (6 - 2**2.25), abs=0.2)
 
 
 def test_sojourns_without_any_length_come_to_an_end() -> None:
-    found = Durations.of(sojourns({(0, 1): (1.0, 0.0), (1, 0): (1.0, 0.0)}, 2), 1.0)
+    found = SemiMarkovTable.of(sojourns({(0, 1): (1.0, 0.0), (1, 0): (1.0, 0.0)}, 2), 1.0)
     assert found.table[:, 0].tolist() == [0.0, 0.0]
-    found = Durations.of(sojourns({(0, 1): (1.0, 0.0), (1, 0): (0.9, 0.0), (1, MATCH): (0.1, 0.0)}, 2), 1.0)
+    found = SemiMarkovTable.of(sojourns({(0, 1): (1.0, 0.0), (1, 0): (0.9, 0.0), (1, MATCH): (0.1, 0.0)}, 2), 1.0)
     assert found.table[:, 0] == pytest.approx([1.0, 1.0], abs=1e-5)
 
 
 def test_too_few_sojourns_give_no_forecast() -> None:
     some = sojourns({(0, MATCH): (1.0, 1.0)}, 1, weight=20.0)
-    assert np.isnan(Durations.of(some, 2.0).table).all()
-    assert Durations.of(some, 2.0, enough=20.0).table[0, 0] == pytest.approx(1.0)
-    with pytest.raises(ValueError, match="more than nothing"):
-        Durations.of(some, 0.0)
+    assert np.isnan(SemiMarkovTable.of(some, 2.0).table).all()
+    assert SemiMarkovTable.of(some, 2.0, enough=20.0).table[0, 0] == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="finite duration above 0"):
+        SemiMarkovTable.of(some, 0.0)
 
 
 def test_a_law_is_its_curve_and_its_area() -> None:
-    law = Law.of(np.diff(stats.expon.cdf(EDGES)), 0.0, EDGES[-2])
+    law = SojournDistribution.of(np.diff(stats.expon.cdf(EDGES)), 0.0, EDGES[-2])
     time = np.array([0.0, 0.01, 0.5, 1.0, 3.0])
     reached, area = law(time)
     assert reached == pytest.approx(stats.expon.cdf(time), abs=1e-3)

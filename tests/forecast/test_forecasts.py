@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 
 import foretell as ft
-from foretell.api.forecasting import _watched
-from foretell.bench.ptopss.experiments import heat_waves, synthetic, trained
+from foretell.api.forecasting import run_observed
+from foretell.bench.ptopss.experiments import heat_waves, synthetic, train_and_backtest
 from foretell.forecast.chain import first_passage
-from foretell.forecast.evaluation.backtest import Judges
-from foretell.forecast.evaluation.metrics import reliability
-from foretell.forecast.evaluation.outcomes import Horizon
-from foretell.forecast.online.factory import Forecasts
-from foretell.forecast.tables import tables
-from foretell.learn.lane_statistics import Lanes
-from foretell.learn.outcomes import came_within
+from foretell.forecast.chain.probability_table import lookup_tables
+from foretell.forecast.evaluation.backtest import BacktestObserverFactory
+from foretell.forecast.evaluation.metrics import reliability_curve
+from foretell.forecast.online.factory import ForecasterFactory
+from foretell.learn.horizon import Horizon
+from foretell.learn.lane_statistics import LaneCounts
+from foretell.learn.outcomes import matched_within
 from foretell.storage.blob import pack, unpack
 from tests.forecast.plain import backtest as plain_backtest
 
@@ -72,9 +72,11 @@ def test_a_word_of_independent_events(word: str, within: int) -> None:
     names = [f"s{i}" for i in range(len(word))]
     defined = ", ".join(f"{n} AS k = '{k}'" for n, k in zip(names, word, strict=True))
     text = subscription(f"MATCH {' , '.join(names)} DEFINE {defined}", f"{within} EVENTS ABOVE 0.5")
-    learned = ft.train(text, {"s": events(60_000, 1)}, learning=ft.Learning(half_life=math.inf)).learned["p"]
+    learned = ft.train(text, {"s": events(60_000, 1)}, learning=ft.Learning(half_life=math.inf)).subscriptions["p"]
     known = expected(word, dict(zip("abcd", SHARES, strict=True)), within)
-    found = first_passage.within(first_passage.Chain.of(learned.statistics.counts, learned.statistics.matched), within)
+    found = first_passage.match_probability(
+        first_passage.MarkovChain.of(learned.statistics.counts, learned.statistics.matched), within
+    )
     for mask, chance in zip(learned.statistics.states.tolist(), found.tolist(), strict=True):
         assert chance == pytest.approx(known[mask.bit_length()], abs=0.02), mask
 
@@ -103,9 +105,9 @@ def test_probabilities_mean_what_they_say(form: str) -> None:
     model = ft.train(text, {"s": events(40_000, 2)})
     # Neighbouring points share most of what comes after them, so it takes many to tell chance from error.
     report = ft.backtest(text, {"s": events(80_000, 3)}, model=model, horizons=[1, 5])
-    for one in report.judged:
+    for one in report.scorecards:
         assert one.overall.points > 10_000
-        assert one.overall.came > 30
+        assert one.overall.positives > 30
         assert one.overall.reliability.error < 0.03, (form, str(one.horizon), one.overall.reliability)
 
 
@@ -125,8 +127,8 @@ def test_machines_of_more_states_than_bits(pattern: str, steps: int) -> None:
     defined = ", ".join(f"s{i} AS v = {i}" for i in range(steps))
     text = subscription(f"MATCH {pattern} DEFINE {defined} WITHIN 24")
     model = ft.train(text, {"s": events(15_000, 2)})
-    for one in ft.backtest(text, {"s": events(15_000, 3)}, model=model, horizons=[1, 5]).judged:
-        assert one.overall.came > 100
+    for one in ft.backtest(text, {"s": events(15_000, 3)}, model=model, horizons=[1, 5]).scorecards:
+        assert one.overall.positives > 100
         assert one.overall.reliability.error < 0.03, (str(one.horizon), one.overall.reliability)
         assert one.overall.auc > 0.7
 
@@ -135,10 +137,10 @@ def test_machines_of_more_states_than_bits(pattern: str, steps: int) -> None:
 def test_probabilities_rise_with_the_horizon(form: str) -> None:
     text, near = subscription(form), [1, 2, 3, 5, 8, 13]
     model = ft.train(text, {"s": events(5_000, 2)})
-    judges = Judges(Forecasts(model.learned), [Horizon(events=n) for n in near])
-    _watched(ft.parse(text), {"s": events(2_000, 4)}, None, None, False, judges)
-    ((_, judge),) = judges.made["p"]
-    chances = np.stack([np.concatenate(judge.said[Horizon(events=n)].chances) for n in near])
+    factory = BacktestObserverFactory(ForecasterFactory(model.subscriptions), [Horizon(events=n) for n in near])
+    run_observed(ft.parse(text), {"s": events(2_000, 4)}, factory)
+    (observer,) = factory.observers["p"]
+    chances = np.stack([np.concatenate(observer.logs[Horizon(events=n)].probabilities) for n in near])
     known = chances[:, ~np.isnan(chances).any(axis=0)]
     assert known.shape[1] > 1000
     assert ((known >= 0) & (known <= 1)).all()
@@ -151,7 +153,7 @@ def test_within_a_duration() -> None:
     text = subscription(f"PER l MATCH a , b , c {STEPS}", "40 ABOVE 0.3")
     model = ft.train(text, {"s": events(20_000, 5, lanes=2)})
     report = ft.backtest(text, {"s": events(20_000, 6, lanes=2)}, model=model)
-    (one,) = report.judged
+    (one,) = report.scorecards
     assert str(one.horizon) == "40"
     assert one.overall.reliability.error < 0.03
     assert one.overall.auc > 0.55
@@ -160,7 +162,7 @@ def test_within_a_duration() -> None:
 def test_configurations_may_be_numbered_as_they_come() -> None:
     """What is learned on line is not sorted."""
     text = subscription(f"PER l MATCH a , b , c {STEPS}", "40 ABOVE 0.3")
-    sorted_ = ft.train(text, {"s": events(5_000, 5)}).learned["p"].statistics
+    sorted_ = ft.train(text, {"s": events(5_000, 5)}).subscriptions["p"].statistics
     by = np.array([2, 0, 1])
     place, lasting = np.argsort(by), sorted_.sojourns
     mixed = replace(
@@ -176,14 +178,16 @@ def test_configurations_may_be_numbered_as_they_come() -> None:
         ),
     )
     for horizon in (Horizon(time=40.0), Horizon(events=5)):
-        one, other = (tables(horizon, some, Lanes.none(3), ft.Learning())[0][0] for some in (sorted_, mixed))
+        one, other = (
+            lookup_tables(horizon, some, LaneCounts.none(3), ft.Learning())[0][0] for some in (sorted_, mixed)
+        )
         assert np.unique(one[:, 0]).size == 3
         assert other == pytest.approx(one[by])
 
 
 def test_the_paper_s_experiments_agree_with_the_plainest_backtest() -> None:
     for part in (synthetic, heat_waves):
-        mine = {(p.figure, p.curve, p.x): p.y for p in part(True, trained)}
+        mine = {(p.figure, p.curve, p.x): p.y for p in part(True, train_and_backtest)}
         plain = {(p.figure, p.curve, p.x): p.y for p in part(True, plain_backtest)}
         assert mine == pytest.approx(plain, abs=1e-9)
 
@@ -349,15 +353,17 @@ def test_it_follows_a_changing_workload() -> None:
     shifted = after.set_column(3, "time", pa.array(after["time"].to_numpy() + before["time"].to_numpy()[-1]))
     errors = {}
     for half_life in (1_000.0, math.inf):
-        judges = Judges(Forecasts(settings=ft.Learning(half_life=half_life)), [Horizon(events=5)])
-        _watched(ft.parse(text), {"s": pa.concat_tables([before, shifted])}, None, None, False, judges)
-        ((_, judge),) = judges.made["p"]
-        trace = judge.recorder.record().trace
-        chances = np.concatenate(judge.said[Horizon(events=5)].chances)
-        came, known = came_within(trace, 5)
+        factory = BacktestObserverFactory(
+            ForecasterFactory(settings=ft.Learning(half_life=half_life)), [Horizon(events=5)]
+        )
+        run_observed(ft.parse(text), {"s": pa.concat_tables([before, shifted])}, factory)
+        (observer,) = factory.observers["p"]
+        trace = observer.recorder.record().trace
+        chances = np.concatenate(observer.logs[Horizon(events=5)].probabilities)
+        came, known = matched_within(trace, 5)
         # From 5,000 events after the change on.
         late = known & (np.arange(len(trace)) >= 45_000) & ~np.isnan(chances)
-        errors[half_life] = reliability(chances[late], came[late]).error
+        errors[half_life] = reliability_curve(chances[late], came[late]).error
     assert errors[1_000.0] < 0.05, errors
     assert errors[math.inf] > 0.05, errors
 
@@ -397,8 +403,8 @@ def test_contexts_see_what_states_do_not() -> None:
         learning = ft.Learning(order=order, features=("k = 'd'",))
         model = ft.train(text, train, learning=learning)
         report = ft.backtest(text, later, model=model)
-        areas[order] = report.judged[0].overall.auc
-        assert report.judged[0].overall.reliability.error < 0.03
+        areas[order] = report.scorecards[0].overall.auc
+        assert report.scorecards[0].overall.reliability.error < 0.03
     assert areas[None] > areas[0] + 0.02
     found = ft.run(text, later, model=model, engine="embedded")
     told = [n for n in found if n.kind == "forecast"]
@@ -423,7 +429,7 @@ def test_a_model_is_saved_and_loaded(tmp_path: Any) -> None:
 def test_a_model_of_other_statements_is_refused() -> None:
     text = subscription(f"PER l MATCH a , b , c {STEPS}")
     model = ft.train(text, {"s": events(1_000, 1)})
-    with pytest.raises(ft.InputError, match="was learned for other statements"):
+    with pytest.raises(ft.InputError, match="was trained for other statements"):
         ft.run(
             subscription(f"PER l MATCH a ; b ; c {STEPS} WITHIN 9"),
             {"s": events(10, 1)},
@@ -440,7 +446,7 @@ def test_unchanged_statements_keep_theirs() -> None:
     model = ft.train(text, {"s": events(1_000, 1)})
     more = text + f" SUBSCRIBE q FROM s MATCH a , b {STEPS.partition(', c')[0]} FORECAST WITHIN 1 EVENTS ABOVE 0.5;"
     found = ft.run(more, {"s": events(500, 1)}, model=model, engine="embedded")
-    assert found.notes == ("the model knows nothing of 'q': it starts untrained",)
+    assert found.notes == ("the model has no subscription 'q': it starts untrained",)
 
 
 def test_recalibration_sets_right() -> None:
@@ -451,8 +457,8 @@ def test_recalibration_sets_right() -> None:
     later = [{"s": events(10_000, seed, shares=(0.3, 0.3, 0.1, 0.3))} for seed in (2, 3)]
     wrong = ft.backtest(text, later[1], model=model, learning=off)
     right = ft.backtest(text, later[1], model=ft.recalibrate(text, later[0], model=model, learning=off), learning=off)
-    assert wrong.judged[0].overall.reliability.error > 0.05
-    assert right.judged[0].overall.reliability.error < 0.03
+    assert wrong.scorecards[0].overall.reliability.error > 0.05
+    assert right.scorecards[0].overall.reliability.error < 0.03
     assert any("badly calibrated" in warning for warning in wrong.warnings)
     assert any("stale model" in warning for warning in wrong.warnings)
 
@@ -462,15 +468,15 @@ def test_recalibration_sets_right() -> None:
     [
         ({"half_life": 0}, "half_life: expected a number above 0, found 0"),
         ({"enough": "many"}, "enough: expected a number above 0, found 'many'"),
-        ({"features": "v > 1"}, "features: expected conditions as texts"),
-        ({"features": ("v >",)}, "the feature 'v >' is no condition"),
+        ({"features": "v > 1"}, "features: expected a tuple of strings"),
+        ({"features": ("v >",)}, "the feature 'v >' is not a condition"),
         ({"features": ("nothing > 1",)}, "the feature 'nothing > 1': .*nothing"),
-        ({"features": ("v > prev.v",)}, "the feature 'v > prev.v' names more than the event"),
-        ({"features": ("v > 1 WITHIN 3",)}, "the feature 'v > 1 WITHIN 3' is no condition"),
-        ({"features": ("v > 1, b AS v > 2",)}, "the feature 'v > 1, b AS v > 2' is no condition"),
+        ({"features": ("v > prev.v",)}, "the feature 'v > prev.v' refers to more than a single event"),
+        ({"features": ("v > 1 WITHIN 3",)}, "the feature 'v > 1 WITHIN 3' is not a condition"),
+        ({"features": ("v > 1, b AS v > 2",)}, "the feature 'v > 1, b AS v > 2' is not a condition"),
         ({"order": -1}, "order: expected a whole number"),
-        ({"order": 99_999_999_999}, "order: at most 16 symbols can be a context"),
-        ({"half_life": 10}, "no state can ever have 30 of them"),
+        ({"order": 99_999_999_999}, "order: a context has at most 16 symbols"),
+        ({"half_life": 10}, "no state can reach 30 events"),
     ],
 )
 def test_what_cannot_be_learned_so(learning: dict[str, Any], said: str) -> None:
@@ -479,7 +485,7 @@ def test_what_cannot_be_learned_so(learning: dict[str, Any], said: str) -> None:
 
 
 def test_nothing_to_learn() -> None:
-    with pytest.raises(ft.InputError, match="no subscription asks for forecasts"):
+    with pytest.raises(ft.InputError, match="no subscription has a FORECAST clause"):
         ft.train(f"{STREAM} SUBSCRIBE p FROM s MATCH a;", {"s": events(10, 1)})
 
 
@@ -507,7 +513,7 @@ def test_contexts_stay_whatever_is_set_for_a_run() -> None:
         for some in (ft.Learning(order=1, features=("v > 5",), online=False), ft.Learning(online=False))
     )
     assert own == other
-    assert own["judged"][0]["auc"] > 0.5
+    assert own["scorecards"][0]["auc"] > 0.5
 
 
 def test_untrained_statements_are_a_warning_of_a_backtest() -> None:
@@ -515,7 +521,7 @@ def test_untrained_statements_are_a_warning_of_a_backtest() -> None:
     model = ft.train(text, {"s": events(1_000, 1)})
     more = text + f" SUBSCRIBE q FROM s MATCH a , b {STEPS.partition(', c')[0]} FORECAST WITHIN 1 EVENTS ABOVE 0.5;"
     report = ft.backtest(more, {"s": events(500, 1)}, model=model)
-    assert report.warnings[0] == "the model knows nothing of 'q': it starts untrained"
+    assert report.warnings[0] == "the model has no subscription 'q': it starts untrained"
 
 
 @pytest.mark.parametrize(
@@ -537,10 +543,10 @@ def test_backtests_of_nothing() -> None:
     text = subscription(f"MATCH a , b , c {STEPS}")
     model = ft.train(text, {"s": events(1_000, 1)})
     (warning,) = ft.backtest(text, {"s": []}, model=model).warnings
-    assert "nothing to judge" in warning
+    assert "no forecasts to evaluate" in warning
     far = ft.backtest(text, {"s": events(50, 1)}, model=model, horizons=[10**20])
-    assert far.judged[0].overall.points == 0
-    with pytest.raises(ft.InputError, match="no subscription asks for forecasts"):
+    assert far.scorecards[0].overall.points == 0
+    with pytest.raises(ft.InputError, match="no subscription has a FORECAST clause"):
         ft.backtest(f"{STREAM} SUBSCRIBE p FROM s MATCH a;", {"s": events(10, 1)})
     with pytest.raises(ft.InputError, match="no model to recalibrate"):
         ft.recalibrate(text, {"s": events(10, 1)}, model=None)
@@ -548,5 +554,5 @@ def test_backtests_of_nothing() -> None:
 
 def test_forecasts_of_what_only_the_reference_runs() -> None:
     losing = f"MATCH a , b {STEPS.partition(', c')[0]} WITHIN 5 LOSING 0.1 ABOVE 0.2"
-    with pytest.raises(ft.InputError, match="no forecasts are made of LOSING yet"):
+    with pytest.raises(ft.InputError, match="forecasts of LOSING are not supported yet"):
         ft.train(subscription(losing), {"s": events(10, 1)})

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.errors import InputError
-from foretell.forecast.evaluation.metrics import auc, brier, intervals, predictions, reliability
-from foretell.forecast.evaluation.notification_metrics import alarms
-from foretell.forecast.evaluation.outcomes import Horizon, waits
+from foretell.forecast.evaluation.metrics import auc, brier_score, confusion_counts, interval_metrics, reliability_curve
+from foretell.forecast.evaluation.notification_metrics import notification_metrics
+from foretell.learn.horizon import Horizon
+from foretell.learn.outcomes import times_to_match
 
 THRESHOLDS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 # Few distinct values, so that there are ties, some of them on a threshold.
@@ -26,7 +27,7 @@ def columns(points: list[tuple[float, bool]]) -> tuple[np.ndarray, np.ndarray]:
 
 @given(POINTS)
 def test_predictions_by_counting(points: list[tuple[float, bool]]) -> None:
-    found = predictions(*columns(points), THRESHOLDS)
+    found = confusion_counts(*columns(points), THRESHOLDS)
     for k, threshold in enumerate(THRESHOLDS):
         assert found.true_positives[k] == sum(y and p >= threshold for p, y in points)
         assert found.false_positives[k] == sum(not y and p >= threshold for p, y in points)
@@ -56,27 +57,27 @@ def test_auc_by_hand() -> None:
 def test_reliability_groups_equal_forecasts(points: list[tuple[float, bool]]) -> None:
     """With a bin for each distinct forecast the error is that of the distinct forecasts."""
     probability, happened = columns(points)
-    curve = reliability(probability, happened, bins=10_000)
+    curve = reliability_curve(probability, happened, bins=10_000)
     distinct = sorted(set(probability))
-    assert curve.said == pytest.approx(np.array(distinct))
-    assert curve.came == pytest.approx(np.array([happened[probability == p].mean() for p in distinct]))
+    assert curve.forecast == pytest.approx(np.array(distinct))
+    assert curve.observed == pytest.approx(np.array([happened[probability == p].mean() for p in distinct]))
     expected = sum((probability == p).mean() * abs(p - happened[probability == p].mean()) for p in distinct)
     assert curve.error == pytest.approx(expected if points else np.nan, nan_ok=True)
 
 
 def test_bins_hold_equally_many() -> None:
     probability = np.linspace(0, 1, 1000) ** 4
-    curve = reliability(probability, probability > 0.5, bins=20)
+    curve = reliability_curve(probability, probability > 0.5, bins=20)
     assert curve.count.tolist() == [50] * 20
-    assert (np.diff(curve.said) > 0).all()
+    assert (np.diff(curve.forecast) > 0).all()
 
 
 def test_calibration_by_hand() -> None:
     """Said 0.2 five times, came once: right. Said 0.8 five times, came twice: 0.4 too much, half of the time."""
     probability = np.array([0.2] * 5 + [0.8] * 5)
     happened = np.array([1, 0, 0, 0, 0, 1, 1, 0, 0, 0], bool)
-    assert reliability(probability, happened).error == pytest.approx(0.2)
-    found = brier(probability, happened)
+    assert reliability_curve(probability, happened).error == pytest.approx(0.2)
+    found = brier_score(probability, happened)
     # (0.64 + 4 · 0.04 + 2 · 0.04 + 3 · 0.64) / 10
     assert found.score == pytest.approx(0.28)
     assert found.reliability == pytest.approx(0.16 / 2)
@@ -89,7 +90,7 @@ def test_calibration_by_hand() -> None:
 @given(POINTS)
 def test_brier_parts_make_the_score(points: list[tuple[float, bool]]) -> None:
     probability, happened = columns(points)
-    found = brier(probability, happened, reliability(probability, happened, bins=10_000))
+    found = brier_score(probability, happened, reliability_curve(probability, happened, bins=10_000))
     if points:
         assert found.score == pytest.approx(np.mean((probability - happened) ** 2))
         assert found.within == pytest.approx(0, abs=1e-12)
@@ -99,17 +100,17 @@ def test_what_is_calibrated_has_a_small_error() -> None:
     random = np.random.default_rng(1)
     probability = random.beta(0.3, 2, 100_000)
     happened = random.random(100_000) < probability
-    assert reliability(probability, happened).error < 0.005
-    assert reliability(probability / 2, happened).error > 0.05
-    assert brier(probability, happened).skill > 0
+    assert reliability_curve(probability, happened).error < 0.005
+    assert reliability_curve(probability / 2, happened).error > 0.05
+    assert brier_score(probability, happened).skill > 0
 
 
 def test_nothing_is_no_error() -> None:
     nothing = np.zeros(0), np.zeros(0, bool)
     assert np.isnan(auc(*nothing))
-    assert np.isnan(brier(*nothing).score)
-    assert np.isnan(reliability(*nothing).error)
-    assert np.isnan(predictions(*nothing, THRESHOLDS).precision).all()
+    assert np.isnan(brier_score(*nothing).score)
+    assert np.isnan(reliability_curve(*nothing).error)
+    assert np.isnan(confusion_counts(*nothing, THRESHOLDS).precision).all()
 
 
 # ── what came of them ──
@@ -147,9 +148,9 @@ class Traced:
 @given(ROWS, st.integers(1, 4), st.sampled_from([0.25, 1.0, 2.0]))
 def test_outcomes_by_looking(rows: list[tuple[int, int, float, bool, float]], events: int, span: float) -> None:
     traced = Traced(rows)
-    found = waits(*traced.arrays)
+    found = times_to_match(*traced.arrays)
     assert all(
-        np.array_equal(getattr(found, name), getattr(waits(*traced.arrays, last_ordinal=traced.lasts), name))
+        np.array_equal(getattr(found, name), getattr(times_to_match(*traced.arrays, last_ordinal=traced.lasts), name))
         for name in ("events", "time", "events_left", "time_left")
     )
     near, soon = Horizon(events=events), Horizon(time=span)
@@ -163,18 +164,18 @@ def test_outcomes_by_looking(rows: list[tuple[int, int, float, bool, float]], ev
 
 def test_a_lane_goes_on_after_the_last_row_of_a_binding() -> None:
     rows = np.zeros(2, int), np.array([3, 5]), np.array([3.0, 5.0]), np.array([False, False])
-    assert waits(*rows).known(Horizon(events=2)).tolist() == [True, False]
-    assert waits(*rows, last_ordinal=np.array([7])).known(Horizon(events=2)).tolist() == [True, True]
-    assert waits(*rows, last_time=5.5).known(Horizon(time=2.0)).tolist() == [True, False]
+    assert times_to_match(*rows).known(Horizon(events=2)).tolist() == [True, False]
+    assert times_to_match(*rows, last_ordinal=np.array([7])).known(Horizon(events=2)).tolist() == [True, True]
+    assert times_to_match(*rows, last_time=5.5).known(Horizon(time=2.0)).tolist() == [True, False]
 
 
 @given(ROWS, st.integers(1, 4))
 def test_alarms_by_looking(rows: list[tuple[int, int, float, bool, float]], events: int) -> None:
     traced = Traced(rows)
     horizon = Horizon(events=events)
-    found_waits = waits(*traced.arrays)
+    found_waits = times_to_match(*traced.arrays)
     process, _, _, matched = traced.arrays
-    found = alarms(process, traced.probability, matched, found_waits, horizon, THRESHOLDS)
+    found = notification_metrics(process, traced.probability, matched, found_waits, horizon, THRESHOLDS)
     happened, known = found_waits.happened(horizon), found_waits.known(horizon)
     for k, threshold in enumerate(THRESHOLDS):
         rises = []
@@ -197,9 +198,9 @@ def test_alarms_by_looking(rows: list[tuple[int, int, float, bool, float]], even
 
 def test_one_notification_until_it_falls() -> None:
     process, matched = np.zeros(6, int), np.array([False, False, True, False, False, True])
-    found_waits = waits(process, np.arange(6), np.arange(6.0), matched)
+    found_waits = times_to_match(process, np.arange(6), np.arange(6.0), matched)
     said = np.array([0.6, 0.7, 0.6, 0.1, 0.6, np.nan])
-    found = alarms(process, said, matched, found_waits, Horizon(events=2), np.array([0.5]))
+    found = notification_metrics(process, said, matched, found_waits, Horizon(events=2), np.array([0.5]))
     assert (found.made[0], found.true[0], found.false[0]) == (2, 1, 0)  # the second is censored
     assert (found.foreseen[0], found.matches, found.lead[0]) == (2, 2, 1.5)
     assert found.precision[0] == found.recall[0] == 1
@@ -207,7 +208,7 @@ def test_one_notification_until_it_falls() -> None:
 
 def test_intervals_by_hand() -> None:
     start, end = np.array([0.0, 2.0, 1.0, np.nan]), np.array([2.0, 4.0, 50.0, np.nan])
-    found = intervals(start, end, np.array([1.0, 5.0, 3.0, 2.0]), np.array([10.0, 9.0, 8.0, 7.0]))
+    found = interval_metrics(start, end, np.array([1.0, 5.0, 3.0, 2.0]), np.array([10.0, 9.0, 8.0, 7.0]))
     assert (found.made, found.censored) == (2, 1)
     assert (found.precision, found.spread, found.distance) == (0.5, 2.0, 1.0)
 

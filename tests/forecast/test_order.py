@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from foretell.arrays import Flags, Floats
-from foretell.forecast.chain.first_passage import Chain, within
-from foretell.forecast.chain.match_interval import Asked, Expectation
-from foretell.forecast.chain.probability_table import Table
-from foretell.forecast.evaluation.outcomes import Horizon
-from foretell.forecast.training.context_order import order_of
+from foretell.forecast.chain.first_passage import MarkovChain, match_probability
+from foretell.forecast.chain.match_interval import IntervalRequest, LookupKeys, WaitingTimeEstimator
+from foretell.forecast.chain.probability_table import ProbabilityTable
+from foretell.forecast.training.context_order import select_order
 from foretell.learn.calibration import Calibration
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
-from foretell.learn.outcomes import came_within
+from foretell.learn.horizon import Horizon
+from foretell.learn.outcomes import matched_within
 from foretell.learn.settings import Learning
-from foretell.learn.statistics import Statistics, merge
+from foretell.learn.statistics import Statistics, merge_statistics
 from foretell.learn.trace import Trace
 from tests.learn.sources import as_three_before, matching, no_memory, parity, symbols
 from tests.learn.traces import made, walk
@@ -31,8 +31,8 @@ def area_under_the_curve(said: Floats, came: Flags) -> float:
 def judged(contexts: Contexts, history: Trace, later: Trace, events: int) -> tuple[float, float]:
     """On later data: AUC, and the expected calibration error over ten bins."""
     learned = Statistics.of(history, contexts.after(history.symbol, history.process))
-    said = Table.of(learned, events).at(later.state, contexts.after(later.symbol, later.process))
-    came, known = came_within(later, events)
+    said = ProbabilityTable.of(learned, events).at(later.state, contexts.after(later.symbol, later.process))
+    came, known = matched_within(later, events)
     said, came = said[known], came[known]
     assert not np.isnan(said).any()
     bins = np.minimum((said * 10).astype(int), 9)
@@ -42,10 +42,10 @@ def judged(contexts: Contexts, history: Trace, later: Trace, events: int) -> tup
 
 def test_longer_memory_is_found_and_worth_it() -> None:
     history, later = (matching([0, 1], symbols(as_three_before, 40_000, seed)) for seed in (1, 2))
-    found = order_of(history, 3)
+    found = select_order(history, 3)
     assert found.order == 3
     alone, _ = judged(NO_CONTEXTS, history, later, 3)
-    order_one, _ = judged(order_of(history, 3, orders=[1]).contexts, history, later, 3)
+    order_one, _ = judged(select_order(history, 3, orders=[1]).contexts, history, later, 3)
     auc, error = judged(found.contexts, history, later, 3)
     assert auc > max(alone, order_one) + 0.2
     assert error < 0.03
@@ -54,30 +54,30 @@ def test_longer_memory_is_found_and_worth_it() -> None:
 def test_memory_that_the_configuration_has_already() -> None:
     """The source looks two symbols back. `0 , 0 , 1` itself knows them where they count; `0 , 1` knows only one."""
     symbol = symbols(parity, 30_000)
-    assert order_of(matching([0, 0, 1], symbol), 2).order == 0
-    assert order_of(matching([0, 1], symbol), 2).order == 2
+    assert select_order(matching([0, 0, 1], symbol), 2).order == 0
+    assert select_order(matching([0, 1], symbol), 2).order == 2
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_memory_no_contexts(seed: int) -> None:
-    found = order_of(matching([0, 1], symbols(no_memory, 20_000, seed)), 5)
+    found = select_order(matching([0, 1], symbols(no_memory, 20_000, seed)), 5)
     assert found.order == 0
     assert found.contexts == NO_CONTEXTS
     assert len(found.losses) == len(found.orders) == 6
 
 
 def test_too_little_to_tell() -> None:
-    assert order_of(matching([0, 1], symbols(no_memory, 12)), 5).order == 0
-    assert order_of(matching([0, 1], np.zeros(0, np.int64)), 5).order == 0
+    assert select_order(matching([0, 1], symbols(no_memory, 12)), 5).order == 0
+    assert select_order(matching([0, 1], np.zeros(0, np.int64)), 5).order == 0
 
 
 def test_a_context_never_seen_falls_back_to_the_configuration() -> None:
     trace = matching([0, 1], symbols(as_three_before, 5_000))
-    contexts = order_of(trace, 3, orders=[3]).contexts
+    contexts = select_order(trace, 3, orders=[3]).contexts
     learned = Statistics.of(trace, contexts.after(trace.symbol, trace.process))
     alone = learned.without_contexts()
-    table = Table.of(learned, 3)
-    plain = within(Chain.of(alone.counts, alone.matched), 3)
+    table = ProbabilityTable.of(learned, 3)
+    plain = match_probability(MarkovChain.of(alone.counts, alone.matched), 3)
     seen = set(zip(learned.states.tolist(), learned.contexts.tolist()))
     missing = next((s, x) for s in range(2) for x in range(len(contexts)) if (s, x) not in seen)
     state, context = np.array([missing[0]], np.uint64), np.array([missing[1]])
@@ -88,16 +88,14 @@ def test_a_context_never_seen_falls_back_to_the_configuration() -> None:
 def test_intervals_by_context() -> None:
     """Every third symbol comes again, nearly always: the context knows when, the configuration alone does not."""
     trace = matching([0], np.where(np.random.default_rng(0).random(30_000) < 0.01, 1, np.arange(30_000) % 3))
-    contexts = order_of(trace, 1, orders=[3]).contexts
+    contexts = select_order(trace, 1, orders=[3]).contexts
     context = contexts.after(trace.symbol, trace.process)
     known, alone, few = Statistics.of(trace, context), Statistics.of(trace), Statistics.of(trace.until(20))
 
     def intervals(statistics: Statistics, states: list[int]) -> list[list[float]]:
-        expected = Expectation(Horizon(events=5), statistics, Learning())
-        some, pool = np.array(states), np.full(len(states), -1)
-        found: list[list[float]] = np.transpose(
-            expected.intervals(pool, some, np.zeros(len(states)), Asked(0.8, 4))
-        ).tolist()
+        estimator = WaitingTimeEstimator(Horizon(events=5), statistics, Learning())
+        keys = LookupKeys(np.full(len(states), -1), np.array(states), np.zeros(len(states)))
+        found: list[list[float]] = np.transpose(estimator.intervals(keys, IntervalRequest(0.8, 4))).tolist()
         return found
 
     assert intervals(alone, [0]) == [[1, 5]]  # 1 - 0.67⁴ is not quite 0.8
@@ -108,21 +106,23 @@ def test_intervals_by_context() -> None:
 
 def test_configurations_never_seen() -> None:
     counts = walk(np.array([[0.5, 0.3], [0.6, 0.2]]), np.array([0.2, 0.2]), 500)
-    table = Table.of(Statistics.of(counts), 4)
+    table = ProbabilityTable.of(Statistics.of(counts), 4)
     asked = np.array([1, 2, 0, 3], np.uint64)
     found = table.at(asked, np.zeros(4, np.int64))
     assert not np.isnan(found[[0, 2]]).any()
     assert np.isnan(found[[1, 3]]).all()  # 2 was never seen, and of 3 the furthest is 2
     nothing = Statistics.of(made(process=[], ordinal=[], time=[], state=[], matched=[]))
-    assert np.isnan(Table.of(nothing, 4).at(asked, np.zeros(4, np.int64))).all()
+    assert np.isnan(ProbabilityTable.of(nothing, 4).at(asked, np.zeros(4, np.int64))).all()
 
 
 def test_lanes_have_their_own_forecasts() -> None:
     quick_lane = walk(np.array([[0.5]]), np.array([0.5]), 2_000, keys=('"quick"',))
     slow_lane = walk(np.array([[0.95]]), np.array([0.05]), 2_000, keys=('"slow"',))
     new_lane = made(process=[0], ordinal=[0], time=[0], state=[0], matched=[False], keys=('"new"',))
-    some = merge(merge(Statistics.of(quick_lane), Statistics.of(slow_lane)), Statistics.of(new_lane))
-    table = Table.of(some, 3)
+    some = merge_statistics(
+        merge_statistics(Statistics.of(quick_lane), Statistics.of(slow_lane)), Statistics.of(new_lane)
+    )
+    table = ProbabilityTable.of(some, 3)
     assert table.keys == ('"new"', '"quick"', '"slow"')
     pool, new, fast, slow = table.at(np.zeros(4, np.uint64), np.zeros(4, np.int64), np.arange(4))
     assert slow == pytest.approx(1 - 0.95**3, abs=0.03)
@@ -132,5 +132,7 @@ def test_lanes_have_their_own_forecasts() -> None:
 
 def test_a_calibration_is_applied() -> None:
     some = Statistics.of(walk(np.array([[0.8]]), np.array([0.2]), 2_000))
-    plain, halved = (Table.of(some, 3, calibration=c) for c in (Calibration(), Calibration(((0.0, 0.0), (1.0, 0.5)))))
+    plain, halved = (
+        ProbabilityTable.of(some, 3, calibration=c) for c in (Calibration(), Calibration(((0.0, 0.0), (1.0, 0.5))))
+    )
     assert halved.probability == pytest.approx(plain.probability / 2)

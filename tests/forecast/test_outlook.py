@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import foretell as ft
-from foretell.api.forecasting import _watched
-from foretell.forecast.chain.first_passage import interval
-from foretell.forecast.evaluation.backtest import Judges
-from foretell.forecast.online.factory import Forecasts
+from foretell.api.forecasting import run_observed
+from foretell.forecast.chain.first_passage import shortest_interval
+from foretell.forecast.evaluation.backtest import BacktestObserverFactory
+from foretell.forecast.online.factory import ForecasterFactory
 from tests.forecast.test_forecasts import FORMS, SHARES, STEPS, STREAM, events, expected, subscription
 
 WORD = f"PER l MATCH a , b , c {STEPS}"
@@ -35,7 +35,7 @@ def test_a_word_of_independent_events() -> None:
     cdf = np.array([expected("abc", dict(zip("abcd", SHARES, strict=True)), n) for n in range(21)]).T
     for state, lane in enumerate(("none", "one", "two")):
         assert by_lane[lane].probability == pytest.approx(cdf[state][5], abs=0.02)
-        assert by_lane[lane].interval == pytest.approx([int(end) for end in interval(cdf[state], 0.18)], abs=1)
+        assert by_lane[lane].interval == pytest.approx([int(end) for end in shortest_interval(cdf[state], 0.18)], abs=1)
     assert (by_lane["two"].horizon, by_lane["two"].bindings, by_lane["two"].id) == ("5 EVENTS", {}, None)
     assert [one.key for one in engine.outlook("p")] == [{"l": "two"}, {"l": "one"}, {"l": "none"}]
     sure = engine.outlook("p", confidence=0.99)
@@ -69,14 +69,14 @@ def test_it_says_what_was_said_after_the_last_event(form: str) -> None:
     engine = ft.Engine(text, model=model, learning=learning)
     engine.push("s", stream)
     found = engine.outlook("p")
-    judges = Judges(Forecasts(model.learned, learning))
-    _watched(ft.parse(text), {"s": stream}, None, None, False, judges)
-    ((_, judge),) = judges.made["p"]
-    trace = judge.recorder.record().trace
-    (kept,) = judge.said.values()
+    factory = BacktestObserverFactory(ForecasterFactory(model.subscriptions, learning))
+    run_observed(ft.parse(text), {"s": stream}, factory)
+    (observer,) = factory.observers["p"]
+    trace = observer.recorder.record().trace
+    (log,) = observer.logs.values()
     last = {process: row for row, process in enumerate(trace.process.tolist())}
-    said = [np.concatenate(part)[list(last.values())] for part in zip(*kept.intervals, strict=True)]
-    chances = np.concatenate(kept.chances)[list(last.values())]
+    said = [np.concatenate(part)[list(last.values())] for part in zip(*log.intervals, strict=True)]
+    chances = np.concatenate(log.probabilities)[list(last.values())]
     spoken = (trace.state[list(last.values())] != 0) | trace.starts
     wanted = [(p, None if np.isnan(end) else (start, end)) for p, start, end in zip(chances, *said, strict=True)]
     wanted = [one for one, speaks in zip(wanted, spoken, strict=True) if speaks]
@@ -172,19 +172,19 @@ def test_intervals_hold_as_often_as_they_say(form: str, confidence: float) -> No
     text = subscription(form, "30 EVENTS ABOVE 0.5")
     model = ft.train(text, {"s": events(20_000, 2)})
     report = ft.backtest(text, {"s": events(20_000, 3)}, model=model, confidence=confidence)
-    found = report.judged[0].overall.intervals
+    found = report.scorecards[0].overall.intervals
     assert found is not None
     assert found.made > 5_000
     assert confidence - 0.03 < found.precision < confidence + 0.1
     assert found.spread > 1
-    assert "Intervals in which the match should fall" in report.text()
+    assert "Intervals for the next match" in report.text()
 
 
 def test_intervals_in_time_hold_too() -> None:
     text = subscription(WORD, "60 ABOVE 0.5")
     model = ft.train(text, {"s": events(20_000, 5, lanes=2)})
     report = ft.backtest(text, {"s": events(10_000, 6, lanes=2)}, model=model, confidence=0.7)
-    found = report.judged[0].overall.intervals
+    found = report.scorecards[0].overall.intervals
     assert found is not None
     assert found.made > 5_000
     assert 0.67 < found.precision < 0.8
@@ -193,9 +193,9 @@ def test_intervals_in_time_hold_too() -> None:
 def test_they_are_learned_on_the_way_and_not_from_what_comes() -> None:
     """Without a model: the first events have none, and the later ones hold as often as they say."""
     text = subscription(WORD, "30 EVENTS ABOVE 0.5")
-    found = ft.backtest(text, {"s": events(20_000, 7)}).judged[0].overall.intervals
+    found = ft.backtest(text, {"s": events(20_000, 7)}).scorecards[0].overall.intervals
     assert found is not None
     assert 0.77 < found.precision < 0.88
-    short = ft.backtest(text, {"s": events(60, 7)}).judged[0].overall.intervals
+    short = ft.backtest(text, {"s": events(60, 7)}).scorecards[0].overall.intervals
     assert short is not None
     assert (short.made, short.censored) == (0, 0)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import foretell as ft
-from foretell.forecast.chain.first_passage import Chain, waiting
-from foretell.forecast.chain.part_configurations import followed, whole
+from foretell.forecast.chain.first_passage import MarkovChain, waiting_time_cdf
+from foretell.forecast.chain.part_configurations import part_configurations, whole_waiting_time
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.model import Model
 from foretell.learn.statistics import Statistics
@@ -92,28 +92,28 @@ def test_sides_that_go_on_by_themselves(seed: int) -> None:
     """Three chains side by side, from the beginning again when the last of them is done: what is learned of each, and
     what is made of all, is the product of their waiting times."""
     ways = np.random.default_rng(seed).dirichlet([2.0, 2.0, 1.0], (3, 2))
-    chains, count = [Chain(one[:, :2], one[:, 2], np.ones(2, np.bool_)) for one in ways], 12_000
+    chains, count = [MarkovChain(one[:, :2], one[:, 2], np.ones(2, np.bool_)) for one in ways], 12_000
     words, ended = simulated(chains, count, seed)
     steps = tuple(map(frozenset, "abc"))
     parts = Decomposition((Segment(True, 0, 3),), steps, words[:0], (0, 0, 0), ended[:0])
     process = np.zeros(count, np.int64)
-    configuration, matched = followed(Sides(parts, words, ended), process, np.zeros((1, 3), np.uint64))
+    configuration, matched = part_configurations(Sides(parts, words, ended), process, np.zeros((1, 3), np.uint64))
     learned = []
     for n in range(3):
         trace = Trace(process, np.arange(count), process.astype(float), configuration[:, n], matched[:, n])
         learned.append(Statistics.of(trace))
-    truth = [waiting(chain, EVENTS) for chain in chains]
+    truth = [waiting_time_cdf(chain, EVENTS) for chain in chains]
     for standing in ([0, 0, 0], [1, 0, DONE], [1, 1, 1], [DONE, DONE, 0]):
         now = []
         for word, one in zip(standing, learned, strict=True):
             place = 0 if word == DONE else int(np.flatnonzero(one.states == np.uint64(word))[0])
-            now.append(waiting(Chain.of(one.counts, one.matched, 1.0), EVENTS)[place])
-        found = whole(parts, np.array(standing, np.uint64), now, now)
+            now.append(waiting_time_cdf(MarkovChain.of(one.counts, one.matched, 1.0), EVENTS)[place])
+        found = whole_waiting_time(parts, np.array(standing, np.uint64), now, now)
         waits = [np.ones(EVENTS + 1) if w == DONE else t[w] for w, t in zip(standing, truth, strict=True)]
         assert found == pytest.approx(np.prod(waits, axis=0), abs=0.05)
 
 
-def simulated(chains: list[Chain], count: int, seed: int) -> tuple[Any, Any]:
+def simulated(chains: list[MarkovChain], count: int, seed: int) -> tuple[Any, Any]:
     """The words of each, and where all were done."""
     drawn = np.random.default_rng(seed).random((count, len(chains)))
     into = [np.cumsum(np.hstack([chain.moves, chain.match[:, None]]), axis=1) for chain in chains]
@@ -171,7 +171,7 @@ def known(stream: pa.Table, within: int) -> np.ndarray:
 
 
 def test_branches_that_know_nothing_of_each_other(trained: Model) -> None:
-    assert len(trained.learned["p"].parts) == BRANCHES
+    assert len(trained.subscriptions["p"].parts) == BRANCHES
     stream, text = bits(200, 2), runs("5 EVENTS ABOVE 0.0001")
     engine = ft.Engine(text, model=trained, learning=ft.Learning(online=False))
     said = []
@@ -187,7 +187,7 @@ def test_branches_that_know_nothing_of_each_other(trained: Model) -> None:
 def test_training_chooses_what_is_better() -> None:
     """Sides that forget each other's events when the window has passed are no product: there the whole has a chain."""
     text = subscription(f"MATCH {in_any_order(7)} DEFINE {', '.join(f's{i} AS v = {i}' for i in range(7))} WITHIN 24")
-    assert ft.train(text, {"s": events(8_000, 2)}).learned["p"].parts == ()
+    assert ft.train(text, {"s": events(8_000, 2)}).subscriptions["p"].parts == ()
     assert "or a chain for each of its 7 parts" in as_text(explain(checked(in_any_order(7), 7)))
 
 
@@ -198,14 +198,14 @@ def test_a_model_with_parts_is_read_as_it_was_written(trained: Model, tmp_path: 
     trained.save(tmp_path / "model.json")
     read = Model.load(tmp_path / "model.json")
     assert read.document() == trained.document()
-    assert len(read.learned["p"].parts) == BRANCHES
+    assert len(read.subscriptions["p"].parts) == BRANCHES
     document: Any = trained.document()
     document["subscriptions"]["p"]["forecast"]["parts"] = 3
     with pytest.raises(ft.InputError, match="a list of objects 'parts'"):
         Model.of(document)
-    fewer = replace(trained.learned["p"], parts=trained.learned["p"].parts[1:])
-    with pytest.raises(ft.InputError, match="other parts"):
-        ft.run(runs(), {"s": bits(50, 3)}, model=replace(trained, learned={"p": fewer}), engine="embedded")
+    fewer = replace(trained.subscriptions["p"], parts=trained.subscriptions["p"].parts[1:])
+    with pytest.raises(ft.InputError, match="differ from those in the model"):
+        ft.run(runs(), {"s": bits(50, 3)}, model=replace(trained, subscriptions={"p": fewer}), engine="embedded")
 
 
 def test_batches_and_snapshots_change_nothing(trained: Model) -> None:
@@ -234,8 +234,8 @@ def test_each_value_by_itself_and_within_a_time() -> None:
         return bits(count, seed).append_column("l", pa.array(values))
 
     model = ft.train(text, {"s": some(4_000, 1)})
-    assert len(model.learned["p"].parts) == BRANCHES
-    (one,) = ft.backtest(text, {"s": some(1_500, 2)}, model=model).judged
+    assert len(model.subscriptions["p"].parts) == BRANCHES
+    (one,) = ft.backtest(text, {"s": some(1_500, 2)}, model=model).scorecards
     assert str(one.horizon) == "12"
     assert one.overall.points > 1_000
     assert one.overall.reliability.error < 0.05
@@ -248,9 +248,9 @@ def test_each_value_by_itself_and_within_a_time() -> None:
 
 def test_the_report_says_how_it_was_forecast(trained: Model) -> None:
     report = ft.backtest(runs(), {"s": bits(6_000, 5)}, model=trained)
-    assert report.notes == (f"'p' is forecast by its {BRANCHES} parts",)
+    assert report.notes == (f"'p' is forecast from its {BRANCHES} parts",)
     assert f"note: {report.notes[0]}" in report.text()
-    (one,) = report.judged
+    (one,) = report.scorecards
     assert one.overall.reliability.error < 0.03
     assert one.overall.auc > 0.78
     assert one.overall.intervals is not None

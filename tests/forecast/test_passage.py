@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from foretell.forecast.chain.first_passage import Chain, interval, waiting, within
+from foretell.forecast.chain.first_passage import MarkovChain, match_probability, shortest_interval, waiting_time_cdf
 from foretell.learn.statistics import Statistics
 from tests.learn.traces import quick, walk
 
 
-def chain_of(moves: ArrayLike, match: ArrayLike) -> Chain:
-    return Chain(np.asarray(moves, float), np.asarray(match, float), np.ones(np.shape(match), np.bool_))
+def chain_of(moves: ArrayLike, match: ArrayLike) -> MarkovChain:
+    return MarkovChain(np.asarray(moves, float), np.asarray(match, float), np.ones(np.shape(match), np.bool_))
 
 
-def random_chain(states: int, seed: int) -> Chain:
+def random_chain(states: int, seed: int) -> MarkovChain:
     """Rows with some zeros, as machines have."""
     random = np.random.default_rng(seed)
     weights = random.dirichlet(np.full(states + 1, 0.3), states)
@@ -35,10 +35,10 @@ CHAINS = st.builds(random_chain, st.integers(1, 8), st.integers(0, 2**32 - 1))
 @pytest.mark.parametrize("events", [1, 2, 50, 3000])
 def test_one_state_is_geometric(events: int) -> None:
     chain = chain_of([[0.97]], [0.03])
-    assert within(chain, events) == pytest.approx([1 - 0.97**events])
+    assert match_probability(chain, events) == pytest.approx([1 - 0.97**events])
 
 
-def run_of_heads(length: int, heads: float) -> Chain:
+def run_of_heads(length: int, heads: float) -> MarkovChain:
     """State i: the last i tosses were heads."""
     moves = np.zeros((length, length))
     moves[:, 0] = 1 - heads
@@ -54,7 +54,7 @@ def test_a_run_of_heads(length: int, heads: float) -> None:
     never = [1.0] * length + [1 - heads**length]
     for n in range(length + 1, 41):
         never.append(never[n - 1] - (1 - heads) * heads**length * never[n - length - 1])
-    found = waiting(run_of_heads(length, heads), 40)[0]
+    found = waiting_time_cdf(run_of_heads(length, heads), 40)[0]
     assert found == pytest.approx(1 - np.array(never))
 
 
@@ -64,7 +64,7 @@ def test_gamblers_ruin() -> None:
     moves = np.diag(np.full(size - 1, 0.5), 1) + np.diag(np.full(size - 1, 0.5), -1)
     match = np.zeros(size)
     match[-1] = 0.5  # to 10; to 0 leads nowhere
-    assert within(chain_of(moves, match), 100_000) == pytest.approx(np.arange(1, 10) / 10)
+    assert match_probability(chain_of(moves, match), 100_000) == pytest.approx(np.arange(1, 10) / 10)
 
 
 @pytest.mark.parametrize("pattern", ["abc", "aab", "aba", "abab"])
@@ -80,7 +80,7 @@ def test_a_word_among_random_letters(pattern: str) -> None:
         else:
             longest = next(k for k in range(min(len(seen), size - 1), -1, -1) if seen.endswith(pattern[:k]))
             moves[state, longest] += chance
-    found = waiting(chain_of(moves, match), 7)[0]
+    found = waiting_time_cdf(chain_of(moves, match), 7)[0]
     for n in range(8):
         words = ["".join(word) for word in product(law, repeat=n)]
         expected = sum(np.prod([law[letter] for letter in word]) for word in words if pattern in word)
@@ -92,21 +92,21 @@ def test_a_word_among_random_letters(pattern: str) -> None:
 
 @quick
 @given(CHAINS, st.integers(0, 60))
-def test_probabilities_rise_within_0_and_1(chain: Chain, events: int) -> None:
-    cdf = waiting(chain, events)
+def test_probabilities_rise_within_0_and_1(chain: MarkovChain, events: int) -> None:
+    cdf = waiting_time_cdf(chain, events)
     assert np.all((cdf >= 0) & (cdf <= 1))
     assert np.all(np.diff(cdf, axis=-1) >= 0)
-    assert within(chain, events) == pytest.approx(cdf[:, -1])
+    assert match_probability(chain, events) == pytest.approx(cdf[:, -1])
 
 
-def played_out(chain: Chain, seed: int, walks: int, events: int) -> None:
+def played_out(chain: MarkovChain, seed: int, walks: int, events: int) -> None:
     """Many walks of the very chain: the shares are within five standard errors."""
     random = np.random.default_rng(seed)
     cumulated = np.cumsum(np.hstack([chain.moves, chain.match[:, None]]), axis=1)
     size = len(chain.match)
     state = np.zeros(walks, int)
     done = np.zeros(walks, bool)
-    expected = waiting(chain, events)[0]
+    expected = waiting_time_cdf(chain, events)[0]
     for n in range(1, events + 1):
         chosen = (random.random(walks)[:, None] > cumulated[np.where(done, 0, state)]).sum(axis=1).clip(max=size)
         done |= chosen == size
@@ -117,7 +117,7 @@ def played_out(chain: Chain, seed: int, walks: int, events: int) -> None:
 
 @quick
 @given(CHAINS, st.integers(0, 2**32 - 1))
-def test_as_when_it_is_played_out(chain: Chain, seed: int) -> None:
+def test_as_when_it_is_played_out(chain: MarkovChain, seed: int) -> None:
     played_out(chain, seed, walks=4_000, events=12)
 
 
@@ -131,10 +131,10 @@ def test_as_when_it_is_played_out_for_long() -> None:
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=4), st.integers(1, 6), st.integers(0, 30))
 def test_many_chains_at_once_are_each_alone(seeds: list[int], states: int, events: int) -> None:
     alone = [random_chain(states, seed) for seed in seeds]
-    together = Chain(*(np.stack([getattr(c, name) for c in alone]) for name in ("moves", "match", "known")))
-    assert within(together, events) == pytest.approx(np.stack([within(c, events) for c in alone]))
-    assert within(together, 5000) == pytest.approx(np.stack([within(c, 5000) for c in alone]))
-    assert waiting(together, events) == pytest.approx(np.stack([waiting(c, events) for c in alone]))
+    together = MarkovChain(*(np.stack([getattr(c, name) for c in alone]) for name in ("moves", "match", "known")))
+    assert match_probability(together, events) == pytest.approx(np.stack([match_probability(c, events) for c in alone]))
+    assert match_probability(together, 5000) == pytest.approx(np.stack([match_probability(c, 5000) for c in alone]))
+    assert waiting_time_cdf(together, events) == pytest.approx(np.stack([waiting_time_cdf(c, events) for c in alone]))
 
 
 def test_a_large_sparse_chain_is_as_the_dense_one() -> None:
@@ -142,9 +142,9 @@ def test_a_large_sparse_chain_is_as_the_dense_one() -> None:
     plain = np.zeros(300)
     for _ in range(400):
         plain = chain.match + chain.moves @ plain
-    assert waiting(chain, 400)[:, -1] == pytest.approx(plain)
-    assert within(chain, 400) == pytest.approx(plain)
-    assert within(chain, 100) == pytest.approx(waiting(chain, 100)[:, -1])
+    assert waiting_time_cdf(chain, 400)[:, -1] == pytest.approx(plain)
+    assert match_probability(chain, 400) == pytest.approx(plain)
+    assert match_probability(chain, 100) == pytest.approx(waiting_time_cdf(chain, 100)[:, -1])
 
 
 # ── what is believed ──
@@ -152,19 +152,19 @@ def test_a_large_sparse_chain_is_as_the_dense_one() -> None:
 
 def test_a_state_seen_too_rarely_has_no_forecast() -> None:
     counts, matched = np.array([[20.0, 20.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), np.array([10.0, 0.0, 0.0])
-    found = within(Chain.of(counts, matched), 2)
+    found = match_probability(MarkovChain.of(counts, matched), 2)
     assert found[0] == pytest.approx(0.2 + 0.4 * 0.2)
     assert np.isnan(found[1:]).all()
-    assert within(Chain.of(counts, matched, enough=0), 1)[1] == 0.0
-    assert np.isnan(within(Chain.of(counts, matched, enough=0), 1)[2])
-    assert np.isnan(waiting(Chain.of(counts, matched), 3)[1:]).all()
+    assert match_probability(MarkovChain.of(counts, matched, enough=0), 1)[1] == 0.0
+    assert np.isnan(match_probability(MarkovChain.of(counts, matched, enough=0), 1)[2])
+    assert np.isnan(waiting_time_cdf(MarkovChain.of(counts, matched), 3)[1:]).all()
 
 
 def test_what_is_learned_of_a_chain_is_the_chain() -> None:
     true = chain_of([[0.7, 0.3, 0.0], [0.5, 0.1, 0.3], [0.2, 0.0, 0.2]], [0.0, 0.1, 0.6])
     some = Statistics.of(walk(true.moves, true.match, 4_000, processes=50))
-    learned = Chain.of(some.counts, some.matched)
-    assert within(learned, 8) == pytest.approx(within(true, 8), abs=0.01)
+    learned = MarkovChain.of(some.counts, some.matched)
+    assert match_probability(learned, 8) == pytest.approx(match_probability(true, 8), abs=0.01)
 
 
 # ── intervals ──
@@ -172,9 +172,9 @@ def test_what_is_learned_of_a_chain_is_the_chain() -> None:
 
 @quick
 @given(CHAINS, st.integers(1, 40), st.floats(0.01, 1.0))
-def test_the_interval_is_the_shortest(chain: Chain, events: int, confidence: float) -> None:
-    cdf = waiting(chain, events)
-    starts, ends = interval(cdf, confidence)
+def test_the_interval_is_the_shortest(chain: MarkovChain, events: int, confidence: float) -> None:
+    cdf = waiting_time_cdf(chain, events)
+    starts, ends = shortest_interval(cdf, confidence)
     for one, start, end in zip(cdf, starts, ends):
         enough = [
             (last - first + 1, first)
@@ -189,7 +189,7 @@ def test_the_interval_is_the_shortest(chain: Chain, events: int, confidence: flo
 
 
 def test_an_interval_of_what_is_not_known() -> None:
-    start, end = interval(np.array([[np.nan, np.nan], [0.0, 1.0]]), 0.9)
+    start, end = shortest_interval(np.array([[np.nan, np.nan], [0.0, 1.0]]), 0.9)
     assert (start.tolist(), end.tolist()) == ([0, 1], [0, 1])
     with pytest.raises(ValueError, match="between 0 and 1"):
-        interval(np.zeros((1, 3)), 1.5)
+        shortest_interval(np.zeros((1, 3)), 1.5)

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from foretell.forecast.evaluation.metrics import auc
-from foretell.forecast.evaluation.model_warnings import Seen, doubts_of_age, doubts_of_drift, drift
-from foretell.forecast.evaluation.outcomes import Horizon, waits
+from foretell.forecast.evaluation.model_warnings import DataSpan, drift, drift_warnings, staleness_warnings
 from foretell.forecast.evaluation.report import Report
-from foretell.forecast.evaluation.scorecard import Forecasts, judged
+from foretell.forecast.evaluation.scorecard import ForecastPoints, scorecard
+from foretell.learn.horizon import Horizon
+from foretell.learn.outcomes import times_to_match
 from tests.forecast.simulated import heat, within
 
 
 def test_true_probabilities_are_calibrated() -> None:
     report = Report.of(heat())
     assert report.warnings == ()
-    for one in report.judged:
+    for one in report.scorecards:
         assert one.overall.reliability.error < 0.02
         assert one.overall.brier.skill > 0
         assert one.overall.auc > 0.6
@@ -30,9 +31,9 @@ def test_true_probabilities_are_calibrated() -> None:
 def test_precision_of_true_probabilities_is_what_they_say() -> None:
     (one,) = heat(horizons=(1,), days=5000)
     # Only the states with two hot days or more have a forecast, of 0.6, for one day.
-    place = one.overall.predictions.thresholds.tolist().index(0.5)
-    assert one.overall.predictions.precision[place] == pytest.approx(0.6, abs=0.02)
-    assert one.overall.predictions.recall[place] == 1
+    place = one.overall.confusion.thresholds.tolist().index(0.5)
+    assert one.overall.confusion.precision[place] == pytest.approx(0.6, abs=0.02)
+    assert one.overall.confusion.recall[place] == 1
 
 
 def test_bad_calibration_is_said() -> None:
@@ -44,9 +45,9 @@ def test_bad_calibration_is_said() -> None:
 
 def test_too_little_is_said() -> None:
     (warning,) = Report.of(heat(days=20, lanes=1, hot=0.3, horizons=(3,))).warnings
-    assert "points came true: the figures are rough" in warning
+    assert "points came true: the metrics are rough" in warning
     (warning,) = Report.of(heat(days=3, lanes=1, horizons=(5,))).warnings
-    assert warning == "'heat' within 5 events: nothing to judge: 3 points are censored, at 0 nothing was forecast"
+    assert warning == "'heat' within 5 events: no forecasts to evaluate: 3 points censored, 0 without a forecast"
 
 
 def test_silence_is_counted_not_judged() -> None:
@@ -65,11 +66,11 @@ def test_text_and_plain_values() -> None:
         assert word in text
     assert max(map(len, text.splitlines())) <= 90
     found = json.loads(json.dumps(report.as_dict(), allow_nan=False))
-    one = found["judged"][1]
+    one = found["scorecards"][1]
     assert one["horizon"] == {"events": 3, "time": None, "text": "3 events"}
     assert one["at"]["threshold"] == 0.7
     assert 0.5 < one["auc"] < 1
-    assert len(one["predictions"]["precision"]) == len(one["predictions"]["thresholds"]) == 19
+    assert len(one["confusion"]["precision"]) == len(one["confusion"]["thresholds"]) == 19
     assert found["warnings"] == ["old"]
 
 
@@ -77,12 +78,12 @@ def test_text_and_plain_values() -> None:
 
 
 def test_an_old_model() -> None:
-    trained = Seen(1000, 50, 0, 1000)
-    assert list(doubts_of_age("s", trained, Seen(1000, 52, 1001, 2000))) == []
-    (doubt,) = doubts_of_age("s", trained, Seen(1000, 52, 4000, 5000))
-    assert doubt == "'s': stale model: the data begin 3.0 times its training's length after its end"
-    (doubt,) = doubts_of_age("s", Seen(10_000, 500, 0, 1000), Seen(10_000, 2000, 1001, 2000))
-    assert doubt == "'s': stale model: matches came in 5.00% of events in training, now in 20.00%"
+    trained = DataSpan(1000, 50, 0, 1000)
+    assert list(staleness_warnings("s", trained, DataSpan(1000, 52, 1001, 2000))) == []
+    (doubt,) = staleness_warnings("s", trained, DataSpan(1000, 52, 4000, 5000))
+    assert doubt == "'s': stale model: training ended before these data by 3.0 times the length of its data"
+    (doubt,) = staleness_warnings("s", DataSpan(10_000, 500, 0, 1000), DataSpan(10_000, 2000, 1001, 2000))
+    assert doubt == "'s': stale model: 5.00% of events completed a match in training, 20.00% now"
 
 
 def test_no_doubt_without_cause() -> None:
@@ -91,9 +92,9 @@ def test_no_doubt_without_cause() -> None:
     law = np.array([[0.9, 0.08, 0.02], [0.5, 0.2, 0.3], [0.3, 0.3, 0.4]])
     for _ in range(100):
         counts = [np.array([random.multinomial(n, row) for n, row in zip((900, 90, 10), law)], float) for _ in range(2)]
-        assert list(doubts_of_drift("s", *counts)) == []
-        seen = [Seen(1000, random.binomial(1000, 0.05), k, k + 1) for k in range(2)]
-        assert list(doubts_of_age("s", *seen)) == []
+        assert list(drift_warnings("s", *counts)) == []
+        seen = [DataSpan(1000, random.binomial(1000, 0.05), k, k + 1) for k in range(2)]
+        assert list(staleness_warnings("s", *seen)) == []
 
 
 def test_drift() -> None:
@@ -101,7 +102,7 @@ def test_drift() -> None:
     before = random.multinomial(5000, [0.7, 0.2, 0.1])[None].astype(float)
     after = random.multinomial(5000, [0.5, 0.4, 0.1])[None].astype(float)
     assert drift(before, after)[0] == pytest.approx(0.2, abs=0.02)
-    (doubt,) = doubts_of_drift("s", before, after)
+    (doubt,) = drift_warnings("s", before, after)
     assert doubt.startswith("'s': stale model: ")
     again = random.multinomial(5000, [0.7, 0.2, 0.1], 200).astype(float)
     found = np.array([drift(again[k][None], again[k + 1][None]) for k in range(198)])
@@ -122,11 +123,11 @@ def test_the_keys_with_most_points_are_judged_by_themselves() -> None:
     for one in range(300):
         ordinal[process == one] = np.arange((process == one).sum())
     matched = random.random(5000) < 0.2
-    outcome = waits(process, ordinal, ordinal.astype(float), matched)
+    outcome = times_to_match(process, ordinal, ordinal.astype(float), matched)
     said = random.random(5000)
     keys = [f"k{one // 2}" for one in range(300)]
     horizon = Horizon(events=2)
-    found = judged("s", horizon, Forecasts(process, matched, outcome, said), keys=keys)
+    found = scorecard("s", horizon, ForecastPoints(process, matched, outcome, said), keys=keys)
     assert (len(found.keys), found.more_keys) == (100, 50)
     rows = [figures.points + figures.censored for _, figures in found.keys]
     assert rows == sorted(rows, reverse=True)

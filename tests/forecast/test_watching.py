@@ -16,8 +16,8 @@ import foretell as ft
 from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.forecast.online.event_symbols import Symbols
-from foretell.forecast.training.trace_recorder import Recorder
+from foretell.forecast.online.event_symbols import EventSymbols
+from foretell.forecast.training.trace_recorder import TraceRecorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
@@ -35,13 +35,13 @@ class Everyone:
     """Watches all subscriptions, whether they ask for forecasts or not."""
 
     def __init__(self) -> None:
-        self.made: dict[str, list[Recorder]] = {}
+        self.made: dict[str, list[TraceRecorder]] = {}
 
     def watches(self, _: CheckedSubscription) -> bool:
         return True
 
     def watcher(self, checked: CheckedSubscription) -> Observer | None:
-        recorder = Recorder(Symbols([]), checked.time)
+        recorder = TraceRecorder(EventSymbols([]), checked.time)
         self.made.setdefault(checked.name, []).append(recorder)
         return recorder
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
-from foretell.learn.outcomes import came_within, next_match
+from foretell.learn.outcomes import matched_within
 from foretell.learn.statistics import Statistics
-from foretell.learn.suffix_tree import Suffixes
+from foretell.learn.suffix_tree import SuffixTree
 from foretell.learn.trace import Trace
 from tests.learn.sources import as_three_before, matching, no_memory, parity, symbols, variable
 from tests.learn.traces import quick, traces
@@ -46,7 +46,7 @@ def test_what_is_no_tree(suffixes: tuple[tuple[int, ...], ...]) -> None:
 
 
 def grown(symbol: np.ndarray, order: int, lanes: int = 1) -> set[tuple[int, ...]]:
-    return set(Suffixes.of(matching([0], symbol, lanes), order).pruned(order).suffixes)
+    return set(SuffixTree.of(matching([0], symbol, lanes), order).pruned(order).suffixes)
 
 
 def test_without_memory_there_are_no_contexts() -> None:
@@ -74,16 +74,16 @@ def test_lanes_are_read_apart() -> None:
 
 
 def test_too_many_contexts_cost_more() -> None:
-    suffixes = Suffixes.of(matching([0], symbols(as_three_before, 20_000)), 3)
+    suffixes = SuffixTree.of(matching([0], symbols(as_three_before, 20_000)), 3)
     assert len(suffixes.pruned(3)) == 40
-    assert 1 <= len(suffixes.pruned(3, most=20)) <= 20
+    assert 1 <= len(suffixes.pruned(3, max_contexts=20)) <= 20
     assert suffixes.pruned(0).suffixes == ((),)
 
 
 @quick
 @given(traces(), st.integers(0, 5))
 def test_any_trace_grows_a_tree(trace: Trace, order: int) -> None:
-    contexts = Suffixes.of(trace, order, least=1).pruned(order)
+    contexts = SuffixTree.of(trace, order, min_count=1).pruned(order)
     assert contexts.order <= order
     found = Statistics.of(trace, contexts.after(trace.symbol, trace.process))
     alone, plain = found.without_contexts(), Statistics.of(trace)
@@ -99,18 +99,16 @@ def test_no_contexts() -> None:
 @quick
 @given(traces(), st.integers(1, 8))
 def test_what_came_is_what_one_finds_by_looking(trace: Trace, events: int) -> None:
-    came, known = came_within(trace, events)
-    coming = next_match(trace)
+    came, known = matched_within(trace, events)
     for row in range(len(trace)):
         later = [
             other
             for other in range(row + 1, len(trace))
             if trace.process[other] == trace.process[row] and trace.matched[other]
         ]
-        assert coming[row] == (later[0] if later else -1)
         expected = bool(later) and trace.ordinal[later[0]] - trace.ordinal[row] <= events
         assert came[row] == expected
-        seen = trace.seen_ordinal[trace.process[row]] - trace.ordinal[row] >= events
+        seen = trace.last_ordinal[trace.process[row]] - trace.ordinal[row] >= events
         assert known[row] == seen
 
 
@@ -122,9 +120,9 @@ def test_what_was_known_before() -> None:
         matched=np.zeros(4, np.bool_),
         keys=("1", "1"),
         starts=False,
-        seen_ordinal=np.array([9, 9]),
-        seen_time=np.array([9.0, 9.0]),
+        last_ordinal=np.array([9, 9]),
+        last_time=np.array([9.0, 9.0]),
     )
     before = trace.until(3)
-    assert (before.seen_ordinal.tolist(), before.seen_time.tolist()) == ([2, 2], [2.0, 2.0])
+    assert (before.last_ordinal.tolist(), before.last_time.tolist()) == ([2, 2], [2.0, 2.0])
     assert len(before) == 3

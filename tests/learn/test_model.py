@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from foretell.arguments.model import as_model, delay_models
 from foretell.errors import InputError
-from foretell.forecast.chain.probability_table import Table
-from foretell.forecast.chain.semi_markov import Durations
+from foretell.forecast.chain.probability_table import ProbabilityTable
+from foretell.forecast.chain.semi_markov import SemiMarkovTable
 from foretell.learn.calibration import Calibration
 from foretell.learn.contexts import Contexts
-from foretell.learn.model import Learned, Model, fingerprint
-from foretell.learn.statistics import Statistics, merge
+from foretell.learn.model import Model, SubscriptionModel, fingerprint
+from foretell.learn.statistics import Statistics, merge_statistics
 from foretell.learn.trace import Trace
 from tests.learn.traces import quick, traces, walk
 
@@ -27,10 +27,12 @@ CONTEXTS = Contexts(3, ((), (0,), (1,), (2, 1)))
 CURVE = Calibration(((0.1, 0.3), (0.7, 0.8)))
 
 
-def learned(trace: Trace | None = None, mark: str = "abc") -> Learned:
+def learned(trace: Trace | None = None, mark: str = "abc") -> SubscriptionModel:
     trace = walk(np.array([[0.5, 0.3], [0.6, 0.2]]), np.array([0.2, 0.2]), 200) if trace is None else trace
     contexts = CONTEXTS.after(trace.symbol, trace.process)
-    return Learned(mark, Statistics.of(trace, contexts, half_life=30.0), CONTEXTS, CURVE, {"order": 2, "features": []})
+    return SubscriptionModel(
+        mark, Statistics.of(trace, contexts, half_life=30.0), CONTEXTS, CURVE, {"order": 2, "features": []}
+    )
 
 
 def refused(document: object) -> str:
@@ -52,10 +54,12 @@ def arrays(some: Statistics) -> list[Any]:
 @given(traces(), st.sampled_from([1.0 / 3.0, 1e300, 5.0]))
 def test_the_round_trip_is_exact(trace: Trace, half_life: float) -> None:
     some = Statistics.of(trace, half_life=half_life)
-    model = Model({"m": Learned("f", some, CONTEXTS, CURVE, {"enough": 30.0})}, {"m": DELAYS, "other": DELAYS})
+    model = Model(
+        {"m": SubscriptionModel("f", some, CONTEXTS, CURVE, {"enough": 30.0})}, {"m": DELAYS, "other": DELAYS}
+    )
     text = json.dumps(model.document())
     again = Model.of(json.loads(text))
-    one = again.learned["m"]
+    one = again.subscriptions["m"]
     assert json.dumps(again.document()) == text
     for left, right in zip(arrays(some), arrays(one.statistics), strict=True):
         assert left.dtype == right.dtype
@@ -81,21 +85,21 @@ def test_delays_and_forecasts_live_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     Model({"m": learned(), "gone": learned()}, {"m": DELAYS}).save(path)
     assert delay_models(as_model(path), ["m"])["m"].after["b"].parameters == {"mean": 2.0}
-    assert set(as_model(path).learned) == {"m", "gone"}
+    assert set(as_model(path).subscriptions) == {"m", "gone"}
     by_hand = {"subscriptions": {"m": DELAYS}}
-    assert as_model(by_hand).learned == {}
+    assert as_model(by_hand).subscriptions == {}
     assert delay_models(Model({"gone": learned()}), ["m"]) == {}
 
 
 def test_statements_that_have_changed() -> None:
     model = Model({"m": learned(mark="1"), "n": learned(mark="2"), "gone": learned(mark="3")})
-    fits, notes = model.fitting({"m": "1", "n": "changed", "new": "4"})
+    fits, notes = model.compatible({"m": "1", "n": "changed", "new": "4"})
     assert list(fits) == ["m"]
     assert notes == [
-        "'n' has changed since the model was learned: it starts untrained",
-        "the model knows nothing of 'new': it starts untrained",
+        "'n' has changed since the model was trained: it starts untrained",
+        "the model has no subscription 'new': it starts untrained",
     ]
-    assert Model().fitting({"m": "1"}) == ({}, [])
+    assert Model().compatible({"m": "1"}) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -104,9 +108,9 @@ def test_statements_that_have_changed() -> None:
 )
 def test_a_model_of_other_statements_is_refused(statements: dict[str, str], hint: str) -> None:
     with pytest.raises(InputError) as error:
-        Model({"m": learned(mark="1")}).fitting(statements)
+        Model({"m": learned(mark="1")}).compatible(statements)
     assert error.value.code == "other-statements"
-    assert str(error.value) == f"the model was learned for other statements: 'm'\n  hint: {hint}"
+    assert str(error.value) == f"the model was trained for other statements: 'm'\n  hint: {hint}"
 
 
 def test_the_fingerprint_knows_statement_and_streams() -> None:
@@ -134,9 +138,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_other_versions_and_other_documents() -> None:
-    said = "the model is of version 2, here version 1 is read\n  hint: train it again"
+    said = "the model has version 2, expected 1\n  hint: train it again"
     assert refused({"foretell": "model", "version": 2, "subscriptions": {}}) == said
-    assert refused({"foretell": "report", "subscriptions": {}}).startswith("the model is no model but 'report'")
+    assert refused({"foretell": "report", "subscriptions": {}}).startswith("the model is not a model but a 'report'")
 
 
 def changed(path: list[Any], value: object) -> dict[str, Any]:
@@ -151,21 +155,21 @@ def changed(path: list[Any], value: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["fingerprint"], 5, "expected a text 'fingerprint' and an object 'settings'"),
+        (["fingerprint"], 5, "expected a string 'fingerprint' and an object 'settings'"),
         (["trained"], [], "Expected `object`, got `array` - at `$.trained`"),
-        (["trained", "half_life"], -1.0, "a half-life is more than no events"),
+        (["trained", "half_life"], -1.0, "a half-life must be more than 0 events"),
         (["colour"], 1, "Object contains unknown field `colour`"),
-        (["transitions", 0, 1], 99, "the transition [0, 99, "),
-        (["transitions", 0, 2], -1.0, "cannot be"),
-        (["matched", 0, 0], -1, "the match [-1, "),
-        (["configurations", 1], [64], "a configuration has states from 0 to 63"),
-        (["configurations", 2], [], "a configuration stands twice in the same context"),
-        (["sojourns", "configurations", 1], [], "a configuration of the sojourns stands twice"),
-        (["sojourns", "edges", 0, "least"], 1e9, "a sojourn that takes from 1000000000.0 to "),
+        (["transitions", 0, 1], 99, "impossible transition [0, 99, "),
+        (["transitions", 0, 2], -1.0, "impossible transition"),
+        (["matched", 0, 0], -1, "impossible match [-1, "),
+        (["configurations", 1], [64], "a configuration lists states from 0 to 63"),
+        (["configurations", 2], [], "a configuration is listed twice in the same context"),
+        (["sojourns", "configurations", 1], [], "a configuration of the sojourns is listed twice"),
+        (["sojourns", "edges", 0, "least"], 1e9, "impossible sojourn: least 1000000000.0, most "),
         (["in_context", 0], 10**30, "a number is too large"),
         (["in_context", 0], 9, "'in_context' does not fit"),
-        (["sojourns", "edges", 0, "target"], "never", "a sojourn leads from or to an unknown configuration"),
-        (["sojourns", "edges", 0, "bins"], [[9999, 1.0]], "the bin [9999, 1.0] cannot be"),
+        (["sojourns", "edges", 0, "target"], "never", "a sojourn has an unknown source or target"),
+        (["sojourns", "edges", 0, "bins"], [[9999, 1.0]], "impossible bin [9999, 1.0]"),
         (["contexts", "suffixes"], [[], [1, 1]], "the context [1, 1] has no shorter one"),
         (["contexts", "suffixes"], [[], [7]], "the context [7] has an unknown symbol"),
         (["calibration"], [[0.5, 0.2], [0.4, 0.3]], "the points of a calibration must rise"),
@@ -174,7 +178,7 @@ def changed(path: list[Any], value: object) -> dict[str, Any]:
 )
 def test_what_does_not_fit_together(path: list[Any], value: object, said: str) -> None:
     found = refused(changed(path, value))
-    assert found.startswith("the model, subscription 'm': its forecast: ")
+    assert found.startswith("the model, subscription 'm', 'forecast': ")
     assert said in found
 
 
@@ -215,8 +219,8 @@ def test_whatever_is_changed_it_is_read_or_refused(changes: list[tuple[tuple[Any
         model = Model.of(document)
     except InputError:
         return
-    for one in model.learned.values():
-        assert not (Table.of(one.statistics, 5).probability > 1).any()
-        assert not (Durations.of(one.statistics.sojourns, 5.0).table > 1).any()
-        same = merge(one.statistics, one.statistics)
+    for one in model.subscriptions.values():
+        assert not (ProbabilityTable.of(one.statistics, 5).probability > 1).any()
+        assert not (SemiMarkovTable.of(one.statistics.sojourns, 5.0).table > 1).any()
+        same = merge_statistics(one.statistics, one.statistics)
         assert same.matched.sum() == pytest.approx(2 * one.statistics.matched.sum())

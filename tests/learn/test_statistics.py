@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from foretell.learn import sojourns as lasting
 from foretell.learn.histogram import BINS, EDGES, bin_of
-from foretell.learn.lane_statistics import shrunk, strength_of
-from foretell.learn.sojourns import MATCH, STILL
-from foretell.learn.statistics import Statistics, merge
+from foretell.learn.lane_statistics import estimate_strength, shrunk_counts
+from foretell.learn.sojourns import CENSORED, MATCH
+from foretell.learn.statistics import Statistics, merge_statistics
 from foretell.learn.trace import Trace, furthest
 from tests.learn.traces import made, quick, traces, walk
 
@@ -52,10 +52,10 @@ def plain(trace: Trace, half_life: float) -> tuple[Counter[Any], Counter[Any], C
             sojourns[before, target, bin_of(np.array([time - entered])).item()] += weight
         present[process] = state, ordinal, time if changed or not known else entered
     for process, (state, ordinal, entered) in present.items():
-        weight, idle = weights[process], trace.seen_ordinal[process] - ordinal
+        weight, idle = weights[process], trace.last_ordinal[process] - ordinal
         transitions[state, state] += weight * idle
         lanes[trace.keys[process], state, state] += weight * idle
-        lasted = trace.seen_time[process] - entered
+        lasted = trace.last_time[process] - entered
         sojourns[state, "still", bin_of(np.array([lasted])).item()] += weight
     return _positive(transitions), _positive(lanes), _positive(sojourns)
 
@@ -78,7 +78,7 @@ def counted(some: Statistics) -> tuple[Counter[Any], Counter[Any], Counter[Any]]
     lasting = some.sojourns
     for e in range(len(lasting.source)):
         target = lasting.target[e]
-        name = {MATCH: "match", STILL: "still"}.get(target) or lasting.states[target].item()
+        name = {MATCH: "match", CENSORED: "still"}.get(target) or lasting.states[target].item()
         for b in np.flatnonzero(lasting.bins[e]):
             sojourns[lasting.states[lasting.source[e]].item(), name, b] += lasting.bins[e, b].item()
     return _positive(transitions), _positive(lanes), _positive(sojourns)
@@ -121,21 +121,21 @@ def shards(trace: Trace, number: int) -> list[Trace]:
 @given(traces(), HALF_LIVES, st.integers(1, 3))
 def test_the_statistics_of_shards_are_those_of_all(trace: Trace, half_life: float, number: int) -> None:
     parts = [Statistics.of(part, half_life=half_life) for part in shards(trace, number)]
-    same(reduce(merge, parts), Statistics.of(trace, half_life=half_life))
+    same(reduce(merge_statistics, parts), Statistics.of(trace, half_life=half_life))
 
 
 @quick
 @given(traces(), traces(), traces(), HALF_LIVES)
 def test_merging_goes_in_any_order(a: Trace, b: Trace, c: Trace, half_life: float) -> None:
     one, two, three = (Statistics.of(trace, half_life=half_life) for trace in (a, b, c))
-    same(merge(merge(one, two), three), merge(one, merge(two, three)))
-    same(merge(one, two), merge(two, one))
+    same(merge_statistics(merge_statistics(one, two), three), merge_statistics(one, merge_statistics(two, three)))
+    same(merge_statistics(one, two), merge_statistics(two, one))
 
 
 def test_different_half_lives_cannot_be_merged() -> None:
     trace = walk(np.array([[0.5]]), np.array([0.5]), 10)
     with pytest.raises(ValueError, match="half-lives"):
-        merge(Statistics.of(trace), Statistics.of(trace, half_life=5.0))
+        merge_statistics(Statistics.of(trace), Statistics.of(trace, half_life=5.0))
 
 
 def test_ageing_follows_a_change() -> None:
@@ -143,7 +143,7 @@ def test_ageing_follows_a_change() -> None:
     after = walk(np.array([[0.4]]), np.array([0.6]), 20_000, seed=2, number=np.arange(20_000) + 20_000)
 
     def share(half_life: float) -> float:
-        found = merge(Statistics.of(before, half_life=half_life), Statistics.of(after, half_life=half_life))
+        found = merge_statistics(Statistics.of(before, half_life=half_life), Statistics.of(after, half_life=half_life))
         return float(found.matched[0] / found.leaving[0])
 
     assert share(math.inf) == pytest.approx(0.35, abs=0.01)
@@ -155,7 +155,7 @@ def test_nothing_overflows(half_life: float) -> None:
     trace = walk(np.array([[0.9]]), np.array([0.1]), 5_000, number=np.arange(5_000) * 1_000_000)
     found = Statistics.of(trace, half_life=half_life)
     assert found.leaving[0] == pytest.approx(1.0)
-    assert merge(found, found.aged(10**15)).leaving[0] == pytest.approx(0.0)
+    assert merge_statistics(found, found.aged(10**15)).leaving[0] == pytest.approx(0.0)
 
 
 def test_bins_have_their_edges() -> None:
@@ -181,7 +181,7 @@ def many(states: int, seed: int = 0) -> Trace:
 
 def test_too_many_configurations_fall_back_to_the_furthest() -> None:
     trace = many(600)
-    found, whole = Statistics.of(trace, most_states=200), Statistics.of(trace)
+    found, whole = Statistics.of(trace, max_states=200), Statistics.of(trace)
     assert len(found.states) <= 200 < len(whole.states)
     assert found.counts.sum() + found.matched.sum() == len(trace)
     again = whole.limited(200)
@@ -198,19 +198,19 @@ def test_too_many_edges_are_told_apart_by_the_furthest(monkeypatch: pytest.Monke
     trace = many(60)
     fewer = replace(trace, state=furthest(trace.state))
     expected, whole = Statistics.of(fewer).sojourns, Statistics.of(trace)
-    monkeypatch.setattr(lasting, "MOST_EDGES", 1_000)
+    monkeypatch.setattr(lasting, "MAX_EDGES", 1_000)
     assert len(whole.sojourns.source) > 1_000
     found = Statistics.of(trace).sojourns
     for name in expected.__dataclass_fields__:
         assert np.array_equal(getattr(found, name), getattr(expected, name))
-    merged = lasting.merge(whole.sojourns, whole.sojourns)
+    merged = lasting.merge_sojourns(whole.sojourns, whole.sojourns)
     assert set(merged.states.tolist()) <= set(furthest(whole.states).tolist())
 
 
 def test_too_many_contexts_fall_back_to_the_configuration() -> None:
     trace = many(60)
     contexts = trace.symbol + 4 * np.roll(trace.symbol, 1)
-    found = Statistics.of(trace, contexts, most_states=130)
+    found = Statistics.of(trace, contexts, max_states=130)
     whole = Statistics.of(trace)
     assert len(found.states) <= 130
     assert set(found.states.tolist()) == set(whole.states.tolist())
@@ -228,16 +228,16 @@ def test_only_the_busiest_lanes_are_kept() -> None:
         matched=[False] * 6,
         keys=('"a"', '"b"', '"c"'),
     )
-    assert Statistics.of(trace, most_lanes=2).lanes.keys == ('"b"', '"c"')
-    assert Statistics.of(trace).limited(most_lanes=1).lanes.keys == ('"c"',)
-    assert Statistics.of(trace, most_lanes=0).lanes.keys == ()
+    assert Statistics.of(trace, max_lanes=2).lanes.keys == ('"b"', '"c"')
+    assert Statistics.of(trace).limited(max_lanes=1).lanes.keys == ('"c"',)
+    assert Statistics.of(trace, max_lanes=0).lanes.keys == ()
 
 
 def test_a_lane_with_few_events_borrows() -> None:
     trace = walk(np.array([[0.8]]), np.array([0.2]), 500, processes=20)
     few = made(process=[0] * 4, ordinal=range(4), time=range(4), state=[0] * 4, matched=[True] * 4, keys=('"new"',))
-    some = merge(Statistics.of(trace), Statistics.of(few))
-    counts, matched = shrunk(some.lanes, some.counts, some.matched, 16.0)
+    some = merge_statistics(Statistics.of(trace), Statistics.of(few))
+    counts, matched = shrunk_counts(some.lanes, some.counts, some.matched, 16.0)
     share = matched[:, 0] / (counts[:, 0, 0] + matched[:, 0])
     pool = some.matched[0] / some.leaving[0]
     lane = some.lanes.keys.index('"new"')
@@ -253,9 +253,9 @@ def test_the_strength_is_high_where_lanes_are_alike() -> None:
         Statistics.of(walk(np.array([[1 - rate]]), np.array([rate]), 200, seed=i, keys=(f'"{i}"',)))
         for i, rate in enumerate(rates)
     ]
-    unlike = reduce(merge, parts)
-    assert strength_of(alike.lanes, alike.counts, alike.matched) > 500
-    assert 6 < strength_of(unlike.lanes, unlike.counts, unlike.matched) < 16
+    unlike = reduce(merge_statistics, parts)
+    assert estimate_strength(alike.lanes, alike.counts, alike.matched) > 500
+    assert 6 < estimate_strength(unlike.lanes, unlike.counts, unlike.matched) < 16
 
 
 @pytest.mark.soak
@@ -287,8 +287,8 @@ def test_ten_million_rows() -> None:
         ({"time": [1.0]}, "the column time has the shape"),
         ({"time": [0.0, math.nan]}, "a time is not a finite number"),
         ({"process": [0, -1]}, "numbered from 0"),
-        ({"process": [0, 2], "keys": ("1", "2")}, "3 processes and 2 keys"),
-        ({"seen_time": [1.0, 2.0]}, "seen_time speaks of 2 processes, there are 1"),
+        ({"process": [0, 2], "keys": ("1", "2")}, "3 processes, but 2 keys"),
+        ({"last_time": [1.0, 2.0]}, "last_time has 2 values, but there are 1 processes"),
     ],
 )
 def test_columns_that_do_not_fit(columns: dict[str, Any], said: str) -> None:

@@ -64,6 +64,6 @@ def traces(draw: st.DrawFn, rows: int = 40) -> Trace:
         number=np.arange(size) * 2,
         keys=tuple(random.choice(["1", "2", "3"], processes).tolist()),
         starts=draw(st.booleans()),
-        seen_ordinal=np.full(processes, last + 3),
-        seen_time=np.full(processes, time[-1] + 9.0 if size else 0.0),
+        last_ordinal=np.full(processes, last + 3),
+        last_time=np.full(processes, time[-1] + 9.0 if size else 0.0),
     )

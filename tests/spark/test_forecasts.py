@@ -61,11 +61,11 @@ def test_what_is_learned(spark: SparkSession, tmp_path: Path, learning: ft.Learn
     pq.write_table(pa.table(columns), tmp_path / "s.parquet", row_group_size=1_000)
     here = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="embedded")
     there = ft.train(TEXT, {"s": tmp_path}, learning=learning)
-    assert list(there.learned) == list(here.learned)
+    assert list(there.subscriptions) == list(here.subscriptions)
     assert there.notes == here.notes
     assert "1 of 4000 events set aside: 1 × no time" in there.notes[0]
-    for name, one in here.learned.items():
-        other = there.learned[name]
+    for name, one in here.subscriptions.items():
+        other = there.subscriptions[name]
         assert (other.fingerprint, other.contexts) == (one.fingerprint, one.contexts)
         assert other.statistics.states.tolist() == one.statistics.states.tolist()
         assert other.statistics.counts == pytest.approx(one.statistics.counts)
@@ -100,5 +100,5 @@ def test_what_is_told(spark: SparkSession, history: Path) -> None:
 def test_a_model_of_other_statements_is_refused(spark: SparkSession, history: Path) -> None:
     model = ft.train(TEXT, {"s": events(500, 1)})
     other = TEXT.replace("'c'", "'e'")
-    with pytest.raises(ft.InputError, match="was learned for other statements"):
+    with pytest.raises(ft.InputError, match="was trained for other statements"):
         ft.run(other, {"s": history}, model=model, engine="spark")

@@ -1,4 +1,4 @@
-"""Two calls: `train` learns from history what forecasts need, `backtest` judges forecasts on later data."""
+"""`train` learns a forecast model from history; `backtest` evaluates it on later data; `recalibrate` corrects it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from foretell.errors import InputError
 from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.forecast.chain.match_interval import Asked
-from foretell.forecast.evaluation.backtest import Judges
-from foretell.forecast.evaluation.outcomes import Horizon
+from foretell.forecast.chain.match_interval import IntervalRequest
+from foretell.forecast.evaluation.backtest import BacktestObserverFactory, recalibrated, report
 from foretell.forecast.evaluation.report import Report
-from foretell.forecast.online.factory import Forecasts, untrained
-from foretell.forecast.training.trace_recorder import Recorders
-from foretell.forecast.training.train import learned
+from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
+from foretell.forecast.training.trace_recorder import TraceRecorderFactory
+from foretell.forecast.training.train import train_subscription
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
-from foretell.learn.model import Learned, Model
+from foretell.learn.horizon import Horizon
+from foretell.learn.model import Model, SubscriptionModel
 from foretell.learn.settings import Learning
 from foretell.machine.observe.observer import ObserverFactory
 from foretell.plan.lower.program import UnsupportedError
@@ -42,58 +42,63 @@ def train(
     engine: str | None = None,
     strict: bool = False,
 ) -> Model:
-    """What forecasts need, learned from history: for each subscription with FORECAST how its partial matches go on.
+    """Trains a model on history, for each subscription with FORECAST.
 
-    `inputs` and `engine` are as in `run`: files and Spark DataFrames are a Spark job, what is in memory is learned
-    here.
-    `learning` says how: how fast old events lose weight, which features tell events apart.
+    `inputs` and `engine` are as in `run`: files and Spark DataFrames make a Spark job, data in memory are processed
+    here. `learning` has the settings: half-life, features, order of contexts.
     """
     program, settings = as_subscriptions(subscriptions), _settings(learning)
     if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):
         raise _no_forecasts()
     if engine not in (None, "spark", "embedded"):
         raise InputError(
-            "unknown-engine", f"nothing is learned with the engine {describe(engine)}", hint="spark or embedded"
+            "unknown-engine",
+            f"engine: cannot train with {describe(engine)}",
+            hint="use 'spark' or 'embedded'",
         )
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     if engine == "spark" or (engine is None and prefers_spark(program, sources)):
-        return _made(*_trained_on_spark(program, sources, time, tables, strict, settings))
-    watching = Recorders(settings)
-    checked, notes = _watched(program, inputs, time, tables, strict, watching)
+        return _model(*_train_on_spark(program, sources, time, tables, strict, settings))
+    observers = TraceRecorderFactory(settings)
+    checked, notes = run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
-    return _made({name: learned(statements[name], some, settings) for name, some in watching.made.items()}, notes)
+    trained = {
+        name: train_subscription(statements[name], recorders, settings)
+        for name, recorders in observers.recorders.items()
+    }
+    return _model(trained, notes)
 
 
-def _made(found: Mapping[str, Learned], notes: tuple[str, ...] = ()) -> Model:
-    """A model with something in it: one of nothing would only take the place of a better one."""
-    nothing = [name for name, one in found.items() if not one.statistics.events]
-    if len(nothing) == len(found):
+def _model(trained: Mapping[str, SubscriptionModel], notes: tuple[str, ...] = ()) -> Model:
+    """Raises InputError without any events: an empty model would only overwrite a better one."""
+    untrained = [name for name, model in trained.items() if not model.statistics.events]
+    if len(untrained) == len(trained):
         raise InputError("no-events", "there are no events to learn from", hint="; ".join(notes))
-    return Model(found, notes=(*notes, *(f"'{name}' has seen no events: it stays untrained" for name in nothing)))
+    return Model(trained, notes=(*notes, *(f"'{name}' has seen no events: it stays untrained" for name in untrained)))
 
 
-def _trained_on_spark(
+def _train_on_spark(
     program: Subscriptions,
     sources: Mapping[str, object],
     time: Mapping[str, str] | None,
     tables: Mapping[str, object] | None,
     strict: bool,
     settings: Learning,
-) -> tuple[dict[str, Learned], tuple[str, ...]]:
+) -> tuple[dict[str, SubscriptionModel], tuple[str, ...]]:
     from foretell.spark.batch import training
     from foretell.spark.batch.job import BatchJob
 
     times = as_time_columns(time)
     check_input_names(program, sources, times)
-    given = read_tables(program.tables, as_tables(tables))
+    template_tables = read_tables(program.tables, as_tables(tables))
     declarations = {name: declaration_of(program, name, times) for name in program.sources}
-    batch = BatchJob(program, sources, declarations, given, None, strict, Recorders(settings))
-    asking = {
+    batch = BatchJob(program, sources, declarations, template_tables, None, strict, TraceRecorderFactory(settings))
+    forecasting = {
         s.name: s
         for s in batch.checked.statements
         if isinstance(s, CheckedSubscription) and s.tree.forecast is not None
     }
-    return training.train(batch, asking, settings)
+    return training.train(batch, forecasting, settings)
 
 
 def backtest(
@@ -109,18 +114,24 @@ def backtest(
     learning: Learning | None = None,
     strict: bool = False,
 ) -> Report:
-    """How good forecasts are on later data: at each event the probability, and whether a match came within the horizon.
+    """Evaluates forecasts on later data: compares the probability at each event with the outcome.
 
-    Without `horizons` those of the statements' FORECAST; with some, so many events ahead, for all subscriptions.
-    Intervals in which the next match should fall with the `confidence` are judged too; they look four times as far.
+    The horizons are those of FORECAST; `horizons`, in events, replaces them for all subscriptions. Intervals in which
+    the next match should fall with `confidence` are evaluated too; they reach up to four times the horizon.
     """
-    some = _thresholds(thresholds)
-    judges, given, untrained_ones = _judges(subscriptions, model, horizons, learning, Asked(confidence))
-    _, aside = _watched(as_subscriptions(subscriptions), inputs, time, tables, strict, judges)
-    if not judges.made:
+    levels = _thresholds(thresholds)
+    program, trained = as_subscriptions(subscriptions), as_model(model)
+    notes = untrained_notes(trained, program)
+    observers = BacktestObserverFactory(
+        ForecasterFactory(trained.subscriptions, as_learning(learning)),
+        _horizons(horizons),
+        IntervalRequest(confidence),
+    )
+    _, quarantined = run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
+    if not observers.observers:
         raise _no_forecasts()
-    report = judges.report(given, some)
-    return replace(report, warnings=(*untrained_ones, *aside, *report.warnings))
+    result = report(observers.observers, trained, levels)
+    return replace(result, warnings=(*notes, *quarantined, *result.warnings))
 
 
 def recalibrate(
@@ -133,71 +144,65 @@ def recalibrate(
     learning: Learning | None = None,
     strict: bool = False,
 ) -> Model:
-    """The model with its probabilities set right by what came of them on these data (isotonic regression)."""
-    judges, given, _ = _judges(subscriptions, model, None, learning)
-    if not given.learned:
-        raise InputError("no-model", "there is no model to recalibrate", hint="give the one that train has made")
-    _watched(as_subscriptions(subscriptions), inputs, time, tables, strict, judges)
-    return judges.recalibrated(given)
+    """The model with its probabilities recalibrated on their outcomes in these data (isotonic regression)."""
+    program, trained = as_subscriptions(subscriptions), as_model(model)
+    untrained_notes(trained, program)  # refuses a model of other statements
+    if not trained.subscriptions:
+        raise InputError("no-model", "there is no model to recalibrate", hint="pass one that train has made")
+    observers = BacktestObserverFactory(ForecasterFactory(trained.subscriptions, as_learning(learning)))
+    run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
+    return recalibrated(observers.observers, trained)
 
 
-def _judges(
-    subscriptions: Any,
-    model: object,
-    horizons: Sequence[int] | None,
-    learning: Learning | None,
-    asked: Asked | None = None,
-) -> tuple[Judges, Model, tuple[str, ...]]:
-    given = as_model(model)
-    notes = untrained(given, as_subscriptions(subscriptions))
-    ahead: Any = () if horizons is None else horizons
-    for n in ahead if isinstance(ahead, Iterable) else [ahead]:
-        if type(n) is not int or n < 1:
-            raise bad_argument("horizons", "numbers of events, from 1 on", n)
-    settings = None if learning is None else _settings(learning)
-    some = tuple(Horizon(events=n) for n in ahead)
-    return Judges(Forecasts(given.learned, settings), some, asked or Asked()), given, notes
-
-
-def _watched(
+def run_observed(
     program: Subscriptions,
     inputs: Mapping[str, object],
-    time: Mapping[str, str] | None,
-    tables: Mapping[str, object] | None,
-    strict: bool,
-    watching: ObserverFactory,
+    observers: ObserverFactory,
+    *,
+    time: Mapping[str, str] | None = None,
+    tables: Mapping[str, object] | None = None,
+    strict: bool = False,
 ) -> tuple[CheckedProgram, tuple[str, ...]]:
-    """Runs statements in process, for those who watch; with what is to be said of malformed events."""
+    """Runs statements in this process for their observers; returns notes on malformed events with the program."""
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    times = as_time_columns(time)
-    given: dict[str, TemplateTable] = read_tables(program.tables, as_tables(tables))
-    loaded: dict[str, EventBatch] = read_inputs(program, sources, times, strict)
-    schemas = {name: observed_schema(one) for name, one in loaded.items()}
-    checked = program.checked(schemas, {name: table.types for name, table in given.items()})
+    template_tables: dict[str, TemplateTable] = read_tables(program.tables, as_tables(tables))
+    batches: dict[str, EventBatch] = read_inputs(program, sources, as_time_columns(time), strict)
+    schemas = {name: observed_schema(batch) for name, batch in batches.items()}
+    checked = program.checked(schemas, {name: table.types for name, table in template_tables.items()})
     try:
-        start_runtime(checked, given, observers=watching).process(loaded)
+        start_runtime(checked, template_tables, observers=observers).process(batches)
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine",
-            f"no forecasts are made of {error} yet",
-            hint="train and judge the other statements in a file of their own",
+            f"forecasts of {error} are not supported yet",
+            hint="put the other statements into a file of their own",
         ) from None
-    bad = tuple(b for one in loaded.values() for b in one.quarantined)
-    return checked, tuple(quarantine_summary(bad, [(name, one.total) for name, one in loaded.items()]))
+    malformed = tuple(event for batch in batches.values() for event in batch.quarantined)
+    return checked, tuple(quarantine_summary(malformed, [(name, batch.total) for name, batch in batches.items()]))
 
 
 def _no_forecasts() -> InputError:
-    hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to one"
-    return InputError("no-forecasts", "no subscription asks for forecasts", hint=hint)
+    hint = "add FORECAST WITHIN 5 EVENTS ABOVE 0.8 to a subscription"
+    return InputError("no-forecasts", "no subscription has a FORECAST clause", hint=hint)
 
 
-def _thresholds(given: Any) -> Sequence[float] | None:
-    if given is None:
+def _horizons(events: Any) -> tuple[Horizon, ...]:
+    if events is None:
+        return ()
+    values = list(events) if isinstance(events, Iterable) else [events]
+    for value in values:
+        if type(value) is not int or value < 1:
+            raise bad_argument("horizons", "numbers of events, from 1 on", value)
+    return tuple(Horizon(events=value) for value in values)
+
+
+def _thresholds(thresholds: Any) -> Sequence[float] | None:
+    if thresholds is None:
         return None
-    some = list(given) if isinstance(given, Iterable) else []
-    if not some or not all(isinstance(p, int | float) and not isinstance(p, bool) and 0 <= p <= 1 for p in some):
-        raise bad_argument("thresholds", "probabilities", given)
-    return some
+    values = list(thresholds) if isinstance(thresholds, Iterable) else []
+    if not values or not all(isinstance(p, int | float) and not isinstance(p, bool) and 0 <= p <= 1 for p in values):
+        raise bad_argument("thresholds", "probabilities", thresholds)
+    return values
 
 
 def _settings(learning: object) -> Learning:

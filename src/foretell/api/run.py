@@ -133,14 +133,14 @@ def _run_spark_stream(request: _RunRequest, tables: Mapping[str, object] | None)
 
 
 def _run_spark_batch(request: _RunRequest) -> Notifications | Frame:
-    from foretell.forecast.online.factory import Forecasts, untrained
+    from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
     from foretell.spark.batch.job import BatchJob  # loads Spark, which takes a while
 
     program, sources = request.program, request.sources
     check_input_names(program, sources, request.time)
     declarations = {name: declaration_of(program, name, request.time) for name in program.sources}
-    forecasts = Forecasts(request.model.learned, request.learning)
-    notes = untrained(request.model, program)
+    forecasts = ForecasterFactory(request.model.subscriptions, request.learning)
+    notes = untrained_notes(request.model, program)
     job = BatchJob(program, sources, declarations, request.tables, request.until, request.strict, forecasts)
     if any(map(is_spark_frame, sources.values())):
         return job.frame()
@@ -174,13 +174,15 @@ def _run_embedded(
 ) -> tuple[Sequence[Notification], tuple[str, ...]]:
     # The engine loads Numba, which takes a while: only here.
     from foretell.engine.planning import start_runtime
-    from foretell.forecast.online.factory import Forecasts, untrained
+    from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
     from foretell.notify.arrow_encoder import to_notifications
     from foretell.plan.lower.program import UnsupportedError
 
-    notes = untrained(request.model, request.program)
+    notes = untrained_notes(request.model, request.program)
     try:
-        runtime = start_runtime(checked, request.tables, observers=Forecasts(request.model.learned, request.learning))
+        runtime = start_runtime(
+            checked, request.tables, observers=ForecasterFactory(request.model.subscriptions, request.learning)
+        )
         return to_notifications(runtime.process(batches, until)), notes + runtime.ledger.tell()
     except UnsupportedError as error:
         message = f"the embedded engine does not run {error} yet"

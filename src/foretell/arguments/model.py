@@ -9,7 +9,7 @@ from pathlib import Path
 from foretell.arguments.validation import bad_argument, describe
 from foretell.errors import InputError, suggestion
 from foretell.events.delay_distributions import DelayModel
-from foretell.learn.model import SHAPE, Model
+from foretell.learn.model import EXPECTED_SHAPE, Model
 from foretell.learn.settings import Learning
 
 ModelLike = str | Path | Mapping[str, object] | Model
@@ -23,7 +23,7 @@ def as_model(model: object) -> Model:
     if isinstance(model, Mapping):
         return Model.of(model)
     if not isinstance(model, str | os.PathLike):
-        raise InputError("bad-model", f"model: expected a path or a dict, found {describe(model)}", hint=SHAPE)
+        raise InputError("bad-model", f"model: expected a path or a dict, found {describe(model)}", hint=EXPECTED_SHAPE)
     return Model.load(model)
 
 

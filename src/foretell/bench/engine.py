@@ -21,7 +21,7 @@ from foretell.bench.workloads.ticks import ticks
 from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import read_table
-from foretell.forecast.online.factory import Forecasts
+from foretell.forecast.online.factory import ForecasterFactory
 from foretell.jit import compiled
 from foretell.language.subscriptions import parse
 from foretell.machine.observe.observer import NO_OBSERVERS
@@ -123,7 +123,7 @@ class _Runs:
     def run(self, loaded: EventBatch) -> None:
         workload = self.workload
         engine = start_runtime(
-            self._checked, self._tables, observers=Forecasts() if workload.forecasts else NO_OBSERVERS
+            self._checked, self._tables, observers=ForecasterFactory() if workload.forecasts else NO_OBSERVERS
         )
         started, busy = time.perf_counter(), time.process_time()
         told = engine.process({"ticks": loaded})

@@ -69,9 +69,9 @@ def _growth(quick: bool = False, output: Path | None = None) -> Iterator[BenchRe
 
     if output is None:
         return measure.measure(quick)
-    from foretell.bench.growth.figures import drawn  # with what draws, which is needed only here
+    from foretell.bench.growth.figures import PAGE  # loads the chart libraries, which are needed only here
 
-    return drawn(measure.measure(quick), output)
+    return PAGE.drawn(measure.measure(quick), output)
 
 
 def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[BenchResult]:
@@ -79,9 +79,9 @@ def _forecast(quick: bool = False, output: Path | None = None) -> Iterator[Bench
 
     if output is None:
         return measure.measure(quick)
-    from foretell.bench.ptopss.figures import drawn
+    from foretell.bench.ptopss.figures import PAGE
 
-    return drawn(measure.measure(quick), output)
+    return PAGE.drawn(measure.measure(quick), output)
 
 
 def _spark() -> Iterator[BenchResult]:

@@ -1,1 +1,1 @@
-"""Pictures: each is a few values that draw themselves, as SVG for a page of text or on one page that opens offline."""
+"""Charts: values that become Vega-Lite specifications, saved as SVG or on one page that opens offline."""

@@ -1,122 +1,140 @@
-"""A report of forecasts as pictures: the curves of P-ToPSS, Figs. 10 and 11, and the reliability curve."""
+"""The charts of a backtest: the curves of P-ToPSS, Figs. 10 and 11, and the reliability diagram."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from foretell.charts.curves import Axis, Curve, Curves
-from foretell.charts.page import Picture, page
+from foretell.charts.curves import Axis, Curve, LineChart
+from foretell.charts.page import Chart, page
 from foretell.forecast.evaluation.report import Report
-from foretell.forecast.evaluation.scorecard import Judged
+from foretell.forecast.evaluation.scorecard import Metrics, Scorecard
 
-_PART = (0.0, 1.0)
-_THRESHOLD = Axis("threshold", log=False, span=_PART)
+_FRACTION = (0.0, 1.0)
+_THRESHOLD = Axis("threshold", log=False, span=_FRACTION)
 
-#: Slug, what is shown, a sentence, its axis, and where it is found.
-_AGAINST: tuple[tuple[str, str, str, Axis, Callable[[Judged], Any]], ...] = (
-    (
+
+@dataclass(frozen=True)
+class _ThresholdChart:
+    """A metric against the threshold; `values` reads it from the metrics, one for each threshold."""
+
+    slug: str
+    title: str
+    caption: str
+    axis: Axis
+    values: Callable[[Metrics], Any]
+
+
+_THRESHOLD_CHARTS = (
+    _ThresholdChart(
         "precision",
         "precision",
-        "Of the points at which the probability was so high, the part at which a match came within the horizon. Where "
-        "probabilities mean what they say, precision is above the threshold: above the dashed line.",
-        Axis("precision", log=False, span=_PART),
-        lambda one: one.overall.predictions.precision,
+        "The fraction of points at or above the threshold after which a match came within the horizon. If forecasts "
+        "are well calibrated, precision is above the dashed line.",
+        Axis("precision", log=False, span=_FRACTION),
+        lambda metrics: metrics.confusion.precision,
     ),
-    (
+    _ThresholdChart(
         "recall",
         "recall",
-        "Of the points at which a match came within the horizon, the part at which the probability was so high.",
-        Axis("recall", log=False, span=_PART),
-        lambda one: one.overall.predictions.recall,
+        "The fraction of points with a match within the horizon that are at or above the threshold.",
+        Axis("recall", log=False, span=_FRACTION),
+        lambda metrics: metrics.confusion.recall,
     ),
-    (
+    _ThresholdChart(
         "true",
         "true positives",
-        "At how many points the probability was so high, and a match came.",
+        "The number of points at or above the threshold after which a match came within the horizon.",
         Axis("points", log=False),
-        lambda one: one.overall.predictions.true_positives,
+        lambda metrics: metrics.confusion.true_positives,
     ),
-    (
+    _ThresholdChart(
         "false",
         "false positives",
-        "At how many points the probability was so high, and no match came.",
+        "The number of points at or above the threshold after which no match came within the horizon.",
         Axis("points", log=False),
-        lambda one: one.overall.predictions.false_positives,
+        lambda metrics: metrics.confusion.false_positives,
     ),
-    (
+    _ThresholdChart(
         "notified",
         "notifications that came true",
-        "One notification when the probability rises to the threshold: the part of them after which a match came.",
-        Axis("part of notifications", log=False, span=_PART),
-        lambda one: one.overall.alarms.precision,
+        "A notification is made each time the probability rises to the threshold. The fraction of notifications after "
+        "which a match came within the horizon.",
+        Axis("fraction of notifications", log=False, span=_FRACTION),
+        lambda metrics: metrics.notifications.precision,
     ),
-    (
+    _ThresholdChart(
         "foreseen",
         "matches foreseen",
-        "The part of the matches with a notification within the horizon before them.",
-        Axis("part of matches", log=False, span=_PART),
-        lambda one: one.overall.alarms.recall,
+        "The fraction of matches with a notification within the horizon before them.",
+        Axis("fraction of matches", log=False, span=_FRACTION),
+        lambda metrics: metrics.notifications.recall,
     ),
 )
 
 
-#: A page has the curves of so many subscriptions: those with most points that came true.
-MOST = 20
+#: The number of subscriptions on a page: those with most points that came true.
+MAX_SUBSCRIPTIONS = 20
 
 
-def pictures(report: Report) -> list[Picture]:
-    """For each subscription its curves, one for each horizon."""
-    came: dict[str, int] = {}
-    for one in report.judged:
-        came[one.subscription] = max(came.get(one.subscription, 0), one.overall.came)
-    most = set(sorted(came, key=lambda name: -came[name])[:MOST])
+def report_charts(report: Report) -> list[Chart]:
+    """The charts of each subscription, with a curve for each horizon."""
+    positives: dict[str, int] = {}
+    for card in report.scorecards:
+        positives[card.subscription] = max(positives.get(card.subscription, 0), card.overall.positives)
+    shown = set(sorted(positives, key=lambda name: -positives[name])[:MAX_SUBSCRIPTIONS])
     return [
-        picture
-        for number, name in enumerate(name for name in came if name in most)
-        for picture in _of(f"s{number}", name, [one for one in report.judged if one.subscription == name])
+        chart
+        for number, name in enumerate(name for name in positives if name in shown)
+        for chart in _charts(f"s{number}", name, [card for card in report.scorecards if card.subscription == name])
     ]
 
 
-def forecast_page(report: Report, title: str = "Forecasts, judged on later data") -> str:
-    """The page of `foretell backtest`: warnings, tables, curves."""
+def forecast_page(report: Report, title: str = "Forecasts evaluated on later data") -> str:
+    """The page of `foretell backtest`: warnings, tables, charts."""
     introduction = (
-        "Each event is a point at which the probability of a match within a horizon was forecast. It came true if a "
-        "match was completed within that horizon. Points whose horizon reaches beyond the data are left out."
+        "Each event is a point: a forecast of the probability that a match follows within the horizon. The forecast "
+        "came true if a match was completed within the horizon. Points whose horizon reaches beyond the data are left "
+        "out."
     )
-    more = len({one.subscription for one in report.judged}) - MOST
+    more = len({card.subscription for card in report.scorecards}) - MAX_SUBSCRIPTIONS
     if more > 0:
-        introduction += f" Curves are shown of the {MOST} subscriptions with most such points; there are {more:,} more."
-    return page(title, introduction, pictures(report), table=report.tables(), warnings=report.warnings)
+        introduction += (
+            f" Charts show the {MAX_SUBSCRIPTIONS} subscriptions with most forecasts that came true; {more:,} more "
+            "are left out."
+        )
+    return page(title, introduction, report_charts(report), table=report.tables(), warnings=report.warnings)
 
 
-def _of(slug: str, name: str, every: Sequence[Judged]) -> Iterator[Picture]:
-    every = [one for one in every if one.overall.points]
-    if not every:
+def _charts(slug: str, name: str, scorecards: Sequence[Scorecard]) -> Iterator[Chart]:
+    cards = [card for card in scorecards if card.overall.points]
+    if not cards:
         return
-    yield _reliability(slug, name, every)
-    for part, what, sentence, axis, values in _AGAINST:
-        curves = tuple(_curve(one, one.overall.predictions.thresholds, values(one)) for one in every)
+    yield _reliability_diagram(slug, name, cards)
+    for chart in _THRESHOLD_CHARTS:
+        curves = tuple(_curve(card, card.overall.confusion.thresholds, chart.values(card.overall)) for card in cards)
         if any(curve.points for curve in curves):
-            diagonal = part == "precision"
-            yield Curves(f"{slug}-{part}", f"{name}: {what}", sentence, _THRESHOLD, axis, curves, diagonal)
+            title, diagonal = f"{name}: {chart.title}", chart.slug == "precision"
+            yield LineChart(f"{slug}-{chart.slug}", title, chart.caption, _THRESHOLD, chart.axis, curves, diagonal)
 
 
-def _reliability(slug: str, name: str, every: Sequence[Judged]) -> Curves:
-    sentence = (
-        "What was forecast, and how much of it came, in bins of equally many points. On the dashed line they are "
-        "equal; below it the forecasts are too high, above it too low."
+def _reliability_diagram(slug: str, name: str, cards: Sequence[Scorecard]) -> LineChart:
+    caption = (
+        "The forecast probability and the observed frequency of a match, in bins of equally many points. On the dashed "
+        "line both are equal; below it forecasts are too high, above it too low."
     )
     curves = tuple(
-        _curve(one, curve.said, curve.came, f"error {curve.error:.3f}")
-        for one in every
-        for curve in [one.overall.reliability]
+        _curve(card, curve.forecast, curve.observed, f"error {curve.error:.3f}")
+        for card in cards
+        for curve in [card.overall.reliability]
     )
-    axes = Axis("forecast", log=False, span=_PART), Axis("came true", log=False, span=_PART)
-    return Curves(f"{slug}-reliability", f"{name}: calibration", sentence, *axes, curves, linear=True)
+    x = Axis("forecast probability", log=False, span=_FRACTION)
+    y = Axis("observed frequency", log=False, span=_FRACTION)
+    return LineChart(f"{slug}-reliability", f"{name}: calibration", caption, x, y, curves, reference_line=True)
 
 
-def _curve(one: Judged, xs: Any, ys: Any, note: str = "") -> Curve:
+def _curve(card: Scorecard, xs: Any, ys: Any, note: str = "") -> Curve:
     points = tuple((float(x), float(y)) for x, y in zip(xs, ys, strict=True) if not isnan(y))
-    return Curve(f"within {one.horizon}", points, note)
+    return Curve(f"within {card.horizon}", points, note)

@@ -1,4 +1,4 @@
-"""Pictures on one page that opens offline, and each by itself as SVG."""
+"""Charts on one HTML page that opens offline, and each one as SVG."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Protocol
 
 import vl_convert
 
-from foretell.charts.theme import Specification
+from foretell.charts.theme import VegaSpec
 
 
-class Picture(Protocol):
+class Chart(Protocol):
     @property
     def slug(self) -> str: ...
     @property
     def title(self) -> str: ...
     @property
-    def sentence(self) -> str: ...
-    def specification(self) -> Specification: ...
+    def caption(self) -> str: ...
+    def specification(self) -> VegaSpec: ...
 
 
 _PAGE = """<!DOCTYPE html>
@@ -51,15 +51,15 @@ for (const [slug, spec] of Object.entries({specifications}))
 </html>
 """
 
-_SECTION = '<section><h2>{title}</h2><p>{sentence}</p><figure id="{slug}"></figure></section>'
+_SECTION = '<section><h2>{title}</h2><p>{caption}</p><figure id="{slug}"></figure></section>'
 
 
 def page(
-    title: str, introduction: str, pictures: Sequence[Picture], *, table: str = "", warnings: Sequence[str] = ()
+    title: str, introduction: str, charts: Sequence[Chart], *, table: str = "", warnings: Sequence[str] = ()
 ) -> str:
-    """One page with all pictures, before them warnings and figures as text.
+    """An HTML page with warnings, tables as text, and charts.
 
-    What draws them is in the page too, so it needs no network.
+    It includes the JavaScript that draws the charts, so it needs no network.
     """
     preface = "".join(f'<p class="warning">{escape(warning)}</p>\n' for warning in warnings)
     preface += f"<pre>{escape(table)}</pre>\n" if table else ""
@@ -69,21 +69,21 @@ def page(
         preface=preface,
         library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
         sections="\n".join(
-            _SECTION.format(slug=p.slug, title=escape(p.title), sentence=escape(p.sentence)) for p in pictures
+            _SECTION.format(slug=c.slug, title=escape(c.title), caption=escape(c.caption)) for c in charts
         ),
-        # No text may end the script in which it stands.
-        specifications=json.dumps({p.slug: p.specification() for p in pictures}).replace("<", "\\u003c"),
+        # Escaped, so that no text ends the script element.
+        specifications=json.dumps({c.slug: c.specification() for c in charts}).replace("<", "\\u003c"),
     )
 
 
-def svg(picture: Picture) -> str:
-    """One picture with its title, for pages that have their own words."""
-    return vl_convert.vegalite_to_svg({**picture.specification(), "title": picture.title})
+def svg(chart: Chart) -> str:
+    """A chart with its title."""
+    return vl_convert.vegalite_to_svg({**chart.specification(), "title": chart.title})
 
 
-def save(folder: Path, name: str, title: str, introduction: str, pictures: Sequence[Picture]) -> None:
-    """`name`.html with all pictures, and `name`-slug.svg for each."""
+def save(folder: Path, name: str, title: str, introduction: str, charts: Sequence[Chart]) -> None:
+    """Writes `name`.html with all charts, and `name`-slug.svg for each."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.html").write_text(page(title, introduction, pictures), encoding="utf-8")
-    for picture in pictures:
-        (folder / f"{name}-{picture.slug}.svg").write_text(svg(picture), encoding="utf-8")
+    (folder / f"{name}.html").write_text(page(title, introduction, charts), encoding="utf-8")
+    for chart in charts:
+        (folder / f"{name}-{chart.slug}.svg").write_text(svg(chart), encoding="utf-8")

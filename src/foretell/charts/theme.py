@@ -1,11 +1,11 @@
-"""How all pictures look: a light grid, no frame, colours that also people who confuse red and green can tell apart."""
+"""The theme of all charts: a light grid, no frame, colours for readers with red-green colour blindness too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-Specification: TypeAlias = dict[str, Any]
+VegaSpec: TypeAlias = dict[str, Any]
 
 WIDTH, HEIGHT = 480, 280
 GREY, TEXT = "#8a8f98", "#444a54"
@@ -13,14 +13,14 @@ COLOURS = ("#1f6fb2", "#d9822b", "#2a9d6f", "#8e5ea2", "#c23b5a")
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 
-def records(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Rows as what a chart draws: in the chart itself, so that it needs no file beside it."""
+def inline_data(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Rows as data within the chart itself, which then needs no other file."""
     return {"values": list(rows)}
 
 
-def dressed(chart: Any) -> Specification:
-    """A chart of altair in our clothes, as the Vega-Lite specification that is drawn."""
-    specification: Specification = (
+def themed(chart: Any) -> VegaSpec:
+    """The Vega-Lite specification of an Altair chart, with the theme applied."""
+    spec: VegaSpec = (
         chart.configure(font=_FONT, background="white", padding=8)
         .configure_view(stroke=None)
         .configure_axis(
@@ -37,4 +37,4 @@ def dressed(chart: Any) -> Specification:
         .configure_title(anchor="start", fontSize=14, fontWeight=600, color=TEXT, offset=12)
         .to_dict()
     )
-    return specification
+    return spec

@@ -62,11 +62,12 @@ def _forecast(console: Console, file: Path) -> None:
     _print(
         console, next(n for n in notifications if n.kind == "match" and n.key == forecast.key and n.end > forecast.end)
     )
-    (judged,) = backtest(subscriptions, second, model=model).judged
-    alarms, at = judged.overall.alarms, judged.shown
+    (card,) = backtest(subscriptions, second, model=model).scorecards
+    metrics, at = card.overall.notifications, card.table_threshold
     console.print(
-        f"\nJudged on {len(second['tills']):,} later events: {alarms.precision[at]:.0%} of {alarms.made[at]} forecasts"
-        f" came true;\nthe probabilities are off by {judged.overall.reliability.error:.3f} on average."
+        f"\nBacktest on {len(second['tills']):,} later events: {metrics.precision[at]:.0%} of "
+        f"{metrics.made[at]} forecasts came true;\n"
+        f"expected calibration error {card.overall.reliability.error:.3f}."
     )
 
 

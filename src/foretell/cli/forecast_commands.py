@@ -48,12 +48,12 @@ def train(
     model.save(output)
     for note in model.notes:
         say(f"note: {note}")
-    for name, one in model.learned.items():
-        found = one.statistics
-        contexts = f", {len(one.contexts)} contexts" if len(one.contexts) > 1 else ""
-        parts = f", forecast by its {len(one.parts)} parts" if one.parts else ""
-        seen = f"{found.events:,} events, {found.matches:,} of them completed a match"
-        say(f"{name}: {seen}; {len(found.states)} states{contexts}{parts}")
+    for name, trained in model.subscriptions.items():
+        statistics = trained.statistics
+        contexts = f", {len(trained.contexts)} contexts" if len(trained.contexts) > 1 else ""
+        parts = f", forecast from its {len(trained.parts)} parts" if trained.parts else ""
+        data = f"trained on {statistics.events:,} events, {statistics.matches:,} of which completed a match"
+        say(f"{name}: {data}; {len(statistics.states)} states{contexts}{parts}")
 
 
 def backtest(

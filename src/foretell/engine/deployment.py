@@ -210,7 +210,7 @@ class Deployment:
             tables,
             lambda text: _rechecked(checker, text),
             self.settings.limits,
-            replace(self.settings.forecasts, anew=reset_forecasts),
+            replace(self.settings.forecasts, ignore_snapshot=reset_forecasts),
         )
         lateness = {name: self.inputs.lateness(name) for name in self.inputs.schemas}
         self.checker = checker

@@ -26,8 +26,8 @@ from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, read
 from foretell.events.reorder_buffer import LateEvents, format_time
 from foretell.events.types import Scalar, Type
-from foretell.forecast.chain.match_interval import Asked
-from foretell.forecast.online.factory import untrained
+from foretell.forecast.chain.match_interval import IntervalRequest
+from foretell.forecast.online.factory import untrained_notes
 from foretell.forecast.online.outlook import Outlook, outlooks
 from foretell.language import tree
 from foretell.language.printer import horizon_text
@@ -87,7 +87,7 @@ class Engine:
         registry = StatementRegistry(as_subscriptions(subscriptions))
         settings = EngineSettings.of(limits, model, learning)
         #: Notes on the subscriptions with FORECAST that the model was not trained for.
-        self.untrained = untrained(settings.model, registry.subscriptions())
+        self.untrained = untrained_notes(settings.model, registry.subscriptions())
         inputs = InputRegistry(registry, as_time_columns(time))
         self._deployment = Deployment(registry, inputs, live_tables(registry.templates, as_tables(tables)), settings)
 
@@ -208,7 +208,7 @@ class Engine:
 
         The intervals contain the next match with this `confidence`; they look `reach` times as far as the FORECAST.
         """
-        asked = Asked(confidence, reach)
+        asked = IntervalRequest(confidence, reach)
         horizon = horizon_text(self._forecast_clause(name))
         pipeline = self._deployment.pipeline
         if pipeline is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from foretell.arguments.limits import as_limits
 from foretell.arguments.model import as_learning, as_model
-from foretell.forecast.online.factory import Forecasts
+from foretell.forecast.online.factory import ForecasterFactory
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
@@ -28,12 +28,12 @@ class EngineSettings:
         return cls(as_limits(limits), as_model(model), as_learning(learning))
 
     @property
-    def forecasts(self) -> Forecasts:
-        return Forecasts(self.model.learned, self.learning)
+    def forecasts(self) -> ForecasterFactory:
+        return ForecasterFactory(self.model.subscriptions, self.learning)
 
     def state(self) -> dict[str, Any]:
         """All but the limits, which depend on the computer that an engine runs on."""
-        learning = None if self.learning is None else json.dumps(self.learning.as_json())
+        learning = None if self.learning is None else json.dumps(self.learning.to_json())
         return {"model": json.dumps(self.model.document()), "learning": learning}
 
     @classmethod
@@ -45,5 +45,5 @@ class EngineSettings:
             model = Model.of(json.loads(state.get("model") or '{"subscriptions": {}}'))
         before = state.get("learning")
         if learning is None and before is not None:
-            learning = Learning.of_json(json.loads(before))
+            learning = Learning.from_json(json.loads(before))
         return cls(limits, model, learning)

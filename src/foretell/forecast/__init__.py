@@ -1,1 +1,1 @@
-"""How likely a match is, and by when: first passage within events or a duration, from what was learned."""
+"""Forecasts: the probability of a match within a horizon, and the interval in which the next match should fall."""

@@ -1,1 +1,1 @@
-"""Statistics of a stream's history: transitions between configurations, delays, contexts, and the file they live in."""
+"""Learning from a stream's history: transition statistics, sojourn times, contexts, and the model file."""

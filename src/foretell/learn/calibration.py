@@ -1,4 +1,4 @@
-"""What a probability becomes once it is known what came of such (forecast/training/isotonic.py finds the curve).
+"""A calibration curve maps a raw probability to a calibrated one (forecast/training/isotonic.py fits it).
 
 >>> Calibration(((0.2, 0.5), (0.6, 1.0)))([0.2, 0.4, 0.9]).tolist()
 [0.5, 0.75, 1.0]
@@ -16,25 +16,31 @@ from foretell.arrays import Floats
 
 @dataclass(frozen=True)
 class Calibration:
-    """A rising curve through points. Without any, a probability stays as it is."""
+    """A rising piecewise linear curve through `points` (raw, calibrated). Without points it is the identity."""
 
     points: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        said, came = np.array(self.points, np.float64).reshape(-1, 2).T
-        if not (np.all((said >= 0) & (said <= 1) & (came >= 0) & (came <= 1))):
+        raw, calibrated = np.array(self.points, np.float64).reshape(-1, 2).T
+        if not (np.all((raw >= 0) & (raw <= 1) & (calibrated >= 0) & (calibrated <= 1))):
             raise ValueError("a probability lies between 0 and 1")
-        if np.any(np.diff(said) <= 0) or np.any(np.diff(came) < 0):
+        if np.any(np.diff(raw) <= 0) or np.any(np.diff(calibrated) < 0):
             raise ValueError("the points of a calibration must rise")
 
-    def __call__(self, said: ArrayLike) -> Floats:
+    def __call__(self, probability: ArrayLike) -> Floats:
         """NaN stays NaN."""
-        asked = np.asarray(said, np.float64)
+        values = np.asarray(probability, np.float64)
         if not self.points:
-            return asked
-        before, after = np.array(self.points).T
-        return np.where(np.isnan(asked), np.nan, np.interp(asked, before, after))
+            return values
+        raw, calibrated = np.array(self.points).T
+        return np.where(np.isnan(values), np.nan, np.interp(values, raw, calibrated))
+
+    def then(self, second: Calibration) -> Calibration:
+        """This curve followed by a second one."""
+        if not self.points:
+            return second
+        return Calibration(tuple((raw, float(second([calibrated])[0])) for raw, calibrated in self.points))
 
 
-#: Before anything is known.
-AS_IT_IS = Calibration()
+#: Leaves probabilities as they are.
+UNCALIBRATED = Calibration()

@@ -1,4 +1,4 @@
-"""From event to event through the automaton of contexts: one look-up each."""
+"""The kernel that follows events through the automaton of contexts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from foretell.jit import compiled
 
 
 @compiled
-def follow(symbol: Ints, process: Ints, nodes: Ints, following: Any, context: Any, found: Ints) -> None:
+def advance_contexts(symbol: Ints, process: Ints, nodes: Ints, next_node: Any, context: Any, contexts: Ints) -> None:
+    """Writes the context after each event to `contexts`; `nodes` holds the automaton's node of each process."""
     for i in range(symbol.size):
         node = 0
-        if 0 <= symbol[i] < following.shape[1]:
-            node = following[nodes[process[i]], symbol[i]]
+        if 0 <= symbol[i] < next_node.shape[1]:
+            node = next_node[nodes[process[i]], symbol[i]]
         nodes[process[i]] = node
-        found[i] = context[node]
+        contexts[i] = context[node]

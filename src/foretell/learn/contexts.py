@@ -1,8 +1,8 @@
-"""Contexts of variable order: the last symbols, as many as make a difference (a prediction suffix tree).
+"""Contexts of variable order: the longest known suffix of the past symbols (a prediction suffix tree).
 
-A context is a suffix of what has been, the latest symbol last; the present one is the longest that is known. So that
-an event costs one look-up, the suffixes become an automaton: each node is the beginning of a suffix, and an event leads
-from the node to the longest one that what has been then ends with (as Aho and Corasick do it).
+A context is a suffix of the symbols so far, the latest symbol last. The suffixes are compiled to an automaton, as Aho
+and Corasick do it, so that an event costs one look-up: each node is a prefix of some suffix, and a symbol leads to the
+longest such prefix that the symbols so far then end with.
 
 >>> contexts = Contexts(2, ((), (0,), (1, 0)))
 >>> contexts.after(np.array([0, 1, 0, 0]), np.zeros(4, np.int64)).tolist()
@@ -24,9 +24,9 @@ Suffix = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Contexts:
-    """`suffixes[c]` is context c; the first is empty, and without its oldest symbol each is one of them too.
+    """`suffixes[c]` is context c. The first is empty; each other one without its oldest symbol is a context too.
 
-    `symbols` is how many symbols there are; one unknown when this was learned leads back to the empty context.
+    `symbols` is the size of the alphabet. A symbol beyond it leads back to the empty context.
     """
 
     symbols: int
@@ -35,7 +35,7 @@ class Contexts:
     def __post_init__(self) -> None:
         known = set(self.suffixes)
         if not self.suffixes or self.suffixes[0] != () or len(known) < len(self.suffixes):
-            raise ValueError("the first context is the empty one, and each stands once")
+            raise ValueError("the first context must be empty, and each must be listed once")
         for suffix in self.suffixes:
             if suffix and suffix[1:] not in known:
                 raise ValueError(f"the context {list(suffix)} has no shorter one")
@@ -47,22 +47,22 @@ class Contexts:
 
     @property
     def order(self) -> int:
-        """The most symbols that a context has."""
+        """The length of the longest context."""
         return max(map(len, self.suffixes))
 
     @cached_property
     def _nodes(self) -> dict[Suffix, int]:
-        beginnings = {suffix[:length] for suffix in self.suffixes for length in range(len(suffix) + 1)}
-        return {node: number for number, node in enumerate(sorted(beginnings, key=lambda node: (len(node), node)))}
+        prefixes = {suffix[:length] for suffix in self.suffixes for length in range(len(suffix) + 1)}
+        return {node: number for number, node in enumerate(sorted(prefixes, key=lambda node: (len(node), node)))}
 
     @cached_property
-    def following(self) -> NDArray[np.int32]:
-        """[node, symbol]: the node after an event. Node 0 is where nothing is known of the past."""
+    def next_node(self) -> NDArray[np.int32]:
+        """[node, symbol]: the node after an event. Node 0 is that of an unknown past."""
         table = np.zeros((len(self._nodes), self.symbols), np.int32)
         for node, number in self._nodes.items():
-            # What a node has no beginning of its own for, it does as the longest shorter one: that has been filled.
-            shorter = next((node[i:] for i in range(1, len(node) + 1) if node[i:] in self._nodes), ())
-            table[number] = table[self._nodes[shorter]] if node else 0
+            # Where a node has no longer prefix for a symbol it goes where its failure node goes, filled before.
+            failure = next((node[i:] for i in range(1, len(node) + 1) if node[i:] in self._nodes), ())
+            table[number] = table[self._nodes[failure]] if node else 0
             for symbol in range(self.symbols):
                 longer = self._nodes.get((*node, symbol))
                 if longer is not None:
@@ -72,18 +72,20 @@ class Contexts:
     @cached_property
     def context(self) -> NDArray[np.int32]:
         """[node]: its context."""
-        place = {suffix: number for number, suffix in enumerate(self.suffixes)}
-        longest = [next(place[node[i:]] for i in range(len(node) + 1) if node[i:] in place) for node in self._nodes]
+        number_of = {suffix: number for number, suffix in enumerate(self.suffixes)}
+        longest = [
+            next(number_of[node[i:]] for i in range(len(node) + 1) if node[i:] in number_of) for node in self._nodes
+        ]
         return np.array(longest, np.int32)
 
     def after(self, symbol: Ints, process: Ints) -> Ints:
-        """The context after each event: its process begins with the empty one."""
-        from foretell.learn.context_kernel import follow  # which loads Numba: who only reads a model can do without
+        """The context after each event; each process starts with the empty one."""
+        from foretell.learn.context_kernel import advance_contexts  # loads Numba, which reading a model does not need
 
-        found = np.zeros(len(symbol), np.int64)
+        contexts = np.zeros(len(symbol), np.int64)
         nodes = np.zeros(int(process.max(initial=-1)) + 1, np.int64)
-        follow(symbol, process, nodes, self.following, self.context, found)
-        return found
+        advance_contexts(symbol, process, nodes, self.next_node, self.context, contexts)
+        return contexts
 
 
 #: For a chain over configurations alone.

@@ -1,9 +1,9 @@
-"""What was learned, in one readable file: forecasts' statistics, and the delays from which lost events are estimated.
+"""The model file, readable JSON: trained statistics for forecasts, and delays for estimating lost events.
 
     {"foretell": "model", "version": 1,
      "subscriptions": {"name": {"forecast": {"fingerprint": …}, "after": {"step": {"distribution": …}}}}}
 
-Each part may be missing: a file written by hand needs neither the first two names nor forecasts.
+Each part is optional: a file written by hand needs neither the first two keys nor "forecast".
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from typing import Any
 
 from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import atomic_write, path_of, read_text
-from foretell.learn.calibration import AS_IT_IS, Calibration
+from foretell.learn.calibration import UNCALIBRATED, Calibration
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
-from foretell.learn.model_codec import document_of, learned_of
+from foretell.learn.model_codec import decode, encode
 from foretell.learn.statistics import Statistics
 from foretell.storage.disk_cache import digest
 
 VERSION = 1
-SHAPE = 'a model is {"subscriptions": {"name": {"after": {"step": {"distribution": …}}}}}'
+EXPECTED_SHAPE = 'a model is {"subscriptions": {"name": {"after": {"step": {"distribution": …}}}}}'
 FORECAST = "forecast"
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What was learned for one subscription. `settings` are those it was learned with, as JSON knows them. `parts` are
-    there where its forecasts are made of those of its parts."""
+class SubscriptionModel:
+    """The trained model of one subscription. `settings` are those of the training, as in JSON. `parts` holds the
+    statistics of its parts where forecasts combine those."""
 
     fingerprint: str
     statistics: Statistics
     contexts: Contexts = NO_CONTEXTS
-    calibration: Calibration = AS_IT_IS
+    calibration: Calibration = UNCALIBRATED
     settings: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[Statistics, ...] = ()
 
 
 @dataclass(frozen=True)
 class Model:
-    """By subscription: what was learned for forecasts, and the delays given, as they stand in the file.
+    """Trained models for forecasts, and delays as in the file, by subscription.
 
-    `notes` are what a user should know of a training; they are in no file.
+    `notes` tell the user about the training; they are not saved.
     """
 
-    learned: Mapping[str, Learned] = field(default_factory=dict)
+    subscriptions: Mapping[str, SubscriptionModel] = field(default_factory=dict)
     delays: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     name: str = "the model"
     notes: tuple[str, ...] = ()
@@ -59,116 +59,120 @@ class Model:
 
     @classmethod
     def of(cls, document: object, name: str = "the model") -> Model:
-        """From a document of the same shape as the file; `name` is what errors call it."""
+        """From a document in the format of the file; `name` is its name in errors."""
         if not isinstance(document, Mapping) or not isinstance(document.get("subscriptions"), Mapping):
-            raise InputError("bad-model", f"{name} has no object 'subscriptions'", hint=SHAPE)
+            raise InputError("bad-model", f"{name} has no object 'subscriptions'", hint=EXPECTED_SHAPE)
         _check_version(document, name)
-        learned: dict[str, Learned] = {}
+        subscriptions: dict[str, SubscriptionModel] = {}
         delays: dict[str, Mapping[str, object]] = {}
         for subscription, parts in document["subscriptions"].items():
             where = f"{name}, subscription '{subscription}'"
             if not isinstance(parts, Mapping) or FORECAST not in parts:
-                delays[subscription] = parts  # whoever reads it as delays says what is wrong with it
+                delays[subscription] = parts  # checked where delays are read
                 continue
-            learned[subscription] = _learned(parts[FORECAST], where)
+            subscriptions[subscription] = _subscription_model(parts[FORECAST], where)
             if rest := {key: part for key, part in parts.items() if key != FORECAST}:
                 delays[subscription] = rest
-        return cls(learned, delays, name)
+        return cls(subscriptions, delays, name)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """The file is there whole or, if anything fails, as it was before."""
+        """Replaces the file atomically."""
         with atomic_write(path_of(path)) as file:
             file.write((_readable(self.document()) + "\n").encode())
 
     def document(self) -> dict[str, object]:
         subscriptions: dict[str, dict[str, object]] = {}
-        for subscription in {**self.learned, **self.delays}:
+        for subscription in {**self.subscriptions, **self.delays}:
             parts = dict(self.delays.get(subscription, {}))
-            if subscription in self.learned:
-                one = self.learned[subscription]
-                rest = document_of(one.statistics, one.contexts, one.calibration)
-                if one.parts:
-                    rest["parts"] = [document_of(part, NO_CONTEXTS, AS_IT_IS) for part in one.parts]
-                parts[FORECAST] = {"fingerprint": one.fingerprint, "settings": dict(one.settings), **rest}
+            if subscription in self.subscriptions:
+                trained = self.subscriptions[subscription]
+                document = encode(trained.statistics, trained.contexts, trained.calibration)
+                if trained.parts:
+                    document["parts"] = [encode(part, NO_CONTEXTS, UNCALIBRATED) for part in trained.parts]
+                parts[FORECAST] = {
+                    "fingerprint": trained.fingerprint,
+                    "settings": dict(trained.settings),
+                    **document,
+                }
             subscriptions[subscription] = parts
         return {"foretell": "model", "version": VERSION, "subscriptions": subscriptions}
 
-    def fitting(self, fingerprints: Mapping[str, str]) -> tuple[dict[str, Learned], list[str]]:
-        """What was learned for just these statements (name to fingerprint), and notes on those that start untrained.
+    def compatible(self, fingerprints: Mapping[str, str]) -> tuple[dict[str, SubscriptionModel], list[str]]:
+        """The models of these statements (name to fingerprint), and notes on statements that start untrained.
 
-        A model of which nothing fits is of something else, and refused.
+        Raises InputError if the model has subscriptions but none of these.
         """
-        fits = {name: one for name, one in self.learned.items() if fingerprints.get(name) == one.fingerprint}
-        if self.learned and not fits:
-            names = ", ".join(f"'{name}'" for name in list(self.learned)[:8])
+        fits = {
+            name: model for name, model in self.subscriptions.items() if fingerprints.get(name) == model.fingerprint
+        }
+        if self.subscriptions and not fits:
+            names = ", ".join(f"'{name}'" for name in list(self.subscriptions)[:8])
             raise InputError(
                 "other-statements",
-                f"{self.name} was learned for other statements: {names}",
-                hint=_what_changed(self.learned, fingerprints),
+                f"{self.name} was trained for other statements: {names}",
+                hint=_retraining_hint(self.subscriptions, fingerprints),
             )
         notes = []
         for name in fingerprints:
-            if name in self.learned and name not in fits:
-                notes.append(f"'{name}' has changed since {self.name} was learned: it starts untrained")
-            elif name not in self.learned and self.learned:
-                notes.append(f"{self.name} knows nothing of '{name}': it starts untrained")
+            if name in self.subscriptions and name not in fits:
+                notes.append(f"'{name}' has changed since {self.name} was trained: it starts untrained")
+            elif name not in self.subscriptions and self.subscriptions:
+                notes.append(f"{self.name} has no subscription '{name}': it starts untrained")
         return fits, notes
 
 
 def fingerprint(statement: str, streams: Iterable[str]) -> str:
-    """Of a statement and the STREAM declarations it reads, both as they are printed."""
+    """The digest of a statement and the STREAM declarations it reads, all as printed."""
     return digest([statement, *sorted(streams)])
 
 
-def _what_changed(learned: Mapping[str, Learned], fingerprints: Mapping[str, str]) -> str:
-    same = [name for name in learned if name in fingerprints]
+def _retraining_hint(trained: Mapping[str, SubscriptionModel], fingerprints: Mapping[str, str]) -> str:
+    same = [name for name in trained if name in fingerprints]
     if same:
         return f"'{same[0]}' or a stream it reads has changed since; train again"
-    return suggestion(next(iter(learned)), fingerprints) or "train again"
+    return suggestion(next(iter(trained)), fingerprints) or "train again"
 
 
 def _json(text: str, name: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        hint = "it ends too early: was it copied whole?" if error.pos >= len(text.rstrip()) > 0 else ""
+        hint = "the file ends too early; copy it again" if error.pos >= len(text.rstrip()) > 0 else ""
         raise InputError("bad-model", f"{name} is not JSON: {error}", hint=hint) from None
-    except ValueError:  # Python will not read integers of many thousand digits
-        raise InputError("bad-model", f"{name} holds a number that is too long") from None
+    except ValueError:  # Python refuses integers of many thousand digits
+        raise InputError("bad-model", f"{name} has a number with too many digits") from None
     except RecursionError:
         raise InputError("bad-model", f"{name} is nested too deeply") from None
 
 
 def _check_version(document: Mapping[str, object], name: str) -> None:
-    what, version = document.get("foretell", "model"), document.get("version", VERSION)
-    if what != "model":
-        raise InputError("bad-model", f"{name} is no model but '{what}'", hint=SHAPE)
+    kind, version = document.get("foretell", "model"), document.get("version", VERSION)
+    if kind != "model":
+        raise InputError("bad-model", f"{name} is not a model but a '{kind}'", hint=EXPECTED_SHAPE)
     if version != VERSION or isinstance(version, bool):
-        raise InputError(
-            "bad-model", f"{name} is of version {version}, here version {VERSION} is read", hint="train it again"
-        )
+        raise InputError("bad-model", f"{name} has version {version}, expected {VERSION}", hint="train it again")
 
 
-def _learned(part: object, where: str) -> Learned:
+def _subscription_model(part: object, where: str) -> SubscriptionModel:
     try:
         if not isinstance(part, Mapping):
             raise ValueError("expected an object")
-        mark, settings = part.get("fingerprint"), part.get("settings", {})
-        if not isinstance(mark, str) or not isinstance(settings, Mapping):
-            raise ValueError("expected a text 'fingerprint' and an object 'settings'")
+        fingerprint_text, settings = part.get("fingerprint"), part.get("settings", {})
+        if not isinstance(fingerprint_text, str) or not isinstance(settings, Mapping):
+            raise ValueError("expected a string 'fingerprint' and an object 'settings'")
         rest = {key: value for key, value in part.items() if key not in ("fingerprint", "settings", "parts")}
         parts = part.get("parts", [])
-        if not isinstance(parts, list) or not all(isinstance(one, Mapping) for one in parts):
+        if not isinstance(parts, list) or not all(isinstance(item, Mapping) for item in parts):
             raise ValueError("expected a list of objects 'parts'")
-        return Learned(mark, *learned_of(rest), settings, tuple(learned_of(one)[0] for one in parts))
+        return SubscriptionModel(fingerprint_text, *decode(rest), settings, tuple(decode(item)[0] for item in parts))
     except ValueError as error:
-        raise InputError("bad-model", f"{where}: its forecast: {error}") from None
+        raise InputError("bad-model", f"{where}, 'forecast': {error}") from None
     except OverflowError:
-        raise InputError("bad-model", f"{where}: its forecast: a number is too large") from None
+        raise InputError("bad-model", f"{where}, 'forecast': a number is too large") from None
 
 
 def _readable(value: object, indent: str = "") -> str:
-    """JSON in which objects and lists of lists have a line for each of their parts, and what is short has one."""
+    """JSON with a line for each item of an object or of a list of lists; flat values are on one line."""
     inner = indent + " "
     if isinstance(value, Mapping) and any(isinstance(part, Mapping | list | tuple) for part in value.values()):
         lines = [f"{inner}{json.dumps(key)}: {_readable(part, inner)}" for key, part in value.items()]

@@ -1,4 +1,4 @@
-"""How forecasts learn: what can be set, and what it is where nothing is said."""
+"""The settings of learning, with their defaults."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 from foretell.errors import InputError, suggestion
 
-#: Longer contexts are too many to be seen often enough.
-MOST_ORDER = 16
+#: Longer contexts are too many for each to be seen often enough.
+MAX_ORDER = 16
 
 
 @dataclass(frozen=True)
 class Learning:
-    """`half_life`: after so many events (of all lanes together) what was seen counts half; math.inf: never.
-    `enough`: the weight of events that must have been seen in a state before it is believed. `strength`: as how many
-    events the experience of all lanes counts for one lane. `online`: whether it learns on while it runs. `lanes`: how
-    many lanes have their own counts. `order`: the last so many symbols are the context of a forecast; None: as many as
-    the data say make a difference. `features`: conditions on an event that tell symbols apart besides those of the
-    subscription.
+    """`half_life`: the number of events (of all lanes together) after which an event counts half; math.inf: no decay.
+    `enough`: the weight of events a state needs before forecasts are made from it. `strength`: the number of events
+    that the statistics of all lanes count for in one lane (shrinkage). `online`: whether a run goes on learning.
+    `lanes`: the number of lanes with counts of their own. `order`: the number of past symbols in the context of a
+    forecast; None lets training choose. `features`: conditions on an event that distinguish symbols, besides those of
+    the subscription.
     """
 
     half_life: float = 100_000.0
@@ -32,50 +32,48 @@ class Learning:
     features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        given: dict[str, Any] = asdict(self)
+        values: dict[str, Any] = asdict(self)
         for name in ("half_life", "enough", "strength"):
-            value = given[name]
+            value = values[name]
             if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
                 raise InputError("bad-argument", f"{name}: expected a number above 0, found {value!r}")
-        if not isinstance(given["online"], bool):
+        if not isinstance(values["online"], bool):
             raise InputError("bad-argument", f"online: expected True or False, found {self.online!r}")
-        for name, value in (("lanes", given["lanes"]), ("order", given["order"] or 0)):
+        for name, value in (("lanes", values["lanes"]), ("order", values["order"] or 0)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise InputError("bad-argument", f"{name}: expected a whole number from 0 on, found {value!r}")
-        if (self.order or 0) > MOST_ORDER:
+        if (self.order or 0) > MAX_ORDER:
             raise InputError(
-                "bad-argument", f"order: at most {MOST_ORDER} symbols can be a context, not {self.order}",
-                hint="None (--order auto) takes as many as make a difference",
+                "bad-argument", f"order: a context has at most {MAX_ORDER} symbols, not {self.order}",
+                hint="use None (--order auto) to let training choose",
             )  # fmt: skip
-        features = given["features"]
-        if not isinstance(features, tuple) or not all(isinstance(one, str) for one in features):
-            raise InputError("bad-argument", f"features: expected conditions as texts, found {self.features!r}")
-
+        features = values["features"]
+        if not isinstance(features, tuple) or not all(isinstance(feature, str) for feature in features):
+            raise InputError("bad-argument", f"features: expected a tuple of strings, found {self.features!r}")
         if self.enough > self.half_life / math.log(2):
             raise InputError(
                 "bad-argument",
-                f"enough: with a half-life of {self.half_life:g} events no state can ever have {self.enough:g} of them",
-                hint="a longer half-life, or less that is enough",
+                f"enough: no state can reach {self.enough:g} events with a half-life of {self.half_life:g}",
+                hint="use a longer half_life or a smaller enough",
             )
 
-    def as_json(self) -> dict[str, Any]:
-        """As a model has them: JSON knows no infinity."""
-        found = asdict(self)
+    def to_json(self) -> dict[str, Any]:
+        """As model files have them: JSON has no infinity."""
         return {
-            **found,
+            **asdict(self),
             "half_life": None if math.isinf(self.half_life) else self.half_life,
             "features": [*self.features],
         }
 
     @classmethod
-    def of_json(cls, given: Mapping[str, Any]) -> Learning:
+    def from_json(cls, settings: Mapping[str, Any]) -> Learning:
         known = [field.name for field in fields(cls)]
-        for name in given:
+        for name in settings:
             if name not in known:
                 hint = suggestion(str(name), known)
-                raise InputError("bad-model", f"a model has no setting '{name}'", hint=hint)
-        some = dict(given)
-        if some.get("half_life", 0) is None:
-            some["half_life"] = math.inf
-        some["features"] = tuple(some.get("features", ()))
-        return cls(**some)
+                raise InputError("bad-model", f"unknown setting '{name}' in the model", hint=hint)
+        values = dict(settings)
+        if values.get("half_life", 0) is None:
+            values["half_life"] = math.inf
+        values["features"] = tuple(values.get("features", ()))
+        return cls(**values)

@@ -1,7 +1,8 @@
-"""How long a configuration lasts before the next, or a match, ends it.
+"""Sojourn times: how long a configuration lasts until another one, or a match, ends it.
 
-A sojourn begins when a configuration is entered and ends when it changes or a match is completed; events that leave it
-as it is are just time. What had not ended when the trace did is kept as STILL: it is known to have lasted so long.
+A sojourn starts when a process enters a configuration and ends when the configuration changes or a match is completed;
+events that leave it unchanged do not end it. A sojourn that had not ended when the trace did is CENSORED: it is known
+to have lasted at least so long.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ import numpy as np
 
 from foretell.arrays import Floats, Ints, Words
 from foretell.learn.histogram import BINS, bin_of
-from foretell.learn.trace import Steps, Trace, distinct, furthest, summed
+from foretell.learn.trace import Trace, TraceTransitions, furthest, unique_codes, weighted_bincount
 
-#: What ends a sojourn, besides another configuration.
-MATCH, STILL = -1, -2
+#: Targets of a sojourn besides configurations.
+MATCH, CENSORED = -1, -2
 
-#: With more edges than this, configurations are told apart only by their furthest partial match: a histogram is large.
-MOST_EDGES = 10_000
+#: With more edges than this, configurations are reduced to their most advanced partial match: a histogram is large.
+MAX_EDGES = 10_000
 
 
 @dataclass(frozen=True)
 class Sojourns:
-    """For each edge a histogram of the times it took.
+    """For each edge from configuration to configuration a histogram of sojourn times.
 
-    `states` are configurations; `source[e]` and `target[e]` are numbers in it, or MATCH or STILL as target. `bins[e]`
-    are weights by histogram.bin_of; `total[e]` is the weighted sum of the times, `least[e]` and `most[e]` bound them.
+    `states` are configurations; `source[e]` and `target[e]` index them, except for the targets MATCH and CENSORED.
+    `bins[e]` are weights by histogram.bin_of; `total[e]` is the weighted sum of the times, `least[e]` and `most[e]`
+    bound them.
     """
 
     states: Words
@@ -38,25 +40,26 @@ class Sojourns:
     most: Floats
 
     @classmethod
-    def of(cls, trace: Trace, steps: Steps, weight: Floats) -> Sojourns:
+    def of(cls, trace: Trace, transitions: TraceTransitions, weight: Floats) -> Sojourns:
         """`weight` is that of each row of the trace."""
         states = np.unique(np.append(trace.state, np.uint64(0)))
-        state, time, matched = np.searchsorted(states, steps.state), trace.time[steps.row], trace.matched[steps.row]
-        changed = steps.first | matched | (steps.state != steps.source)
+        state, row = np.searchsorted(states, transitions.state), transitions.row
+        time, matched = trace.time[row], trace.matched[row]
+        changed = transitions.first | matched | (transitions.state != transitions.source)
         entered = np.maximum.accumulate(np.where(changed, np.arange(len(state)), 0))
-        ended = np.flatnonzero(changed & ~steps.first)
-        still = np.flatnonzero(steps.last & (trace.seen_time[steps.process] > time[entered]))
-        seen = trace.seen_time[steps.process[still]]
-        took = np.concatenate([time[ended] - time[entered[ended - 1]], seen - time[entered[still]]])
-        source = np.concatenate([state[ended - 1], state[still]])
-        target = np.concatenate([np.where(matched[ended], MATCH, state[ended]), np.full(len(still), STILL)])
-        weights = weight[steps.row[np.concatenate([ended, still])]]
+        ended = np.flatnonzero(changed & ~transitions.first)
+        last_time = trace.last_time[transitions.process]
+        censored = np.flatnonzero(transitions.last & (last_time > time[entered]))
+        lasted = np.concatenate([time[ended] - time[entered[ended - 1]], last_time[censored] - time[entered[censored]]])
+        source = np.concatenate([state[ended - 1], state[censored]])
+        target = np.concatenate([np.where(matched[ended], MATCH, state[ended]), np.full(len(censored), CENSORED)])
+        weights = weight[row[np.concatenate([ended, censored])]]
         width = len(states) + 2
-        edges, edge = distinct(source * width + target + 2, len(states) * width)
-        if len(edges) > MOST_EDGES:  # then there are at most 65 configurations
-            fewer = replace(trace, state=furthest(trace.state))
-            return cls.of(fewer, Steps.of(fewer), weight)
-        return cls._counted(states, edges, edge, np.maximum(took, 0.0), weights)  # clocks may go back
+        edges, edge = unique_codes(source * width + target + 2, len(states) * width)
+        if len(edges) > MAX_EDGES:  # after reduction there are at most 65 configurations
+            reduced = replace(trace, state=furthest(trace.state))
+            return cls.of(reduced, TraceTransitions.of(reduced), weight)
+        return cls._counted(states, edges, edge, np.maximum(lasted, 0.0), weights)  # clocks may go back
 
     @classmethod
     def none(cls) -> Sojourns:
@@ -64,24 +67,22 @@ class Sojourns:
         return cls(np.zeros(0, np.uint64), nowhere, nowhere, np.zeros((0, BINS)), nothing, nothing, nothing)
 
     @classmethod
-    def _counted(cls, states: Words, edges: Ints, edge: Ints, took: Floats, weight: Floats) -> Sojourns:
+    def _counted(cls, states: Words, edges: Ints, edge: Ints, lasted: Floats, weight: Floats) -> Sojourns:
         width, size = len(states) + 2, len(edges)
-        bins = summed(edge * BINS + bin_of(took), weight, size * BINS).reshape(size, BINS)
+        bins = weighted_bincount(edge * BINS + bin_of(lasted), weight, size * BINS).reshape(size, BINS)
         least, most = np.full(size, np.inf), np.zeros(size)
-        np.minimum.at(least, edge, took)
-        np.maximum.at(most, edge, took)
-        total = summed(edge, weight * took, size)
+        np.minimum.at(least, edge, lasted)
+        np.maximum.at(most, edge, lasted)
+        total = weighted_bincount(edge, weight * lasted, size)
         return cls(states, edges // width, edges % width - 2, bins, total, least, most)
 
     def scaled(self, factor: float) -> Sojourns:
-        return Sojourns(
-            self.states, self.source, self.target, self.bins * factor, self.total * factor, self.least, self.most
-        )
+        return replace(self, bins=self.bins * factor, total=self.total * factor)
 
-    def over(self, states: Words, number: Ints) -> Sojourns:
-        """The same over other configurations: number i becomes `number[i]`. Edges that fall together are added.
+    def renumbered(self, states: Words, number: Ints) -> Sojourns:
+        """The same over other configurations: i becomes `number[i]`. Edges that become equal are added.
 
-        What then leads back to its own configuration is no longer a change; it goes, and its sojourn ends too early.
+        An edge that then leads back to its source is no longer a change and is dropped, which ends its sojourn early.
         """
         source = number[self.source]
         target = np.where(self.target < 0, self.target, number[np.where(self.target < 0, self.source, self.target)])
@@ -97,9 +98,13 @@ class Sojourns:
         np.maximum.at(most, edge, self.most[kept])
         return Sojourns(states, edges // width, edges % width - 2, bins, total, least, most)
 
+    def grouped_by(self, configurations: Words) -> Sojourns:
+        """The same with configuration i replaced by `configurations[i]`."""
+        states = np.unique(configurations)
+        return self.renumbered(states, np.searchsorted(states, configurations))
 
-def merge(a: Sojourns, b: Sojourns) -> Sojourns:
-    """All that either has seen."""
+
+def merge_sojourns(a: Sojourns, b: Sojourns) -> Sojourns:
     joined = Sojourns(
         np.concatenate([a.states, b.states]),
         np.concatenate([a.source, b.source + len(a.states)]),
@@ -109,10 +114,5 @@ def merge(a: Sojourns, b: Sojourns) -> Sojourns:
         np.concatenate([a.least, b.least]),
         np.concatenate([a.most, b.most]),
     )
-    merged = _told_apart(joined, joined.states)
-    return merged if len(merged.source) <= MOST_EDGES else _told_apart(merged, furthest(merged.states))
-
-
-def _told_apart(some: Sojourns, by: Words) -> Sojourns:
-    states = np.unique(by)
-    return some.over(states, np.searchsorted(states, by))
+    merged = joined.grouped_by(joined.states)
+    return merged if len(merged.source) <= MAX_EDGES else merged.grouped_by(furthest(merged.states))

@@ -1,7 +1,7 @@
-"""What a run over events leaves behind for one subscription: how its partial matches went on, event by event.
+"""The trace of a subscription: the states of its partial matches after each event.
 
-A *process* is what has a forecast of its own: a lane, or a lane and a binding of variables. Its *configuration* is the
-set of the machine's states in which it has partial matches, as a bit mask.
+A *process* is the unit that has forecasts of its own: a lane, or a lane and a binding of variables. Its
+*configuration* is the set of NFA states that its partial matches are in, as a bit mask.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats, Ints, Words
 
-#: Stands for a column that was left out, until the trace is made and fills it.
-_LEFT_OUT: Any = None
+#: The default of optional columns, which `__post_init__` fills in.
+_OMITTED: Any = None
 
-#: Codes below this have a table of their own.
-_SMALL = 1 << 22
+#: Codes below this are looked up in a table instead of sorted.
+_TABLE_SIZE = 1 << 22
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Columns of equal length, rows in the order of the events.
+    """Columns of equal length, with rows in the order of the events.
 
-    `process` counts from 0; `ordinal` is the event's number in its lane, so that a gap between two rows of a process
-    are events which did not concern it; `state` is the configuration after the event; `symbol` says what kind of event
-    it was; `matched`, whether it completed a match. `number` is the event's number in the whole stream, by which what
-    is old loses weight; left out, it is the row.
+    `process` counts from 0. `ordinal` is the event's number in its lane: a gap between two rows of a process stands for
+    events that did not concern it. `state` is the configuration after the event, `symbol` the kind of event, `matched`
+    whether it completed a match. `number` is the event's number in the whole stream, by which old events lose weight;
+    it defaults to the row.
 
-    `keys` has the JSON text of the lane's key for each process. With `starts`, a process had the configuration 0 before
-    its first row; without, nothing led to its first row. `seen_ordinal` and `seen_time` say for each process how far
-    its lane was seen; left out, as far as its last row. (A binding whose last event is long past has stayed where it
-    was ever since, and that must count, or it would seem that whoever waits is soon served.)
+    `keys` has for each process the JSON text of its lane's key. With `starts`, a process had configuration 0 before its
+    first row; without, no transition led to its first row. `last_ordinal` and `last_time` say for each process how far
+    its lane was observed; they default to its last row. (A binding whose last event is long past has stayed in its
+    configuration since. Not counting that would make waits seem short.)
     """
 
     process: Ints
@@ -42,41 +42,41 @@ class Trace:
     time: Floats
     state: Words
     matched: Flags
-    symbol: Ints = _LEFT_OUT
-    number: Ints = _LEFT_OUT
+    symbol: Ints = _OMITTED
+    number: Ints = _OMITTED
     keys: tuple[str, ...] = ()
     starts: bool = True
-    seen_ordinal: Ints = _LEFT_OUT
-    seen_time: Floats = _LEFT_OUT
+    last_ordinal: Ints = _OMITTED
+    last_time: Floats = _OMITTED
 
     def __post_init__(self) -> None:
         rows = len(self.process)
-        keep = object.__setattr__  # the usual way round `frozen`
+        assign = object.__setattr__  # the dataclass is frozen
         for name, kind in _COLUMNS.items():
             column = getattr(self, name)
             if column is None:
                 column = np.arange(rows) if name == "number" else np.zeros(rows, np.int64)
             column = np.ascontiguousarray(column, kind)
             if column.shape != (rows,):
-                raise ValueError(f"the column {name} has the shape {column.shape}, there are {rows} rows")
-            keep(self, name, column)
+                raise ValueError(f"the column {name} has the shape {column.shape}, but there are {rows} rows")
+            assign(self, name, column)
         if rows and self.process.min() < 0:
             raise ValueError("processes are numbered from 0")
         if not np.isfinite(self.time).all():
             raise ValueError("a time is not a finite number")
         processes = max(len(self.keys), int(self.process.max()) + 1 if rows else 0)
         if self.keys and len(self.keys) < processes:
-            raise ValueError(f"there are {processes} processes and {len(self.keys)} keys")
+            raise ValueError(f"there are {processes} processes, but {len(self.keys)} keys")
         if not self.keys:
-            keep(self, "keys", ("null",) * processes)
-        for name, column in (("seen_ordinal", self.ordinal), ("seen_time", self.time)):
-            seen = getattr(self, name)
-            if seen is None:
-                seen = np.zeros(processes, column.dtype)
-                seen[self.process] = column  # the last of a process stays
-            if len(seen) != processes:
-                raise ValueError(f"{name} speaks of {len(seen)} processes, there are {processes}")
-            keep(self, name, np.ascontiguousarray(seen, column.dtype))
+            assign(self, "keys", ("null",) * processes)
+        for name, column in (("last_ordinal", self.ordinal), ("last_time", self.time)):
+            last = getattr(self, name)
+            if last is None:
+                last = np.zeros(processes, column.dtype)
+                last[self.process] = column  # of repeated indices the last one is assigned
+            if len(last) != processes:
+                raise ValueError(f"{name} has {len(last)} values, but there are {processes} processes")
+            assign(self, name, np.ascontiguousarray(last, column.dtype))
 
     def __len__(self) -> int:
         return len(self.process)
@@ -87,14 +87,14 @@ class Trace:
 
     @cached_property
     def lanes(self) -> Ints:
-        """The lane of each process: a number for each distinct key, in the order in which they come."""
-        place: dict[str, int] = {}
-        return np.array([place.setdefault(key, len(place)) for key in self.keys], np.int64)
+        """The lane of each process: distinct keys are numbered in the order in which they appear."""
+        number_of: dict[str, int] = {}
+        return np.array([number_of.setdefault(key, len(number_of)) for key in self.keys], np.int64)
 
     def until(self, rows: int) -> Trace:
-        """What was known after so many rows: a lane was then seen as far as its latest row, whosever it was."""
+        """The trace as it was after the first `rows` rows: each lane had then been observed up to its latest row."""
         columns = {name: getattr(self, name)[:rows] for name in _COLUMNS}
-        for name, column in (("seen_ordinal", self.ordinal), ("seen_time", self.time)):
+        for name, column in (("last_ordinal", self.ordinal), ("last_time", self.time)):
             latest = np.zeros(self.lanes.max(initial=-1) + 1, column.dtype)
             latest[self.lanes[self.process[:rows]]] = column[:rows]
             columns[name] = np.minimum(getattr(self, name), latest[self.lanes])
@@ -113,12 +113,12 @@ _COLUMNS: dict[str, type[np.generic]] = {
 
 
 @dataclass(frozen=True)
-class Steps:
-    """The rows of a trace, process after process, each with what came before it.
+class TraceTransitions:
+    """The rows of a trace sorted by process, each with the configuration before it.
 
-    `row` is the row in the trace; `process` and `state` are its own; `source` is the configuration before the event;
-    `first` and `last` mark where a process begins and ends; `idle` counts the events before this one that did not
-    concern the process.
+    `row` is the row in the trace; `process` and `state` are those of the row; `source` is the configuration before the
+    event; `first` and `last` mark the ends of a process; `idle` counts the events before this one that did not concern
+    the process.
     """
 
     row: Ints
@@ -130,30 +130,32 @@ class Steps:
     idle: Ints
 
     @classmethod
-    def of(cls, trace: Trace) -> Steps:
-        row = _by_process(trace)
+    def of(cls, trace: Trace) -> TraceTransitions:
+        row = _rows_by_process(trace)
         process, state = trace.process[row], trace.state[row]
         first = np.ones(len(row), np.bool_)
         first[1:] = process[1:] != process[:-1]
         last = np.ones(len(row), np.bool_)
         last[:-1] = first[1:]
         ordinal = trace.ordinal[row]
-        idle = np.where(first, 0, ordinal - _shifted(ordinal, first) - 1)
+        idle = np.where(first, 0, ordinal - _previous(ordinal, first) - 1)
         if idle.min(initial=0) < 0:
             raise ValueError("the ordinals of a process do not rise")
-        return cls(row, process, state, _shifted(state, first), first, last, idle)
+        return cls(row, process, state, _previous(state, first), first, last, idle)
 
 
-def summed(place: Ints, amount: Floats, places: int) -> Floats:
-    """What falls on each place. (Without amounts NumPy would count integers; its types do not tell.)"""
-    total: Any = np.bincount(place, amount, places)
+def weighted_bincount(place: Ints, weight: Floats, places: int) -> Floats:
+    """`np.bincount` with weights. (Its declared type is that of a count.)"""
+    total: Any = np.bincount(place, weight, places)
     return np.asarray(total, np.float64)
 
 
-def distinct(code: Ints, size: int) -> tuple[Ints, Ints]:
-    """The distinct codes, and for each code its place among them. All are below `size`; if that is small, there is no
-    need to search (ten million codes take a tenth of the time)."""
-    if size > _SMALL:
+def unique_codes(code: Ints, size: int) -> tuple[Ints, Ints]:
+    """The distinct codes, and the place of each code among them, as `np.unique(return_inverse=True)`.
+
+    All codes are below `size`. If that is small, a table replaces sorting: ten million codes take a tenth of the time.
+    """
+    if size > _TABLE_SIZE:
         codes = np.unique(code)
         return codes, np.searchsorted(codes, code)
     present = np.zeros(size, np.bool_)
@@ -162,7 +164,7 @@ def distinct(code: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 def furthest(states: Words) -> Words:
-    """The highest bit of each configuration alone.
+    """The highest bit of each configuration: that of its most advanced partial match.
 
     >>> furthest(np.array([0, 1, 6, 2**63 + 1], np.uint64)).tolist() == [0, 1, 4, 2**63]
     True
@@ -173,28 +175,28 @@ def furthest(states: Words) -> Words:
     return spread ^ (spread >> np.uint64(1))
 
 
-def places(states: Words, asked: Words) -> Ints:
-    """Where each configuration asked for stands in `states`, which is sorted. One that is not there is taken as its
-    furthest partial match alone; -1 where that is not there either.
+def find_configurations(states: Words, wanted: Words) -> Ints:
+    """The index of each wanted configuration in `states`, which is sorted. An unknown configuration backs off to its
+    most advanced partial match alone; -1 where that is unknown too.
 
-    >>> places(np.array([0, 2, 5], np.uint64), np.array([5, 3, 4, 0], np.uint64)).tolist()
+    >>> find_configurations(np.array([0, 2, 5], np.uint64), np.array([5, 3, 4, 0], np.uint64)).tolist()
     [2, 1, -1, 0]
     """
-    found = np.full(len(asked), -1)
-    for wanted in (furthest(asked), asked) if len(states) else ():
-        number = np.minimum(np.searchsorted(states, wanted), len(states) - 1)
-        found = np.where(states[number] == wanted, number, found)
-    return found
+    index = np.full(len(wanted), -1)
+    for candidate in (furthest(wanted), wanted) if len(states) else ():
+        number = np.minimum(np.searchsorted(states, candidate), len(states) - 1)
+        index = np.where(states[number] == candidate, number, index)
+    return index
 
 
-def _by_process(trace: Trace) -> Ints:
-    """The rows, process after process, each in its order. (NumPy sorts short integers by radix, much quicker.)"""
+def _rows_by_process(trace: Trace) -> Ints:
+    """The rows sorted by process, each process in order. (NumPy sorts 16-bit integers by radix, which is faster.)"""
     short = trace.processes <= 1 << 16
     return np.argsort(trace.process.astype(np.uint16) if short else trace.process, kind="stable")
 
 
-def _shifted(column: NDArray[Any], first: Flags) -> NDArray[Any]:
-    """What stood in the row before of the same process; 0 where there is none."""
+def _previous(column: NDArray[Any], first: Flags) -> NDArray[Any]:
+    """The value in the previous row of the same process; 0 in its first row."""
     before = np.zeros_like(column)
     before[1:] = column[:-1]
     before[first] = 0

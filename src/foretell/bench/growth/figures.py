@@ -1,29 +1,29 @@
-"""The curves of `foretell bench growth` as pictures: what stands in which, and what one should see."""
+"""The figures of `foretell bench growth`: their curves, and what to expect of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from foretell.bench.figure_page import FigurePage, by_curve
 from foretell.bench.growth.curves import Point
-from foretell.charts.bars import Bars
-from foretell.charts.curves import Axis, Curve, Curves
-from foretell.charts.page import Picture, save
+from foretell.charts.bars import BarChart
+from foretell.charts.curves import Axis, Curve, LineChart
+from foretell.charts.page import Chart
 
 
 @dataclass(frozen=True)
-class _Figure:
+class _GrowthFigure:
     slug: str
     title: str
-    sentence: str
+    caption: str
     x: str = ""
     y: str = "time per event"
-    linear: bool = False
+    reference_line: bool = False
 
 
 _FIGURES = (
-    _Figure(
+    _GrowthFigure(
         "window",
         "A longer window, more matches",
         "a ; b ; c WITHIN d finds matches with the square of d. Whoever wants them must pay for each, but no more: the "
@@ -31,187 +31,182 @@ _FIGURES = (
         "window (ms; an event every 10)",
         "time",
     ),
-    _Figure(
+    _GrowthFigure(
         "window-kept",
         "A longer window, few matches",
         "The same pattern with a last step that hardly ever comes. Only what the window keeps grows: at most linear.",
         "window (ms; an event every 10)",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "age",
         "A stream that goes on",
         "Batches of a stream that gets longer. What has left a window costs nothing any more, and lanes that wait for "
         "their next event cost the others nothing: both lines should be level.",
         "events so far",
     ),
-    _Figure(
+    _GrowthFigure(
         "age-memory",
         "Memory of a stream that goes on",
         "What the engines in the picture before have grown by: level.",
         "events so far",
         "memory",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "lanes",
         "More lanes",
         "Events of a random one of so many lanes, all of them open, in batches of up to a million. The line rises "
         "where lanes no longer fit the processor's caches and should be level on both sides of that.",
         "lanes (PER k)",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "lanes-opening",
         "The first event of a lane",
         "The time that an event takes which opens a lane. Level, apart from what an engine costs that has hardly any.",
         "lanes (PER k)",
         "time per lane",
     ),
-    _Figure(
+    _GrowthFigure(
         "lanes-memory",
         "Memory of a lane",
         "What the process grew by while lanes opened, for each lane. Level, and small.",
         "lanes (PER k)",
         "memory per lane",
     ),
-    _Figure(
+    _GrowthFigure(
         "lanes-push",
         "One event among many lanes",
         "A batch of one event in an engine with so many lanes. It touches one lane, so the line should be level.",
         "lanes (PER k)",
         "time per batch of one",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "template",
         "More rows of a template",
         "FOR EACH row: with the threshold in the first step one look-up serves all rows, and the line should be level "
         "or nearly so; elsewhere at most linear.",
         "rows",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "template-start",
         "Starting with more rows",
         "The time until the engine is ready for its first event: at most linear.",
         "rows",
         "time",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "statements",
         "More statements",
         "Separate statements in one engine: at most linear, and less where they share a step.",
         "statements",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "statements-each",
         "More statements, the time for each",
         "The same for one event and one statement: level or falling.",
         "statements",
         "time per event and statement",
     ),
-    _Figure(
+    _GrowthFigure(
         "statements-start",
         "Starting with more statements",
         "Reading, checking and planning them: at most linear.",
         "statements",
         "time",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "partial",
         "More partial matches alive",
         "a ; b with so many a waiting in one lane. An event that concerns none of them should cost the same however "
         "many there are; one that must be compared with all is linear.",
         "partial matches",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "partial-push",
         "One event among many partial matches",
         "A batch of one event that concerns none of them: level.",
         "partial matches",
         "time per batch of one",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "batch",
         "Larger batches",
         "Engine.push with batches of so many events: falls until the cost of a batch no longer counts.",
         "events in a batch",
     ),
-    _Figure(
+    _GrowthFigure(
         "push",
         "How long a push takes",
         "The same, for one push: level as long as the cost of a batch rules, then linear.",
         "events in a batch",
         "time per push",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "subscribe",
         "One more subscription",
         "Adding a subscription to an engine at work: level, however many there are.",
         "subscriptions at work",
         "time",
-        linear=True,
+        reference_line=True,
     ),
-    _Figure(
+    _GrowthFigure(
         "start",
         "From nothing to the first notification",
         "A new process that finds its kernels compiled. It should be ready in under a second.",
     ),
-    _Figure("imports", "What it loads", "Of this the time that each package takes to load, without what it loads."),
+    _GrowthFigure(
+        "imports", "What it loads", "Of this the time that each package takes to load, without what it loads."
+    ),
 )
-
-
-def drawn(points: Iterator[Point], folder: Path) -> Iterator[Point]:
-    """Hands the points on and, when they are all there, draws them."""
-    folder.mkdir(parents=True, exist_ok=True)  # before hours of measuring
-    seen = []
-    for point in points:
-        seen.append(point)
-        yield point
-    save(folder, "growth", "How times grow", _INTRODUCTION, pictures(seen))
 
 
 _INTRODUCTION = (
-    "Both axes are logarithmic. After each curve stands its growth: x^0 is level, x^1 linear; where "
-    "it is another in the last decade, that follows after an arrow. "
-    "The dashed line shows linear growth."
+    "Both axes are logarithmic. The label of each curve shows its growth: x^0 is constant, x^1 linear; where the last "
+    "decade differs, its growth follows after an arrow. The dashed line shows linear growth."
 )
 
 
-def pictures(points: Sequence[Point]) -> list[Picture]:
-    """A picture for each figure of which something was measured."""
-    found: list[Picture] = []
+def charts(points: Sequence[Point]) -> list[Chart]:
+    """A chart for each figure that has measured points."""
+    made: list[Chart] = []
     for figure in _FIGURES:
-        mine = [p for p in points if p.figure == figure.slug and p.y is not None]
+        curves = by_curve(points, figure.slug)
         notes = [f" ({p.curve}: {p.note}.)" for p in points if p.figure == figure.slug and p.note is not None]
-        if mine:
-            told = replace(figure, sentence=figure.sentence + "".join(notes))
-            found.append(_curves(told, mine) if figure.x else _bars(told, mine))
-    return found
+        if curves:
+            caption = figure.caption + "".join(notes)
+            made.append(_line_chart(figure, caption, curves) if figure.x else _bar_chart(figure, caption, curves))
+    return made
 
 
-def _curves(figure: _Figure, points: Sequence[Point]) -> Curves:
-    names = dict.fromkeys(p.curve for p in points)
-    curves = tuple(_curve(name, [p for p in points if p.curve == name]) for name in names)
-    axes = Axis(figure.x), Axis(figure.y, points[0].unit)
-    return Curves(figure.slug, figure.title, figure.sentence, *axes, curves, figure.linear)
+PAGE = FigurePage("growth", "How times grow", _INTRODUCTION, charts)
+
+
+def _line_chart(figure: _GrowthFigure, caption: str, by_name: Mapping[str, Sequence[Point]]) -> LineChart:
+    curves = tuple(_curve(name, points) for name, points in by_name.items())
+    unit = next(iter(by_name.values()))[0].unit
+    x, y = Axis(figure.x), Axis(figure.y, unit)
+    return LineChart(figure.slug, figure.title, caption, x, y, curves, figure.reference_line)
 
 
 def _curve(name: str, points: Sequence[Point]) -> Curve:
     known = tuple((p.x, p.y) for p in points if p.x is not None and p.y is not None)
-    slopes = [s for s in (points[0].exponent, points[0].exponent_last) if s is not None]
-    # One number where the last decade tells nothing else.
-    told = slopes[:1] if not slopes or abs(slopes[0] - slopes[-1]) < 0.1 else slopes
-    return Curve(name, known, " → ".join(f"x^{round(s, 1) + 0.0:.1f}" for s in told))
+    exponents = [e for e in (points[0].exponent, points[0].exponent_last) if e is not None]
+    # One number where the last decade is about the same.
+    shown = exponents[:1] if not exponents or abs(exponents[0] - exponents[-1]) < 0.1 else exponents
+    return Curve(name, known, " → ".join(f"x^{round(e, 1) + 0.0:.1f}" for e in shown))
 
 
-def _bars(figure: _Figure, points: Sequence[Point]) -> Bars:
+def _bar_chart(figure: _GrowthFigure, caption: str, by_name: Mapping[str, Sequence[Point]]) -> BarChart:
+    points = [point for points in by_name.values() for point in points]
     bars = tuple((p.curve, p.y) for p in points if p.y is not None)
-    return Bars(figure.slug, figure.title, figure.sentence, "time", points[0].unit, bars)
+    return BarChart(figure.slug, figure.title, caption, "time", points[0].unit, bars)

@@ -1,11 +1,11 @@
 """`foretell bench forecast`: the experiments of P-ToPSS, section 6, on its own workloads (bench/workloads/planted.py).
 
 Fig. 9 is about matching: states and time against the number of subscriptions, of `;`, of steps, of distinct events.
-Figs. 10 and 11 are about forecasts and stand in forecast_experiments.py.
+Figs. 10 and 11 are about forecasts (bench/ptopss/experiments.py).
 
-The paper's subscriptions have no window, and its machines only tell that a state is reached. Here every combination is
-a match, so that a partial match which waits for ever after `;` would be found again and again; where time is measured
-the statements have a window, a few planted sequences long.
+The paper's subscriptions have no window, and its automata only report that a state is reached. Here every combination
+of events is a match, so that a partial match which waits forever after `;` would match again and again. Where time is
+measured, the statements therefore have a window of a few planted sequences.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from foretell.bench.growth.curves import Point
-from foretell.bench.ptopss.experiments import Backtest, heat_waves, synthetic, trained
+from foretell.bench.ptopss.experiments import Backtest, heat_waves, synthetic, train_and_backtest
 from foretell.bench.ptopss.merged_graph import merged, transitions
 from foretell.bench.workloads.planted import Composites, composites, planted
 from foretell.engine.planning import start_runtime
@@ -31,10 +31,10 @@ WORKLOADS = {"uniform_cs": False, "gaussian_cs": True}
 STREAMS = {"uniform_pub": False, "gaussian_pub": True}
 
 
-def measure(quick: bool, backtest: Backtest = trained) -> Iterator[Point]:
-    """All figures; quick ones are small and say little, they show that the program works."""
-    for part in (_subscriptions, _waits, _lengths, _pool, _transitions):
-        yield from part(quick)
+def measure(quick: bool, backtest: Backtest = train_and_backtest) -> Iterator[Point]:
+    """All figures. `quick` makes them small: they then only show that the program works."""
+    for experiment in (_subscriptions, _waits, _lengths, _pool, _transitions):
+        yield from experiment(quick)
     yield from synthetic(quick, backtest)
     yield from heat_waves(quick, backtest)
 
@@ -65,35 +65,37 @@ def _subscriptions(quick: bool) -> Iterator[Point]:
     cases = (("pool of 10", 10, False), ("pool of 50", 50, False), ("pool of 100", 100, False))
     for curve, pool, gaussian in (*cases, ("pool of 50, gaussian_cs", 50, True)):
         for count in (20, 40) if quick else (125, 250, 500, 1000):
-            some = composites(count, pool=pool, gaussian=gaussian)
-            yield _point("fig9a", curve, count, merged(some).states, "states")
-            yield _timed("fig9b", curve, count, some, quick)
+            subscriptions = composites(count, pool=pool, gaussian=gaussian)
+            yield _point("fig9a", curve, count, merged(subscriptions).states, "states")
+            yield _timed("fig9b", curve, count, subscriptions, quick)
             if pool == 50 and not gaussian:
-                yield _point("fig9a", "pool of 50, as the engine merges", count, _in_engine(some), "states")
+                yield _point(
+                    "fig9a", "pool of 50, as the engine merges", count, _states_in_engine(subscriptions), "states"
+                )
 
 
-def _in_engine(some: Composites) -> int:
-    statements = parse(some.text(within=WITHIN)).checked().statements
+def _states_in_engine(subscriptions: Composites) -> int:
+    statements = parse(subscriptions.text(within=WITHIN)).checked().statements
     return sharing_report([s for s in statements if isinstance(s, CheckedSubscription)], Codes()).states_together
 
 
-def _timed(figure: str, curve: str, x: float, some: Composites, quick: bool) -> Point:
-    """The processor's time for an event, the best of some runs, each on an engine of its own."""
-    loaded = _loaded(some, 1_000 if quick else 20_000)
-    checked = parse(some.text(within=WITHIN)).checked({"events": loaded.schema})
+def _timed(figure: str, curve: str, x: float, subscriptions: Composites, quick: bool) -> Point:
+    """Processor time per event, the best of several runs, each in a new runtime."""
+    loaded = _loaded(subscriptions, 1_000 if quick else 20_000)
+    checked = parse(subscriptions.text(within=WITHIN)).checked({"events": loaded.schema})
     best, matches = float("inf"), 0
     for _ in range(1 if quick else RUNS):
-        engine = start_runtime(checked, {})
+        runtime = start_runtime(checked, {})
         started = time.process_time()
-        told = engine.process({"events": loaded})
+        results = runtime.process({"events": loaded})
         best = min(best, time.process_time() - started)
-        matches = sum(one.notification_count for one in told)
+        matches = sum(result.notification_count for result in results)
     events = loaded.table.num_rows
     return _point(figure, curve, x, best / events, "s", events=events, seconds=best, matches=matches)
 
 
-def _loaded(some: Composites, most: int) -> EventBatch:
-    return read(planted(some).events.slice(0, most), StreamDeclaration("events", {}, "time", open=True))
+def _loaded(subscriptions: Composites, most: int) -> EventBatch:
+    return read(planted(subscriptions).events.slice(0, most), StreamDeclaration("events", {}, "time", open=True))
 
 
 # ── Fig. 9 (c): the number of non-contiguous operators ──
@@ -102,8 +104,8 @@ def _loaded(some: Composites, most: int) -> EventBatch:
 def _waits(quick: bool) -> Iterator[Point]:
     for curve, gaussian in WORKLOADS.items():
         for waits in (1, 4) if quick else (0, 1, 2, 3, 4, 5, 6, 7, 8):
-            some = composites(20 if quick else 500, waits=waits, gaussian=gaussian)
-            yield _timed("fig9c", curve, waits, some, quick)
+            subscriptions = composites(20 if quick else 500, waits=waits, gaussian=gaussian)
+            yield _timed("fig9c", curve, waits, subscriptions, quick)
 
 
 # ── Fig. 9 (d): the number of steps ──
@@ -112,9 +114,9 @@ def _waits(quick: bool) -> Iterator[Point]:
 def _lengths(quick: bool) -> Iterator[Point]:
     for curve, gaussian in WORKLOADS.items():
         for length in (3, 5) if quick else (3, 4, 5, 6, 8, 10, 12, 15, 20):
-            found = merged(composites(length=length, gaussian=gaussian))
-            yield _point("fig9d", f"{curve}, shared states", length, 100 * found.serving / found.alone, "%")
-            saved = 100 * (1 - found.states / found.alone)
+            graph = merged(composites(length=length, gaussian=gaussian))
+            yield _point("fig9d", f"{curve}, shared states", length, 100 * graph.shared / graph.unmerged, "%")
+            saved = 100 * (1 - graph.states / graph.unmerged)
             yield _point("fig9d", f"{curve}, states saved", length, saved, "%")
 
 
@@ -128,11 +130,11 @@ def _pool(quick: bool) -> Iterator[Point]:
 
 
 def _transitions(quick: bool) -> Iterator[Point]:
-    """Of the whole stream, with its 20 partial and 20 full matches of each subscription."""
+    """Over the whole stream, with 20 partial and 20 full matches of each subscription."""
     for workload, gaussian in WORKLOADS.items():
         for stream, shorter in STREAMS.items():
             for pool in (10, 20) if quick else (10, 20, 30, 50, 70, 100):
-                some = composites(20 if quick else 1000, pool=pool, gaussian=gaussian)
-                kinds = planted(some, gaussian=shorter).events["kind"].to_numpy()
-                taken = transitions(merged(some), kinds)
+                subscriptions = composites(20 if quick else 1000, pool=pool, gaussian=gaussian)
+                kinds = planted(subscriptions, gaussian=shorter).events["kind"].to_numpy()
+                taken = transitions(merged(subscriptions), kinds)
                 yield _point("fig9f", f"{workload}, {stream}", pool, taken, "transitions")

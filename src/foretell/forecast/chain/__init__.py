@@ -1,1 +1,1 @@
-"""The Markov chain over configurations: transition counts, first passage, waiting times."""
+"""The Markov chain over configurations: counts, first passage, semi-Markov passage, waiting times, intervals."""

@@ -1,4 +1,4 @@
-"""The states of a chain, numbered as they are met: a configuration of partial matches together with a context."""
+"""The states of the chain, numbered as they appear: a configuration of partial matches together with a context."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foretell.arrays import Ints, Words
+from foretell.forecast.chain.kernel import ChainIndex
 from foretell.learn.contexts import Contexts
-from foretell.learn.statistics import MOST_STATES
+from foretell.learn.statistics import MAX_STATES
 from foretell.learn.trace import furthest
 from foretell.machine.kernels.hash_table import slot_of_word
 
 
-class States:
-    """`masks` are the configurations by their numbers, `pairs` the chain states by configuration and context. There is
-    room for `size` of them. The rest is what the kernel wants: see foretell.forecast.chain.kernel."""
+class ChainStates:
+    """`masks` are the configurations by number, `pairs` the chain states by configuration and context; arrays have room
+    for `capacity` of them. `known` (a hash table from masks to numbers) and `index` are for the kernel."""
 
     def __init__(self, contexts: Contexts | None) -> None:
         self.masks: list[int] = []
         self.pairs: dict[tuple[int, int], int] = {}
-        self.known = _new_known(64)
-        self.following, self.context = _automaton(contexts)
-        self.size = 0
-        self.state_of = np.zeros((0, int(self.context.max()) + 1), np.int64)
-        self.configuration = np.zeros(0, np.int64)
-        self._make_room(4)
-        self.state(0, 0)
+        self.known = _new_hash_table(64)
+        self.capacity = 0
+        next_node, context = _context_automaton(contexts)
+        state_of = np.zeros((0, int(context.max()) + 1), np.int64)
+        self.index = ChainIndex(state_of, next_node, context, np.zeros(0, np.int64))
+        self._reserve(4)
+        self.state_number(0, 0)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -37,78 +37,81 @@ class States:
     def columns(self) -> tuple[Words, Ints]:
         """The configuration and the context of each chain state."""
         states, contexts = np.zeros(len(self), np.uint64), np.zeros(len(self), np.int64)
-        for (number, context), at in self.pairs.items():
-            states[at], contexts[at] = self.masks[number], context
+        for (number, context), state in self.pairs.items():
+            states[state], contexts[state] = self.masks[number], context
         return states, contexts
 
-    def state(self, mask: int, context: int) -> int:
-        number = self.number(mask)
+    def state_number(self, mask: int, context: int) -> int:
+        """The number of a chain state, which is added if it is new. With too many, a new one loses its context."""
+        number = self.configuration_number(mask)
         if (number, context) not in self.pairs:
-            if context and len(self.pairs) >= MOST_STATES:
-                self.state_of[number, context] = self.state(mask, 0)  # what is rare goes without its context
-                return int(self.state_of[number, context])
-            if len(self.pairs) == self.size:
-                self._make_room(2 * self.size)
-            self.configuration[len(self.pairs)] = number
+            if context and len(self.pairs) >= MAX_STATES:
+                state = self.state_number(mask, 0)
+                self.index.state_of[number, context] = state
+                return state
+            if len(self.pairs) == self.capacity:
+                self._reserve(2 * self.capacity)
+            self.index.configuration[len(self.pairs)] = number
             self.pairs[number, context] = len(self.pairs)
-        self.state_of[number, context] = self.pairs[number, context]
+        self.index.state_of[number, context] = self.pairs[number, context]
         return self.pairs[number, context]
 
-    def number(self, mask: int) -> int:
-        """The number of a configuration. Too many, and a new one counts as its furthest partial match alone."""
+    def configuration_number(self, mask: int) -> int:
+        """The number of a configuration, which is added if it is new. With too many, a new one counts as its most
+        advanced partial match alone."""
         at = int(slot_of_word(np.uint64(mask), *self.known))
         if self.known[1][at] >= 0:
             return int(self.known[1][at])
-        if len(self.masks) >= MOST_STATES - 65 and mask != (alone := int(furthest(np.array([mask], np.uint64))[0])):
-            number = self.number(alone)
+        if len(self.masks) >= MAX_STATES - 65 and mask != (alone := int(furthest(np.array([mask], np.uint64))[0])):
+            number = self.configuration_number(alone)
         else:
             number = len(self.masks)
             self.masks.append(mask)
-        self._enter(mask, number)
+        self._insert(mask, number)
         return number
 
-    def _enter(self, mask: int, number: int) -> None:
+    def _insert(self, mask: int, number: int) -> None:
         masks, numbers = self.known
         if 2 * (np.count_nonzero(numbers >= 0) + 1) > len(masks):
-            self.known = _new_known(2 * len(masks))
-            for old, its in zip(masks[numbers >= 0], numbers[numbers >= 0]):
-                at = int(slot_of_word(old, *self.known))
-                self.known[0][at], self.known[1][at] = old, its
+            self.known = _new_hash_table(2 * len(masks))
+            for old_mask, old_number in zip(masks[numbers >= 0], numbers[numbers >= 0]):
+                at = int(slot_of_word(old_mask, *self.known))
+                self.known[0][at], self.known[1][at] = old_mask, old_number
             masks, numbers = self.known
         at = int(slot_of_word(np.uint64(mask), masks, numbers))
         masks[at], numbers[at] = mask, number
 
-    def _make_room(self, size: int) -> None:
-        old, self.size = self.size, size
-        state_of, configuration = self.state_of, self.configuration
-        self.state_of = np.full((size, state_of.shape[1]), -1, np.int64)
-        self.configuration = np.zeros(size, np.int64)
-        self.state_of[:old], self.configuration[:old] = state_of, configuration
+    def _reserve(self, capacity: int) -> None:
+        old, self.capacity = self.capacity, capacity
+        state_of = np.full((capacity, self.index.state_of.shape[1]), -1, np.int64)
+        configuration = np.zeros(capacity, np.int64)
+        state_of[:old], configuration[:old] = self.index.state_of, self.index.configuration
+        self.index = self.index._replace(state_of=state_of, configuration=configuration)
 
-    def written(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         return {
             "masks": np.array(self.masks, np.uint64),
             "pairs": np.array(list(self.pairs), np.int64).reshape(-1, 2),
         }
 
     @classmethod
-    def read(cls, state: Mapping[str, Any], contexts: Contexts | None) -> States:
-        found = cls(contexts)
-        for mask in state["masks"].tolist()[1:]:  # the first is that of no partial matches
-            found._enter(mask, len(found.masks))
-            found.masks.append(mask)
-        for number, context in state["pairs"].tolist():
-            found.state(found.masks[number], context)
-        return found
+    def restore(cls, snapshot: Mapping[str, Any], contexts: Contexts | None) -> ChainStates:
+        states = cls(contexts)
+        for mask in snapshot["masks"].tolist()[1:]:  # the first one, without partial matches, is always there
+            states._insert(mask, len(states.masks))
+            states.masks.append(mask)
+        for number, context in snapshot["pairs"].tolist():
+            states.state_number(states.masks[number], context)
+        return states
 
 
-def _new_known(size: int) -> tuple[NDArray[np.uint64], Ints]:
+def _new_hash_table(size: int) -> tuple[Words, Ints]:
     return np.zeros(size, np.uint64), np.full(size, -1, np.int64)
 
 
-def _automaton(contexts: Contexts | None) -> tuple[Ints, Ints]:
-    """The node after a node and a symbol, the last of which stands for all unknown ones; and the context of a node."""
+def _context_automaton(contexts: Contexts | None) -> tuple[Ints, Ints]:
+    """The next node by node and symbol, with a last symbol for all unknown ones; and the context of each node."""
     if contexts is None or len(contexts) == 1:
         return np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
-    unknown = np.zeros((len(contexts.following), 1), np.int64)
-    return np.hstack([contexts.following.astype(np.int64), unknown]), contexts.context.astype(np.int64)
+    unknown = np.zeros((len(contexts.next_node), 1), np.int64)
+    return np.hstack([contexts.next_node.astype(np.int64), unknown]), contexts.context.astype(np.int64)

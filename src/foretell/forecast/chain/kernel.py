@@ -1,37 +1,103 @@
-"""Event by event along a chain: what is learned on the way, and when a match becomes likely.
+"""The kernel that walks the chain event by event: it counts transitions and looks up the probability of a match.
 
-The kernel counts what left each chain state, and looks up how likely a match is from the state that an event led to.
-It stops where something has to be done that is not for a kernel: when the tables are due, or a configuration is new.
-Its arrays go together as tuples:
-
-| tuple | holds |
-| --- | --- |
-| rows | of each event: process, number in its lane, time, configuration, symbol, whether it completed a match |
-| processes | of each process: chain state (-1: none yet), number of its last event, when its configuration was entered, whether it is above the threshold, node of its context, lane that it counts for, its table, a match that time brought |
-| known | configurations and their numbers, hashed |
-| chain | chain state by configuration and context; node by node and symbol; context of a node; configuration of a chain state |
-| counts | from chain state to chain state; to a match; the same by lane |
-| lasting | edge by configurations (the last column: a match), bins, sums, least and most of the times an edge took |
-| tables | how likely, by table, chain state and age; where ages begin |
-| found | at which events it became likely, and how likely; for judges, of each event how likely and by which table, chain state and age |
-"""  # noqa: E501 - a row of a table is one line
+It stops where a kernel cannot go on by itself: the tables are due, or a configuration, chain state or edge is new. The
+caller deals with that and calls it again. Its arrays are grouped in named tuples.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.arrays import Flags, Floats, Ints, Words
 from foretell.jit import inlined, kernel
 from foretell.learn.histogram import BINS, LEAST_OCTAVE, PER_OCTAVE
 from foretell.machine.kernels.hash_table import slot_of_word
 from foretell.machine.kernels.layout import S, U
 
-# Why the kernel stopped: it is done; the tables are due; a configuration, a chain state or an edge is new.
+# Why the kernel stopped: all events are processed; the tables are due; a configuration, chain state or edge is new.
 DONE, DUE, NEW_CONFIGURATION, NEW_STATE, NEW_EDGE = range(5)
 
-# The counters: why it stopped, how many events it has seen, at which the tables are due, what was found.
-WHY, EVENTS, NEXT, FOUND = range(4)
+# The counters: the reason it stopped, events processed so far, the event at which tables are due, rises written.
+REASON, EVENTS, NEXT_TABLES, RISES = range(4)
 COUNTERS = 4
+
+
+class EventRows(NamedTuple):
+    """The columns of a batch. `time` is empty where the horizon is not a time, `symbol` where there are no contexts."""
+
+    process: Ints
+    ordinal: Ints
+    time: Floats
+    configuration: Words
+    symbol: Ints
+    matched: Flags
+
+
+class ProcessColumns(NamedTuple):
+    """The state of each process. `state` is its chain state (-1: none yet), `last` the ordinal of its last event,
+    `entered` when it entered its configuration, `above` whether it is above the threshold, `node` that of its context,
+    `lane` the lane it counts for (-1: none), `table` its probability table, `pending` whether time has completed a
+    match since its last event."""
+
+    state: Ints
+    last: Ints
+    entered: Floats
+    above: NDArray[np.uint8]
+    node: Ints
+    lane: Ints
+    table: Ints
+    pending: NDArray[np.uint8]
+
+
+class ChainIndex(NamedTuple):
+    """`state_of[configuration, context]`; `next_node[node, symbol]`; `context[node]`; `configuration[state]`."""
+
+    state_of: Ints
+    next_node: Ints
+    context: Ints
+    configuration: Ints
+
+
+class TransitionCounts(NamedTuple):
+    """Weights of transitions from state to state, and to a match; the same by lane."""
+
+    counts: Floats
+    matched: Floats
+    lane_counts: Floats
+    lane_matched: Floats
+
+
+class SojournCounts(NamedTuple):
+    """`edge_of[source, target]` by configuration, the last column for a match; for each edge the histogram, sum, least
+    and most of its sojourn times."""
+
+    edge_of: Ints
+    bins: Floats
+    total: Floats
+    least: Floats
+    most: Floats
+
+
+class LookupTables(NamedTuple):
+    """`probability[table, state, age]`, and the lower edges of the ages."""
+
+    probability: Floats
+    ages: Floats
+
+
+class ForecastRows(NamedTuple):
+    """Output: the rows at which the probability rose to the threshold, with it; and for a listener (else empty) the
+    probability after each event, with the table, chain state and age of its look-up."""
+
+    rise: Ints
+    rise_probability: Floats
+    probability: Floats
+    lookup: Ints
+
 
 _LEAST = 2.0**LEAST_OCTAVE / 2.0
 
@@ -41,13 +107,13 @@ _LEAST = 2.0**LEAST_OCTAVE / 2.0
 @inlined
 def _bin_of(time: float) -> Any:
     """As foretell.learn.histogram.bin_of."""
-    found = math.floor((math.log2(max(time, _LEAST)) - LEAST_OCTAVE) * PER_OCTAVE) + 1
-    return min(max(found, 0), BINS - 1)
+    number = math.floor((math.log2(max(time, _LEAST)) - LEAST_OCTAVE) * PER_OCTAVE) + 1
+    return min(max(number, 0), BINS - 1)
 
 
 @inlined
-def _age_of(age: float, ages: Any) -> Any:
-    """The last of the ages that is not above one."""
+def _age_index(age: float, ages: Any) -> Any:
+    """The index of the last lower edge that is not above `age`, by bisection."""
     low, high = 0, ages.size
     while high - low > 1:
         middle = (low + high) // 2
@@ -59,65 +125,66 @@ def _age_of(age: float, ages: Any) -> Any:
 
 
 @kernel
-def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: Any, counts: Any, lasting: Any,
-           tables: Any, weights: Any, counters: Any, above: float, learns: bool, timed: bool, found: Any) -> Any:
-    """Goes on from one event to another; returns where it stopped. `weights` has that of the next event and by how
-    much it grows with each."""
-    (process_of, ordinal_of, time_of, configuration_of, symbol_of, matched_of) = rows
-    (place, last, entered, is_above, node_of, lane_of, table_of, brought) = processes
+def walk_chain(first: int, stop: int, events: Any, processes: Any, known: Any, chain: Any, counts: Any, sojourns: Any,
+               tables: Any, weights: Any, counters: Any, threshold: float, learns: bool, timed: bool,
+               forecasts: Any) -> Any:
+    """Processes events from `first` to before `stop`; returns where it stopped. `known` is the hash table of
+    configurations and their numbers; `weights` has the weight of the next event and its growth per event."""
+    (process_of, ordinal_of, time_of, configuration_of, symbol_of, matched_of) = events
+    (state, last, entered, is_above, node_of, lane_of, table_of, pending) = processes
     (masks, numbers) = known
-    (state_of, following, context_of, configuration_at) = chain
+    (state_of, next_node, context_of, configuration_at) = chain
     (count, matches, lane_count, lane_matches) = counts
-    (edge_of, bins, total, least, most) = lasting
-    (chance, ages) = tables
-    (found_row, found_chance, every_chance, every_place) = found
-    counters[WHY] = DONE
-    seen, due, written = counters[EVENTS], counters[NEXT], counters[FOUND]
+    (edge_of, bins, total, least, most) = sojourns
+    (table, ages) = tables
+    (rise, rise_probability, every_probability, every_lookup) = forecasts
+    counters[REASON] = DONE
+    seen, due, rises = counters[EVENTS], counters[NEXT_TABLES], counters[RISES]
     weight, growth = weights[0], weights[1]
     matched_column = edge_of.shape[1] - 1
     done = stop
     for row in range(U(first), U(stop)):
         if seen == due:
-            counters[WHY] = DUE
+            counters[REASON] = DUE
             done = S(row)
             break
         number = numbers[slot_of_word(configuration_of[row], masks, numbers)]
         if number < 0:
-            counters[WHY] = NEW_CONFIGURATION
+            counters[REASON] = NEW_CONFIGURATION
             done = S(row)
             break
         process = U(process_of[row])
         symbol = U(symbol_of[row]) if symbol_of.size > 0 else U(0)
-        node = U(following[U(node_of[process]), symbol])
-        there = state_of[U(number), U(context_of[node])]
-        if there < 0:
-            counters[WHY] = NEW_STATE
+        node = U(next_node[U(node_of[process]), symbol])
+        target = state_of[U(number), U(context_of[node])]
+        if target < 0:
+            counters[REASON] = NEW_STATE
             done = S(row)
             break
-        here = place[process]
-        matched = matched_of[row] or brought[process] != 0
+        source = state[process]
+        matched = matched_of[row] or pending[process] != 0
         age = 0
         if timed:
             time = time_of[row]
-            before = -1 if here < 0 else configuration_at[here]
+            before = -1 if source < 0 else configuration_at[source]
             if before < 0:
                 entered[process] = time
             elif matched or before != number:
                 edge = edge_of[before, matched_column if matched else number]
                 if edge < 0:
-                    counters[WHY] = NEW_EDGE
+                    counters[REASON] = NEW_EDGE
                     done = S(row)
                     break
                 if learns:
-                    took = max(time - entered[process], 0.0)
-                    bins[edge, _bin_of(took)] += weight
-                    total[edge] += weight * took
-                    least[edge] = min(least[edge], took)
-                    most[edge] = max(most[edge], took)
+                    lasted = max(time - entered[process], 0.0)
+                    bins[edge, _bin_of(lasted)] += weight
+                    total[edge] += weight * lasted
+                    least[edge] = min(least[edge], lasted)
+                    most[edge] = max(most[edge], lasted)
                 entered[process] = time
-            age = _age_of(time - entered[process], ages)
-        at, to = U(here), U(there)
-        if learns and here >= 0:
+            age = _age_index(time - entered[process], ages)
+        at, to = U(source), U(target)
+        if learns and source >= 0:
             idle = ordinal_of[row] - last[process] - 1
             lane = lane_of[process]
             if idle > 0:
@@ -133,25 +200,25 @@ def follow(first: int, stop: int, rows: Any, processes: Any, known: Any, chain: 
                     lane_count[U(lane), at, to] += weight
         weight *= growth
         seen += 1
-        place[process] = there
+        state[process] = target
         last[process] = ordinal_of[row]
         if symbol_of.size > 0:
             node_of[process] = S(node)
         if matched:
-            brought[process] = 0
-        likely = chance[U(table_of[process]), to, U(age)]
-        if every_chance.size > 0:
-            every_chance[row] = likely
-            every_place[row, 0], every_place[row, 1], every_place[row, 2] = table_of[process], there, age
-        if likely >= above:
+            pending[process] = 0
+        probability = table[U(table_of[process]), to, U(age)]
+        if every_probability.size > 0:
+            every_probability[row] = probability
+            every_lookup[row, 0], every_lookup[row, 1], every_lookup[row, 2] = table_of[process], target, age
+        if probability >= threshold:
             if not is_above[process]:
                 is_above[process] = 1
-                found_row[written] = S(row)
-                found_chance[written] = likely
-                written += 1
+                rise[rises] = S(row)
+                rise_probability[rises] = probability
+                rises += 1
         else:
             is_above[process] = 0
-    counters[EVENTS], counters[FOUND], weights[0] = seen, written, weight
+    counters[EVENTS], counters[RISES], weights[0] = seen, rises, weight
     return done
 
 

@@ -1,4 +1,4 @@
-"""When the next match is to be expected: the shortest interval in which it falls with a given confidence."""
+"""The interval in which the next match should fall: the shortest one that reaches a given confidence."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ import numpy as np
 
 from foretell.arrays import Floats, Ints
 from foretell.errors import InputError
-from foretell.forecast.chain.first_passage import Chain, interval, waiting
-from foretell.forecast.chain.probability_table import chains
-from foretell.forecast.evaluation.outcomes import Horizon
-from foretell.learn.lane_statistics import Lanes
+from foretell.forecast.chain.first_passage import MarkovChain, shortest_interval, waiting_time_cdf
+from foretell.forecast.chain.probability_table import lane_chains
+from foretell.forecast.chain.semi_markov import STEPS, SemiMarkovTable
+from foretell.learn.horizon import Horizon
+from foretell.learn.lane_statistics import LaneCounts
 from foretell.learn.settings import Learning
 from foretell.learn.sojourns import Sojourns
 from foretell.learn.statistics import Statistics
 
-#: More events than this no interval reaches, and no forecast by parts.
-FURTHEST = 10_000
+#: The largest number of events that intervals, and forecasts from parts, look ahead.
+MAX_EVENTS_AHEAD = 10_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """How sure an interval shall be, and how far it may reach: so many times the horizon."""
+class IntervalRequest:
+    """The confidence of an interval, and how far it may reach, in multiples of the horizon."""
 
     confidence: float = 0.8
     reach: float = 4.0
@@ -43,99 +44,104 @@ def _is_number(value: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Expectation:
-    """What was known at some point. Lanes are by their numbers; -1 is all of them together."""
+class LookupKeys:
+    """The keys by which waiting times are looked up: lane (-1: the pool), chain state, and age of its configuration."""
+
+    lane: Ints
+    state: Ints
+    age: Floats
+
+    def take(self, rows: Ints) -> LookupKeys:
+        return LookupKeys(self.lane[rows], self.state[rows], self.age[rows])
+
+
+@dataclass(frozen=True)
+class WaitingTimeEstimator:
+    """Waiting times until the next match, and intervals, from the statistics at some point in time."""
 
     horizon: Horizon
     statistics: Statistics
     settings: Learning
-    _known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
 
-    def written(self) -> dict[str, Any]:
-        """What a snapshot needs of it."""
-        some, lasting = self.statistics, self.statistics.sojourns
+    def snapshot(self) -> dict[str, Any]:
+        statistics, sojourns = self.statistics, self.statistics.sojourns
         return {
-            "chain": [some.states, some.contexts, some.counts, some.matched],
-            "lanes": [some.lanes.counts, some.lanes.matched],
-            "lasting": [getattr(lasting, one.name) for one in fields(lasting)],
+            "chain": [statistics.states, statistics.contexts, statistics.counts, statistics.matched],
+            "lanes": [statistics.lanes.counts, statistics.lanes.matched],
+            "lasting": [getattr(sojourns, column.name) for column in fields(sojourns)],
         }
 
-    def read(self, state: Mapping[str, Any]) -> Expectation:
-        """The one that was written, of the same horizon and settings."""
-        counts, matched = state["lanes"]
-        lanes = Lanes(tuple(map(str, range(len(counts)))), np.zeros(len(counts), np.int64), counts, matched)
-        chain = dict(zip(("states", "contexts", "counts", "matched"), state["chain"], strict=True))
-        statistics = replace(self.statistics, **chain, sojourns=Sojourns(*state["lasting"]), lanes=lanes)
-        return replace(self, statistics=statistics)
+    def restored(self, snapshot: Mapping[str, Any]) -> WaitingTimeEstimator:
+        """The estimator of a snapshot, with the horizon and settings of this one."""
+        chain = dict(zip(("states", "contexts", "counts", "matched"), snapshot["chain"], strict=True))
+        lanes, sojourns = LaneCounts.unnamed(*snapshot["lanes"]), Sojourns(*snapshot["lasting"])
+        return replace(self, statistics=replace(self.statistics, **chain, sojourns=sojourns, lanes=lanes))
 
-    def intervals(self, lane: Ints, state: Ints, age: Floats, asked: Asked) -> tuple[Floats, Floats]:
-        """Where they begin and end, counted from now in the measure of the horizon, for lanes, chain states and how
-        long these have lasted. NaN where even all that is in reach is less likely, or too little has been seen."""
-        start, end = np.full(len(state), np.nan), np.full(len(state), np.nan)
-        known = np.flatnonzero(state < len(self.statistics.states))
+    def intervals(self, keys: LookupKeys, request: IntervalRequest) -> tuple[Floats, Floats]:
+        """The start and end of each interval, counted from now in events or time, as the horizon. NaN where the match
+        is less likely than the confidence within reach, or too little has been seen."""
+        start, end = np.full(len(keys.state), np.nan), np.full(len(keys.state), np.nan)
+        known = np.flatnonzero(keys.state < len(self.statistics.states))
         if not len(known):
             return start, end
-        ages, number = np.unique(age[known], return_inverse=True)
-        which = np.stack([lane[known], state[known], number.reshape(-1)])
-        which, back = np.unique(which, axis=1, return_inverse=True)
-        waits = self.waiting(which[0], which[1], ages[which[2]], asked.reach)
-        found = self.interval(waits, asked)
-        start[known], end[known] = found[0][back.reshape(-1)], found[1][back.reshape(-1)]
+        ages, age_number = np.unique(keys.age[known], return_inverse=True)
+        rows = np.stack([keys.lane[known], keys.state[known], age_number.reshape(-1)])
+        (lane, state, age_number), back = np.unique(rows, axis=1, return_inverse=True)
+        cdf = self.waiting_times(LookupKeys(lane, state, ages[age_number]), request.reach)
+        distinct_start, distinct_end = self.shortest_intervals(cdf, request)
+        start[known], end[known] = distinct_start[back.reshape(-1)], distinct_end[back.reshape(-1)]
         return start, end
 
-    def waiting(self, lane: Ints, state: Ints, age: Floats, reach: float) -> Floats:
-        """[pair, k]: P(match within k steps) up to so many times the horizon. A step is an event, or a small time."""
+    def waiting_times(self, keys: LookupKeys, reach: float) -> Floats:
+        """[key, k]: P(match within k steps), up to `reach` times the horizon. A step is an event, or a short time."""
         if self.horizon.events is None:
-            return np.asarray(self._durations(reach).waiting_at(self.statistics.states[state], age))
-        events = min(math.ceil(reach * self.horizon.events), FURTHEST)
-        found = np.zeros((len(state), events + 1))
-        for one in np.unique(lane).tolist():
-            found[lane == one] = self._waiting(one, events)[state[lane == one]]
-        return found
+            return self._semi_markov(reach).waiting_time_cdf(self.statistics.states[keys.state], keys.age)
+        events = min(math.ceil(reach * self.horizon.events), MAX_EVENTS_AHEAD)
+        cdf = np.zeros((len(keys.state), events + 1))
+        for lane in np.unique(keys.lane).tolist():
+            rows = keys.lane == lane
+            cdf[rows] = self._lane_waiting_times(lane, events)[keys.state[rows]]
+        return cdf
 
-    def interval(self, waits: Floats, asked: Asked) -> tuple[Floats, Floats]:
-        """Where the intervals of some waiting times begin and end, in the measure of the horizon."""
-        first, last = interval(waits, asked.confidence)
+    def shortest_intervals(self, cdf: Floats, request: IntervalRequest) -> tuple[Floats, Floats]:
+        """The start and end of the intervals of waiting times, in events or time, as the horizon."""
+        first, last = shortest_interval(cdf, request.confidence)
         if self.horizon.events is not None:
             return np.where(first > 0, first, np.nan), np.where(last > 0, last, np.nan)
-        from foretell.forecast.chain.semi_markov import STEPS
-
-        step = asked.reach * self.horizon.amount / STEPS
+        step = request.reach * self.horizon.amount / STEPS
         return np.where(last > 0, (first - 1) * step, np.nan), np.where(last > 0, last * step, np.nan)
 
-    def at_horizon(self, waits: Floats, reach: float) -> Floats:
-        """How likely a match is until the horizon, of waiting times that go so many times as far."""
+    def at_horizon(self, cdf: Floats, reach: float) -> Floats:
+        """The probability of a match within the horizon, from waiting times that reach `reach` times as far."""
         if self.horizon.events is not None:
-            return waits[..., min(self.horizon.events, waits.shape[-1] - 1)]
-        return waits[..., round((waits.shape[-1] - 1) / reach)]
+            return cdf[..., min(self.horizon.events, cdf.shape[-1] - 1)]
+        return cdf[..., round((cdf.shape[-1] - 1) / reach)]
 
-    def _waiting(self, lane: int, events: int) -> Floats:
-        """[chain state, k]. A context that is not believed is as the configuration alone."""
-        if (lane, events) in self._known:
-            return np.asarray(self._known[lane, events])
-        lanes = self.statistics.lanes
-        some = slice(lane, lane + 1) if lane >= 0 else slice(0)
-        mine = Lanes(lanes.keys[some], lanes.events[some], lanes.counts[some], lanes.matched[some])
-        statistics = replace(self.statistics, lanes=mine)
-        found = _of_the_last(statistics, events, self.settings)
+    def _lane_waiting_times(self, lane: int, events: int) -> Floats:
+        """[chain state, k] of one lane. A rare context backs off to its configuration."""
+        if (lane, events) in self._cache:
+            return np.asarray(self._cache[lane, events])
+        lanes = self.statistics.lanes.take(np.array([lane] if lane >= 0 else [], np.int64))
+        statistics = replace(self.statistics, lanes=lanes)
+        cdf = _last_chain_cdf(statistics, events, self.settings)
         if statistics.contexts.any():
             alone = statistics.without_contexts()
-            fallback = _of_the_last(alone, events, self.settings)[np.searchsorted(alone.states, statistics.states)]
-            found = np.where(np.isnan(found), fallback, found)
-        self._known.clear()  # of one lane it can be large
-        self._known[lane, events] = found
-        return found
+            fallback = _last_chain_cdf(alone, events, self.settings)[np.searchsorted(alone.states, statistics.states)]
+            cdf = np.where(np.isnan(cdf), fallback, cdf)
+        self._cache.clear()  # one lane's can be large
+        self._cache[lane, events] = cdf
+        return cdf
 
-    def _durations(self, reach: float) -> Any:
-        from foretell.forecast.chain.semi_markov import Durations
+    def _semi_markov(self, reach: float) -> SemiMarkovTable:
+        if reach not in self._cache:
+            horizon = reach * self.horizon.amount
+            self._cache[reach] = SemiMarkovTable.of(self.statistics.sojourns, horizon, enough=self.settings.enough)
+        table: SemiMarkovTable = self._cache[reach]
+        return table
 
-        if reach not in self._known:
-            whole = reach * self.horizon.amount
-            self._known[reach] = Durations.of(self.statistics.sojourns, whole, enough=self.settings.enough)
-        return self._known[reach]
 
-
-def _of_the_last(statistics: Statistics, events: int, settings: Learning) -> Floats:
-    """Of the one lane that there is or, where there is none, of all together."""
-    every = chains(statistics, settings.enough, settings.strength)
-    return waiting(Chain(every.moves[-1], every.match[-1], every.known[-1]), events)
+def _last_chain_cdf(statistics: Statistics, events: int, settings: Learning) -> Floats:
+    """The waiting times of the only lane or, where there is none, of the pool."""
+    chains = lane_chains(statistics, settings.enough, settings.strength)
+    return waiting_time_cdf(MarkovChain(chains.moves[-1], chains.match[-1], chains.known[-1]), events)

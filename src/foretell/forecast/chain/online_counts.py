@@ -1,6 +1,6 @@
-"""What is counted while events come: transitions, of all lanes and of single ones, and how long they took.
+"""Online counts: transitions of all lanes and of single ones, and sojourn times, counted while events come.
 
-Each event weighs more than the one before by a constant factor (forward decay); `rescale` sees all from now.
+Each event weighs more than the one before by a constant factor (forward decay); `rescale` sets the next weight to one.
 """
 
 from __future__ import annotations
@@ -10,154 +10,168 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foretell.arrays import Floats, Ints
-from foretell.forecast.chain.chain_states import States
+from foretell.forecast.chain.chain_states import ChainStates
+from foretell.forecast.chain.kernel import SojournCounts, TransitionCounts
 from foretell.learn.histogram import BINS, bin_of
-from foretell.learn.lane_statistics import Lanes, moved
-from foretell.learn.sojourns import MATCH, STILL, Sojourns
+from foretell.learn.lane_statistics import LaneCounts, renumbered
+from foretell.learn.sojourns import CENSORED, MATCH, Sojourns
 from foretell.learn.statistics import Statistics
 
 
-class Counted:
-    """Over the chain states of `states`. `timed`: whether times are asked for."""
+class OnlineCounts:
+    """Over the chain states of `states`. `timed`: whether sojourn times are counted."""
 
-    def __init__(self, states: States, half_life: float, *, timed: bool) -> None:
+    def __init__(self, states: ChainStates, half_life: float, *, timed: bool) -> None:
         self.states, self.timed = states, timed
-        self.counts, self.matched = np.zeros((states.size, states.size)), np.zeros(states.size)
-        self.lane_counts, self.lane_matched = np.zeros((0, states.size, states.size)), np.zeros((0, states.size))
+        self.transitions = _new_transitions(0, states.capacity)
         self.edges: dict[tuple[int, int], int] = {}
-        self.lasting = _new_lasting(16, 64)
+        self.sojourns = _new_sojourns(16, 64)
         self.weights = np.array([1.0, 2.0 ** (1.0 / half_life)])
         self._half_life = half_life
 
-    def make_room(self, lanes: int) -> None:
-        """Room for as many chain states as there are, and for so many lanes."""
-        size, old, kept = self.states.size, len(self.matched), min(lanes, len(self.lane_matched))
-        self.counts = np.pad(self.counts, (0, size - old))
-        self.matched = np.pad(self.matched, (0, size - old))
-        counts, matched = self.lane_counts, self.lane_matched
-        self.lane_counts, self.lane_matched = np.zeros((lanes, size, size)), np.zeros((lanes, size))
-        self.lane_counts[:kept, :old, :old], self.lane_matched[:kept, :old] = counts[:kept], matched[:kept]
+    def reserve(self, lanes: int) -> None:
+        """Makes room for as many chain states as `states` has room for, and for so many lanes."""
+        old, new = self.transitions, _new_transitions(lanes, self.states.capacity)
+        known, kept = len(old.matched), min(lanes, len(old.lane_matched))
+        new.counts[:known, :known], new.matched[:known] = old.counts, old.matched
+        new.lane_counts[:kept, :known, :known] = old.lane_counts[:kept]
+        new.lane_matched[:kept, :known] = old.lane_matched[:kept]
+        self.transitions = new
 
     @property
-    def lanes(self) -> Lanes:
-        """Those that are counted by themselves, by their numbers; all weights as seen from now."""
-        size, scale, count = len(self.states), 1.0 / self.weights[0], len(self.lane_matched)
-        counts, matched = self.lane_counts[:, :size, :size] * scale, self.lane_matched[:, :size] * scale
-        return Lanes(tuple(map(str, range(count))), np.zeros(count, np.int64), counts, matched)
+    def lane_count(self) -> int:
+        """The number of lanes that have counts of their own."""
+        return len(self.transitions.lane_matched)
+
+    @property
+    def lanes(self) -> LaneCounts:
+        """The counts of single lanes, known by their numbers, scaled to now."""
+        size, scale = len(self.states), 1.0 / self.weights[0]
+        return LaneCounts.unnamed(
+            self.transitions.lane_counts[:, :size, :size] * scale, self.transitions.lane_matched[:, :size] * scale
+        )
 
     def rescale(self) -> None:
         scale = 1.0 / self.weights[0]
         if scale != 1.0:
-            size, edges = len(self.states), len(self.edges)
-            for part in (self.counts, self.matched, self.lane_counts[:, :size, :size], self.lane_matched):
+            size, edges, counts = len(self.states), len(self.edges), self.transitions
+            for part in (counts.counts, counts.matched, counts.lane_counts[:, :size, :size], counts.lane_matched):
                 part *= scale
-            for part in self.lasting[1:3]:
+            for part in (self.sojourns.bins, self.sojourns.total):
                 part[:edges] *= scale
             self.weights[0] = 1.0
 
-    # ── times ──
+    # ── sojourn times ──
 
-    def edge(self, source: int, target: int) -> int:
+    def edge_number(self, source: int, target: int) -> int:
+        """The number of an edge between configurations, which is added if it is new."""
         if (source, target) not in self.edges:
             states, edges = len(self.states.masks), len(self.edges) + 1
-            if states >= len(self.lasting[0]) or edges > len(self.lasting[1]):
-                self.lasting = _grown(self.lasting, max(2 * len(self.lasting[0]), 2 * states), 2 * edges)
+            if states >= len(self.sojourns.edge_of) or edges > len(self.sojourns.bins):
+                self.sojourns = _grown(self.sojourns, max(2 * len(self.sojourns.edge_of), 2 * states), 2 * edges)
             self.edges[source, target] = edges - 1
         number = self.edges[source, target]
-        self.lasting[0][source, target if target != MATCH else -1] = number
+        self.sojourns.edge_of[source, target if target != MATCH else -1] = number
         return number
 
-    def _sojourns(self, place: Ints, lasted: Floats) -> Sojourns:
-        """Those that have ended, and those that still go on: at `place`, and known to have lasted so long."""
+    def _sojourn_statistics(self, state: Ints, lasted: Floats) -> Sojourns:
+        """Ended sojourns, and the present ones, which are censored: their chain states and how long they lasted."""
         edges, scale = np.array(list(self.edges), np.int64).reshape(-1, 2), 1.0 / self.weights[0]
-        bins, total, *ends = (part[: len(edges)] for part in self.lasting[1:])
-        ended = bins * scale, total * scale, *ends
-        at = self.states.configuration[place]
-        states = np.unique(at)
-        number = np.searchsorted(states, at)
-        still = np.bincount(number * BINS + bin_of(lasted), minlength=len(states) * BINS).reshape(-1, BINS)
-        most = np.zeros(len(states))
-        np.maximum.at(most, number, lasted)
-        so_far = still.astype(np.float64), np.bincount(number, lasted, len(states)), np.zeros(len(states)), most
-        parts = zip(ended, so_far, strict=True)
+        _, bins, total, least, most = (part[: len(edges)] for part in self.sojourns)
+        ended = bins * scale, total * scale, least, most
+        configuration = self.states.index.configuration[state]
+        present = np.unique(configuration)
+        number = np.searchsorted(present, configuration)
+        counts = np.bincount(number * BINS + bin_of(lasted), minlength=len(present) * BINS).reshape(-1, BINS)
+        longest = np.zeros(len(present))
+        np.maximum.at(longest, number, lasted)
+        totals = np.bincount(number, lasted, len(present))
+        censored = counts.astype(np.float64), totals, np.zeros(len(present)), longest
         return Sojourns(
             np.array(self.states.masks, np.uint64),
-            np.concatenate([edges[:, 0], states]),
-            np.concatenate([edges[:, 1], np.full(len(states), STILL)]),
-            *(np.concatenate(both) for both in parts),
+            np.concatenate([edges[:, 0], present]),
+            np.concatenate([edges[:, 1], np.full(len(present), CENSORED)]),
+            *(np.concatenate(both) for both in zip(ended, censored, strict=True)),
         )
 
-    # ── what is known ──
+    # ── statistics ──
 
-    def begin_with(self, statistics: Statistics, *, contexts: bool, most_lanes: int) -> tuple[str, ...]:
-        """Goes on from what was learned before, as if it had been just now; the lanes that are counted, in order."""
-        learned = replace(statistics, lanes=statistics.lanes.limited(most_lanes))
-        learned = learned if contexts else learned.without_contexts()
-        known = zip(learned.states.tolist(), learned.contexts.tolist(), strict=True)
-        numbers = np.array([self.states.state(*one) for one in known], np.int64)
-        self.make_room(0)
-        size, lanes = self.states.size, learned.lanes
-        self.counts, self.matched = moved(learned.counts, learned.matched, size, numbers)
-        self.lane_counts, self.lane_matched = moved(lanes.counts, lanes.matched, size, numbers)
+    def load(self, trained: Statistics, *, contexts: bool, max_lanes: int) -> tuple[str, ...]:
+        """Starts from trained statistics, as if counted just now. Returns the keys of the lanes in their order."""
+        statistics = replace(trained, lanes=trained.lanes.limited(max_lanes))
+        statistics = statistics if contexts else statistics.without_contexts()
+        pairs = zip(statistics.states.tolist(), statistics.contexts.tolist(), strict=True)
+        numbers = np.array([self.states.state_number(mask, context) for mask, context in pairs], np.int64)
+        size, lanes = self.states.capacity, statistics.lanes
+        self.transitions = TransitionCounts(
+            *renumbered(statistics.counts, statistics.matched, size, numbers),
+            *renumbered(lanes.counts, lanes.matched, size, numbers),
+        )
         if self.timed:
-            self._begin_lasting(statistics.sojourns)
+            self._load_sojourns(trained.sojourns)
         return lanes.keys
 
-    def _begin_lasting(self, lasting: Sojourns) -> None:
-        masks = [self.states.number(int(mask)) for mask in lasting.states]
-        for e, (source, target) in enumerate(zip(lasting.source.tolist(), lasting.target.tolist(), strict=True)):
-            if target >= MATCH:
-                edge = self.edge(masks[source], MATCH if target == MATCH else masks[target])
-                self.lasting[1][edge] += lasting.bins[e]
-                self.lasting[2][edge] += lasting.total[e]
-                self.lasting[3][edge] = min(self.lasting[3][edge], lasting.least[e])
-                self.lasting[4][edge] = max(self.lasting[4][edge], lasting.most[e])
+    def _load_sojourns(self, trained: Sojourns) -> None:
+        numbers = [self.states.configuration_number(int(mask)) for mask in trained.states]
+        for e, (source, target) in enumerate(zip(trained.source.tolist(), trained.target.tolist(), strict=True)):
+            if target != CENSORED:
+                edge = self.edge_number(numbers[source], MATCH if target == MATCH else numbers[target])
+                self.sojourns.bins[edge] += trained.bins[e]
+                self.sojourns.total[edge] += trained.total[e]
+                self.sojourns.least[edge] = min(self.sojourns.least[edge], trained.least[e])
+                self.sojourns.most[edge] = max(self.sojourns.most[edge], trained.most[e])
 
-    def statistics(self, place: Ints, lasted: Floats) -> Statistics:
-        """What is known now, all weights as seen from now. Of what goes on, where it is and how long it has lasted."""
+    def statistics(self, state: Ints, lasted: Floats) -> Statistics:
+        """The statistics so far, scaled to now. `state` and `lasted` describe the present sojourns."""
         size, scale = len(self.states), 1.0 / self.weights[0]
         return Statistics(
             *self.states.columns,
-            self.counts[:size, :size] * scale,
-            self.matched[:size] * scale,
-            self._sojourns(place, lasted) if self.timed else Sojourns.none(),
-            Lanes.none(size),
+            self.transitions.counts[:size, :size] * scale,
+            self.transitions.matched[:size] * scale,
+            self._sojourn_statistics(state, lasted) if self.timed else Sojourns.none(),
+            LaneCounts.none(size),
             self._half_life,
         )
 
-    # ── state ──
+    # ── snapshots ──
 
-    def written(self) -> dict[str, Any]:
-        size, edges = len(self.states), len(self.edges)
+    def snapshot(self) -> dict[str, Any]:
+        size, edges, counts = len(self.states), len(self.edges), self.transitions
         return {
             "edges": np.array(list(self.edges), np.int64).reshape(-1, 2),
-            "counts": self.counts[:size, :size],
-            "matched": self.matched[:size],
-            "lane_counts": self.lane_counts[:, :size, :size],
-            "lane_matched": self.lane_matched[:, :size],
-            "lasting": [part[:edges] for part in self.lasting[1:]],
+            "counts": counts.counts[:size, :size],
+            "matched": counts.matched[:size],
+            "lane_counts": counts.lane_counts[:, :size, :size],
+            "lane_matched": counts.lane_matched[:, :size],
+            "lasting": [part[:edges] for part in self.sojourns[1:]],
             "weights": self.weights[:1],
         }
 
-    def read(self, state: Mapping[str, Any]) -> None:
-        self.lasting = _new_lasting(max(16, 2 * len(self.states.masks)), max(64, 2 * len(state["edges"])))
-        for source, target in state["edges"].tolist():
-            self.edge(source, target)
-        for part, kept in zip(self.lasting[1:], state["lasting"], strict=True):
-            part[: len(kept)] = kept
-        known = len(state["matched"])
-        self.make_room(len(state["lane_matched"]))
-        self.counts[:known, :known], self.matched[:known] = state["counts"], state["matched"]
-        self.lane_counts[:, :known, :known] = state["lane_counts"]
-        self.lane_matched[:, :known] = state["lane_matched"]
-        self.weights[0] = state["weights"][0]
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        self.sojourns = _new_sojourns(max(16, 2 * len(self.states.masks)), max(64, 2 * len(snapshot["edges"])))
+        for source, target in snapshot["edges"].tolist():
+            self.edge_number(source, target)
+        for part, saved in zip(self.sojourns[1:], snapshot["lasting"], strict=True):
+            part[: len(saved)] = saved
+        known = len(snapshot["matched"])
+        self.reserve(len(snapshot["lane_matched"]))
+        counts = self.transitions
+        counts.counts[:known, :known], counts.matched[:known] = snapshot["counts"], snapshot["matched"]
+        counts.lane_counts[:, :known, :known] = snapshot["lane_counts"]
+        counts.lane_matched[:, :known] = snapshot["lane_matched"]
+        self.weights[0] = snapshot["weights"][0]
 
 
-def _new_lasting(states: int, edges: int) -> tuple[NDArray[Any], ...]:
-    return (
+def _new_transitions(lanes: int, states: int) -> TransitionCounts:
+    return TransitionCounts(
+        np.zeros((states, states)), np.zeros(states), np.zeros((lanes, states, states)), np.zeros((lanes, states))
+    )
+
+
+def _new_sojourns(states: int, edges: int) -> SojournCounts:
+    return SojournCounts(
         np.full((states, states + 1), -1, np.int64),
         np.zeros((edges, BINS)),
         np.zeros(edges),
@@ -166,10 +180,10 @@ def _new_lasting(states: int, edges: int) -> tuple[NDArray[Any], ...]:
     )
 
 
-def _grown(lasting: tuple[NDArray[Any], ...], states: int, edges: int) -> tuple[NDArray[Any], ...]:
-    new = _new_lasting(max(states, len(lasting[0])), max(edges, len(lasting[1])))
-    old = len(lasting[0])
-    new[0][:old, :old], new[0][:old, -1] = lasting[0][:, :old], lasting[0][:, -1]
-    for part, before in zip(new[1:], lasting[1:], strict=True):
+def _grown(old: SojournCounts, states: int, edges: int) -> SojournCounts:
+    new = _new_sojourns(max(states, len(old.edge_of)), max(edges, len(old.bins)))
+    known = len(old.edge_of)
+    new.edge_of[:known, :known], new.edge_of[:known, -1] = old.edge_of[:, :known], old.edge_of[:, -1]
+    for part, before in zip(new[1:], old[1:], strict=True):
         part[: len(before)] = before
     return new

@@ -1,9 +1,9 @@
-"""A whole from its parts, where its own machine is too large (P-ToPSS 5.2.3).
+"""The parts of a pattern whose NFA is too large for one chain (P-ToPSS 5.2.3): their configurations, and the waiting
+time of the whole from those of the parts.
 
-The parts are those of plan.nfa.decomposition: of each, a word says after every event where its partial matches stand.
-From words come configurations and completions, of which a chain for each part is learned; and from the waiting times of
-these chains that of the whole. The partial matches that have come furthest speak: the segment they are at has to end,
-and then each one after it from its beginning.
+The parts are those of plan.nfa.decomposition. After every event each part has a word, the bits of its partial matches.
+Words give configurations and completions, from which a chain for each part is learned. The waiting time of the whole
+is that of its most advanced partial matches: their segment has to end, then each later segment from its beginning.
 """
 
 from __future__ import annotations
@@ -15,57 +15,65 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Floats, Ints, Words
-from foretell.forecast.chain.waiting_times import MATCHED, All, First, Part, Then, Tree, combined
+from foretell.forecast.chain.waiting_times import (
+    MATCHED,
+    AllParts,
+    AnyPart,
+    PartsInSequence,
+    PartWaitingTime,
+    WaitingTimeTree,
+    combined_cdf,
+)
 from foretell.machine.observe.observer import Sides
 from foretell.plan.nfa.decomposition import DONE, Decomposition, Segment
 
 _DONE = np.uint64(DONE)
-#: Of a configuration: all sides of its `&` are done. Then the whole has just matched, and waits for any of them again.
-_ALL = np.uint64(DONE >> 1)
+#: Bit of a configuration: all sides of its `&` are done. The whole has then just matched and waits for a side again.
+_ALL_DONE = np.uint64(DONE >> 1)
 
 
-def followed(sides: Sides, process: Ints, last: Words) -> tuple[Words, Flags]:
+def part_configurations(sides: Sides, process: Ints, last: Words) -> tuple[Words, Flags]:
     """[event, part]: the configuration of each part after each event, and whether the event completed the part.
 
-    `last` has the words of each process before its first event here; it is brought up to date.
+    `last` has the words of each process before its first event here, and is updated.
 
-    A side of `&` is complete when it is done. While it stays so, what is learned is when all sides are next complete.
+    A side of `&` is complete when it is done. While it stays so, the chain learns when all sides are next complete.
     """
     words, parts = sides.words, sides.parts
-    before = before_it(words, process, last)
+    before = previous_by_process(words, process, last)
     configuration, matched = words.copy(), np.zeros(words.shape, np.bool_)
     for number, segment in enumerate(parts.segments):
-        mine = slice(segment.first, segment.stop)
-        done, was_done = words[:, mine] & _DONE != 0, before[:, mine] & _DONE != 0
-        final = number == len(parts.segments) - 1
+        members = slice(segment.first, segment.stop)
+        done, was_done = words[:, members] & _DONE != 0, before[:, members] & _DONE != 0
+        is_last = number == len(parts.segments) - 1
         if segment.every:
-            tag = np.where(_all_done(parts, segment, words), _ALL, np.uint64(0))
-            configuration[:, mine] |= tag[:, None]
-            if final:
-                whole = sides.ended[:, mine].any(axis=1)
+            tag = np.where(_all_done(parts, segment, words), _ALL_DONE, np.uint64(0))
+            configuration[:, members] |= tag[:, None]
+            if is_last:
+                completed = sides.ended[:, members].any(axis=1)
             else:
-                whole = words[:, segment.stop :].any(axis=1) & ~before[:, segment.stop :].any(axis=1)
-            matched[:, mine] = np.asarray(whole)[:, None] | (done & ~was_done)
+                completed = words[:, segment.stop :].any(axis=1) & ~before[:, segment.stop :].any(axis=1)
+            matched[:, members] = np.asarray(completed)[:, None] | (done & ~was_done)
         else:
-            matched[:, mine] = sides.ended[:, mine] if final else done & ~was_done
+            matched[:, members] = sides.ended[:, members] if is_last else done & ~was_done
     return configuration, matched
 
 
-def before_it(column: NDArray[Any], process: Ints, last: NDArray[Any]) -> NDArray[Any]:
-    """Of each event what stood in the row before of its process. `last` has what stood last before all of them, and is
-    brought up to date."""
-    by = np.argsort(process, kind="stable")
+def previous_by_process(column: NDArray[Any], process: Ints, last: NDArray[Any]) -> NDArray[Any]:
+    """For each event the value in the previous row of its process. `last` has the value of each process before the
+    first row, and is updated."""
+    order = np.argsort(process, kind="stable")
     before = np.empty_like(column)
-    first = np.ones(len(by), np.bool_)
-    first[1:] = process[by][1:] != process[by][:-1]
-    before[by[1:]] = column[by[:-1]]
-    before[by[first]] = last[process[by[first]]]
-    last[process] = column  # the last of a process stays
+    first = np.ones(len(order), np.bool_)
+    first[1:] = process[order][1:] != process[order][:-1]
+    before[order[1:]] = column[order[:-1]]
+    before[order[first]] = last[process[order[first]]]
+    last[process] = column  # of repeated indices the last one is assigned
     return before
 
 
 def _needed(parts: Decomposition, segment: Segment) -> list[int]:
-    """The parts without which a segment does not end: a side that can be empty is none."""
+    """The parts that a segment needs to end: all but sides that may be empty."""
     return [part for part in range(segment.first, segment.stop) if parts.entries[part] != DONE]
 
 
@@ -73,21 +81,21 @@ def _all_done(parts: Decomposition, segment: Segment, words: Words) -> Flags:
     return np.asarray((words[..., _needed(parts, segment)] & _DONE != 0).all(axis=-1))
 
 
-def whole(parts: Decomposition, words: Words, now: Sequence[Floats], entered: Sequence[Floats]) -> Floats:
-    """P(match within k) of the whole, given where the parts stand: `now` are the waiting times of the parts as they
-    stand, `entered` those when their segment begins."""
-    standing = words & ~_DONE
-    at = max((n for n, s in enumerate(parts.segments) if standing[s.first : s.stop].any()), default=0)
-    later = [_tree(parts, segment, entered) for segment in parts.segments[at + 1 :]]
-    segment = parts.segments[at]
+def whole_waiting_time(parts: Decomposition, words: Words, now: Sequence[Floats], entered: Sequence[Floats]) -> Floats:
+    """P(match within k) of the whole. `now` has the waiting time of each part given its word, `entered` the one when
+    its segment begins."""
+    waiting = words & ~_DONE
+    current = max((n for n, s in enumerate(parts.segments) if waiting[s.first : s.stop].any()), default=0)
+    later = [_segment_tree(parts, segment, entered) for segment in parts.segments[current + 1 :]]
+    segment = parts.segments[current]
     if segment.every and _all_done(parts, segment, words):
-        return combined(Then((Part(now[_needed(parts, segment)[0]]), *later)))
+        return combined_cdf(PartsInSequence((PartWaitingTime(now[_needed(parts, segment)[0]]), *later)))
     if segment.every:
-        now = [MATCHED.cdf if word & _DONE else one for word, one in zip(words, now, strict=True)]
-    return combined(Then((_tree(parts, segment, now), *later)))
+        now = [MATCHED.cdf if word & _DONE else cdf for word, cdf in zip(words, now, strict=True)]
+    return combined_cdf(PartsInSequence((_segment_tree(parts, segment, now), *later)))
 
 
-def _tree(parts: Decomposition, segment: Segment, waiting: Sequence[Floats]) -> Tree:
+def _segment_tree(parts: Decomposition, segment: Segment, cdfs: Sequence[Floats]) -> WaitingTimeTree:
     if segment.every:
-        return All(tuple(Part(waiting[part]) for part in _needed(parts, segment)))
-    return First(tuple(Part(waiting[part]) for part in range(segment.first, segment.stop)))
+        return AllParts(tuple(PartWaitingTime(cdfs[part]) for part in _needed(parts, segment)))
+    return AnyPart(tuple(PartWaitingTime(cdfs[part]) for part in range(segment.first, segment.stop)))

@@ -1,14 +1,16 @@
-"""The waiting time of a whole from those of its parts, taken as independent (P-ToPSS 5.2.3).
+"""The waiting time of a whole pattern from those of its parts, taken as independent (P-ToPSS 5.2.3).
 
-A waiting time is given by P(match within k events), k = 0 … N. Parts that must all match have matched when the last of
-them has: the product. Of parts of which any will do, none has matched yet: 1 - Π(1 - p). (The paper adds, which can
-exceed 1.) One part after another: their times add up, the paper's sum over p + q + r = n.
+A waiting time is given by its distribution function P(match within k events), k = 0 … N. Where all parts must match the
+functions are multiplied; where any part suffices it is 1 - Π(1 - p) (the paper adds, which can exceed 1); where parts
+follow each other their waiting times add up, the paper's sum over p + q + r = n.
 
->>> coin = Part(np.array([0.0, 0.5, 0.75]))
->>> combined(All((coin, coin))).tolist(), combined(First((coin, coin))).tolist(), combined(Then((coin, coin))).tolist()
-([0.0, 0.25, 0.5625], [0.0, 0.75, 0.9375], [0.0, 0.0, 0.25])
+>>> coin = PartWaitingTime(np.array([0.0, 0.5, 0.75]))
+>>> combined_cdf(AllParts((coin, coin))).tolist(), combined_cdf(AnyPart((coin, coin))).tolist()
+([0.0, 0.25, 0.5625], [0.0, 0.75, 0.9375])
+>>> combined_cdf(PartsInSequence((coin, coin))).tolist()
+[0.0, 0.0, 0.25]
 
-A part that has matched already has waited for nothing: MATCHED.
+MATCHED is a part that has matched already.
 """
 
 from __future__ import annotations
@@ -24,70 +26,75 @@ from foretell.arrays import Floats
 
 
 @dataclass(frozen=True)
-class Part:
-    """Something whose waiting time is known: [..., k], as `passage.waiting` gives it for each state."""
+class PartWaitingTime:
+    """A part with a known waiting time: [..., k], as first_passage.waiting_time_cdf returns it for each state."""
 
     cdf: Floats
 
 
 @dataclass(frozen=True)
-class All:
-    """`a & b`: all of them, in any order."""
+class AllParts:
+    """`a & b`: all parts, in any order."""
 
-    parts: Sequence[Tree]
-
-
-@dataclass(frozen=True)
-class First:
-    """`a | b`: the first of them."""
-
-    parts: Sequence[Tree]
+    parts: Sequence[WaitingTimeTree]
 
 
 @dataclass(frozen=True)
-class Then:
-    """A master machine with child machines on its way: each begins when the one before it is done."""
+class AnyPart:
+    """`a | b`: the first part that matches."""
 
-    parts: Sequence[Tree]
-
-
-Tree: TypeAlias = Part | All | First | Then
-
-MATCHED = Part(np.ones(1))
+    parts: Sequence[WaitingTimeTree]
 
 
-def combined(tree: Tree) -> Floats:
-    """P(the whole has matched within k events), for as many k as all parts tell."""
-    if isinstance(tree, Part):
+@dataclass(frozen=True)
+class PartsInSequence:
+    """Each part starts when the one before it has matched."""
+
+    parts: Sequence[WaitingTimeTree]
+
+
+WaitingTimeTree: TypeAlias = PartWaitingTime | AllParts | AnyPart | PartsInSequence
+
+MATCHED = PartWaitingTime(np.ones(1))
+
+
+def combined_cdf(tree: WaitingTimeTree) -> Floats:
+    """P(the whole has matched within k events), for all k that every part covers."""
+    if isinstance(tree, PartWaitingTime):
         return tree.cdf
     if not tree.parts:
-        raise ValueError("a combination has parts")
-    return np.clip(reduce(_COMBINATIONS[type(tree)], _of_one_length([combined(part) for part in tree.parts])), 0.0, 1.0)
+        raise ValueError("a combination needs parts")
+    cdfs = _of_equal_length([combined_cdf(part) for part in tree.parts])
+    return np.clip(reduce(_COMBINATIONS[type(tree)], cdfs), 0.0, 1.0)
 
 
-def _both(a: Floats, b: Floats) -> Floats:
+def _all(a: Floats, b: Floats) -> Floats:
     return a * b
 
 
-def _either(a: Floats, b: Floats) -> Floats:
+def _any(a: Floats, b: Floats) -> Floats:
     return 1 - (1 - a) * (1 - b)
 
 
-def _after(a: Floats, b: Floats) -> Floats:
+def _in_sequence(a: Floats, b: Floats) -> Floats:
     """P(T_a + T_b ≤ n) = Σ_p P(T_a = p) · P(T_b ≤ n - p)."""
     size = a.shape[-1]
     exactly = np.diff(a, axis=-1, prepend=0.0)
-    found = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+    total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
     for p in range(size):
-        found[..., p:] += exactly[..., p, None] * b[..., : size - p]
-    return found
+        total[..., p:] += exactly[..., p, None] * b[..., : size - p]
+    return total
 
 
-_COMBINATIONS: dict[type, Callable[[Floats, Floats], Floats]] = {All: _both, First: _either, Then: _after}
+_COMBINATIONS: dict[type, Callable[[Floats, Floats], Floats]] = {
+    AllParts: _all,
+    AnyPart: _any,
+    PartsInSequence: _in_sequence,
+}
 
 
-def _of_one_length(cdfs: Sequence[Floats]) -> list[Floats]:
-    """Cut to the shortest; what is certain from the start is so for ever."""
+def _of_equal_length(cdfs: Sequence[Floats]) -> list[Floats]:
+    """Cut to the shortest; constants (of length 1) are extended to it."""
     lengths = [cdf.shape[-1] for cdf in cdfs if cdf.shape[-1] > 1]
     shortest = min(lengths, default=1)
     return [

@@ -1,4 +1,4 @@
-"""Forecasts on later data, each with what came of it."""
+"""Backtests: forecasts on later data, each compared with its outcome."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from foretell.arrays import Floats, Ints
-from foretell.forecast.chain.match_interval import Asked
-from foretell.forecast.evaluation.forecast_log import Said
-from foretell.forecast.evaluation.model_warnings import Seen as Span
-from foretell.forecast.evaluation.model_warnings import doubts_of_age, doubts_of_drift
-from foretell.forecast.evaluation.outcomes import Horizon, Waits, waits
+from foretell.forecast.chain.match_interval import IntervalRequest
+from foretell.forecast.evaluation.forecast_log import ForecastLog
+from foretell.forecast.evaluation.model_warnings import DataSpan, drift_warnings, staleness_warnings
 from foretell.forecast.evaluation.report import Report
-from foretell.forecast.evaluation.scorecard import THRESHOLDS, Judged, judged
-from foretell.forecast.evaluation.scorecard import Forecasts as Forecast
-from foretell.forecast.online.factory import Forecasts, horizon_of
-from foretell.forecast.training.isotonic import recalibrated
-from foretell.forecast.training.trace_recorder import Recorder
+from foretell.forecast.evaluation.scorecard import THRESHOLDS, ForecastPoints, Scorecard, scorecard
+from foretell.forecast.online.factory import ForecasterFactory, horizon_of
+from foretell.forecast.training.isotonic import fit_isotonic
+from foretell.forecast.training.trace_recorder import TraceRecorder
 from foretell.language.checked import CheckedSubscription
-from foretell.learn.calibration import Calibration
-from foretell.learn.model import Learned, Model
+from foretell.learn.horizon import Horizon
+from foretell.learn.model import Model, SubscriptionModel
+from foretell.learn.outcomes import TimesToMatch, times_to_match
 from foretell.learn.statistics import Statistics
 from foretell.machine.observe.observer import ObservedRuns, Observer
 
 
 @dataclass
-class Judge:
-    """Watches with a forecaster for each horizon, and keeps what they said and what came."""
+class BacktestObserver:
+    """Runs a forecaster for each horizon, logs its forecasts, and records the trace for their outcomes."""
 
+    checked: CheckedSubscription
     forecasters: Mapping[Horizon, Observer]
-    said: Mapping[Horizon, Said]
-    recorder: Recorder
+    logs: Mapping[Horizon, ForecastLog]
+    recorder: TraceRecorder
 
     def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         self.recorder.see(seen)
@@ -40,129 +39,139 @@ class Judge:
             forecaster.see(seen)
         return np.zeros(0, np.int64), np.zeros(0)
 
+    def points(self, horizon: Horizon) -> ForecastPoints:
+        """Each event with its forecast for the horizon and its outcome."""
+        trace, log = self.recorder.record().trace, self.logs[horizon]
+        times = times_to_match(
+            trace.process, trace.ordinal, trace.time, trace.matched, last_ordinal=self.recorder.lane_ends
+        )
+        probability = np.concatenate([np.zeros(0), *log.probabilities])
+        interval = _joined_intervals([(np.zeros(0), np.zeros(0)), *log.intervals])
+        return ForecastPoints(trace.process, trace.matched, times, probability, interval)
+
 
 @dataclass
-class Judges:
-    """Judges for the subscriptions that ask for forecasts or, where horizons are given, for all."""
+class BacktestObserverFactory:
+    """Observers for the subscriptions with FORECAST or, where `horizons` are given, for all.
 
-    forecasts: Forecasts
+    `observers` has those made so far by statement: several for a template, one for each of its rows.
+    """
+
+    forecasters: ForecasterFactory
     horizons: Sequence[Horizon] = ()
-    asked: Asked = field(default_factory=Asked)
-    made: dict[str, list[tuple[CheckedSubscription, Judge]]] = field(default_factory=dict)
+    request: IntervalRequest = field(default_factory=IntervalRequest)
+    observers: dict[str, list[BacktestObserver]] = field(default_factory=dict)
 
     def watches(self, checked: CheckedSubscription) -> bool:
         return bool(self.horizons) or checked.tree.forecast is not None
 
     def watcher(self, checked: CheckedSubscription) -> Observer | None:
-        horizons = list(self.horizons) or ([] if checked.tree.forecast is None else [horizon_of(checked)])
-        if not horizons:
+        if not self.watches(checked):
             return None
-        said = {horizon: Said(self.asked) for horizon in horizons}
-        forecasters = {horizon: self.forecasts.forecaster(checked, horizon, one) for horizon, one in said.items()}
-        judge = Judge(forecasters, said, self.forecasts.recorder(checked))
-        self.made.setdefault(checked.name, []).append((checked, judge))
-        return judge
+        logs = {horizon: ForecastLog(self.request) for horizon in self.horizons or [horizon_of(checked)]}
+        forecasters = {horizon: self.forecasters.forecaster(checked, horizon, log) for horizon, log in logs.items()}
+        observer = BacktestObserver(checked, forecasters, logs, self.forecasters.recorder(checked))
+        self.observers.setdefault(checked.name, []).append(observer)
+        return observer
 
     def attributes(self, checked: CheckedSubscription) -> set[str]:
-        return self.forecasts.attributes(checked)
-
-    # ── what they found ──
-
-    def report(self, model: Model, thresholds: Sequence[float] | None = None) -> Report:
-        some = THRESHOLDS if thresholds is None else np.asarray(thresholds, np.float64)
-        found, doubts = [], []
-        for name, judges in self.made.items():
-            found += [self._judged(name, judges, horizon, some) for horizon in judges[0][1].forecasters]
-            learned = model.learned.get(name)
-            if learned is not None:
-                doubts += _doubts(name, learned, [judge for _, judge in judges])
-        by_parts = {name: len(model.learned[name].parts) for name in self.made if name in model.learned}
-        notes = tuple(f"'{name}' is forecast by its {parts} parts" for name, parts in by_parts.items() if parts)
-        return replace(Report.of(found, doubts), notes=notes)
-
-    def _judged(
-        self, name: str, judges: list[tuple[CheckedSubscription, Judge]], horizon: Horizon, thresholds: Floats
-    ) -> Judged:
-        forecast = judges[0][0].tree.forecast
-        parts = [_points(judge, horizon) for _, judge in judges]
-        keys = [key for part in parts for key in part[1]]
-        return judged(
-            name,
-            horizon,
-            _joined([part[0] for part in parts]),
-            keys=keys,
-            above=None if forecast is None else forecast.above,
-            thresholds=thresholds,
-        )
-
-    def recalibrated(self, model: Model) -> Model:
-        """The model with each subscription's probabilities set right by what came of them here."""
-        learned = dict(model.learned)
-        for name, judges in self.made.items():
-            if name not in learned:
-                continue
-            horizon = next(iter(judges[0][1].forecasters))
-            points = _joined([_points(judge, horizon)[0] for _, judge in judges])
-            known = points.waits.known(horizon)
-            # What was said has been set right already, so that the new curve comes on top of the old one.
-            curve = recalibrated(points.probability[known], points.waits.happened(horizon)[known])
-            learned[name] = replace(learned[name], calibration=_after(learned[name].calibration, curve))
-        return replace(model, learned=learned)
+        return self.forecasters.attributes(checked)
 
 
-def _after(first: Calibration, second: Calibration) -> Calibration:
-    """One curve after another."""
-    if not first.points:
-        return second
-    return Calibration(tuple((said, float(second([came])[0])) for said, came in first.points))
+# ── the report ──
 
 
-def _points(judge: Judge, horizon: Horizon) -> tuple[Forecast, tuple[str, ...]]:
-    trace = judge.recorder.record().trace
-    said = judge.said[horizon]
-    probability = np.concatenate([np.zeros(0), *said.chances])
-    seen = waits(trace.process, trace.ordinal, trace.time, trace.matched, last_ordinal=judge.recorder.lane_ends)
-    interval = _both([(np.zeros(0), np.zeros(0)), *said.intervals])
-    return Forecast(trace.process, trace.matched, seen, probability, interval), trace.keys
+def report(
+    observers: Mapping[str, Sequence[BacktestObserver]], model: Model, thresholds: Sequence[float] | None = None
+) -> Report:
+    levels = THRESHOLDS if thresholds is None else np.asarray(thresholds, np.float64)
+    scorecards: list[Scorecard] = []
+    warnings: list[str] = []
+    notes: list[str] = []
+    for name, members in observers.items():
+        scorecards += [_scorecard(name, members, horizon, levels) for horizon in members[0].forecasters]
+        trained = model.subscriptions.get(name)
+        if trained is not None:
+            warnings += _model_warnings(name, trained, members)
+            if trained.parts:
+                notes.append(f"'{name}' is forecast from its {len(trained.parts)} parts")
+    return replace(Report.of(scorecards, warnings), notes=tuple(notes))
 
 
-def _joined(parts: Sequence[Forecast]) -> Forecast:
-    if len(parts) == 1:
-        return parts[0]
-    first = np.cumsum([0, *(int(part.process.max(initial=-1)) + 1 for part in parts)])
-    return Forecast(
-        np.concatenate([part.process + at for part, at in zip(parts, first)]),
-        np.concatenate([part.matched for part in parts]),
-        Waits(*(np.concatenate(columns) for columns in zip(*(part.waits.columns for part in parts), strict=True))),
-        np.concatenate([part.probability for part in parts]),
-        _both([part.interval for part in parts if part.interval is not None]),
+def _scorecard(name: str, members: Sequence[BacktestObserver], horizon: Horizon, thresholds: Floats) -> Scorecard:
+    forecast = members[0].checked.tree.forecast
+    return scorecard(
+        name,
+        horizon,
+        _joined([member.points(horizon) for member in members]),
+        keys=[key for member in members for key in member.recorder.record().trace.keys],
+        above=None if forecast is None else forecast.above,
+        thresholds=thresholds,
     )
 
 
-def _both(ends: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    start, end = np.concatenate(ends, axis=1)
+def _joined(several: Sequence[ForecastPoints]) -> ForecastPoints:
+    """The points of the rows of a template as one, their processes renumbered."""
+    if len(several) == 1:
+        return several[0]
+    first = np.cumsum([0, *(int(points.process.max(initial=-1)) + 1 for points in several)])
+    columns = zip(*(points.times.columns for points in several), strict=True)
+    return ForecastPoints(
+        np.concatenate([points.process + offset for points, offset in zip(several, first)]),
+        np.concatenate([points.matched for points in several]),
+        TimesToMatch(*(np.concatenate(column) for column in columns)),
+        np.concatenate([points.probability for points in several]),
+        _joined_intervals([points.interval for points in several if points.interval is not None]),
+    )
+
+
+def _joined_intervals(intervals: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    start, end = np.concatenate(intervals, axis=1)
     return start, end
 
 
-def _doubts(name: str, learned: Learned, judges: Sequence[Judge]) -> list[str]:
-    """Whether what was learned is still so."""
-    trained = learned.statistics.without_contexts()
-    later = [Statistics.of(judge.recorder.record().trace) for judge in judges]
-    events, matches = sum(one.events for one in later), sum(one.matches for one in later)
-    since, to = min(one.since for one in later), max(one.to for one in later)
-    found = list(
-        doubts_of_age(
-            name,
-            Span(trained.events, trained.matches, trained.since, trained.to),
-            Span(events, matches, since, to),
-        )
+def _model_warnings(name: str, model: SubscriptionModel, members: Sequence[BacktestObserver]) -> list[str]:
+    """Compares the statistics of training with those of the backtest's data."""
+    trained = model.statistics.without_contexts()
+    later = [Statistics.of(member.recorder.record().trace) for member in members]
+    before = DataSpan(trained.events, trained.matches, trained.since, trained.to)
+    now = DataSpan(
+        sum(statistics.events for statistics in later),
+        sum(statistics.matches for statistics in later),
+        min(statistics.since for statistics in later),
+        max(statistics.to for statistics in later),
     )
+    counts = np.hstack([trained.counts, trained.matched[:, None]])
+    later_counts = sum((_counts_over(trained, statistics) for statistics in later), np.zeros_like(counts))
+    return [*staleness_warnings(name, before, now), *drift_warnings(name, counts, later_counts)]
+
+
+def _counts_over(trained: Statistics, later: Statistics) -> Floats:
+    """The later transition counts over the configurations of training, with matches as the last column."""
     place = {int(mask): number for number, mask in enumerate(trained.states)}
     size = len(place)
+    pairs = [(place[int(mask)], number) for number, mask in enumerate(later.states) if int(mask) in place]
+    target, source = np.array(pairs, np.int64).reshape(-1, 2).T
     counts = np.zeros((size, size + 1))
-    for one in later:
-        known = [(i, place[int(mask)]) for i, mask in enumerate(one.states) if int(mask) in place]
-        mine, theirs = np.array(known, np.int64).reshape(-1, 2).T
-        counts[np.ix_(theirs, theirs)] += one.counts[np.ix_(mine, mine)]
-        counts[theirs, size] += one.matched[mine]
-    return [*found, *doubts_of_drift(name, np.hstack([trained.counts, trained.matched[:, None]]), counts)]
+    counts[np.ix_(target, target)] = later.counts[np.ix_(source, source)]
+    counts[target, size] = later.matched[source]
+    return counts
+
+
+# ── recalibration ──
+
+
+def recalibrated(observers: Mapping[str, Sequence[BacktestObserver]], model: Model) -> Model:
+    """The model with each subscription's probabilities recalibrated on their outcomes in the backtest."""
+    subscriptions = dict(model.subscriptions)
+    for name, members in observers.items():
+        if name not in subscriptions:
+            continue
+        horizon = next(iter(members[0].forecasters))
+        points = _joined([member.points(horizon) for member in members])
+        known = points.times.known(horizon)
+        curve = fit_isotonic(points.probability[known], points.times.happened(horizon)[known])
+        # The logged probabilities went through the old curve, so the new one is applied after it.
+        calibration = subscriptions[name].calibration.then(curve)
+        subscriptions[name] = replace(subscriptions[name], calibration=calibration)
+    return replace(model, subscriptions=subscriptions)

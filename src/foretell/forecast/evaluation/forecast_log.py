@@ -1,4 +1,4 @@
-"""What is kept for judges of forecasts: after each event how likely a match was, and in which interval."""
+"""The forecast log of a backtest: after each event the probability of a match and the interval it should fall in."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from foretell.arrays import Floats, Ints
-from foretell.forecast.chain.match_interval import Asked, Expectation
+from foretell.forecast.chain.match_interval import IntervalRequest, LookupKeys, WaitingTimeEstimator
 
 
 @dataclass
-class Said:
-    """`chances` and `intervals` batch by batch; NaN where nothing was said. Intervals are as asked for."""
+class ForecastLog:
+    """`probabilities` and `intervals` hold one item per batch, with a value per event; NaN where nothing was forecast.
 
-    asked: Asked
-    chances: list[Floats] = field(default_factory=list)
+    `request` says which intervals to log.
+    """
+
+    request: IntervalRequest
+    probabilities: list[Floats] = field(default_factory=list)
     intervals: list[tuple[Floats, Floats]] = field(default_factory=list)
 
-    def begin(self, rows: int) -> None:
-        self.chances.append(np.full(rows, np.nan))
+    def begin_batch(self, rows: int) -> None:
+        self.probabilities.append(np.full(rows, np.nan))
         self.intervals.append((np.full(rows, np.nan), np.full(rows, np.nan)))
 
-    def hear(self, rows: Ints, chance: Floats, expectation: Expectation, places: tuple[Ints, Ints, Floats]) -> None:
-        some = np.flatnonzero(~np.isnan(chance))
-        lane, state, age = places
-        self.say(rows[some], chance[some], *expectation.intervals(lane[some], state[some], age[some], self.asked))
+    def on_forecasts(self, rows: Ints, probability: Floats, estimator: WaitingTimeEstimator, keys: LookupKeys) -> None:
+        made = np.flatnonzero(~np.isnan(probability))
+        self.log(rows[made], probability[made], *estimator.intervals(keys.take(made), self.request))
 
-    def say(self, rows: Ints, chance: Floats, start: Floats, end: Floats) -> None:
-        self.chances[-1][rows] = chance
+    def log(self, rows: Ints, probability: Floats, start: Floats, end: Floats) -> None:
+        self.probabilities[-1][rows] = probability
         starts, ends = self.intervals[-1]
         starts[rows], ends[rows] = start, end

@@ -1,7 +1,8 @@
-"""How good probabilities were, once it is known what came: arrays in, figures out.
+"""Metrics of probability forecasts: arrays in, numbers out.
 
-`probability` has a forecast for each point, `happened` whether a match came within its horizon. Censored points are
-left out before (see outcomes.py). A point is predicted where its probability is at least the threshold.
+`probability` has a forecast for each point, `happened` whether a match came within its horizon; censored points are
+left out beforehand (foretell.learn.outcomes). A point is predicted positive where its probability is at least the
+threshold.
 """
 
 from __future__ import annotations
@@ -13,23 +14,23 @@ import numpy as np
 
 from foretell.arrays import Flags, Floats, Ints
 
-#: Of the reliability curve and all that is computed from it.
+#: The number of bins of the reliability curve.
 BINS = 20
 
 
 def ratio(part: Any, whole: Any) -> Floats:
-    """Parts of wholes; nan where there is nothing to take a part of."""
+    """`part` / `whole`; NaN where the whole is 0."""
     part, whole = np.asarray(part, np.float64), np.asarray(whole, np.float64)
-    found: Floats = np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole != 0)
-    return found
+    result: Floats = np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole != 0)
+    return result
 
 
-# ── against a threshold: the curves of P-ToPSS, Figs. 10 and 11 ──
+# ── at a threshold: the curves of P-ToPSS, Figs. 10 and 11 ──
 
 
 @dataclass(frozen=True)
-class Predictions:
-    """For each threshold, how many points were predicted rightly and wrongly, and how many were missed."""
+class ConfusionCounts:
+    """The confusion matrix at each threshold."""
 
     thresholds: Floats
     true_positives: Ints
@@ -39,76 +40,77 @@ class Predictions:
 
     @property
     def precision(self) -> Floats:
-        """Of what was predicted, how much came; nan where nothing was predicted."""
+        """The fraction of predicted points that came true; NaN where nothing was predicted."""
         return ratio(self.true_positives, self.true_positives + self.false_positives)
 
     @property
     def recall(self) -> Floats:
-        """Of what came, how much was predicted; nan where nothing came."""
+        """The fraction of points that came true which were predicted; NaN where none came true."""
         return ratio(self.true_positives, self.true_positives + self.false_negatives)
 
 
-def predictions(probability: Floats, happened: Flags, thresholds: Floats) -> Predictions:
+def confusion_counts(probability: Floats, happened: Flags, thresholds: Floats) -> ConfusionCounts:
     """
-    >>> found = predictions(np.array([0.2, 0.5, 0.9]), np.array([True, False, True]), np.array([0.5, 0.9]))
-    >>> found.precision.tolist(), found.recall.tolist()
+    >>> counts = confusion_counts(np.array([0.2, 0.5, 0.9]), np.array([True, False, True]), np.array([0.5, 0.9]))
+    >>> counts.precision.tolist(), counts.recall.tolist()
     ([0.5, 1.0], [0.5, 0.5])
     """
 
-    def reaching(values: Floats) -> Ints:
-        found: Ints = len(values) - np.searchsorted(np.sort(values), thresholds, side="left")
-        return found
+    def at_least_threshold(values: Floats) -> Ints:
+        count: Ints = len(values) - np.searchsorted(np.sort(values), thresholds, side="left")
+        return count
 
-    hits, alarms = reaching(probability[happened]), reaching(probability[~happened])
-    came = int(happened.sum())
-    return Predictions(thresholds, hits, alarms, came - hits, len(happened) - came - alarms)
+    true, false = at_least_threshold(probability[happened]), at_least_threshold(probability[~happened])
+    positives = int(happened.sum())
+    return ConfusionCounts(thresholds, true, false, positives - true, len(happened) - positives - false)
 
 
-# ── whatever the threshold ──
+# ── over all thresholds ──
 
 
 def auc(probability: Floats, happened: Flags) -> float:
-    """The area under the ROC curve: how often a point that came is forecast higher than one that did not.
+    """The area under the ROC curve: how often a positive point has a higher forecast than a negative one.
 
-    Equal forecasts count half. nan where all points came or none.
+    Equal forecasts count half. NaN where all points are positive, or none.
 
     >>> auc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, False, True, True]))
     0.875
     """
-    came = int(happened.sum())
-    others = len(happened) - came
-    if not came or not others:
+    positives = int(happened.sum())
+    negatives = len(happened) - positives
+    if not positives or not negatives:
         return float("nan")
     _, place, count = np.unique(probability, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[place]  # equal ones share the middle of their ranks
-    return float((rank[happened].sum() - came * (came + 1) / 2) / (came * others))
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]  # ties share their mean rank
+    return float((rank[happened].sum() - positives * (positives + 1) / 2) / (positives * negatives))
 
 
-# ── whether they may be taken at their word ──
+# ── calibration ──
 
 
 @dataclass(frozen=True)
-class Reliability:
-    """The reliability curve: for each bin how many points, what was said on average, how much of it came.
+class ReliabilityCurve:
+    """For each bin the number of points, their mean forecast, and the observed frequency of a match.
 
-    The bins hold equally many points rather than equal parts of 0..1: where matches are rare nearly all forecasts are
-    near 0, and equal widths would put them into one bin. Equal forecasts are never parted, so there may be fewer bins.
+    Bins hold equally many points rather than equal ranges of probability: where matches are rare nearly all forecasts
+    are near 0, and bins of equal width would put them into one. Equal forecasts share a bin, so there may be fewer bins
+    than asked for.
     """
 
     count: Ints
-    said: Floats
-    came: Floats
+    forecast: Floats
+    observed: Floats
 
     @property
     def error(self) -> float:
-        """The expected calibration error: how far the two are apart, over all points."""
-        return _mean(np.abs(self.said - self.came), self.count)
+        """The expected calibration error: the mean absolute difference of forecast and observed frequency."""
+        return _weighted_mean(np.abs(self.forecast - self.observed), self.count)
 
 
-def reliability(probability: Floats, happened: Flags, bins: int = BINS) -> Reliability:
+def reliability_curve(probability: Floats, happened: Flags, bins: int = BINS) -> ReliabilityCurve:
     """
-    >>> found = reliability(np.array([0.1, 0.1, 0.1, 0.1, 0.6, 0.6]), np.array([0, 0, 0, 1, 1, 0], bool))
-    >>> found.count.tolist(), found.said.round(2).tolist(), found.came.tolist(), round(found.error, 3)
+    >>> curve = reliability_curve(np.array([0.1, 0.1, 0.1, 0.1, 0.6, 0.6]), np.array([0, 0, 0, 1, 1, 0], bool))
+    >>> curve.count.tolist(), curve.forecast.round(2).tolist(), curve.observed.tolist(), round(curve.error, 3)
     ([4, 2], [0.1, 0.6], [0.25, 0.5], 0.133)
     """
     value, place, count = np.unique(probability, return_inverse=True, return_counts=True)
@@ -117,17 +119,17 @@ def reliability(probability: Floats, happened: Flags, bins: int = BINS) -> Relia
     which = (middle * bins / max(1, len(probability))).astype(np.int64)
     _, number = np.unique(which, return_inverse=True)
     total = np.bincount(number, count)
-    said, came = np.bincount(number, count * value), np.bincount(number, hits)
-    return Reliability(total.astype(np.int64), ratio(said, total), ratio(came, total))
+    forecast, observed = np.bincount(number, count * value), np.bincount(number, hits)
+    return ReliabilityCurve(total.astype(np.int64), ratio(forecast, total), ratio(observed, total))
 
 
 @dataclass(frozen=True)
-class Brier:
-    """The mean squared error, and Murphy's parts of it over the bins of the reliability curve.
+class BrierScore:
+    """The mean squared error, with Murphy's decomposition over the bins of the reliability curve.
 
-    score = reliability - resolution + uncertainty + within. `reliability` is what bad calibration costs, `resolution`
-    what telling points apart gains, `uncertainty` what the base rate alone would cost; `within` is what is left since
-    forecasts of one bin differ: 0 where there are no more distinct forecasts than bins.
+    score = reliability - resolution + uncertainty + within. `reliability` is the cost of bad calibration, `resolution`
+    the gain from telling points apart, `uncertainty` the score of the base rate; `within` is the rest, due to different
+    forecasts in one bin: 0 where there are no more distinct forecasts than bins.
     """
 
     score: float
@@ -141,27 +143,27 @@ class Brier:
 
     @property
     def skill(self) -> float:
-        """The part of the base rate's error that the forecasts avoid: 1 is perfect, 0 no better than the base rate."""
+        """The skill score against the base rate: 1 is perfect, 0 no better than always forecasting the base rate."""
         return float(1 - ratio(self.score, self.uncertainty))
 
 
-def brier(probability: Floats, happened: Flags, curve: Reliability | None = None) -> Brier:
+def brier_score(probability: Floats, happened: Flags, curve: ReliabilityCurve | None = None) -> BrierScore:
     """
-    >>> found = brier(np.array([0.1, 0.1, 0.6, 0.6]), np.array([False, False, True, False]))
-    >>> round(found.score, 3), round(found.reliability, 3), round(found.resolution, 4), round(found.uncertainty, 4)
+    >>> brier = brier_score(np.array([0.1, 0.1, 0.6, 0.6]), np.array([False, False, True, False]))
+    >>> round(brier.score, 3), round(brier.reliability, 3), round(brier.resolution, 4), round(brier.uncertainty, 4)
     (0.135, 0.01, 0.0625, 0.1875)
     """
-    curve = curve or reliability(probability, happened)
-    rate = _mean(happened.astype(np.float64), np.ones(len(happened), np.int64))
-    return Brier(
-        _mean((probability - happened) ** 2, np.ones(len(happened), np.int64)),
-        _mean((curve.said - curve.came) ** 2, curve.count),
-        _mean((curve.came - rate) ** 2, curve.count),
-        rate * (1 - rate),
+    curve = curve or reliability_curve(probability, happened)
+    base_rate = float(ratio(happened.sum(), len(happened)))
+    return BrierScore(
+        float(ratio(((probability - happened) ** 2).sum(), len(happened))),
+        _weighted_mean((curve.forecast - curve.observed) ** 2, curve.count),
+        _weighted_mean((curve.observed - base_rate) ** 2, curve.count),
+        base_rate * (1 - base_rate),
     )
 
 
-def _mean(values: Floats, weights: Ints) -> float:
+def _weighted_mean(values: Floats, weights: Ints) -> float:
     return float(ratio((values * weights).sum(), weights.sum()))
 
 
@@ -169,11 +171,11 @@ def _mean(values: Floats, weights: Ints) -> float:
 
 
 @dataclass(frozen=True)
-class Intervals:
-    """Intervals in which the next match should fall, judged as Wayeb does (Alevizos and others, 2017).
+class IntervalMetrics:
+    """Metrics of the intervals in which the next match should fall, as Wayeb defines them (Alevizos and others, 2017).
 
-    `precision` is the part of them that held it, `spread` their mean length, `distance` the mean way from the point to
-    their beginning. `censored` are those that the data do not decide.
+    `precision` is the fraction that held the match, `spread` their mean length, `distance` the mean distance from the
+    point to their start. `censored` intervals reach beyond the data and are left out.
     """
 
     made: int
@@ -183,21 +185,21 @@ class Intervals:
     distance: float
 
 
-def intervals(start: Floats, end: Floats, to_match: Floats, left: Floats) -> Intervals:
-    """From where each begins and ends, counted from its point; nan where none was given.
+def interval_metrics(start: Floats, end: Floats, to_match: Floats, left: Floats) -> IntervalMetrics:
+    """From the start and end of each interval, counted from its point; NaN where none was forecast.
 
-    >>> found = intervals(np.array([1.0, 2.0, 3.0]), np.array([4.0, 4.0, 9.0]), np.array([2.0, 7.0, np.inf]),
-    ...                   np.array([9.0, 8.0, 5.0]))
-    >>> found.made, found.censored, found.precision, found.spread, found.distance
+    >>> metrics = interval_metrics(np.array([1.0, 2.0, 3.0]), np.array([4.0, 4.0, 9.0]), np.array([2.0, 7.0, np.inf]),
+    ...                            np.array([9.0, 8.0, 5.0]))
+    >>> metrics.made, metrics.censored, metrics.precision, metrics.spread, metrics.distance
     (2, 1, 0.5, 2.5, 1.5)
     """
-    given = ~(np.isnan(start) | np.isnan(end))
-    known = given & (left >= end)
+    forecast = ~(np.isnan(start) | np.isnan(end))
+    known = forecast & (left >= end)
     held = (start <= to_match) & (to_match <= end)
     made = int(known.sum())
-    return Intervals(
+    return IntervalMetrics(
         made,
-        int(given.sum()) - made,
+        int(forecast.sum()) - made,
         float(ratio(held[known].sum(), made)),
         float(ratio((end - start)[known].sum(), made)),
         float(ratio(start[known].sum(), made)),

@@ -1,4 +1,4 @@
-"""What a backtest found: as tables for people, as plain values for programs."""
+"""The report of a backtest: tables for people, plain values for programs."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from typing import Any
 
 import numpy as np
 
-from foretell.forecast.evaluation.metrics import Predictions
-from foretell.forecast.evaluation.model_warnings import doubts_of_figures
-from foretell.forecast.evaluation.notification_metrics import Alarms
-from foretell.forecast.evaluation.scorecard import Figures, Judged
+from foretell.forecast.evaluation.metrics import ConfusionCounts
+from foretell.forecast.evaluation.model_warnings import metric_warnings
+from foretell.forecast.evaluation.notification_metrics import NotificationMetrics
+from foretell.forecast.evaluation.scorecard import Metrics, Scorecard
 
-#: Of the keys, the table shows so many; the JSON has more.
+#: The number of keys that the table shows; the JSON has more.
 SHOWN_KEYS = 10
 
 
 @dataclass(frozen=True)
 class Report:
-    """`judged` has an item for each subscription and horizon; `warnings` are reasons not to believe the model, `notes`
-    say how forecasts were made where there is a choice."""
+    """`scorecards` has one for each subscription and horizon; `warnings` are reasons to distrust the model, `notes` say
+    how forecasts were made where there is a choice."""
 
-    judged: tuple[Judged, ...]
+    scorecards: tuple[Scorecard, ...]
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, judged: Iterable[Judged], doubts: Iterable[str] = ()) -> Report:
-        """With the doubts that the figures raise, after those that are given."""
-        every = tuple(judged)
-        return cls(every, (*doubts, *doubts_of_figures(every)))
+    def of(cls, scorecards: Iterable[Scorecard], warnings: Iterable[str] = ()) -> Report:
+        """Adds the warnings that follow from the metrics."""
+        cards = tuple(scorecards)
+        return cls(cards, (*warnings, *metric_warnings(cards)))
 
     def text(self) -> str:
-        """Tables, then the notes and warnings."""
+        """The tables, then notes and warnings."""
         return "".join(
             [self.tables(), *(f"note: {n}\n" for n in self.notes), *(f"warning: {w}\n" for w in self.warnings)]
         )
 
     def tables(self) -> str:
-        from rich.console import Console  # only people need it
+        from rich.console import Console  # loaded only for text: programs use as_dict
 
         file = StringIO()
-        # As wide as they are: a table that is squeezed shows less than it says.
+        # Wider than any table: rich would cut off columns of a table that does not fit.
         console = Console(file=file, width=1_000, highlight=False, markup=False)
-        for table in _tables(self.judged):
+        for table in _tables(self.scorecards):
             console.print(table)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them: what is not a number is None."""
+        """Plain values for JSON; NaN and infinity become None."""
         return {
-            "judged": [_judged(one) for one in self.judged],
+            "scorecards": [_plain_scorecard(card) for card in self.scorecards],
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
@@ -62,58 +62,68 @@ class Report:
 # ── tables ──
 
 
-_FIGURES = ("points", "came true", "AUC", "Brier", "skill", "calibration error")
+_PROBABILITY_METRICS = ("points", "base rate", "AUC", "Brier", "skill", "calibration error")
 
 
-def _tables(judged: Sequence[Judged]) -> Iterator[Any]:
-    yield _overall(judged)
-    yield _at_threshold(judged)
-    if any(one.overall.intervals is not None and one.overall.intervals.made for one in judged):
-        yield _intervals(judged)
-    yield from (_by_key(one) for one in judged if one.keys)
+def _tables(cards: Sequence[Scorecard]) -> Iterator[Any]:
+    yield _overall(cards)
+    yield _at_threshold(cards)
+    if any(card.overall.intervals is not None and card.overall.intervals.made for card in cards):
+        yield _intervals(cards)
+    yield from (_by_key(card) for card in cards if card.keys)
 
 
-def _overall(judged: Iterable[Judged]) -> Any:
-    table = _table("How good the probabilities are", ("subscription", "within"), (*_FIGURES, "censored"))
-    for one in judged:
-        table.add_row(one.subscription, str(one.horizon), *_of_figures(one.overall), f"{one.overall.censored:,}")
+def _overall(cards: Iterable[Scorecard]) -> Any:
+    table = _table("Probability forecasts", ("subscription", "within"), (*_PROBABILITY_METRICS, "censored"))
+    for card in cards:
+        overall = card.overall
+        table.add_row(card.subscription, str(card.horizon), *_probability_cells(overall), f"{overall.censored:,}")
     return table
 
 
-def _at_threshold(judged: Iterable[Judged]) -> Any:
-    title = "At a threshold: all points at which it is reached, and notifications when it is"
-    numbers = ("threshold", "precision", "recall", "notified", "came true", "matches foreseen", "ahead by")
-    table = _table(title, ("subscription", "within"), numbers)
-    for one in judged:
-        alarms, k = one.overall.alarms, one.shown
-        notified = (
-            f"{alarms.made[k]:,}",
-            _part(alarms.precision[k]),
-            _part(alarms.recall[k]),
-            _number(alarms.lead[k], 1),
+def _at_threshold(cards: Iterable[Scorecard]) -> Any:
+    title = "At the threshold: points that reach it, and notifications when a probability rises to it"
+    columns = ("threshold", "precision", "recall", "notified", "came true", "matches foreseen", "lead time")
+    table = _table(title, ("subscription", "within"), columns)
+    for card in cards:
+        notifications, k = card.overall.notifications, card.table_threshold
+        table.add_row(
+            card.subscription,
+            str(card.horizon),
+            f"{notifications.thresholds[k]:g}",
+            *_threshold_cells(card.overall, k),
+            f"{notifications.made[k]:,}",
+            _percent(notifications.precision[k]),
+            _percent(notifications.recall[k]),
+            _number(notifications.lead[k], 1),
         )
-        threshold = f"{alarms.thresholds[k]:g}"
-        table.add_row(one.subscription, str(one.horizon), threshold, *_predicted(one.overall, k), *notified)
     return table
 
 
-def _intervals(judged: Iterable[Judged]) -> Any:
-    numbers = ("intervals", "held the match", "spread", "distance", "censored")
-    table = _table("Intervals in which the match should fall", ("subscription", "within"), numbers)
-    for one in judged:
-        if (found := one.overall.intervals) is not None:
-            figures = _part(found.precision), _number(found.spread, 1), _number(found.distance, 1)
-            table.add_row(one.subscription, str(one.horizon), f"{found.made:,}", *figures, f"{found.censored:,}")
+def _intervals(cards: Iterable[Scorecard]) -> Any:
+    columns = ("intervals", "precision", "spread", "distance", "censored")
+    table = _table("Intervals for the next match", ("subscription", "within"), columns)
+    for card in cards:
+        if (intervals := card.overall.intervals) is not None:
+            table.add_row(
+                card.subscription,
+                str(card.horizon),
+                f"{intervals.made:,}",
+                _percent(intervals.precision),
+                _number(intervals.spread, 1),
+                _number(intervals.distance, 1),
+                f"{intervals.censored:,}",
+            )
     return table
 
 
-def _by_key(one: Judged) -> Any:
-    threshold = f"{one.overall.predictions.thresholds[one.shown]:g}"
-    columns = (*_FIGURES, f"precision at {threshold}", "recall")
-    table = _table(f"{one.subscription} within {one.horizon}, by key", ("key",), columns)
-    for key, figures in one.keys[:SHOWN_KEYS]:
-        table.add_row(key, *_of_figures(figures), *_predicted(figures, one.shown))
-    more = len(one.keys) - SHOWN_KEYS + one.more_keys
+def _by_key(card: Scorecard) -> Any:
+    threshold = f"{card.overall.confusion.thresholds[card.table_threshold]:g}"
+    columns = (*_PROBABILITY_METRICS, f"precision at {threshold}", "recall")
+    table = _table(f"{card.subscription} within {card.horizon}, by key", ("key",), columns)
+    for key, metrics in card.keys[:SHOWN_KEYS]:
+        table.add_row(key, *_probability_cells(metrics), *_threshold_cells(metrics, card.table_threshold))
+    more = len(card.keys) - SHOWN_KEYS + card.more_keys
     if more > 0:
         table.add_row(f"… {more:,} more", *[""] * len(columns))
     return table
@@ -131,22 +141,22 @@ def _table(title: str, names: Iterable[str], numbers: Iterable[str]) -> Any:
     return table
 
 
-def _of_figures(figures: Figures) -> tuple[str, ...]:
+def _probability_cells(metrics: Metrics) -> tuple[str, ...]:
     return (
-        f"{figures.points:,}",
-        _part(figures.rate),
-        _number(figures.auc),
-        _number(figures.brier.score),
-        _number(figures.brier.skill),
-        _number(figures.reliability.error),
+        f"{metrics.points:,}",
+        _percent(metrics.base_rate),
+        _number(metrics.auc),
+        _number(metrics.brier.score),
+        _number(metrics.brier.skill),
+        _number(metrics.reliability.error),
     )
 
 
-def _predicted(figures: Figures, k: int) -> tuple[str, str]:
-    return _part(figures.predictions.precision[k]), _part(figures.predictions.recall[k])
+def _threshold_cells(metrics: Metrics, k: int) -> tuple[str, str]:
+    return _percent(metrics.confusion.precision[k]), _percent(metrics.confusion.recall[k])
 
 
-def _part(value: float) -> str:
+def _percent(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.1%}"
 
 
@@ -157,50 +167,56 @@ def _number(value: float, digits: int = 3) -> str:
 # ── plain values ──
 
 
-def _judged(one: Judged) -> dict[str, Any]:
-    """The curves overall; of each key the figures alone."""
-    overall, k = one.overall, one.shown
-    curves: dict[str, Predictions | Alarms] = {"predictions": overall.predictions, "notifications": overall.alarms}
+def _plain_scorecard(card: Scorecard) -> dict[str, Any]:
+    """Overall with all curves; each key with its numbers alone."""
+    overall, k = card.overall, card.table_threshold
+    curves: dict[str, ConfusionCounts | NotificationMetrics] = {
+        "confusion": overall.confusion,
+        "notifications": overall.notifications,
+    }
     return {
-        "subscription": one.subscription,
-        "horizon": {"events": one.horizon.events, "time": one.horizon.time, "text": str(one.horizon)},
-        "above": one.above,
-        **_figures(overall, k),
-        "reliability": _fields(overall.reliability),
+        "subscription": card.subscription,
+        "horizon": {"events": card.horizon.events, "time": card.horizon.time, "text": str(card.horizon)},
+        "above": card.above,
+        **_plain_metrics(overall, k),
+        "reliability": _plain_fields(overall.reliability),
         **{
-            name: {**_fields(curve), "precision": _plain(curve.precision), "recall": _plain(curve.recall)}
+            name: {**_plain_fields(curve), "precision": _plain(curve.precision), "recall": _plain(curve.recall)}
             for name, curve in curves.items()
         },
-        "keys": [{"key": key, **_figures(figures, k)} for key, figures in one.keys],
-        "more_keys": one.more_keys,
+        "keys": [{"key": key, **_plain_metrics(metrics, k)} for key, metrics in card.keys],
+        "more_keys": card.more_keys,
     }
 
 
-def _figures(figures: Figures, k: int) -> dict[str, Any]:
-    brier, said, alarms = figures.brier, figures.predictions, figures.alarms
+_PLAIN = ("points", "positives", "base_rate", "censored", "silent", "auc")
+
+
+def _plain_metrics(metrics: Metrics, k: int) -> dict[str, Any]:
+    brier, confusion, notifications = metrics.brier, metrics.confusion, metrics.notifications
     return {
-        **{name: _plain(getattr(figures, name)) for name in ("points", "came", "rate", "censored", "silent", "auc")},
-        "brier": {**_fields(brier), "within": _plain(brier.within), "skill": _plain(brier.skill)},
-        "calibration_error": _plain(figures.reliability.error),
+        **{name: _plain(getattr(metrics, name)) for name in _PLAIN},
+        "brier": {**_plain_fields(brier), "within": _plain(brier.within), "skill": _plain(brier.skill)},
+        "calibration_error": _plain(metrics.reliability.error),
         "at": {
-            "threshold": _plain(said.thresholds[k]),
-            "precision": _plain(said.precision[k]),
-            "recall": _plain(said.recall[k]),
-            "notified": _plain(alarms.made[k]),
-            "came_true": _plain(alarms.precision[k]),
-            "foreseen": _plain(alarms.recall[k]),
+            "threshold": _plain(confusion.thresholds[k]),
+            "precision": _plain(confusion.precision[k]),
+            "recall": _plain(confusion.recall[k]),
+            "notified": _plain(notifications.made[k]),
+            "came_true": _plain(notifications.precision[k]),
+            "foreseen": _plain(notifications.recall[k]),
         },
-        "intervals": None if figures.intervals is None else _fields(figures.intervals),
+        "intervals": None if metrics.intervals is None else _plain_fields(metrics.intervals),
     }
 
 
-def _fields(values: Any) -> dict[str, Any]:
+def _plain_fields(values: Any) -> dict[str, Any]:
     return {field.name: _plain(getattr(values, field.name)) for field in fields(values)}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return [_plain(one) for one in value.tolist()]
+        return [_plain(item) for item in value.tolist()]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

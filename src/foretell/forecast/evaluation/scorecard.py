@@ -1,4 +1,4 @@
-"""All figures of one subscription's forecasts for one horizon, overall and by key."""
+"""The scorecard of a subscription: all metrics of its forecasts for one horizon, overall and by key."""
 
 from __future__ import annotations
 
@@ -7,136 +7,138 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Floats
+from foretell.arrays import Flags, Floats, Ints
 from foretell.forecast.evaluation.metrics import (
-    Brier,
-    Intervals,
-    Predictions,
-    Reliability,
+    BrierScore,
+    ConfusionCounts,
+    IntervalMetrics,
+    ReliabilityCurve,
     auc,
-    brier,
-    intervals,
-    predictions,
-    reliability,
+    brier_score,
+    confusion_counts,
+    interval_metrics,
+    reliability_curve,
 )
-from foretell.forecast.evaluation.notification_metrics import Alarms, alarms
-from foretell.forecast.evaluation.outcomes import Horizon, Waits
+from foretell.forecast.evaluation.notification_metrics import NotificationMetrics, notification_metrics
+from foretell.learn.horizon import Horizon
+from foretell.learn.outcomes import TimesToMatch
 
 THRESHOLDS = np.round(np.arange(0.05, 1.0, 0.05), 2)
 
-#: The keys with most rows are judged by themselves, as many as this.
-MOST_KEYS = 100
+#: The number of keys, those with most rows, that have metrics of their own.
+MAX_KEYS = 100
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Of some points: how often a match came, how well the forecasts part the points, how far they may be believed.
+class Metrics:
+    """`points` are the forecasts that were compared with their outcomes; at `positives` of them a match came.
 
-    Left out are `censored` points, whose horizon reaches beyond the data, and `silent` ones, at which nothing was
+    Left out are `censored` points, whose horizon reaches beyond the data, and `silent` points, at which nothing was
     forecast.
     """
 
     points: int
-    came: int
+    positives: int
     censored: int
     silent: int
     auc: float
-    brier: Brier
-    reliability: Reliability
-    predictions: Predictions
-    alarms: Alarms
-    intervals: Intervals | None = None
+    brier: BrierScore
+    reliability: ReliabilityCurve
+    confusion: ConfusionCounts
+    notifications: NotificationMetrics
+    intervals: IntervalMetrics | None = None
 
     @property
-    def rate(self) -> float:
-        return self.came / self.points if self.points else float("nan")
+    def base_rate(self) -> float:
+        return self.positives / self.points if self.points else float("nan")
 
 
 @dataclass(frozen=True)
-class Judged:
-    """`above` is the threshold that the statement asks for, if it does.
+class Scorecard:
+    """`above` is the threshold of the statement's FORECAST, if it has one.
 
-    `keys` are the lanes with most rows, most first; there are `more_keys` others.
+    `keys` are the lanes with most rows, most first; `more_keys` is the number of all others.
     """
 
     subscription: str
     horizon: Horizon
-    overall: Figures
+    overall: Metrics
     above: float | None = None
-    keys: tuple[tuple[str, Figures], ...] = ()
+    keys: tuple[tuple[str, Metrics], ...] = ()
     more_keys: int = 0
 
     @property
-    def shown(self) -> int:
-        """The place of the threshold that a table tells of: the one asked for, or one half, or what is nearest."""
+    def table_threshold(self) -> int:
+        """The index of the threshold that tables show: the one nearest to `above`, or to one half."""
         wanted = 0.5 if self.above is None else self.above
-        return int(np.abs(self.overall.predictions.thresholds - wanted).argmin())
+        return int(np.abs(self.overall.confusion.thresholds - wanted).argmin())
 
 
 @dataclass(frozen=True)
-class Forecasts:
-    """The rows of a trace and what was forecast at each: `probability` is nan where nothing was.
+class ForecastPoints:
+    """The rows of a trace with the forecast at each: `probability` is NaN where nothing was forecast.
 
-    `interval` is where the interval begins and ends that was forecast, counted from each row in the measure of the
-    horizon.
+    `interval` has the start and end of the forecast interval, counted from the row in events or time, as the horizon.
     """
 
-    process: NDArray[np.int64]
+    process: Ints
     matched: Flags
-    waits: Waits
+    times: TimesToMatch
     probability: Floats
     interval: tuple[Floats, Floats] | None = None
 
-    def of(self, rows: Any) -> Forecasts:
-        waits = Waits(*(column[rows] for column in self.waits.columns))
+    def take(self, rows: Any) -> ForecastPoints:
+        times = TimesToMatch(*(column[rows] for column in self.times.columns))
         interval = None if self.interval is None else (self.interval[0][rows], self.interval[1][rows])
-        return Forecasts(self.process[rows], self.matched[rows], waits, self.probability[rows], interval)
+        return ForecastPoints(self.process[rows], self.matched[rows], times, self.probability[rows], interval)
 
-    def figures(self, horizon: Horizon, thresholds: Floats) -> Figures:
-        known, forecast = self.waits.known(horizon), ~np.isnan(self.probability)
-        said, happened = self.probability[known & forecast], self.waits.happened(horizon)[known & forecast]
-        curve = reliability(said, happened)
-        to_match, left = self.waits.to_match(horizon), self.waits.left(horizon)
-        return Figures(
-            len(happened),
-            int(happened.sum()),
-            int((forecast & ~known).sum()),
-            int((~forecast).sum()),
-            auc(said, happened),
-            brier(said, happened, curve),
-            curve,
-            predictions(said, happened, thresholds),
-            alarms(self.process, self.probability, self.matched, self.waits, horizon, thresholds),
-            None if self.interval is None else intervals(*self.interval, to_match, left),
+    def metrics(self, horizon: Horizon, thresholds: Floats) -> Metrics:
+        known, forecast = self.times.known(horizon), ~np.isnan(self.probability)
+        probability = self.probability[known & forecast]
+        happened = self.times.happened(horizon)[known & forecast]
+        curve = reliability_curve(probability, happened)
+        to_match, left = self.times.to_match(horizon), self.times.left(horizon)
+        return Metrics(
+            points=len(happened),
+            positives=int(happened.sum()),
+            censored=int((forecast & ~known).sum()),
+            silent=int((~forecast).sum()),
+            auc=auc(probability, happened),
+            brier=brier_score(probability, happened, curve),
+            reliability=curve,
+            confusion=confusion_counts(probability, happened, thresholds),
+            notifications=notification_metrics(
+                self.process, self.probability, self.matched, self.times, horizon, thresholds
+            ),
+            intervals=None if self.interval is None else interval_metrics(*self.interval, to_match, left),
         )
 
 
-def judged(
+def scorecard(
     subscription: str,
     horizon: Horizon,
-    forecasts: Forecasts,
+    points: ForecastPoints,
     *,
     keys: Sequence[str] = (),
     above: float | None = None,
     thresholds: Floats = THRESHOLDS,
-) -> Judged:
+) -> Scorecard:
     """`keys` names the lane of each process."""
     if above is not None:
         thresholds = np.unique(np.append(thresholds, above))
-    overall = forecasts.figures(horizon, thresholds)
-    lanes, more = _lanes(keys, forecasts.process) if len(set(keys)) > 1 else ([], 0)
-    by_key = tuple((key, forecasts.of(rows).figures(horizon, thresholds)) for key, rows in lanes)
-    return Judged(subscription, horizon, overall, above, by_key, more)
+    overall = points.metrics(horizon, thresholds)
+    lanes, more = _rows_by_key(keys, points.process) if len(set(keys)) > 1 else ([], 0)
+    by_key = tuple((key, points.take(rows).metrics(horizon, thresholds)) for key, rows in lanes)
+    return Scorecard(subscription, horizon, overall, above, by_key, more)
 
 
-def _lanes(keys: Sequence[str], process: NDArray[np.int64]) -> tuple[list[tuple[str, Any]], int]:
-    """The rows of the lanes with most of them, the processes of one lane together; and how many more lanes have any."""
+def _rows_by_key(keys: Sequence[str], process: Ints) -> tuple[list[tuple[str, Any]], int]:
+    """The rows of each of the lanes with most rows, and the number of other lanes that have any."""
     names, lane = np.unique(np.asarray(keys), return_inverse=True)
-    mine = lane[process]
-    count = np.bincount(mine, minlength=len(names))
-    rows = np.split(np.argsort(mine, kind="stable"), np.cumsum(count)[:-1])
+    lane_of_row = lane[process]
+    count = np.bincount(lane_of_row, minlength=len(names))
+    rows = np.split(np.argsort(lane_of_row, kind="stable"), np.cumsum(count)[:-1])
     present = int((count > 0).sum())
-    most = np.argsort(-count, kind="stable")[: min(MOST_KEYS, present)].tolist()
-    return [(str(names[k]), rows[k]) for k in most], present - len(most)
+    busiest = np.argsort(-count, kind="stable")[: min(MAX_KEYS, present)].tolist()
+    return [(str(names[k]), rows[k]) for k in busiest], present - len(busiest)

@@ -1,1 +1,1 @@
-"""Forecasters that run beside the engine."""
+"""Forecasters: observers of running subscriptions, which learn and forecast while events come."""

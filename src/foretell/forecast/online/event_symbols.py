@@ -1,4 +1,4 @@
-"""What kind of event an event is, for contexts: which conditions hold of it, as one number."""
+"""Event symbols: the alphabet of contexts. The symbol of an event is the set of conditions that hold for it."""
 
 from __future__ import annotations
 
@@ -21,50 +21,49 @@ Conditions = list[tuple[tree.Expression, ...]]
 
 
 @dataclass
-class Symbols:
-    """`conditions` tell events apart; `codes` are the sets of them that have been seen, as bits, by their numbers. The
-    last symbol is what was unknown when these were learned."""
+class EventSymbols:
+    """`codes[n]` is symbol n: the conditions that hold, as bits. Symbol len(codes) stands for all other sets."""
 
     conditions: Sequence[tuple[tree.Expression, ...]]
     codes: list[int] = field(default_factory=list)
 
-    def of(self, events: EventColumns, strings: StringDictionary) -> Ints:
+    def symbols(self, events: EventColumns, strings: StringDictionary) -> Ints:
         """The symbol of each event."""
-        return self.numbered(self.coded(events, strings))
+        return self.symbols_of(self.condition_bits(events, strings))
 
-    def coded(self, events: EventColumns, strings: StringDictionary) -> Ints:
-        """Of each event which conditions hold, as bits."""
+    def condition_bits(self, events: EventColumns, strings: StringDictionary) -> Ints:
+        """The conditions that hold for each event, as bits."""
         code = np.zeros(len(events), np.int64)
         for bit, holds in enumerate(evaluate_predicates(self.conditions, events, strings)):
             code |= holds.astype(np.int64) << bit
         return code
 
-    def numbered(self, code: Ints) -> Ints:
-        """Symbols by their bits."""
-        known = np.array(sorted(self.codes), np.int64)
-        number = np.array([self.codes.index(one) for one in known.tolist()] or [0], np.int64)
-        if not len(known):
+    def symbols_of(self, code: Ints) -> Ints:
+        """The symbol of each set of conditions."""
+        if not self.codes:
             return np.zeros(len(code), np.int64)
-        at = np.minimum(np.searchsorted(known, code), len(known) - 1)
-        return np.where(known[at] == code, number[at], len(self.codes))
+        codes = np.array(self.codes, np.int64)
+        symbol = np.argsort(codes, kind="stable")
+        at = np.minimum(np.searchsorted(codes[symbol], code), len(codes) - 1)
+        return np.where(codes[symbol[at]] == code, symbol[at], len(codes))
 
 
 def conditions_of(checked: CheckedSubscription, features: Sequence[str]) -> Conditions:
-    """What tells symbols apart: of each step what it asks of an event alone, then the features."""
-    own = [tuple(c for c in step.conditions if is_static(c)) for step in checked.steps.values()]
-    found = dict.fromkeys(some for some in own if some)
+    """The conditions that distinguish symbols: the static conditions of each step, then the features."""
+    static = [tuple(c for c in step.conditions if is_static(c)) for step in checked.steps.values()]
+    distinct = dict.fromkeys(conditions for conditions in static if conditions)
     for text in features:
-        found[(_feature(text, checked),)] = None
-    return list(found)
+        distinct[(_feature(text, checked),)] = None
+    return list(distinct)
 
 
 def _feature(text: str, checked: CheckedSubscription) -> tree.Expression:
-    """A condition that names attributes of the event alone."""
+    """Parses a feature: a condition on the attributes of a single event."""
     try:
         (statement,) = parse(f"SUBSCRIBE feature FROM stream MATCH a DEFINE a AS ({text}\n)").statements
     except (LanguageError, ValueError):
         raise InputError(
-            "bad-feature", f"the feature '{text}' is no condition", hint="as in DEFINE: temp > 20"
+            "bad-feature", f"the feature '{text}' is not a condition", hint="write it as in DEFINE: temp > 20"
         ) from None
     assert isinstance(statement, tree.Subscription)
     condition = statement.definitions[0].condition
@@ -75,11 +74,14 @@ def _feature(text: str, checked: CheckedSubscription) -> tree.Expression:
         raise InputError("bad-feature", f"the feature '{text}': {error.message}", hint=error.hint) from None
     if not is_static(condition):
         raise InputError(
-            "bad-feature", f"the feature '{text}' names more than the event", hint="as in DEFINE: temp > 20"
+            "bad-feature",
+            f"the feature '{text}' refers to more than a single event",
+            hint="use attributes of the event and constants: temp > 20",
         )
     return condition
 
 
 def attributes_of(checked: CheckedSubscription, features: Sequence[str]) -> set[str]:
-    conditions = [c for some in conditions_of(checked, features) for c in some]
+    """The attributes that symbols depend on."""
+    conditions = [condition for group in conditions_of(checked, features) for condition in group]
     return {str(n.name) for c in conditions for n in c.walk() if isinstance(n, tree.Attribute)}

@@ -1,4 +1,4 @@
-"""Who watches the subscriptions of a program that ask for forecasts."""
+"""The factory of forecasters: an observer for each subscription with FORECAST."""
 
 from __future__ import annotations
 
@@ -6,36 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from foretell.events.types import Type
-from foretell.forecast.evaluation.forecast_log import Said
-from foretell.forecast.evaluation.outcomes import Horizon
-from foretell.forecast.online.composite_forecaster import ByParts
-from foretell.forecast.online.event_symbols import Symbols, attributes_of, conditions_of
+from foretell.forecast.evaluation.forecast_log import ForecastLog
+from foretell.forecast.online.composite_forecaster import CompositeForecaster
+from foretell.forecast.online.event_symbols import EventSymbols, attributes_of, conditions_of
 from foretell.forecast.online.forecaster import Forecaster
-from foretell.forecast.online.interfaces import Watch
-from foretell.forecast.training.trace_recorder import Recorder
+from foretell.forecast.online.interfaces import ForecasterOptions
+from foretell.forecast.training.trace_recorder import TraceRecorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import has_optional_after_negation
 from foretell.language.printer import statement_text
 from foretell.language.subscriptions import Subscriptions
-from foretell.learn.model import Learned, Model, fingerprint
+from foretell.learn.horizon import Horizon
+from foretell.learn.model import Model, SubscriptionModel, fingerprint
 from foretell.learn.settings import Learning
 from foretell.machine.observe.observer import Observer
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Decomposition, decompose
 
+#: A threshold that no probability reaches: nothing is notified.
+_NO_NOTIFICATIONS = 2.0
+
 
 @dataclass
-class Forecasts:
-    """Forecasters. `learned` is by statement; `settings`, where given, are instead of those it was learned with.
+class ForecasterFactory:
+    """`models` is by statement; `settings`, where given, replace those of the training.
 
-    The contexts, and how much lanes borrow, stay as training has found them. With `anew` they go on from what is
-    learned here, whatever a snapshot has of them.
+    Contexts and the shrinkage strength always stay as trained. With `ignore_snapshot`, forecasters start from their
+    models even where a snapshot has their state.
     """
 
-    learned: Mapping[str, Learned] = field(default_factory=dict)
+    models: Mapping[str, SubscriptionModel] = field(default_factory=dict)
     settings: Learning | None = None
-    anew: bool = False
+    ignore_snapshot: bool = False
     _parts: dict[str, Decomposition | None] = field(default_factory=dict, init=False, repr=False)
 
     def watches(self, checked: CheckedSubscription) -> bool:
@@ -45,62 +48,61 @@ class Forecasts:
         return None if checked.tree.forecast is None else self.forecaster(checked, horizon_of(checked))
 
     def forecaster(
-        self, checked: CheckedSubscription, horizon: Horizon, said: Said | None = None
-    ) -> Forecaster | ByParts:
-        forecast, learned, settings = checked.tree.forecast, self._learned(checked), self._settings(checked)
+        self, checked: CheckedSubscription, horizon: Horizon, log: ForecastLog | None = None
+    ) -> Forecaster | CompositeForecaster:
+        forecast, model, settings = checked.tree.forecast, self._model(checked), self._settings(checked)
+        threshold = _NO_NOTIFICATIONS if forecast is None else forecast.above
+        options = ForecasterOptions(horizon, threshold, settings, self.ignore_snapshot)
+        if model is not None and model.parts:
+            return CompositeForecaster(options, checked.time, model, self._parts_of(checked), log)
         symbols = None
-        if learned is not None and len(learned.contexts) > 1:
-            symbols = Symbols(conditions_of(checked, settings.features), list(learned.settings["symbols"]))
-        above = 2.0 if forecast is None else forecast.above
-        watch = Watch(horizon, above, settings, self.anew)
-        if learned is not None and learned.parts:
-            return ByParts(watch, checked.time, learned, self._parts_of(checked), said)
-        return Forecaster(watch, checked.time, learned, symbols, said)
+        if model is not None and len(model.contexts) > 1:
+            symbols = EventSymbols(conditions_of(checked, settings.features), list(model.settings["symbols"]))
+        return Forecaster(options, checked.time, model, symbols, log)
 
-    def recorder(self, checked: CheckedSubscription) -> Recorder:
-        return Recorder(Symbols(conditions_of(checked, self._settings(checked).features)), checked.time)
+    def recorder(self, checked: CheckedSubscription) -> TraceRecorder:
+        return TraceRecorder(EventSymbols(conditions_of(checked, self._settings(checked).features)), checked.time)
 
     def attributes(self, checked: CheckedSubscription) -> set[str]:
         return attributes_of(checked, self._settings(checked).features)
 
-    def _learned(self, checked: CheckedSubscription) -> Learned | None:
-        learned = self.learned.get(checked.name)
-        return learned if learned is not None and learned.fingerprint == mark_of(checked.tree) else None
+    def _model(self, checked: CheckedSubscription) -> SubscriptionModel | None:
+        model = self.models.get(checked.name)
+        return model if model is not None and model.fingerprint == fingerprint_of(checked.tree) else None
 
     def _parts_of(self, checked: CheckedSubscription) -> Decomposition | None:
-        """Worked out once: each row of a template has its forecaster."""
+        """Computed once for all rows of a template, each of which has a forecaster."""
         if checked.name not in self._parts:
             self._parts[checked.name] = decompose(checked, build(checked))
         return self._parts[checked.name]
 
     def _settings(self, checked: CheckedSubscription) -> Learning:
-        learned = self._learned(checked)
-        if learned is None:
+        model = self._model(checked)
+        if model is None:
             return self.settings or Learning()
-        own = settings_of(learned)
+        trained = Learning.from_json({name: value for name, value in model.settings.items() if name != "symbols"})
         if self.settings is None:
-            return own
-        # What training found is part of the model, whatever is set afterwards.
-        return replace(self.settings, strength=own.strength, order=own.order, features=own.features)
+            return trained
+        # The results of training are part of the model.
+        return replace(self.settings, strength=trained.strength, order=trained.order, features=trained.features)
 
 
-def mark_of(subscription: tree.Subscription) -> str:
-    """By what a model knows a statement: what it says, but for its forecasts, which may look further or speak later."""
-    # Such a pattern has another meaning than in earlier versions (decision 0002, item 8): what they learned is void.
+def fingerprint_of(subscription: tree.Subscription) -> str:
+    """The fingerprint of a statement in a model. FORECAST is left out: horizon and threshold may change."""
+    # Such patterns had another meaning in earlier versions (decision 0002, item 8): their models are void.
     meaning = ("negation stays",) if has_optional_after_negation(subscription.pattern) else ()
     return fingerprint(statement_text(replace(subscription, forecast=None)), meaning)
 
 
-def untrained(model: Model, program: Subscriptions) -> tuple[str, ...]:
-    """Notes on statements that a model knows nothing of. One that was learned for others altogether is refused."""
-    asking = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.forecast is not None]
-    if not asking:
+def untrained_notes(model: Model, program: Subscriptions) -> tuple[str, ...]:
+    """Notes on the subscriptions with FORECAST that the model was not trained for.
+
+    Raises InputError if it was trained for none of them.
+    """
+    forecasting = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.forecast is not None]
+    if not forecasting:
         return ()
-    return tuple(model.fitting({str(s.name): mark_of(s) for s in asking})[1])
-
-
-def settings_of(learned: Learned) -> Learning:
-    return Learning.of_json({name: value for name, value in learned.settings.items() if name != "symbols"})
+    return tuple(model.compatible({str(s.name): fingerprint_of(s) for s in forecasting})[1])
 
 
 def horizon_of(checked: CheckedSubscription) -> Horizon:

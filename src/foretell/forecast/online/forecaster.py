@@ -1,7 +1,7 @@
-"""Forecasts while events come: the watcher of one subscription, who learns from what is seen.
+"""The forecaster: the observer of one subscription, which learns from observed runs and forecasts matches.
 
-The tables that the look-ups need are made anew as learning goes on, at fixed numbers of events: so the same events give
-the same forecasts in whatever batches they come.
+Probability tables are rebuilt while it learns, at fixed numbers of events: the same events give the same forecasts
+however they are divided into batches.
 """
 
 from __future__ import annotations
@@ -16,267 +16,292 @@ import numpy as np
 from foretell.arrays import Floats, Ints
 from foretell.events.types import Type
 from foretell.forecast.chain import kernel
-from foretell.forecast.chain.chain_states import States
-from foretell.forecast.chain.kernel import COUNTERS, EVENTS, FOUND, NEXT, WHY, follow
-from foretell.forecast.chain.match_interval import Asked, Expectation
-from foretell.forecast.chain.online_counts import Counted
-from foretell.forecast.chain.process_table import Processes
-from foretell.forecast.online.event_symbols import Symbols
-from foretell.forecast.online.interfaces import Listener, Prospects, Watch
-from foretell.forecast.tables import tables
-from foretell.learn.calibration import AS_IT_IS
-from foretell.learn.lane_statistics import Lanes, room
-from foretell.learn.model import Learned
+from foretell.forecast.chain.chain_states import ChainStates
+from foretell.forecast.chain.kernel import (
+    COUNTERS,
+    EVENTS,
+    NEXT_TABLES,
+    REASON,
+    RISES,
+    EventRows,
+    ForecastRows,
+    LookupTables,
+    walk_chain,
+)
+from foretell.forecast.chain.match_interval import IntervalRequest, LookupKeys, WaitingTimeEstimator
+from foretell.forecast.chain.online_counts import OnlineCounts
+from foretell.forecast.chain.probability_table import lookup_tables
+from foretell.forecast.chain.process_table import ProcessTable
+from foretell.forecast.online.event_symbols import EventSymbols
+from foretell.forecast.online.interfaces import CurrentForecasts, ForecasterOptions, ForecastListener
+from foretell.learn.calibration import UNCALIBRATED
+from foretell.learn.lane_statistics import lane_capacity
+from foretell.learn.model import SubscriptionModel
 from foretell.learn.sojourns import MATCH
 from foretell.learn.statistics import Statistics
 from foretell.machine.observe.observer import ObservedRuns
 
-#: The tables are made anew after so many events, and then each time as many more have been seen.
+#: Tables are rebuilt after so many events, then each time the number has doubled or a half-life has passed.
 FIRST_TABLES = 64
 
 
 class Forecaster:
-    """`learned` is what to begin with; without it, it begins knowing nothing and is silent until it has seen enough."""
+    """Starts from `model`; without one it knows nothing and is silent until it has seen enough."""
 
     def __init__(
         self,
-        watch: Watch,
+        options: ForecasterOptions,
         time: Type,
-        learned: Learned | None = None,
-        symbols: Symbols | None = None,
-        listener: Listener | None = None,
+        model: SubscriptionModel | None = None,
+        symbols: EventSymbols | None = None,
+        listener: ForecastListener | None = None,
     ) -> None:
-        self.watch, self._listener = watch, listener
+        self.options, self._listener = options, listener
         self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
-        self._timed = watch.horizon.events is None
-        self._contexts = (learned.contexts if learned is not None else None) if symbols is not None else None
+        self._timed = options.horizon.events is None
+        self._contexts = model.contexts if model is not None and symbols is not None else None
         self._symbols = symbols if self._contexts is not None else None
-        self._calibration = AS_IT_IS if learned is None else learned.calibration
+        self._calibration = UNCALIBRATED if model is None else model.calibration
         self._keyed = False
-        self._states = States(self._contexts)
-        self._counted = Counted(self._states, watch.settings.half_life, timed=self._timed)
-        self._processes = Processes()
+        self._states = ChainStates(self._contexts)
+        self._counts = OnlineCounts(self._states, options.settings.half_life, timed=self._timed)
+        self._processes = ProcessTable()
         self._counters = np.zeros(COUNTERS, np.int64)
-        self._counters[NEXT] = FIRST_TABLES
+        self._counters[NEXT_TABLES] = FIRST_TABLES
         self._now = -math.inf
-        self._chance, self._table_of = np.zeros((1, 0, 1)), np.zeros(1, np.int64)
-        if learned is not None:
-            with_contexts, most = self._contexts is not None, watch.settings.lanes
-            known = self._counted.begin_with(learned.statistics, contexts=with_contexts, most_lanes=most)
-            self._processes = Processes(known)
-        self._make_tables()
+        self._tables, self._table_of_lane = LookupTables(np.zeros((1, 0, 1)), np.zeros(1)), np.zeros(1, np.int64)
+        if model is not None:
+            with_contexts, max_lanes = self._contexts is not None, options.settings.lanes
+            keys = self._counts.load(model.statistics, contexts=with_contexts, max_lanes=max_lanes)
+            self._processes = ProcessTable(keys)
+        self._rebuild_tables()
 
-    # ── what is seen ──
+    # ── processing events ──
 
     def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
-        """At which events a match has become likely, and how likely."""
-        self._meet(seen)
-        rows = (
+        """The rows at which the probability rose to the threshold, and the probabilities."""
+        self._add_processes(seen)
+        events = EventRows(
             seen.process,
             seen.ordinal,
             seen.time * self._unit if self._timed else np.zeros(0),
             seen.configuration,
-            np.zeros(0, np.int64) if self._symbols is None else self._symbols.of(seen.events, seen.strings),
+            np.zeros(0, np.int64) if self._symbols is None else self._symbols.symbols(seen.events, seen.strings),
             seen.matched,
         )
         count = len(seen.process)
-        heard = 0 if self._listener is None else count
-        found = np.empty(count, np.int64), np.empty(count), np.full(heard, np.nan), np.zeros((heard, 3), np.int64)
+        listened = 0 if self._listener is None else count
+        forecasts = ForecastRows(
+            np.empty(count, np.int64), np.empty(count), np.full(listened, np.nan), np.zeros((listened, 3), np.int64)
+        )
         if self._listener is not None:
-            self._listener.begin(count)
-        self._counters[FOUND] = 0
-        done = said = 0
+            self._listener.begin_batch(count)
+        self._counters[RISES] = 0
+        done = reported = 0
         while True:
-            done = self._follow(done, rows, found)
-            match self._counters[WHY]:
+            done = self._walk(done, events, forecasts)
+            match self._counters[REASON]:
                 case kernel.DONE:
                     break
                 case kernel.DUE:
-                    self._say(said, done, found)
-                    said = done
-                    self._now = float(rows[2][done]) if len(rows[2]) else self._now
-                    self._make_tables()
+                    self._report(reported, done, forecasts)
+                    reported = done
+                    self._now = float(events.time[done]) if self._timed else self._now
+                    self._rebuild_tables()
                 case kernel.NEW_EDGE:
-                    self._add_edge(rows, done)
+                    self._add_edge(events, done)
                 case _:
-                    self._add_state(rows, done)
+                    self._add_state(events, done)
         if len(seen.completed):
-            self._processes.brought[seen.completed] = 1
-        self._say(said, done, found)
-        some = int(self._counters[FOUND])
-        return found[0][:some].copy(), found[1][:some].copy()
+            self._processes.columns.pending[seen.completed] = 1
+        self._report(reported, done, forecasts)
+        rises = int(self._counters[RISES])
+        return forecasts.rise[:rises].copy(), forecasts.rise_probability[:rises].copy()
 
-    def _follow(self, first: int, rows: tuple[Any, ...], found: tuple[Any, ...]) -> int:
-        states, counted = self._states, self._counted
+    def _walk(self, first: int, events: EventRows, forecasts: ForecastRows) -> int:
         return int(
-            follow(
+            walk_chain(
                 first,
-                len(rows[0]),
-                rows,
+                len(events.process),
+                events,
                 self._processes.columns,
-                states.known,
-                (states.state_of, states.following, states.context, states.configuration),
-                (counted.counts, counted.matched, counted.lane_counts, counted.lane_matched),
-                counted.lasting,
-                (self._chance, self._ages),
-                counted.weights,
+                self._states.known,
+                self._states.index,
+                self._counts.transitions,
+                self._counts.sojourns,
+                self._tables,
+                self._counts.weights,
                 self._counters,
-                self.watch.above,
-                self.watch.settings.online,
+                self.options.threshold,
+                self.options.settings.online,
                 self._timed,
-                found,
+                forecasts,
             )
         )
 
-    def _say(self, first: int, stop: int, found: tuple[Any, ...]) -> None:
-        """Tells the listener of the events since the tables were made."""
+    def _report(self, first: int, stop: int, forecasts: ForecastRows) -> None:
+        """Passes the forecasts made with the present tables to the listener."""
         if self._listener is not None and stop > first:
-            assert self._then is not None
+            assert self._estimator is not None
             rows = np.arange(first, stop)
-            table, state, age = found[3][rows].T
-            self._listener.hear(rows, found[2][rows], self._then, (table - 1, state, self._ages[age]))
+            table, state, age = forecasts.lookup[rows].T
+            keys = LookupKeys(table - 1, state, self._tables.ages[age])
+            self._listener.on_forecasts(rows, forecasts.probability[rows], self._estimator, keys)
 
-    # ── what is to be expected ──
+    # ── present forecasts ──
 
-    def prospects(self, now: int | float, asked: Asked) -> Prospects:
-        """Of all lanes that have been seen; of those told apart by a value, the ones that have partial matches."""
-        process, (lane, state, age) = self.whereabouts(now)
+    def current_forecasts(self, now: int | float, request: IntervalRequest) -> CurrentForecasts:
+        """Of all lanes that have appeared; where a value distinguishes processes, of those with partial matches."""
+        process, keys = self.lookup_keys(now)
         if self._keyed:
-            some = self._states.configuration[state] != 0
-            process, lane, state, age = process[some], lane[some], state[some], age[some]
-        at = np.searchsorted(self._ages, age, side="right") - 1
-        start, end = self.expectation().intervals(lane, state, self._ages[at], asked)
-        return Prospects(process, self._chance[lane + 1, state, at], start, end)
+            waiting = np.flatnonzero(self._states.index.configuration[keys.state] != 0)
+            process, keys = process[waiting], keys.take(waiting)
+        age_index = np.searchsorted(self._tables.ages, keys.age, side="right") - 1
+        keys = replace(keys, age=self._tables.ages[age_index])
+        start, end = self.estimator().intervals(keys, request)
+        return CurrentForecasts(process, self._tables.probability[keys.lane + 1, keys.state, age_index], start, end)
 
-    def whereabouts(self, now: int | float) -> tuple[Ints, tuple[Ints, Ints, Floats]]:
-        """The processes that have been seen; and by which lane, chain state and age each is looked up."""
-        process = np.flatnonzero(self._processes.last >= 0)
+    def lookup_keys(self, now: int | float) -> tuple[Ints, LookupKeys]:
+        """The processes that have appeared, and the keys by which their forecasts are looked up."""
+        columns = self._processes.columns
+        process = np.flatnonzero(columns.last >= 0)
         age = np.zeros(len(process))
         if self._timed:
             self._now = max(self._now, now * self._unit)
-            age = np.maximum(self._now - self._processes.entered[process], 0.0)
-        return process, (self._processes.table[process] - 1, self._processes.place[process], age)
+            age = np.maximum(self._now - columns.entered[process], 0.0)
+        return process, LookupKeys(columns.table[process] - 1, columns.state[process], age)
 
-    def expectation(self) -> Expectation:
-        statistics = replace(self.statistics, lanes=self._counted.lanes)
-        return Expectation(self.watch.horizon, statistics, self.watch.settings)
+    def estimator(self) -> WaitingTimeEstimator:
+        statistics = replace(self.statistics, lanes=self._counts.lanes)
+        return WaitingTimeEstimator(self.options.horizon, statistics, self.options.settings)
 
     @property
     def statistics(self) -> Statistics:
-        """What it knows now, all weights as seen from now. Times only where the horizon is one."""
-        going_on = np.flatnonzero(self._processes.place >= 0)
-        lasted = np.maximum(self._now - self._processes.entered[going_on], 0.0)
-        return self._counted.statistics(self._processes.place[going_on], lasted)
+        """The statistics so far, scaled to now. They have sojourns only where the horizon is a time."""
+        columns = self._processes.columns
+        present = np.flatnonzero(columns.state >= 0)
+        lasted = np.maximum(self._now - columns.entered[present], 0.0)
+        return self._counts.statistics(columns.state[present], lasted)
 
-    # ── what is met for the first time ──
+    # ── new processes, states and edges ──
 
-    def _meet(self, seen: ObservedRuns) -> None:
-        """Processes that are new."""
+    def _add_processes(self, seen: ObservedRuns) -> None:
         if seen.by_value and not self._keyed:
             self._keyed = True
-            self._make_room(0)  # processes by value are too short-lived for counts of their own
-            self._make_tables()
+            self._reserve(0)  # processes by value are too short-lived for counts of their own
+            self._rebuild_tables()
         count = int(seen.process.max(initial=-1)) + 1
-        self._processes.make_room(count, -1 if self._keyed else 0)  # a lane begins with no partial match
-        if not self._keyed and self._processes.place_lanes(seen.keys, count, self._most_lanes):
-            lanes, known = self._processes.lanes, len(self._counted.lane_matched)
+        self._processes.reserve(count, -1 if self._keyed else 0)  # a lane starts without partial matches
+        if not self._keyed and self._processes.assign_lanes(seen.keys, count, self._max_lanes):
+            lanes, known = self._processes.lanes, self._counts.lane_count
             if lanes > known:
-                self._make_room(min(max(lanes, 2 * known, 16), self._most_lanes))
-            self._processes.table[:] = self._table_of[1 + self._processes.lane]
+                self._reserve(min(max(lanes, 2 * known, 16), self._max_lanes))
+            self._assign_tables()
 
-    def _add_state(self, rows: tuple[Any, ...], row: int) -> None:
-        """What the kernel met for the first time gets a number."""
-        mask, process, symbol = int(rows[3][row]), int(rows[0][row]), int(rows[4][row]) if len(rows[4]) else 0
-        context = int(self._states.context[self._states.following[self._processes.node[process], symbol]])
-        self._states.state(mask, context)
-        if self._states.size > len(self._counted.matched):
-            self._make_room(min(len(self._counted.lane_matched), self._most_lanes))
+    def _add_state(self, events: EventRows, row: int) -> None:
+        """Numbers the chain state after an event, which the kernel did not know."""
+        node = self._processes.columns.node[events.process[row]]
+        symbol = events.symbol[row] if len(events.symbol) else 0
+        context = self._states.index.context[self._states.index.next_node[node, symbol]]
+        self._states.state_number(int(events.configuration[row]), int(context))
+        if self._states.capacity > len(self._counts.transitions.matched):
+            self._reserve(min(self._counts.lane_count, self._max_lanes))
 
-    def _add_edge(self, rows: tuple[Any, ...], row: int) -> None:
-        process, mask = int(rows[0][row]), int(rows[3][row])
-        before = int(self._states.configuration[self._processes.place[process]])
-        matched = bool(rows[5][row]) or bool(self._processes.brought[process])
-        self._counted.edge(before, MATCH if matched else self._states.number(mask))
+    def _add_edge(self, events: EventRows, row: int) -> None:
+        process, columns = events.process[row], self._processes.columns
+        source = int(self._states.index.configuration[columns.state[process]])
+        matched = bool(events.matched[row]) or bool(columns.pending[process])
+        mask = int(events.configuration[row])
+        self._counts.edge_number(source, MATCH if matched else self._states.configuration_number(mask))
 
     @property
-    def _most_lanes(self) -> int:
-        """How many lanes are counted by themselves."""
-        return 0 if self._keyed else room(self.watch.settings.lanes, self._states.size)
+    def _max_lanes(self) -> int:
+        """The number of lanes that may have counts of their own."""
+        return 0 if self._keyed else lane_capacity(self.options.settings.lanes, self._states.capacity)
 
-    def _make_room(self, lanes: int) -> None:
-        """Room for as many chain states as there are, and for so many lanes."""
-        self._counted.make_room(lanes)
-        self._processes.forget_lanes(lanes)
-        chance, kept = self._chance, min(1 + lanes, len(self._chance))
-        self._chance = np.full((1 + lanes, self._states.size, chance.shape[2]), np.nan)
-        self._chance[:kept, : chance.shape[1]] = chance[:kept]
-        table, self._table_of = self._table_of, np.zeros(1 + lanes, np.int64)
-        self._table_of[:kept] = table[:kept]
+    def _reserve(self, lanes: int) -> None:
+        """Makes room for the chain states there are, and for so many lanes."""
+        self._counts.reserve(lanes)
+        self._processes.limit_lanes(lanes)
+        old = self._tables.probability
+        kept = min(1 + lanes, len(old))
+        probability = np.full((1 + lanes, self._states.capacity, old.shape[2]), np.nan)
+        probability[:kept, : old.shape[1]] = old[:kept]
+        self._tables = self._tables._replace(probability=probability)
+        table_of_lane, self._table_of_lane = self._table_of_lane, np.zeros(1 + lanes, np.int64)
+        self._table_of_lane[:kept] = table_of_lane[:kept]
 
     # ── tables ──
 
-    def _make_tables(self) -> None:
-        """All weights as seen from now, and how likely a match is from each state."""
-        self._counted.rescale()
-        events, settings = int(self._counters[EVENTS]), self.watch.settings
+    def _rebuild_tables(self) -> None:
+        """Scales all weights to now and computes the probability of a match from each state."""
+        self._counts.rescale()
+        events, settings = int(self._counters[EVENTS]), self.options.settings
         if settings.online:
-            half, step = settings.half_life, max(FIRST_TABLES, events)
-            self._counters[NEXT] = events + (step if math.isinf(half) else max(1, min(step, int(half))))
+            half_life, step = settings.half_life, max(FIRST_TABLES, events)
+            self._counters[NEXT_TABLES] = events + (
+                step if math.isinf(half_life) else max(1, min(step, int(half_life)))
+            )
         else:
-            self._counters[NEXT] = -1
-        size, own, lanes = len(self._states), self._own_lanes(), self._counted.lanes
-        mine = Lanes(tuple(map(str, own)), np.zeros(len(own), np.int64), lanes.counts[own], lanes.matched[own])
-        found, self._ages = tables(self.watch.horizon, self.statistics, mine, settings)
-        found = self._calibration(found)
+            self._counters[NEXT_TABLES] = -1
+        size, own, lanes = len(self._states), self._lanes_with_tables(), self._counts.lane_count
+        computed, ages = lookup_tables(self.options.horizon, self.statistics, self._counts.lanes.take(own), settings)
+        computed = self._calibration(computed)
         if self._keyed:
-            without = self._states.configuration[:size] == 0
-            found[:, without] = np.nan  # of a binding without partial matches nobody speaks
-        self._chance = np.full((1 + len(lanes.keys), self._states.size, found.shape[2]), np.nan)
-        self._chance[0, :size] = found[0]
-        self._chance[1 + own, :size] = found[1:]
-        self._table_of = np.zeros(1 + len(lanes.keys), np.int64)
-        self._table_of[1 + own] = 1 + own
-        self._processes.table[:] = self._table_of[1 + self._processes.lane]
-        self._then = None if self._listener is None else self.expectation()
+            idle = self._states.index.configuration[:size] == 0
+            computed[:, idle] = np.nan  # no forecasts for bindings without partial matches
+        probability = np.full((1 + lanes, self._states.capacity, computed.shape[2]), np.nan)
+        probability[0, :size] = computed[0]
+        probability[1 + own, :size] = computed[1:]
+        self._tables = LookupTables(probability, ages)
+        self._table_of_lane = np.zeros(1 + lanes, np.int64)
+        self._table_of_lane[1 + own] = 1 + own
+        self._assign_tables()
+        self._estimator = None if self._listener is None else self.estimator()
 
-    def _own_lanes(self) -> Ints:
-        """The lanes that have seen enough to have tables of their own. One alone is what all have seen."""
+    def _assign_tables(self) -> None:
+        columns = self._processes.columns
+        columns.table[:] = self._table_of_lane[1 + columns.lane]
+
+    def _lanes_with_tables(self) -> Ints:
+        """The lanes that have seen enough for tables of their own. A single lane is the pool."""
         if self._timed or self._processes.lanes < 2:
             return np.zeros(0, np.int64)
-        seen = self._counted.lane_counts.sum(axis=(1, 2)) + self._counted.lane_matched.sum(axis=1)
-        return np.flatnonzero(seen >= self.watch.settings.enough)
+        counts = self._counts.transitions
+        weight = counts.lane_counts.sum(axis=(1, 2)) + counts.lane_matched.sum(axis=1)
+        return np.flatnonzero(weight >= self.options.settings.enough)
 
-    # ── state ──
+    # ── snapshots ──
 
     def state(self) -> Mapping[str, Any]:
         return {
             "keyed": self._keyed,
-            **self._states.written(),
-            **self._counted.written(),
-            **self._processes.written(),
-            "chance": self._chance[:, : len(self._states)],
-            "tables": self._table_of,
-            "ages": self._ages,
+            **self._states.snapshot(),
+            **self._counts.snapshot(),
+            **self._processes.snapshot(),
+            "chance": self._tables.probability[:, : len(self._states)],
+            "tables": self._table_of_lane,
+            "ages": self._tables.ages,
             "counters": self._counters,
-            "then": None if self._then is None else self._then.written(),
+            "then": None if self._estimator is None else self._estimator.snapshot(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        if self.watch.anew or "counters" not in state:
+        if self.options.ignore_snapshot or "counters" not in state:
             return
         self._keyed = state["keyed"]
-        self._states = States.read(state, self._contexts)
-        self._counted = Counted(self._states, self.watch.settings.half_life, timed=self._timed)
-        self._counted.read(state)
-        self._processes = Processes.read(state)
+        self._states = ChainStates.restore(state, self._contexts)
+        self._counts = OnlineCounts(self._states, self.options.settings.half_life, timed=self._timed)
+        self._counts.restore(state)
+        self._processes = ProcessTable.restore(state)
         tables, known, ages = state["chance"].shape
-        self._chance = np.full((tables, self._states.size, ages), np.nan)
-        self._chance[:, :known] = state["chance"]
-        self._ages, self._table_of = state["ages"], np.zeros(tables, np.int64)
-        self._table_of[1 + self._processes.lane] = self._processes.table
-        if "tables" in state:  # at first only lanes that had come had tables
-            self._table_of[:] = state["tables"]
+        probability = np.full((tables, self._states.capacity, ages), np.nan)
+        probability[:, :known] = state["chance"]
+        self._tables, self._table_of_lane = LookupTables(probability, state["ages"]), np.zeros(tables, np.int64)
+        self._table_of_lane[1 + self._processes.columns.lane] = self._processes.columns.table
+        if "tables" in state:  # the first snapshots lack it: then only lanes that had appeared had tables
+            self._table_of_lane[:] = state["tables"]
         self._counters[:] = state["counters"]
-        self._then = None if self._listener is None else self.expectation()
-        if self._then is not None and state["then"] is not None:
-            self._then = self._then.read(state["then"])
+        self._estimator = None if self._listener is None else self.estimator()
+        if self._estimator is not None and state["then"] is not None:
+            self._estimator = self._estimator.restored(state["then"])

@@ -1,45 +1,50 @@
-"""What a forecaster is told, and what it tells those who ask or listen."""
+"""The interfaces of a forecaster: its options, its answers, and the listener to its forecasts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from foretell.arrays import Floats, Ints
-from foretell.forecast.chain.match_interval import Expectation
-from foretell.forecast.evaluation.outcomes import Horizon
+from foretell.forecast.chain.match_interval import LookupKeys, WaitingTimeEstimator
+from foretell.learn.horizon import Horizon
 from foretell.learn.settings import Learning
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What a forecaster is told: until when to look, from which probability on to speak, and how to learn.
+class ForecasterOptions:
+    """The horizon, the `threshold` of notifications, and the settings of learning.
 
-    `anew`: no state of before is gone on from.
+    With `ignore_snapshot`, the forecaster starts from its model even where a snapshot has its state.
     """
 
     horizon: Horizon
-    above: float
+    threshold: float
     settings: Learning
-    anew: bool = False
+    ignore_snapshot: bool = False
 
 
 @dataclass(frozen=True)
-class Prospects:
-    """What processes may expect; NaN where too little has been seen or, of an interval, where there is none."""
+class CurrentForecasts:
+    """The forecast of each process now: probability, start and end of the interval; NaN where there is none."""
 
     process: Ints
     probability: Floats
     start: Floats
     end: Floats
 
+    @classmethod
+    def none(cls) -> CurrentForecasts:
+        return cls(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
 
-class Listener(Protocol):
-    """Keeps what is forecast after each event."""
 
-    def begin(self, rows: int) -> None:
+class ForecastListener(Protocol):
+    """Receives the forecast after each event."""
+
+    def begin_batch(self, rows: int) -> None:
         """A batch of so many events begins."""
 
-    def hear(self, rows: Ints, chance: Floats, expectation: Expectation, places: tuple[Ints, Ints, Floats]) -> None:
-        """How likely a match was after some of its events, and by what: what was known, and the lane (-1: all of them
-        together), chain state and age by which it is looked up there."""
+    def on_forecasts(self, rows: Ints, probability: Floats, estimator: WaitingTimeEstimator, keys: LookupKeys) -> None:
+        """The probabilities after some events of the batch, with the keys by which `estimator` looks up more."""

@@ -1,1 +1,1 @@
-"""Training: traces, context order, calibration."""
+"""Training: traces are recorded, the structure of the model is selected, transitions are counted, and it is fitted."""

@@ -1,7 +1,7 @@
-"""Whether a whole is forecast better by its parts or by a chain of its own: tried out on the data, as orders are.
+"""The choice between forecasting a large pattern from its parts or by one chain, by time-ordered cross-validation.
 
-By its parts (P-ToPSS 5.2.3) there is much to learn from and independence is assumed; by a chain of its own, states that
-are as far from a match share bits, and nothing is assumed. Which is the lesser evil hangs on the data.
+From parts (P-ToPSS 5.2.3) there is more to learn from, but independence is assumed. In one chain, states that are
+equally far from a match share bits, and nothing is assumed. Which is better depends on the data.
 """
 
 from __future__ import annotations
@@ -12,70 +12,76 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretell.arrays import Floats, Ints
-from foretell.forecast.chain.first_passage import ENOUGH, Chain, waiting
-from foretell.forecast.chain.part_configurations import whole
-from foretell.forecast.chain.probability_table import Table
-from foretell.forecast.training.context_order import BLOCKS, MOST_ROWS, log_loss
-from foretell.forecast.training.trace_recorder import Record
-from foretell.learn.outcomes import came_within
+from foretell.forecast.chain.first_passage import ENOUGH, MarkovChain, waiting_time_cdf
+from foretell.forecast.chain.part_configurations import whole_waiting_time
+from foretell.forecast.chain.probability_table import ProbabilityTable
+from foretell.forecast.training.context_order import BLOCKS, MAX_ROWS, log_loss
+from foretell.forecast.training.trace_recorder import RecordedTrace
+from foretell.learn.outcomes import matched_within
 from foretell.learn.statistics import Statistics
-from foretell.learn.trace import Trace, places
+from foretell.learn.trace import Trace, find_configurations
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The mean log loss of "a match within n events" in each block of time, by the parts and by the whole."""
+class PartComparison:
+    """The mean log loss of "a match within n events" in each block of time, from parts and by one chain."""
 
     parts: tuple[float, ...]
-    shared: tuple[float, ...]
+    chain: tuple[float, ...]
 
     @property
     def by_parts(self) -> bool:
-        return float(np.mean(self.parts)) < float(np.mean(self.shared))
+        return float(np.mean(self.parts)) < float(np.mean(self.chain))
 
 
-def choice_of(
-    record: Record, contexts: Ints, events: int, *, enough: float = ENOUGH, half_life: float = math.inf
-) -> Choice:
-    """`contexts` is the context after each event. Where nothing can be said yet, the base rate is."""
-    whole_trace, stop = record.trace, min(len(record.trace), MOST_ROWS)
-    came, known = came_within(whole_trace.until(stop), events)
+def compare_parts(
+    record: RecordedTrace, contexts: Ints, events: int, *, enough: float = ENOUGH, half_life: float = math.inf
+) -> PartComparison:
+    """`contexts` is the context after each event. Where there is no forecast yet, the base rate is used."""
+    trace, stop = record.trace, min(len(record.trace), MAX_ROWS)
+    happened, known = matched_within(trace.until(stop), events)
     cuts = np.linspace(0, stop, BLOCKS + 1).astype(int)
-    losses: tuple[list[float], list[float]] = [], []
+    part_losses: list[float] = []
+    chain_losses: list[float] = []
     for block in range(1, BLOCKS):
         first, rows = int(cuts[block]), np.arange(cuts[block], cuts[block + 1])
-        before = whole_trace.until(first)
-        shared = Statistics.of(before, contexts[:first], half_life=half_life, most_lanes=0)
-        said = Table.of(shared, events, enough=enough).at(whole_trace.state[rows], contexts[rows])
-        usual = (came[:first].sum() + 1) / (first + 2)
-        for found, mine in zip((_by_parts(record, first, rows, events, enough, half_life), said), losses, strict=True):
-            found = np.where(np.isnan(found), usual, found)[known[rows]]
-            mine.append(log_loss(found, came[rows][known[rows]]))
-    return Choice(tuple(losses[0]), tuple(losses[1]))
+        statistics = Statistics.of(trace.until(first), contexts[:first], half_life=half_life, max_lanes=0)
+        by_chain = ProbabilityTable.of(statistics, events, enough=enough).at(trace.state[rows], contexts[rows])
+        by_parts = _forecast_from_parts(record, first, rows, events, enough, half_life)
+        base_rate = (happened[:first].sum() + 1) / (first + 2)
+        for probability, losses in ((by_parts, part_losses), (by_chain, chain_losses)):
+            scored = np.where(np.isnan(probability), base_rate, probability)[known[rows]]
+            losses.append(log_loss(scored, happened[rows][known[rows]]))
+    return PartComparison(tuple(part_losses), tuple(chain_losses))
 
 
-def _by_parts(record: Record, first: int, rows: Ints, events: int, enough: float, half_life: float) -> Floats:
-    """What is forecast by the parts, from what came before."""
+def _forecast_from_parts(
+    record: RecordedTrace, first: int, rows: Ints, events: int, enough: float, half_life: float
+) -> Floats:
+    """The probability after each of the rows, learned from the rows before `first`."""
     assert record.sides is not None
     parts, words = record.sides.parts, record.sides.words[rows]
-    waits, numbers, entries = [], [], []
+    cdfs, numbers, entered = [], [], []
     for trace, entry in zip(record.parts, parts.entries, strict=True):
-        cdf, number, begin = _waits(trace, first, rows, entry, events, enough, half_life)
-        waits.append(cdf)
+        cdf, number, entry_number = _part_waiting_times(trace, first, rows, entry, events, enough, half_life)
+        cdfs.append(cdf)
         numbers.append(number)
-        entries.append(cdf[begin])
-    every = np.hstack([words.view(np.int64), np.stack(numbers, axis=1)])
-    _, at, which = np.unique(every, axis=0, return_index=True, return_inverse=True)
-    found = [whole(parts, words[i], [w[n[i]] for w, n in zip(waits, numbers)], entries)[-1] for i in at]
-    return np.array(found)[which.reshape(-1)]
+        entered.append(cdf[entry_number])
+    keys = np.hstack([words.view(np.int64), np.stack(numbers, axis=1)])
+    _, distinct, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    probability = [
+        whole_waiting_time(parts, words[row], [cdf[number[row]] for cdf, number in zip(cdfs, numbers)], entered)[-1]
+        for row in distinct
+    ]
+    return np.array(probability)[which.reshape(-1)]
 
 
-def _waits(
+def _part_waiting_times(
     trace: Trace, first: int, rows: Ints, entry: int, events: int, enough: float, half_life: float
 ) -> tuple[Floats, Ints, int]:
-    """The waiting times from each state of a part, and the numbers of those after some events and when it begins. The
-    last is of what is unknown."""
-    learned = Statistics.of(trace.until(first), half_life=half_life, most_lanes=0)
-    cdf = waiting(Chain.of(learned.counts, learned.matched, enough), events)
-    at = places(learned.states, np.append(trace.state[rows], np.uint64(entry)))
-    return np.vstack([cdf, np.full(events + 1, np.nan)]), at[:-1], int(at[-1])
+    """The waiting times from each state of a part, the last one for unknown states; the index of the one after each of
+    the rows; and the index of the one when its segment begins."""
+    statistics = Statistics.of(trace.until(first), half_life=half_life, max_lanes=0)
+    cdf = waiting_time_cdf(MarkovChain.of(statistics.counts, statistics.matched, enough), events)
+    numbers = find_configurations(statistics.states, np.append(trace.state[rows], np.uint64(entry)))
+    return np.vstack([cdf, np.full(events + 1, np.nan)]), numbers[:-1], int(numbers[-1])

@@ -1,4 +1,4 @@
-"""What training looks at: all that is seen of a subscription, kept as it comes."""
+"""The trace recorder: an observer that keeps the observed runs of a subscription for training."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Floats, Ints
 from foretell.events.types import Scalar, Type
-from foretell.forecast.chain.part_configurations import followed
-from foretell.forecast.online.event_symbols import Symbols, attributes_of, conditions_of
+from foretell.forecast.chain.part_configurations import part_configurations
+from foretell.forecast.online.event_symbols import EventSymbols, attributes_of, conditions_of
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.lane_statistics import key_text
 from foretell.learn.settings import Learning
@@ -22,9 +22,8 @@ from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 
 
 @dataclass(frozen=True)
-class Record:
-    """What was seen of a subscription: of each event also the conditions that hold, as bits, and where a pattern has
-    parts that are watched, what was seen of these."""
+class RecordedTrace:
+    """A trace, with the conditions that hold for each event, as bits, and `sides` where the pattern has parts."""
 
     trace: Trace
     code: Ints
@@ -32,63 +31,62 @@ class Record:
 
     @cached_property
     def parts(self) -> tuple[Trace, ...]:
-        """The traces of its parts."""
+        """The trace of each part."""
         if self.sides is None:
             return ()
         last = np.zeros((self.trace.processes, len(self.sides.parts)), np.uint64)
-        configuration, matched = followed(self.sides, self.trace.process, last)
+        configuration, matched = part_configurations(self.sides, self.trace.process, last)
         return tuple(
             replace(self.trace, state=configuration[:, part], matched=matched[:, part])
             for part in range(len(self.sides.parts))
         )
 
 
-class Recorder:
-    """Keeps what is seen, for learning: a trace, and of each event the conditions that hold, as bits."""
+class TraceRecorder:
+    """Records the trace of one subscription, or of one row of a template."""
 
-    def __init__(self, symbols: Symbols, time: Type) -> None:
+    def __init__(self, symbols: EventSymbols, time: Type) -> None:
         self.symbols = symbols
         self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
-        self._parts: list[tuple[NDArray[Any], ...]] = []
+        self._batches: list[tuple[NDArray[Any], ...]] = []
+        self._sides: list[Sides] = []
         self._lane = np.zeros(0, np.int64)  # of each process
-        self._last = np.zeros(0, np.int64)  # of each lane the number of its last event
-        self._brought = np.zeros(0, np.bool_)
+        self._last = np.zeros(0, np.int64)  # of each lane the ordinal of its last event
+        self._pending = np.zeros(0, np.bool_)  # of each process whether time has completed a match since its last event
         self._keys: Sequence[Mapping[str, Scalar]] = ()
         self._by_value = False
         self._events = 0
-        self._sides: list[Sides] = []
 
-    def see(self, seen: ObservedRuns) -> tuple[Ints, NDArray[np.float64]]:
+    def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         self._by_value, self._keys = seen.by_value, seen.keys
-        self._lane = _long_enough(self._lane, seen.process)
-        self._brought = _long_enough(self._brought, seen.process)
-        self._last = _long_enough(self._last, seen.lane)
+        self._lane = _extended(self._lane, seen.process)
+        self._pending = _extended(self._pending, seen.process)
+        self._last = _extended(self._last, seen.lane)
         self._lane[seen.process] = seen.lane
         np.maximum.at(self._last, seen.lane, seen.ordinal)
         matched = seen.matched.copy()
-        waiting = np.flatnonzero(self._brought[seen.process])
-        if len(waiting):  # what time brought after the last event counts with the next
-            _, first = np.unique(seen.process[waiting], return_index=True)
-            matched[waiting[first]] = True
-            self._brought[seen.process] = False
-        self._brought[seen.completed] = True
+        pending = np.flatnonzero(self._pending[seen.process])
+        if len(pending):  # a match that time completed after the last event counts with the next one
+            _, first = np.unique(seen.process[pending], return_index=True)
+            matched[pending[first]] = True
+            self._pending[seen.process] = False
+        self._pending[seen.completed] = True
         number = np.arange(self._events, self._events + len(matched))
         self._events += len(matched)
-        code = self.symbols.coded(seen.events, seen.strings)
-        self._parts.append(
+        code = self.symbols.condition_bits(seen.events, seen.strings)
+        self._batches.append(
             (seen.process, seen.ordinal, seen.time * self._unit, seen.configuration, matched, code, number)
         )
         if seen.sides is not None:
             self._sides.append(seen.sides)
         return np.zeros(0, np.int64), np.zeros(0)
 
-    def record(self, now: int | float | None = None) -> Record:
-        """All of it. Time has come to `now`, or only to the last event here."""
-        columns = [np.concatenate(some) for some in zip(_NOTHING_SEEN, *self._parts, strict=True)]
+    def record(self, now: int | float | None = None) -> RecordedTrace:
+        """The trace so far, observed until `now` or, without it, until its last event."""
+        columns = [np.concatenate(batches) for batches in zip(_EMPTY_BATCH, *self._batches, strict=True)]
         process, ordinal, time, state, matched, code, number = columns
-        named = [key_text(key) for key in self._keys[: len(self._last)]]
-        keys = tuple(named[lane] for lane in self._lane.tolist())
-        latest = np.full(len(self._lane), time.max(initial=0.0) if now is None else now * self._unit)
+        lane_keys = [key_text(key) for key in self._keys[: len(self._last)]]
+        end = time.max(initial=0.0) if now is None else now * self._unit
         trace = Trace(
             process,
             ordinal,
@@ -96,39 +94,41 @@ class Recorder:
             state,
             matched,
             number=number,
-            keys=keys,
+            keys=tuple(lane_keys[lane] for lane in self._lane.tolist()),
             starts=not self._by_value,
-            seen_ordinal=self.lane_ends,
-            seen_time=latest,
+            last_ordinal=self.lane_ends,
+            last_time=np.full(len(self._lane), end),
         )
-        return Record(trace, code, self._all_sides())
+        return RecordedTrace(trace, code, self._joined_sides())
 
-    def _all_sides(self) -> Sides | None:
+    def _joined_sides(self) -> Sides | None:
         if not self._sides:
             return None
-        words, ended = (np.concatenate([getattr(one, name) for one in self._sides]) for name in ("words", "ended"))
+        words = np.concatenate([sides.words for sides in self._sides])
+        ended = np.concatenate([sides.ended for sides in self._sides])
         return Sides(self._sides[0].parts, words, ended)
 
     @property
     def lane_ends(self) -> Ints:
-        """Of each process the number of its lane's last event."""
+        """For each process the ordinal of its lane's last event."""
         return self._last[self._lane]
 
 
-_NOTHING_SEEN = tuple(np.zeros(0, kind) for kind in ("i8", "i8", "f8", "u8", "?", "i8", "i8"))
+_EMPTY_BATCH = tuple(np.zeros(0, kind) for kind in ("i8", "i8", "f8", "u8", "?", "i8", "i8"))
 
 
-def _long_enough(column: NDArray[Any], numbers: Ints) -> NDArray[Any]:
+def _extended(column: NDArray[Any], numbers: Ints) -> NDArray[Any]:
+    """The column, long enough to be indexed by `numbers`."""
     count = int(numbers.max(initial=-1)) + 1
     return np.pad(column, (0, max(0, count - len(column))))
 
 
 @dataclass
-class Recorders:
-    """A recorder for each subscription that asks for forecasts; `made` has all of them by statement."""
+class TraceRecorderFactory:
+    """A recorder for each subscription with FORECAST; `recorders` has those made so far by statement."""
 
     settings: Learning
-    made: dict[str, list[Recorder]] = field(default_factory=dict)
+    recorders: dict[str, list[TraceRecorder]] = field(default_factory=dict)
 
     def watches(self, checked: CheckedSubscription) -> bool:
         return checked.tree.forecast is not None
@@ -136,8 +136,8 @@ class Recorders:
     def watcher(self, checked: CheckedSubscription) -> Observer | None:
         if not self.watches(checked):
             return None
-        recorder = Recorder(Symbols(conditions_of(checked, self.settings.features)), checked.time)
-        self.made.setdefault(checked.name, []).append(recorder)
+        recorder = TraceRecorder(EventSymbols(conditions_of(checked, self.settings.features)), checked.time)
+        self.recorders.setdefault(checked.name, []).append(recorder)
         return recorder
 
     def attributes(self, checked: CheckedSubscription) -> set[str]:

@@ -1,8 +1,8 @@
-"""From what was recorded of a subscription to what is learned of it.
+"""Training, from recorded traces to the model of a subscription.
 
-Three steps, so that many tasks can do the second, each on its lanes: which symbols and contexts there are and whether
-the parts of a pattern speak for it, which a part of the history tells; what is counted, which is merged; and what is
-made of all of it.
+There are three steps, so that many tasks can do the second one, each on its lanes: `select_structure` chooses symbols,
+contexts, and whether to forecast from parts, on a sample of the history; `count_transitions` counts a trace, and counts
+can be merged; `fit` makes the model of all counts.
 """
 
 from __future__ import annotations
@@ -14,122 +14,136 @@ from functools import reduce
 import numpy as np
 
 from foretell.arrays import Ints
-from foretell.forecast.online.event_symbols import Symbols
-from foretell.forecast.online.factory import mark_of
-from foretell.forecast.training.context_order import order_of
-from foretell.forecast.training.part_choice import choice_of
-from foretell.forecast.training.trace_recorder import Record, Recorder
+from foretell.forecast.online.event_symbols import EventSymbols
+from foretell.forecast.online.factory import fingerprint_of
+from foretell.forecast.training.context_order import select_order
+from foretell.forecast.training.part_choice import compare_parts
+from foretell.forecast.training.trace_recorder import RecordedTrace, TraceRecorder
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
-from foretell.learn.lane_statistics import strength_of
-from foretell.learn.model import Learned
+from foretell.learn.lane_statistics import estimate_strength
+from foretell.learn.model import SubscriptionModel
 from foretell.learn.settings import Learning
-from foretell.learn.statistics import Statistics, merge
-from foretell.learn.suffix_tree import Suffixes
+from foretell.learn.statistics import Statistics, merge_statistics
+from foretell.learn.suffix_tree import SuffixTree
 from foretell.learn.trace import Trace
 
-#: Kinds of events that contexts tell apart; rarer ones are as if unknown.
-MOST_SYMBOLS = 64
+#: The size of the alphabet; rarer sets of conditions share one symbol.
+MAX_SYMBOLS = 64
 
-#: How far ahead things are tried out where the horizon is not a number of events.
-USUAL = 5
+#: The horizon at which alternatives are compared where that of the statement is not a number of events.
+DEFAULT_EVENTS_AHEAD = 5
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """What is found out beforehand: the symbols of a subscription, by the sets of conditions that hold (as bits), the
-    contexts of them, and whether its parts speak for it."""
+class ModelStructure:
+    """The structure of a subscription's model: its symbols (sets of conditions that hold, as bits), its contexts, and
+    whether it forecasts from parts."""
 
     codes: tuple[int, ...] = ()
     contexts: Contexts = NO_CONTEXTS
     by_parts: bool = False
 
+    def contexts_after(self, record: RecordedTrace) -> Ints:
+        """The context after each event."""
+        if len(self.contexts) == 1:
+            return np.zeros(len(record.trace), np.int64)
+        return self.contexts.after(_symbols(record, self.codes), record.trace.process)
+
 
 @dataclass(frozen=True)
-class Counts:
-    """What was counted of a history, or of a piece of it: of a subscription, and of its parts if they speak for it."""
+class TrainingCounts:
+    """The counts of a history, or of a part of it: of the whole pattern, and of its parts where these forecast it."""
 
     whole: Statistics
     parts: tuple[Statistics, ...] = ()
 
-    def merged(self, other: Counts) -> Counts:
-        parts = self.parts or other.parts  # who has seen no events has seen no parts
+    def merged(self, other: TrainingCounts) -> TrainingCounts:
+        parts = self.parts or other.parts  # a task without events has no counts of parts
         if self.parts and other.parts:
-            parts = tuple(_merged(*both) for both in zip(self.parts, other.parts, strict=True))
-        return Counts(_merged(self.whole, other.whole), parts)
+            parts = tuple(_merged(a, b) for a, b in zip(self.parts, other.parts, strict=True))
+        return TrainingCounts(_merged(self.whole, other.whole), parts)
 
 
-def _merged(one: Statistics, other: Statistics) -> Statistics:
-    return merge(one, other).limited()
+def _merged(a: Statistics, b: Statistics) -> Statistics:
+    return merge_statistics(a, b).limited()
 
 
-def learned(checked: CheckedSubscription, recorders: Sequence[Recorder], settings: Learning) -> Learned:
-    """Of one statement: of a template, all its rows together."""
+def train_subscription(
+    checked: CheckedSubscription, recorders: Sequence[TraceRecorder], settings: Learning
+) -> SubscriptionModel:
+    """The model of one statement: of a template, from all its rows together."""
     records = [recorder.record() for recorder in recorders]
-    chosen = chosen_of(checked, records, settings)
-    return learned_from(checked, [counted(record, chosen, settings) for record in records], chosen, settings)
+    structure = select_structure(checked, records, settings)
+    return fit(checked, [count_transitions(record, structure, settings) for record in records], structure, settings)
 
 
-def chosen_of(checked: CheckedSubscription, records: Iterable[Record], settings: Learning) -> Chosen:
-    """What the longest of some records tells."""
-    record = max(records, key=lambda one: len(one.trace))
-    codes: tuple[int, ...] = ()
-    contexts = NO_CONTEXTS
+def select_structure(
+    checked: CheckedSubscription, records: Iterable[RecordedTrace], settings: Learning
+) -> ModelStructure:
+    """Selected on the longest of the records."""
+    record = max(records, key=lambda candidate: len(candidate.trace))
+    structure = ModelStructure()
     if settings.order != 0:
-        codes = _codes(record.code)
-        numbered = replace(record.trace, symbol=Symbols((), list(codes)).numbered(record.code))
-        contexts = _contexts(checked, numbered, settings)
-    chosen = Chosen(codes, contexts)
+        codes = _most_frequent(record.code)
+        trace = replace(record.trace, symbol=_symbols(record, codes))
+        structure = ModelStructure(codes, _select_contexts(checked, trace, settings))
     if record.sides is None or not len(record.trace):
-        return chosen
-    after = _contexts_after(record, chosen)
-    choice = choice_of(record, after, _events(checked), enough=settings.enough, half_life=settings.half_life)
-    return replace(chosen, by_parts=choice.by_parts)
+        return structure
+    comparison = compare_parts(
+        record,
+        structure.contexts_after(record),
+        _events_ahead(checked),
+        enough=settings.enough,
+        half_life=settings.half_life,
+    )
+    return replace(structure, by_parts=comparison.by_parts)
 
 
-def counted(record: Record, chosen: Chosen, settings: Learning) -> Counts:
-    contexts = None if len(chosen.contexts) == 1 else _contexts_after(record, chosen)
-    parts = record.parts if chosen.by_parts else ()
-    return Counts(
+def count_transitions(record: RecordedTrace, structure: ModelStructure, settings: Learning) -> TrainingCounts:
+    contexts = None if len(structure.contexts) == 1 else structure.contexts_after(record)
+    parts = record.parts if structure.by_parts else ()
+    return TrainingCounts(
         Statistics.of(record.trace, contexts, half_life=settings.half_life),
         tuple(Statistics.of(trace, half_life=settings.half_life) for trace in parts),
     )
 
 
-def _contexts_after(record: Record, chosen: Chosen) -> Ints:
-    """The context after each event."""
-    if len(chosen.contexts) == 1:
-        return np.zeros(len(record.trace), np.int64)
-    symbol = Symbols((), list(chosen.codes)).numbered(record.code)
-    return chosen.contexts.after(symbol, record.trace.process)
-
-
-def learned_from(checked: CheckedSubscription, pieces: Iterable[Counts], chosen: Chosen, settings: Learning) -> Learned:
-    """From the counts of all pieces of the history."""
-    counts = reduce(Counts.merged, pieces)
+def fit(
+    checked: CheckedSubscription, pieces: Iterable[TrainingCounts], structure: ModelStructure, settings: Learning
+) -> SubscriptionModel:
+    """The model, from the counts of all pieces of the history."""
+    counts = reduce(TrainingCounts.merged, pieces)
     statistics = counts.whole
     if len(statistics.lanes.keys) > 1:
-        strength = strength_of(statistics.lanes, statistics.counts, statistics.matched)
+        strength = estimate_strength(statistics.lanes, statistics.counts, statistics.matched)
         settings = replace(settings, strength=strength)
-    told = {**settings.as_json(), "symbols": list(chosen.codes)}
-    return Learned(mark_of(checked.tree), statistics, chosen.contexts, settings=told, parts=counts.parts)
+    return SubscriptionModel(
+        fingerprint_of(checked.tree),
+        statistics,
+        structure.contexts,
+        settings={**settings.to_json(), "symbols": list(structure.codes)},
+        parts=counts.parts,
+    )
 
 
-def _codes(code: Ints) -> tuple[int, ...]:
-    """The sets of conditions that hold most often."""
-    found, count = np.unique(code, return_counts=True)
-    return tuple(int(one) for one in found[np.argsort(-count, kind="stable")[:MOST_SYMBOLS]])
+def _symbols(record: RecordedTrace, codes: Sequence[int]) -> Ints:
+    return EventSymbols((), list(codes)).symbols_of(record.code)
 
 
-def _contexts(checked: CheckedSubscription, trace: Trace, settings: Learning) -> Contexts:
+def _most_frequent(code: Ints) -> tuple[int, ...]:
+    codes, count = np.unique(code, return_counts=True)
+    return tuple(codes[np.argsort(-count, kind="stable")[:MAX_SYMBOLS]].tolist())
+
+
+def _select_contexts(checked: CheckedSubscription, trace: Trace, settings: Learning) -> Contexts:
     if not len(trace) or trace.symbol.max(initial=0) == 0:
         return NO_CONTEXTS
     if settings.order is not None:
-        return Suffixes.of(trace, settings.order, least=1).whole()
-    return order_of(trace, _events(checked), enough=settings.enough, half_life=settings.half_life).contexts
+        return SuffixTree.of(trace, settings.order, min_count=1).unpruned()
+    return select_order(trace, _events_ahead(checked), enough=settings.enough, half_life=settings.half_life).contexts
 
 
-def _events(checked: CheckedSubscription) -> int:
-    """How far ahead things are tried out."""
+def _events_ahead(checked: CheckedSubscription) -> int:
     forecast = checked.tree.forecast
-    return USUAL if forecast is None or forecast.events is None else forecast.events
+    return DEFAULT_EVENTS_AHEAD if forecast is None or forecast.events is None else forecast.events

@@ -19,14 +19,14 @@ import pyarrow as pa
 
 from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.quarantine import quarantine_summary
-from foretell.forecast.training.context_order import MOST_ROWS
-from foretell.forecast.training.trace_recorder import Record, Recorders
-from foretell.forecast.training.train import Chosen, Counts, chosen_of, counted, learned_from
+from foretell.forecast.training.context_order import MAX_ROWS
+from foretell.forecast.training.trace_recorder import RecordedTrace, TraceRecorderFactory
+from foretell.forecast.training.train import ModelStructure, TrainingCounts, count_transitions, fit, select_structure
 from foretell.language.checked import CheckedSubscription
-from foretell.learn.calibration import AS_IT_IS
+from foretell.learn.calibration import UNCALIBRATED
 from foretell.learn.contexts import NO_CONTEXTS
-from foretell.learn.model import Learned
-from foretell.learn.model_codec import document_of, learned_of
+from foretell.learn.model import SubscriptionModel
+from foretell.learn.model_codec import decode, encode
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import Sides
@@ -52,21 +52,21 @@ _TRACE_COLUMNS = ("process", "ordinal", "time", "state", "matched", "number")
 
 def train(
     job: BatchJob, statements: Mapping[str, CheckedSubscription], settings: Learning
-) -> tuple[dict[str, Learned], tuple[str, ...]]:
+) -> tuple[dict[str, SubscriptionModel], tuple[str, ...]]:
     """Return what is learned of each statement with FORECAST, and the notes on malformed events."""
     handle = job.plan.handle()
     parts = {name: decompose(statement, build(statement)) for name, statement in statements.items()}
-    chosen = {name: Chosen() for name in statements}
+    chosen = {name: ModelStructure() for name in statements}
     if settings.order != 0 or any(decomposition is not None for decomposition in parts.values()):
-        most_rows = max(1, MOST_ROWS // job.plan.shards)
+        most_rows = max(1, MAX_ROWS // job.plan.shards)
         samples = _run(job, handle, partial(_sample, handle, settings, most_rows))
         for name, traces in _by_statement(samples).items():
             record = _joined([_decoded_record(data, parts[name]) for data in traces])
-            chosen[name] = chosen_of(statements[name], [record], settings)
+            chosen[name] = select_structure(statements[name], [record], settings)
     reports = _run(job, handle, partial(_count, handle, settings, chosen))
     counts = _by_statement(reports)
     learned = {
-        name: learned_from(statement, map(_decoded_counts, counts[name]), chosen[name], settings)
+        name: fit(statement, map(_decoded_counts, counts[name]), chosen[name], settings)
         for name, statement in statements.items()
         if name in counts
     }
@@ -88,15 +88,15 @@ def _by_statement(reports: Reports) -> dict[str, list[bytes]]:
 
 
 def _count(
-    handle: PlanHandle, settings: Learning, chosen: Mapping[str, Chosen], batches: Iterable[pa.RecordBatch]
+    handle: PlanHandle, settings: Learning, chosen: Mapping[str, ModelStructure], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Report the counts of a task's lanes."""
     for shard, shard_input in shard_inputs(handle.plan, batches):
         yield from report_quarantine(shard, shard_input)
         for name, record in _records(handle, settings, shard, shard_input):
-            counts = counted(record, chosen[name], settings)
-            whole = document_of(counts.whole, chosen[name].contexts, AS_IT_IS)
-            parts = [document_of(part, NO_CONTEXTS, AS_IT_IS) for part in counts.parts]
+            counts = count_transitions(record, chosen[name], settings)
+            whole = encode(counts.whole, chosen[name].contexts, UNCALIBRATED)
+            parts = [encode(part, NO_CONTEXTS, UNCALIBRATED) for part in counts.parts]
             document = json.dumps({"whole": whole, "parts": parts})
             yield report(LEARNED_REPORT, name, pa.py_buffer(document.encode()))
 
@@ -110,7 +110,7 @@ def _sample(
             yield report(LEARNED_REPORT, name, table_buffer(_encoded_record(record, most_rows)))
 
 
-def _encoded_record(record: Record, most_rows: int) -> pa.Table:
+def _encoded_record(record: RecordedTrace, most_rows: int) -> pa.Table:
     trace = record.trace
     columns: dict[str, Any] = {name: getattr(trace, name)[:most_rows] for name in _TRACE_COLUMNS}
     columns["code"] = record.code[:most_rows]
@@ -124,13 +124,13 @@ def _encoded_record(record: Record, most_rows: int) -> pa.Table:
 
 def _records(
     handle: PlanHandle, settings: Learning, shard: int, shard_input: BatchShardInput
-) -> Iterator[tuple[str, Record]]:
+) -> Iterator[tuple[str, RecordedTrace]]:
     """Run a shard with recorders, and yield the record of each statement."""
-    group, recorders = handle.plan.group_of(shard), Recorders(settings)
+    group, recorders = handle.plan.group_of(shard), TraceRecorderFactory(settings)
     now = max((shard_input.progress[n].latest or 0 for n in group.columns if n in shard_input.progress), default=None)
     for _ in process_shard(handle.plan.runtime(group, recorders), group, shard_input):
         pass
-    for name, of_statement in recorders.made.items():
+    for name, of_statement in recorders.recorders.items():
         for recorder in of_statement:
             record = recorder.record(now)
             yield name, replace(record, trace=_numbered_in_stream(record.trace, shard_input))
@@ -146,12 +146,12 @@ def _numbered_in_stream(trace: Trace, shard_input: BatchShardInput) -> Trace:
 # ── on the driver ──
 
 
-def _decoded_counts(data: bytes) -> Counts:
+def _decoded_counts(data: bytes) -> TrainingCounts:
     document = json.loads(data)
-    return Counts(learned_of(document["whole"])[0], tuple(learned_of(part)[0] for part in document["parts"]))
+    return TrainingCounts(decode(document["whole"])[0], tuple(decode(part)[0] for part in document["parts"]))
 
 
-def _decoded_record(data: bytes, parts: Decomposition | None) -> Record:
+def _decoded_record(data: bytes, parts: Decomposition | None) -> RecordedTrace:
     table = table_from_bytes(data)
     metadata = table.schema.metadata
     columns = {name: table[name].to_numpy() for name in _TRACE_COLUMNS}
@@ -163,10 +163,10 @@ def _decoded_record(data: bytes, parts: Decomposition | None) -> Record:
             for name in ("words", "ended")
         )
         sides = Sides(parts, words, ended)
-    return Record(Trace(**columns, keys=keys, starts=starts), table["code"].to_numpy(), sides)
+    return RecordedTrace(Trace(**columns, keys=keys, starts=starts), table["code"].to_numpy(), sides)
 
 
-def _joined(records: Sequence[Record]) -> Record:
+def _joined(records: Sequence[RecordedTrace]) -> RecordedTrace:
     """Join the records of several tasks."""
     traces = [record.trace for record in records]
     first = np.cumsum([0, *(trace.processes for trace in traces)])
@@ -182,7 +182,7 @@ def _joined(records: Sequence[Record]) -> Record:
     if sides:
         words, ended = np.concatenate([one.words for one in sides]), np.concatenate([one.ended for one in sides])
         joined_sides = Sides(sides[0].parts, words[order], ended[order])
-    return Record(
+    return RecordedTrace(
         Trace(process[order], **ordered, keys=keys, starts=traces[0].starts),
         np.concatenate([record.code for record in records])[order],
         joined_sides,

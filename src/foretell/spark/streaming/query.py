@@ -30,7 +30,7 @@ from foretell.events.ingest.reader import StreamDeclaration, infer_schema
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import COLUMNS
 from foretell.events.types import Type
-from foretell.forecast.online.factory import Forecasts, untrained
+from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
 from foretell.language import tree
 from foretell.language.parser import parse
 from foretell.language.subscriptions import Subscriptions, of_program
@@ -74,8 +74,8 @@ def follow(
     program = as_subscriptions(subscriptions)
     frames = _frames(inputs)
     declarations = _declarations(program, frames, times)
-    forecasts = Forecasts(as_model(model).learned, learning)
-    untrained(as_model(model), program)
+    forecasts = ForecasterFactory(as_model(model).subscriptions, learning)
+    untrained_notes(as_model(model), program)
     topology = topology_of(program, declarations, tables, shards, limits, forecasts)
     rows = [_shuffle_rows(frames[name], mapper) for name, mapper in topology.mappers.items()]
     if control is not None:
@@ -103,7 +103,7 @@ def topology_of(
     tables: Mapping[str, object] | None,
     shards: int,
     limits: Limits | None = None,
-    forecasts: Forecasts | None = None,
+    forecasts: ForecasterFactory | None = None,
 ) -> StreamTopology:
     """Plan a streaming query; the declarations have the types of all attributes."""
     program = _with_streams(statements, declarations)
@@ -249,11 +249,11 @@ def _initial_snapshot(
     declarations: Mapping[str, StreamDeclaration],
     tables: Mapping[str, pa.Table],
     limits: Limits | None,
-    forecasts: Forecasts | None,
+    forecasts: ForecasterFactory | None,
 ) -> bytes:
     """Start an engine, so that statements which it cannot run are refused here and not in a task."""
     names = {str(s.name) for s in parse(group.text).statements}
-    learned = {} if forecasts is None else {name: one for name, one in forecasts.learned.items() if name in names}
+    learned = {} if forecasts is None else {name: one for name, one in forecasts.models.items() if name in names}
     engine = Engine(
         group.text,
         tables={name: tables[name] for name in group.tables},
