@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import foretell as ft
 from foretell.forecast.training import train
-from foretell.forecast.training.part_choice import PartChoice, compare_parts
+from foretell.forecast.training.part_choice import PartComparison, compare_parts
 
 BRANCHES, LENGTH = 10, 8
 
@@ -82,23 +82,23 @@ def cases() -> Iterator[Case]:
     yield of_branches(5)
 
 
-def judged(case: Case, taken: PartChoice) -> tuple[float, float]:
+def scores(case: Case, taken: PartComparison) -> tuple[float, float]:
     """AUC and calibration error, trained as if training had chosen so."""
-    with patch.object(train, "choice_of", lambda *_, **__: taken):
+    with patch.object(train, "compare_parts", lambda *_, **__: taken):
         model = ft.train(case.text, {"s": case.train})
-    (found,) = ft.backtest(case.text, {"s": case.test}, model=model, horizons=[case.horizon]).judged
-    return found.overall.auc, found.overall.reliability.error
+    (card,) = ft.backtest(case.text, {"s": case.test}, model=model, horizons=[case.horizon]).scorecards
+    return card.overall.auc, card.overall.reliability.error
 
 
-def chosen(case: Case) -> PartChoice:
+def chosen(case: Case) -> PartComparison:
     """What training finds."""
-    found: list[PartChoice] = []
+    found: list[PartComparison] = []
 
-    def noted(*given: Any, **settings: Any) -> PartChoice:
+    def noted(*given: Any, **settings: Any) -> PartComparison:
         found.append(compare_parts(*given, **settings))
         return found[-1]
 
-    with patch.object(train, "choice_of", noted):
+    with patch.object(train, "compare_parts", noted):
         ft.train(case.text, {"s": case.train})
     return found[0]
 
@@ -106,9 +106,10 @@ def chosen(case: Case) -> PartChoice:
 if __name__ == "__main__":
     for case in cases():
         choice = chosen(case)
-        for way, losses in (("parts", choice.parts), ("shared", choice.shared)):
-            auc, error = judged(case, PartChoice((0.0,), (1.0,)) if way == "parts" else PartChoice((1.0,), (0.0,)))
-            taken = "  taken" if choice.by_parts == (way == "parts") else ""
+        for way, losses in (("parts", choice.parts), ("chain", choice.chain)):
+            by_parts = way == "parts"
+            auc, error = scores(case, PartComparison((float(not by_parts),), (float(by_parts),)))
+            taken = "  taken" if choice.by_parts == by_parts else ""
             print(
                 f"{case.name:34} {way:7} log loss {np.mean(losses):.3f}  AUC {auc:.3f}  error {error:.3f}{taken}",
                 flush=True,
