@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import compiler, runtime, serialize
+from numba.core import compiler, runtime, serialize, sigutils, types
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from foretell.storage.disk_cache import digest, load_cached, store_cached
 _compiler: Any = compiler
 _runtime: Any = runtime
 _serialize: Any = serialize
+_sigutils: Any = sigutils
 
 
 def cache_on_disk(*modules: ModuleType) -> None:
@@ -100,7 +101,10 @@ class _DiskCache(_Cache):
         return digest([*versions, *_made_of(self._dispatcher, set())])
 
     def _key(self, sig: Any, codegen: Any) -> str:
-        return f"{self._stamp}-{digest([str(sig), str(codegen.magic_tuple())])}.nbc"
+        arguments, _ = _sigutils.normalize_signature(sig)
+        # A named tuple's type is written without the names of its fields, by which kernels find them.
+        fields = [repr(names) for argument in arguments for names in _field_names(argument)]
+        return f"{self._stamp}-{digest([str(sig), *fields, str(codegen.magic_tuple())])}.nbc"
 
 
 def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
@@ -128,6 +132,14 @@ def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
                 yield repr(list(value))
             elif name in function.__globals__ and not _is_foreign(value) and _is_global(name, code):
                 raise TypeError(f"the kernel {function.__qualname__} may name kernels and numbers, but not '{name}'")
+
+
+def _field_names(kind: Any) -> Iterator[tuple[str, ...]]:
+    """The fields of a named tuple, and of those within it."""
+    if isinstance(kind, types.BaseTuple):
+        yield getattr(kind, "fields", ())
+        for part in getattr(kind, "types", ()):
+            yield from _field_names(part)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -18,7 +18,7 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedSubscription
 from foretell.machine import nfa_group
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
-from foretell.machine.exec.nfa_executor import RawMatches
+from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.plan import strategy
 from foretell.plan.explain import as_text, explain
@@ -55,10 +55,10 @@ class Later(Maker):
 class Interrupted(ArrivalExecutor):
     """Forgets all but its state before every batch, and has hardly any room."""
 
-    def feed(self, *given: Any, **more: Any) -> RawMatches:
+    def process(self, *given: Any, **more: Any) -> RawMatches:
         other = ArrivalExecutor(self.plan, self.strings, self.parameters, self.selection, capacity=1, most=2)
         other.restore(self.state())
-        found = other.feed(*given, **more)
+        found = other.process(*given, **more)
         self.restore(other.state())
         return found
 
@@ -162,7 +162,7 @@ def batch(arrivals: ArrivalExecutor, kinds: str, first: int, values: int = 1, no
 def test_what_the_window_has_left_is_forgotten() -> None:
     arrivals = made(f"MATCH a ; b ; c {DEFINED} WITHIN 50", capacity=1)
     for first in range(0, 60_000, 600):
-        arrivals.feed(*batch(arrivals, "abc" * 200, first))
+        arrivals.process(*batch(arrivals, "abc" * 200, first))
         assert len(arrivals) <= 51
         assert arrivals.oldest is not None
         assert arrivals.oldest >= first + 600 - 51
@@ -171,29 +171,29 @@ def test_what_the_window_has_left_is_forgotten() -> None:
 
 def test_time_alone_empties_them() -> None:
     arrivals = made(f"MATCH a ; b ; c {DEFINED} WITHIN 50")
-    arrivals.feed(*batch(arrivals, "ab", 0, now=50))
+    arrivals.process(*batch(arrivals, "ab", 0, now=50))
     assert len(arrivals) == 2
-    arrivals.feed(*batch(arrivals, "", 2, now=51))
+    arrivals.process(*batch(arrivals, "", 2, now=51))
     assert (len(arrivals), arrivals.oldest) == (0, None)
 
 
 def test_keys_that_went_quiet_are_forgotten() -> None:
     arrivals = made(f"MATCH a ; b ; c {SHARED} WITHIN 50", capacity=1)
     for first in range(0, 60_000, 600):
-        found = arrivals.feed(*batch(arrivals, "abc" * 200, first, values=3))
+        found = arrivals.process(*batch(arrivals, "abc" * 200, first, values=3))
         assert len(found) == 200
-    assert len(arrivals.heads) <= 1200
+    assert len(arrivals.lists.heads) <= 1200
 
 
 def test_what_nothing_precedes_is_not_kept() -> None:
     arrivals = made(f"MATCH a ; b ; c {DEFINED} WITHIN 50")
-    arrivals.feed(*batch(arrivals, "b" * 40 + "c" * 40, 0))
+    arrivals.process(*batch(arrivals, "b" * 40 + "c" * 40, 0))
     assert len(arrivals) == 0
 
 
 def test_one_event_may_complete_more_matches_than_fit_at_once() -> None:
     arrivals = made(f"MATCH a ; b ; c {DEFINED}", most=1000)
-    found = arrivals.feed(*batch(arrivals, "a" * 100 + "b" * 100 + "c", 0))
+    found = arrivals.process(*batch(arrivals, "a" * 100 + "b" * 100 + "c", 0))
     assert len({tuple(row) for row in found.slots.tolist()}) == len(found) == 10_000
 
 

@@ -76,7 +76,7 @@ def _used(monkeypatch: pytest.MonkeyPatch, gains: Callable[[], bool]) -> Counter
         used["batches"] += 1
         run(self, stage, *given)
 
-    monkeypatch.setattr(ReverseScan, "_gains", lambda *_: gains())
+    monkeypatch.setattr(ReverseScan, "pays_off", lambda *_: gains())
     monkeypatch.setattr(ReverseScan, "run", counted)
     return used
 

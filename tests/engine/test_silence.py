@@ -53,23 +53,23 @@ def _agrees(chance: random.Random) -> None:
             silences.restore(before)
         lane, at, breaks = (list(c) for c in zip(*events)) if events else ([], [], [])
         columns = np.array(lane, np.int64), np.array(at, kind), np.array(breaks, np.bool_)
-        found = [c.tolist() for c in silences.feed(*columns, within, time)]
+        found = [c.tolist() for c in silences.process(*columns, within, time)]
         assert sorted(zip(*found)) == sorted(plain.feed(events, within, time))
 
 
 def test_time_costs_nothing_for_those_it_does_not_complete() -> None:
     """Of a hundred lanes that are due at different times each is looked at once in a window."""
     silences, lanes = Silences(), np.arange(100)
-    silences.feed(lanes, lanes, np.zeros(100, np.bool_), 1000, 99)
+    silences.process(lanes, lanes, np.zeros(100, np.bool_), 1000, 99)
     nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)
     for now in range(100, 1100):
-        due = set(silences.due[:100].tolist())
-        found, since = silences.feed(*nothing, 1000, now)
+        due = set(silences.lanes.timers.due[:100].tolist())
+        found, since = silences.process(*nothing, 1000, now)
         assert since.tolist() == ([now - 1001] if now > 1000 else [])
-        assert len(due - set(silences.due[:100].tolist())) == len(found)
+        assert len(due - set(silences.lanes.timers.due[:100].tolist())) == len(found)
 
 
 def test_time_may_go_on_to_between_two_whole_times() -> None:
     nothing = np.zeros(1, np.bool_)
     for now, found in ((5, []), (5.5, [0]), (6, [0])):
-        assert Silences().feed(np.zeros(1, np.int64), np.zeros(1, np.int64), nothing, 5, now)[1].tolist() == found
+        assert Silences().process(np.zeros(1, np.int64), np.zeros(1, np.int64), nothing, 5, now)[1].tolist() == found

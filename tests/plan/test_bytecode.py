@@ -18,6 +18,7 @@ from foretell.language import tree
 from foretell.language.tree import Attribute, Binary, Call, Expression
 from foretell.language.type_check import Scope
 from foretell.machine.kernels import interpreter
+from foretell.machine.kernels.structs import Bytecode, Values
 from foretell.plan.lower.bytecode import Code, Operand, link, listing
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.reference.expressions import Frame, moment
@@ -168,15 +169,15 @@ def run_all(
             # Each kind of place has rows of its own.
             row = (i + kinds.index(place.kind)) % count
             matrices[place.kind].put(row, place.index, one.at(leaf), strings)
-    stack = (np.full(code.depth, np.nan), np.full(code.depth, -1, np.int64), np.zeros(code.depth, np.uint8))
+    stack = Values(np.full(code.depth, np.nan), np.full(code.depth, -1, np.int64), np.zeros(code.depth, np.uint8))
     found = []
     for i in range(count):
         arguments = (
-            *(code.ops, start, stop, code.constants_f, code.constants_i),
-            *(*matrices["column"].turned(), i),
-            *(*matrices["slot"].as_they_are(), (i + 1) % count),
-            *(*matrices["parameter"].as_they_are(), (i + 2) % count),
-            *(*strings.heap(cases=True), *stack),
+            *(start, stop, Bytecode(code.ops, code.constants_f, code.constants_i, *strings.heap(cases=True))),
+            *(Values(*matrices["column"].turned()), i),
+            *(Values(*matrices["slot"].as_they_are()), (i + 1) % count),
+            *(Values(*matrices["parameter"].as_they_are()), (i + 2) % count),
+            stack,
         )
         holds = interpreter.holds(*arguments)
         interpreter.run_code(*arguments)

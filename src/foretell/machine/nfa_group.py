@@ -17,7 +17,9 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import RunLedger
-from foretell.machine.exec.nfa_executor import NfaExecutor, Observation, RawMatches
+from foretell.machine.exec.nfa_executor import NfaExecutor
+from foretell.machine.exec.observation import Observation
+from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream
@@ -105,9 +107,9 @@ class NfaGroup:
             (member,) = self.members.values()
             probe = Probe.of(nfa, member.plan)
             if self.plan.observation is ObservationMode.SECOND_EXECUTOR:
-                self.second_executor = executor(ledger=RunLedger(self.stream.ledger.limits), sight=probe)
+                self.second_executor = executor(ledger=RunLedger(self.stream.ledger.limits), probe=probe)
                 probe = None
-        self.executor = executor(ledger=self.stream.ledger, sight=probe)
+        self.executor = executor(ledger=self.stream.ledger, probe=probe)
 
     def move_rows(self, move: Move) -> None:
         """Continues with the rows of the template as they are now."""
@@ -118,12 +120,12 @@ class NfaGroup:
     @property
     def lagged(self) -> set[Lagged]:
         """The columns of earlier events that the executor needs."""
-        return self.executor.machine.lagged if isinstance(self.executor, NfaExecutor) else set()
+        return self.executor.nfa.lagged if isinstance(self.executor, NfaExecutor) else set()
 
     def process(self, segment: EventSegment, now: int | float, order: EventOrder) -> list[ResultBatch]:
         """The results of a batch, of those subscriptions that have any."""
         assert self.executor is not None
-        matches = self.executor.feed(segment, len(self.stream.lanes), now)
+        matches = self.executor.process(segment, len(self.stream.lanes), now)
         self._record_limits()
         if self.executor.refused:
             matches = self._without_refused(self.executor, matches)
@@ -131,7 +133,7 @@ class NfaGroup:
             results = [m.process(matches, now, order) for m in self.members.values() if len(matches) or m.pending]
             return results + self._forecasts(segment, now, results)
         assert isinstance(self.executor, NfaExecutor)
-        owner = self.executor.machine.owners[matches.state]
+        owner = self.executor.nfa.owners[matches.state]
         by_owner = np.argsort(owner, kind="stable")
         matches, owner = matches.only(by_owner), owner[by_owner]
         results = []
@@ -152,11 +154,11 @@ class NfaGroup:
         if self.tracker is not None:
             observation: Observation | None = self.tracker.see(segment, exclusion)
         elif self.second_executor is not None:
-            self.second_executor.excluding = exclusion
-            self.second_executor.feed(segment, len(self.stream.lanes), now)
-            observation = self.second_executor.partial
+            self.second_executor.exclusion = exclusion
+            self.second_executor.process(segment, len(self.stream.lanes), now)
+            observation = self.second_executor.observation
         else:
-            observation = self._nfa_executor.partial
+            observation = self._nfa_executor.observation
         return ForecastEmitter(self.watcher, member).tell(segment, observation, results)
 
     def observed(self, now: int | float) -> ObservedStatement | None:
@@ -167,9 +169,11 @@ class NfaGroup:
         if self.tracker is not None:
             return ObservedStatement(self.watcher, member, self.tracker.by_value, self.tracker.values, now)
         executor = self.second_executor or self._nfa_executor
-        key = executor.machine.columns[executor.machine.process_key] if executor.machine.has_process_key else None
+        key = executor.nfa.columns[executor.nfa.process_key] if executor.nfa.has_process_key else None
         if isinstance(key, IndexKey):
-            return ObservedStatement(self.watcher, member, executor.tables.get(key.kind), (key.expression,), now)
+            return ObservedStatement(
+                self.watcher, member, executor.columns.value_lists.get(key.kind), (key.expression,), now
+            )
         return ObservedStatement(self.watcher, member, None, (), now)
 
     @property
@@ -196,7 +200,7 @@ class NfaGroup:
         """The matches without those of refused lanes from the event on that exceeded the limit."""
         owner = np.zeros(len(matches), np.int64)
         if isinstance(executor, NfaExecutor):
-            owner = executor.machine.owners[matches.state]
+            owner = executor.nfa.owners[matches.state]
         # A match that time completes has no last event: it counts by its first.
         position = np.where(matches.position < 0, matches.first, matches.position)
         keep = np.ones(len(matches), np.bool_)

@@ -14,7 +14,7 @@ from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.machine.exec.nfa_executor import NO_NODES, RawMatches
+from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import EventOrder, deepened
 from foretell.machine.input.merged_stream import MergedStream

@@ -47,7 +47,7 @@ class AbsenceExecutor:
         breaks = self._breaks(piece)
         # On INT time a window may be 2.5 long, and so are the silences.
         times = piece.events.time.values if within == int(within) else piece.events.time.values.astype(np.float64)
-        lane, start = self.silences.feed(piece.lane, times, breaks, within, now)
+        lane, start = self.silences.process(piece.lane, times, breaks, within, now)
         return self._told(lane, start, start + start.dtype.type(within), order)
 
     def _breaks(self, piece: EventSegment) -> NDArray[np.bool_]:

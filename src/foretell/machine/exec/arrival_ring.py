@@ -1,14 +1,14 @@
-"""Where arrivals lie: one ring for all lists, in the order they came, with room to grow and ways to let go of some.
+"""The ring of arrivals: one for all lists, in the order they came, which grows and lets go of the oldest.
 
 An arrival has the next number and lies at that number in the ring. It is there as long as its number is not before the
-front, nor before the front of its lane: so the oldest of a lane are let go by moving one number, and the links to them
-lead nowhere from then on. Their places are used again when the front passes them, or when the ring is full and half of
-it is such places.
+front, nor before the front of its lane: so moving one number lets go of the oldest of a lane, and links to them lead
+nowhere from then on. Their places are used again when the front passes them, or when the ring is full and half of it is
+such places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,26 @@ from numpy.typing import NDArray
 from foretell.arrays import Arrays, Flags, Ints
 from foretell.jit import compiled
 from foretell.machine.input.key_index import with_room
-from foretell.machine.kernels.arrival_walk import CROWDED, END, FRONT, HELD, IDLE, LEVEL, REFUSED
+from foretell.machine.kernels.arrival_walk import COUNTERS, END, FRONT, HELD, IDLE, LEVEL, REFUSED, RingArrays
+from foretell.machine.kernels.structs import Values
 
-BEFORE, BELOW, OWNER = 3, 4, 8
+#: The number of the owners' column in the state; the first versions did not write it.
+_OWNER = 8
 
 
 class ArrivalRing:
-    """`width` values are kept of an arrival; `steps` have arrivals; `closed` says that every lane is refused.
+    """The arrivals of `steps` steps, each with `width` values; `closed` says that every lane is refused.
 
-    `lanes` are how many arrivals each lane has, and its front.
+    `held` is how many arrivals each lane has, `fronts` the front of each.
     """
 
     def __init__(self, size: int, width: int, time: type[np.generic], steps: int) -> None:
         self._width, self._time, self._steps = width, time, steps
-        self.counters = np.zeros(CROWDED + 1, np.int64)
+        self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[LEVEL] = IDLE
-        self.parts = self._new(size)
-        self.lanes = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self.arrays = self._new(size)
+        self.held: Ints = np.zeros(0, np.int64)
+        self.fronts: Ints = np.zeros(0, np.int64)
         self.closed = False
 
     def __len__(self) -> int:
@@ -42,109 +45,102 @@ class ArrivalRing:
 
     @property
     def size(self) -> int:
-        return len(self.parts[0])
-
-    @property
-    def given(self) -> Arrays:
-        """As the kernel wants it."""
-        *links, values, nulls, owner = self.parts
-        return (*links, values.view(np.float64), values, nulls, owner)
+        return len(self.arrays.position)
 
     @property
     def oldest(self) -> int | None:
         """The position of the earliest event; None where there is none."""
-        return int(self.parts[0][self.counters[FRONT] & (self.size - 1)]) if len(self) else None
+        return int(self.arrays.position[self.counters[FRONT] & (self.size - 1)]) if len(self) else None
 
     @property
     def positions(self) -> Ints:
-        numbers, _, there = self._known()
-        return np.asarray(self.parts[0][numbers[there] & (self.size - 1)], np.int64)
+        numbers, _, there = self._numbers()
+        return np.asarray(self.arrays.position[numbers[there] & (self.size - 1)], np.int64)
 
-    def _new(self, size: int) -> Arrays:
-        return (
-            np.zeros(size, np.int64),  # position
-            np.zeros(size, self._time),  # start
-            np.zeros(size, self._time),  # the latest start of a match up to it
-            np.full(size, -1, np.int64),  # the arrival before it
-            np.full(size, -1, np.int64),  # the newest one of the step before
-            np.full(size, -1, np.int64),  # the latest absence before it
-            np.zeros((self._width, size), np.int64),  # values
-            np.zeros((self._width, size), np.uint8),  # which of them are NULL
-            np.zeros(size, np.int64),  # its lane and step
+    def _new(self, size: int) -> RingArrays:
+        values = np.zeros((self._width, size), np.int64)
+        return RingArrays(
+            position=np.zeros(size, np.int64),
+            start=np.zeros(size, self._time),
+            latest_start=np.zeros(size, self._time),
+            before=np.full(size, -1, np.int64),
+            below=np.full(size, -1, np.int64),
+            floor=np.full(size, -1, np.int64),
+            values=Values(values.view(np.float64), values, np.zeros((self._width, size), np.uint8)),
+            owner=np.zeros(size, np.int64),
         )
 
-    def room_for_lanes(self, count: int) -> None:
-        held, fronts = self.lanes
-        self.lanes = with_room(held, count), with_room(fronts, count, REFUSED if self.closed else 0)
+    def grow_lanes(self, count: int) -> None:
+        self.held = with_room(self.held, count)
+        self.fronts = with_room(self.fronts, count, REFUSED if self.closed else 0)
 
     # ── what there is ──
 
-    def _known(self) -> tuple[Ints, Ints, Flags]:
+    def _numbers(self) -> tuple[Ints, Ints, Flags]:
         """The numbers from the front to the end, their lanes, and which of them are still there."""
         numbers = np.arange(self.counters[FRONT], self.counters[END])
-        lane = self.parts[OWNER][numbers & (self.size - 1)] // self._steps
-        return numbers, lane, numbers >= self.lanes[1][lane]
+        lane = self.arrays.owner[numbers & (self.size - 1)] // self._steps
+        return numbers, lane, numbers >= self.fronts[lane]
 
     def crowded_lanes(self) -> list[int]:
         """The lanes that have arrivals, those with the most of them first."""
-        held = self.lanes[0]
-        some = np.flatnonzero(held)
-        return [int(lane) for lane in some[np.argsort(-held[some], kind="stable")]]
+        lanes = np.flatnonzero(self.held)
+        return [int(lane) for lane in lanes[np.argsort(-self.held[lanes], kind="stable")]]
 
     # ── letting go ──
 
     def drop(self, count: int) -> int:
-        """Lets go of the oldest of all; how many."""
-        numbers, lane, there = self._known()
+        """Let go of the oldest of all; return how many."""
+        numbers, lane, there = self._numbers()
         gone = np.flatnonzero(there)[:count]
-        np.subtract.at(self.lanes[0], lane[gone], 1)
+        np.subtract.at(self.held, lane[gone], 1)
         self.counters[HELD] -= len(gone)
         self.counters[FRONT] = numbers[gone[-1]] + 1 if len(gone) else self.counters[FRONT]
         return len(gone)
 
     def drop_of(self, lane: int, count: int) -> int:
-        """Lets go of the oldest of a lane; how many."""
-        numbers, lanes, there = self._known()
+        """Let go of the oldest of a lane; return how many."""
+        numbers, lanes, there = self._numbers()
         gone = numbers[there & (lanes == lane)][:count]
         self._forget(lane, len(gone), int(gone[-1]) + 1 if len(gone) else 0)
         return len(gone)
 
     def refuse(self, lane: int) -> int:
-        """Lets go of all of a lane, for good; how many."""
-        count = int(self.lanes[0][lane])
+        """Let go of all of a lane, for good; return how many."""
+        count = int(self.held[lane])
         self._forget(lane, count, REFUSED)
         return count
 
     def _forget(self, lane: int, count: int, front: int) -> None:
-        held, fronts = self.lanes
-        held[lane] -= count
-        fronts[lane] = max(fronts[lane], front)
+        self.held[lane] -= count
+        self.fronts[lane] = max(self.fronts[lane], front)
         self.counters[HELD] -= count
         span = self.counters[FRONT], self.counters[END]
-        self.counters[FRONT] = _first_there(*span, self.parts[OWNER], fronts, self._steps)
+        self.counters[FRONT] = _first_there(*span, self.arrays.owner, self.fronts, self._steps)
 
     # ── room ──
 
     def make_room(self, heads: Ints) -> bool:
-        """Puts what is there together, if it is half or less of what lies about; whether it was."""
-        numbers, _, there = self._known()
+        """Put the arrivals together, if they are half or less of the numbers in use; return whether they were."""
+        numbers, _, there = self._numbers()
         if 2 * len(self) > len(numbers):
             return False
         front = int(self.counters[FRONT])
-        kept = tuple(part[..., numbers[there] & (self.size - 1)] for part in self.parts)
+        kept = self._new(len(self))
+        for column, old in zip(_columns(kept), _columns(self.arrays), strict=True):
+            column[...] = old[..., numbers[there] & (self.size - 1)]
         moved = np.append(np.where(there, front + np.cumsum(there) - 1, -1), -1)
 
         def link(old: Ints) -> Ints:
             return moved[np.where(old >= front, old - front, -1)]
 
-        later = kept[OWNER] % self._steps > 0  # of the first step it is rows of a template
-        kept[BEFORE][:] = link(kept[BEFORE])
-        kept[BELOW][later] = link(kept[BELOW][later])
+        later = kept.owner % self._steps > 0  # of the first step it is rows of a template
+        kept.before[:] = link(kept.before)
+        kept.below[later] = link(kept.below[later])
         heads[:] = link(heads)
-        fronts = self.lanes[1]
-        fronts[fronts != REFUSED] = 0
+        self.fronts[self.fronts != REFUSED] = 0
         self.counters[END] = front + len(self)
-        self._fill(kept, self.size)
+        self._fill(_columns(kept), self.size)
         return True
 
     def grow(self) -> None:
@@ -152,47 +148,53 @@ class ArrivalRing:
 
     def _from_front(self) -> Arrays:
         places = np.arange(self.counters[FRONT], self.counters[END]) & (self.size - 1)
-        return tuple(part[..., places] for part in self.parts)
+        return tuple(column[..., places] for column in _columns(self.arrays))
 
-    def _fill(self, held: Arrays, size: int) -> None:
-        self.parts = self._new(size)
+    def _fill(self, columns: Sequence[NDArray[Any]], size: int) -> None:
+        self.arrays = self._new(size)
         places = np.arange(self.counters[FRONT], self.counters[END]) & (size - 1)
-        for part, values in zip(self.parts, held, strict=True):
-            part[..., places] = values
+        for column, values in zip(_columns(self.arrays), columns, strict=True):
+            column[..., places] = values
 
-    def move_rows(self, move: Any) -> None:
-        """Rows of a template stand elsewhere now: those of the first step's arrivals are moved."""
-        numbers, _, there = self._known()
+    def move_rows(self, move: Callable[[Ints], Ints]) -> None:
+        """The rows of the template are elsewhere now: move those of the first step's arrivals."""
+        numbers, _, there = self._numbers()
         at = numbers[there] & (self.size - 1)
-        first = at[self.parts[OWNER][at] % self._steps == 0]
-        self.parts[BELOW][first] = move(self.parts[BELOW][first])
+        first = at[self.arrays.owner[at] % self._steps == 0]
+        self.arrays.below[first] = move(self.arrays.below[first])
 
     # ── state ──
 
     def state(self) -> dict[str, NDArray[Any]]:
-        ring = {f"ring.{i}": part for i, part in enumerate(self._from_front())}
+        ring = {f"ring.{i}": column for i, column in enumerate(self._from_front())}
         numbers = np.array([*self.counters[[FRONT, END]], self.closed])
-        return {"numbers": numbers, "fronts": self.lanes[1].copy(), **ring}
+        return {"numbers": numbers, "fronts": self.fronts.copy(), **ring}
 
     def restore(self, state: Mapping[str, NDArray[Any]], heads: Ints, lane_of: Ints) -> None:
-        """`lane_of` says for each list of which lane it is: before version 2 nothing else does."""
+        """`lane_of` is the lane of each list: before version 2 nothing else tells whose an arrival is."""
         self.counters[[FRONT, END]] = state["numbers"][:2]
         self.counters[LEVEL] = IDLE
         self.closed = bool(state["numbers"][2])
-        count = int(self.counters[END] - self.counters[FRONT])
-        held = [state[f"ring.{i}"] for i in range(OWNER)]
-        owner = state.get(f"ring.{OWNER}")
-        held.append(_owners(heads, lane_of, held[BEFORE], int(self.counters[FRONT])) if owner is None else owner)
+        front, count = int(self.counters[FRONT]), int(self.counters[END] - self.counters[FRONT])
+        columns = [state[f"ring.{i}"] for i in range(_OWNER)]
+        owner, before = state.get(f"ring.{_OWNER}"), columns[RingArrays._fields.index("before")]
+        columns.append(_owners(heads, lane_of, before, front) if owner is None else owner)
         size = self.size
         while size < count + self._steps:
             size *= 2
-        self._fill(tuple(held), size)
-        self.room_for_lanes(int(max(lane_of.max(initial=-1) + 1, len(state.get("fronts", ())))))
+        self._fill(columns, size)
+        self.grow_lanes(int(max(lane_of.max(initial=-1) + 1, len(state.get("fronts", ())))))
         if "fronts" in state:
-            self.lanes[1][: len(state["fronts"])] = state["fronts"]
-        _, lane, there = self._known()
-        self.lanes = np.bincount(lane[there], minlength=len(self.lanes[1])), self.lanes[1]
+            self.fronts[: len(state["fronts"])] = state["fronts"]
+        _, lane, there = self._numbers()
+        self.held = np.bincount(lane[there], minlength=len(self.fronts))
         self.counters[HELD] = int(there.sum())
+
+
+def _columns(arrays: RingArrays) -> Arrays:
+    """The columns of the ring in the order of its state; values and which of them are NULL are two."""
+    *links, values, owner = arrays
+    return (*links, values.integers, values.nulls, owner)
 
 
 @compiled
@@ -207,10 +209,10 @@ def _first_there(front: int, end: int, owner: Ints, fronts: Ints, steps: int) ->
 def _owners(heads: Ints, lane_of: Ints, before: Ints, front: int) -> Ints:
     """The owners of arrivals that lie from the front on, by the lists that lead to them. Others lead nowhere."""
     owner = np.zeros(before.size, np.int64)
-    for one in range(lane_of.size):
+    for place in range(lane_of.size):
         for step in range(heads.shape[1]):
-            number = heads[one, step]
+            number = heads[place, step]
             while number >= front:
-                owner[number - front] = lane_of[one] * heads.shape[1] + step
+                owner[number - front] = lane_of[place] * heads.shape[1] + step
                 number = before[number - front]
     return owner

@@ -84,72 +84,75 @@ class RunLedger:
         self.dropped = dict(state["dropped"])
 
 
-# ── in a machine ──
+# ── the limits of an NFA ──
 
 
-def relieve_lane(stage: NfaExecutor, lane: int, position: int) -> None:
-    """With the event at a position a lane has more instances than its limit. They may be of several subscriptions."""
-    limits = stage.limits
-    mine = stage.in_use
-    mine = mine[stage.cells[mine, layout.RUN_LANE] == lane]
-    over = [m for m, count in _by_member(stage, mine).items() if count > limits.lane]
+def relieve_lane(executor: NfaExecutor, lane: int, position: int) -> None:
+    """With the event at a position a lane has more runs than its limit. They may be of several subscriptions."""
+    limits, pool = executor.ledger.limits, executor.pool
+    runs = _in_lane(executor, lane)
+    over = [member for member, count in _by_member(executor, runs).items() if count > limits.lane]
     if over and limits.then == "drop":
-        _drop_oldest(stage, mine, max(1, len(mine) // 4))
+        _drop_oldest(executor, runs, max(1, len(runs) // 4))
     elif over:
-        _refuse(stage, lane, over, limits.lane, position)
-    # Where they are of several, or shared with others, there may be more before it is looked at again.
-    left = int(stage.lanes[1][lane])
-    stage.lanes[2][lane] = 2 * left if left > limits.lane else limits.lane
+        _refuse(executor, lane, over, limits.lane, position)
+    # Where runs are of several subscriptions, or shared, there may be more before they are counted again.
+    left = int(pool.lanes.lengths[lane])
+    pool.lanes.limits[lane] = 2 * left if left > limits.lane else limits.lane
 
 
-def relieve_engine(stage: NfaExecutor, position: int) -> None:
-    """The engine has more instances than its limit, and this machine wants room for the event at a position."""
-    used = stage.in_use
-    if stage.limits.then == "drop":
-        _drop_oldest(stage, used, max(1, len(used) // 4))
+def relieve_engine(executor: NfaExecutor, position: int) -> None:
+    """The engine has more runs than its limit, and this executor needs room for the event at a position."""
+    pool, limits = executor.pool, executor.ledger.limits
+    runs = pool.in_use
+    if limits.then == "drop":
+        _drop_oldest(executor, runs, max(1, len(runs) // 4))
         return
-    lanes, counts = np.unique(stage.cells[used, layout.RUN_LANE], return_counts=True)
+    lanes, counts = np.unique(pool.cells[runs, layout.RUN_LANE], return_counts=True)
     freed = 0
     for at in np.argsort(-counts, kind="stable").tolist():
-        _refuse(stage, int(lanes[at]), _by_member(stage, used), stage.limits.engine, position)
+        _refuse(executor, int(lanes[at]), _by_member(executor, runs), limits.engine, position)
         freed += int(counts[at])
-        if 4 * freed >= len(used):
+        if 4 * freed >= len(runs):
             break
 
 
-def _by_member(stage: NfaExecutor, instances: Ints) -> dict[int, int]:
-    """How many of some instances are of each subscription."""
-    states, counts = np.unique(stage.cells[instances, layout.RUN_STATE], return_counts=True)
-    found: dict[int, int] = {}
+def _in_lane(executor: NfaExecutor, lane: int) -> Ints:
+    runs = executor.pool.in_use
+    in_lane: Ints = runs[executor.pool.cells[runs, layout.RUN_LANE] == lane]
+    return in_lane
+
+
+def _by_member(executor: NfaExecutor, runs: Ints) -> dict[int, int]:
+    """How many of some runs belong to each subscription."""
+    states, counts = np.unique(executor.pool.cells[runs, layout.RUN_STATE], return_counts=True)
+    totals: dict[int, int] = {}
     for state, count in zip(states.tolist(), counts.tolist(), strict=True):
-        for member in stage.machine.members[state]:
-            found[member] = found.get(member, 0) + count
-    return found
+        for member in executor.nfa.members[state]:
+            totals[member] = totals.get(member, 0) + count
+    return totals
 
 
-def _refuse(stage: NfaExecutor, lane: int, members: Iterable[int], most: int, position: int) -> None:
-    """From an event on some subscriptions are told nothing in a lane; what only they have there goes."""
+def _refuse(executor: NfaExecutor, lane: int, members: Iterable[int], most: int, position: int) -> None:
+    """Stop some subscriptions in a lane from an event on; free the runs there that only they have."""
     for member in members:
-        if (member, lane) not in stage.refused:
-            stage.refused[member, lane] = position
-            stage.refusals.append((member, lane, most))
-    gone = {m for m, where in stage.refused if where == lane}
-    dead = np.array([bool(some) and some <= gone for some in stage.machine.members], np.bool_)
-    mine = stage.in_use
-    mine = mine[stage.cells[mine, layout.RUN_LANE] == lane]
-    _remove(stage, mine[dead[stage.cells[mine, layout.RUN_STATE]]])
-    if all(some <= gone for some in stage.machine.members):
-        stage.lanes[1][lane] = -1  # the kernels pass it over
+        if (member, lane) not in executor.refused:
+            executor.refused[member, lane] = position
+            executor.refusals.append((member, lane, most))
+    stopped = {member for member, where in executor.refused if where == lane}
+    dead = np.array([bool(members) and members <= stopped for members in executor.nfa.members], np.bool_)
+    runs = _in_lane(executor, lane)
+    _remove(executor, runs[dead[executor.pool.cells[runs, layout.RUN_STATE]]])
+    if all(members <= stopped for members in executor.nfa.members):
+        executor.pool.lanes.lengths[lane] = -1  # the kernels pass it over
 
 
-def _drop_oldest(stage: NfaExecutor, instances: Ints, count: int) -> None:
-    oldest = instances[np.argsort(stage.cells[instances, layout.RUN_FIRST], kind="stable")[:count]]
-    for member, lost in _by_member(stage, oldest).items():
-        stage.dropped[member] = stage.dropped.get(member, 0) + lost
-    _remove(stage, oldest)
+def _drop_oldest(executor: NfaExecutor, runs: Ints, count: int) -> None:
+    oldest = runs[np.argsort(executor.pool.cells[runs, layout.RUN_FIRST], kind="stable")[:count]]
+    for member, lost in _by_member(executor, oldest).items():
+        executor.dropped[member] = executor.dropped.get(member, 0) + lost
+    _remove(executor, oldest)
 
 
-def _remove(stage: NfaExecutor, instances: Ints) -> None:
-    stage.cells[instances, layout.RUN_OVER] = layout.DEAD
-    stage.sweep()
-    stage.counters[layout.LONGEST] = max(0, int(stage.lanes[1].max()))
+def _remove(executor: NfaExecutor, runs: Ints) -> None:
+    executor.pool.remove(runs, 0 if executor.now is None else executor.now)

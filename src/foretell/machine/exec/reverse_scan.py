@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +18,15 @@ from foretell.machine.kernels.layout import (
     EDGE_UPDATES,
     EDGE_UPDATES_STOP,
     LACKING,
-    LONGEST,
-    RUN_LANE,
     SET,
     SUM_FLOAT,
+    UPDATE_ARGUMENT,
+    UPDATE_KIND,
+    UPDATE_SLOT,
 )
 from foretell.machine.kernels.lockstep import SEVERAL
-from foretell.machine.kernels.reverse_scan import DONE, NOTHING
+from foretell.machine.kernels.reverse_scan import DONE, NOTHING, Fates, Paths, Scratch
+from foretell.machine.kernels.structs import Batch
 from foretell.plan.lower.program import CompiledNfa
 
 if TYPE_CHECKING:
@@ -37,24 +38,18 @@ LEAST = 256
 #: So many matches are made together: their registers stay in the cache.
 TOGETHER = 1024
 
-#: No machine that is run in reverse computes, so it needs no stacks.
-NO_STACKS = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.uint8)
-
 
 class ReverseScan:
-    """A machine that is worked on so, where a batch allows it."""
+    """Scans whole batches of an NFA's events in reverse, where a batch allows it."""
 
-    def __init__(self, machine: CompiledNfa) -> None:
-        self.machine = machine
+    def __init__(self, nfa: CompiledNfa) -> None:
+        self.nfa = nfa
 
     @cached_property
-    def _known(self) -> tuple[Any, ...]:
-        """What the kernels are told of it: the places of states and where edges lead, as foresee has them; the steps
-        that edges chain; of each final slot its kind, its column, the slot that is counted along with it (its own where
-        there is none), and the updates that change it, by edges."""
-        tables, waiting = self.machine.tables, self.machine.waiting
+    def _paths(self) -> Paths:
+        tables, waiting = self.nfa.tables, self.nfa.waiting
         edges, updates, finals = (table.astype(np.int64) for table in (tables.edges, tables.updates, tables.finals))
-        places = np.zeros(self.machine.states, np.uint8)
+        places = np.zeros(self.nfa.states, np.uint8)
         places[waiting] = np.arange(len(waiting))
         leads = np.full(256, len(waiting), np.uint8)
         leads[: len(edges)] = np.where(edges[:, EDGE_FINAL], len(waiting) + 1, places[edges[:, EDGE_TARGET]])
@@ -63,7 +58,7 @@ class ReverseScan:
         changes = np.full((len(finals), 256), -1, np.int64)
         for edge, (first, stop) in enumerate(edges[:, [EDGE_UPDATES, EDGE_UPDATES_STOP]]):
             for update in range(first, stop):
-                kind, slot, argument = updates[update, :3]
+                kind, slot, argument = updates[update, [UPDATE_KIND, UPDATE_SLOT, UPDATE_ARGUMENT]]
                 if kind == CHAIN:
                     chained[edge] = argument
                 for at in np.flatnonzero(finals == slot) if kind != CHAIN else ():
@@ -75,59 +70,59 @@ class ReverseScan:
         for i, j in product(np.flatnonzero(kinds == SUM_FLOAT), np.flatnonzero(kinds == COUNT_KNOWN)):
             if columns[i] == columns[j] and (keeps[i] == keeps[j]).all() and kinds[j] != DONE:
                 counted[i], kinds[j] = j, DONE
-        return places, leads, chained, kinds, columns, counted, keeps, changes, self.machine.chains
+        return Paths(places, leads, chained, kinds, columns, counted, keeps, changes, self.nfa.chains)
 
-    def apply(self, stage: NfaExecutor, ways: NDArray[np.uint8]) -> bool:
-        """Whether a batch is worked on so."""
-        machine, count = self.machine, ways.shape[1]
-        if not self._gains(stage, count) or stage.sight is not None or stage.refused:
+    def applies(self, executor: NfaExecutor, ways: NDArray[np.uint8]) -> bool:
+        """Whether a batch with these ways is scanned in reverse."""
+        count = ways.shape[1]
+        if not self.pays_off(executor, count) or executor.probe is not None or executor.refused:
             return False
         # There can be no more partial matches than this, in one lane or in all: no limit has to be looked at.
-        most = stage.alive + count * len(machine.tables.starts)
-        return most <= min(stage.limits.lane, stage.ledger.left) and not (ways == int(SEVERAL)).any()
+        most, ledger = executor.alive + count * len(self.nfa.tables.starts), executor.ledger
+        return most <= min(ledger.limits.lane, ledger.left) and not (ways == int(SEVERAL)).any()
 
-    def _gains(self, stage: NfaExecutor, count: int) -> bool:
-        """Whether it is worth it: there are more events than there is to look at."""
-        if not self.machine.kernel.reverse_scan.value or count < LEAST:
+    def pays_off(self, executor: NfaExecutor, count: int) -> bool:
+        """Whether there are more events than there is to look at."""
+        if not self.nfa.kernel.reverse_scan.value or count < LEAST:
             return False
-        return stage.alive <= count and stage.lanes[0].size <= 2 * count
+        return executor.alive <= count and executor.pool.lanes.heads.size <= 2 * count
 
-    def run(self, stage: NfaExecutor, base: int, given: tuple[Any, ...], make_room: Callable[[], None]) -> None:
-        """Feeds a whole batch to a stage."""
-        code, events, batch, (waiting, ways, _) = given
-        known, tables, count = self._known, self.machine.tables, ways.shape[1]
-        lanes, begun, carried = len(stage.lanes[0]), count * len(tables.starts), stage.in_use
-        fates = np.full((lanes, len(waiting) + 2), count, np.uint32)
-        fates[:, len(waiting)] = count + 1
-        nexts, following = np.full(lanes, NOTHING), np.empty(count, np.uint32)
-        ends, same = np.full(count + 2, NOTHING), np.empty(begun + len(carried), np.uint32)
-        begins = tables.starts, tables.edges, events[3], events[0]
-        matches = reverse_scan.foresee(*begins, ways, known[1], fates, nexts, following, ends, same)
-        pool, *_, counters = stage.arrays()
-        reverse_scan.attach(carried, known[0], stage.cells, fates, ends, same, pool[2], counters)
-        stage.make_room_for(reverse_scan.left(int(ends[count]), same) + 1, matches + len(carried), count)
-        foreseen = ways, nexts, following, ends, same, carried
-        together = (
-            np.empty(TOGETHER, np.uint32),
-            np.empty(TOGETHER + 1, np.uint32),
-            np.empty(count + 8 * TOGETHER, np.uint32),
-            np.empty(count + 8 * TOGETHER, np.uint8),
+    def run(self, executor: NfaExecutor, batch: Batch, ways: NDArray[np.uint8]) -> None:
+        """Process a whole batch."""
+        paths, tables, pool, count = self._paths, self.nfa.tables, executor.pool, ways.shape[1]
+        lanes, carried = len(pool.lanes.heads), pool.in_use
+        # Of each lane and place the event with which a run there is over.
+        ends_at = np.full((lanes, len(ways) + 2), count, np.uint32)
+        ends_at[:, len(ways)] = count + 1
+        fates = Fates(
+            ways=ways,
+            nexts=np.full(lanes, NOTHING),
+            following=np.empty(count, np.uint32),
+            ends=np.full(count + 2, NOTHING),
+            same=np.empty(count * len(tables.starts) + len(carried), np.uint32),
+            carried=carried,
+        )
+        matches = reverse_scan.find_fates(tables, batch.events, paths.leads, ends_at, fates)
+        reverse_scan.add_carried(paths.places, ends_at, fates, pool.arrays)
+        left = reverse_scan.list_length(int(fates.ends[count]), fates.same)
+        pool.reserve(left + 1, count)
+        executor.output.reserve(matches + len(carried))
+        scratch = Scratch(
+            members=np.empty(TOGETHER, np.uint32),
+            offsets=np.empty(TOGETHER + 1, np.uint32),
+            rows=np.empty(count + 8 * TOGETHER, np.uint32),
+            taken=np.empty(count + 8 * TOGETHER, np.uint8),
         )
         done = 0
         while True:
-            pool, _, registers, _, output, _ = stage.arrays()
-            machine = tuple(tables), code, events, batch, pool, registers
-            given = known, foreseen, together, NO_STACKS
+            runs, output = pool.arrays, executor.output.arrays
             if done < count:
-                slots = output[6]
-                output = *output[:7], slots.view(np.float64), output[7]
-                done = reverse_scan.fulfil(done, base, *machine, output, counters, *given)
+                float_slots = output.slots.view(np.float64)
+                done = reverse_scan.make_matches(done, tables, batch, runs, output, float_slots, paths, fates, scratch)
             if done == count:
-                reverse_scan.leave(base, *machine, counters, *given)
-            if not counters[LACKING]:
+                reverse_scan.leave_runs(tables, batch, runs, paths, fates, scratch)
+            if not pool.counters[LACKING]:
                 break
-            make_room()
-        stage.enlist()
-        length = stage.lanes[1]
-        length[:] = np.bincount(stage.cells[stage.in_use, RUN_LANE], minlength=lanes)
-        counters[LONGEST] = max(counters[LONGEST], length.max(initial=0))
+            executor.make_room(batch.base + count)
+        pool.link_runs()
+        pool.count_lanes()

@@ -1,75 +1,74 @@
-"""`!b` alone: no b for so long, since the lane's first event, the latest b or the latest silence."""
+"""`!b` alone: no b for so long, since the lane's first event, the latest b or the latest silence.
+
+All lanes that have begun stand in a heap, by when they may be due. A lane that a b has put off keeps its place until
+its old time comes: so each lane costs time only once in a window, and passing time costs nothing for lanes that it
+does not complete.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from foretell.machine.kernels.decorators import kernel
 from foretell.machine.kernels.layout import Array
+from foretell.machine.kernels.structs import Timers
+from foretell.machine.kernels.timer_heap import push_timer, replace_first_timer
+
+
+class SilentLanes(NamedTuple):
+    """From when each lane counts, whether it has begun, and the heap of those that have."""
+
+    since: Array
+    begun: Array
+    timers: Timers
+
+
+class SilenceOutput(NamedTuple):
+    """Of each silence its lane and when it began."""
+
+    lane: Array
+    start: Array
 
 
 @kernel
-def listen(done: int, lane: Array, time: Any, breaks: Any, within: Any, lanes: Any, count: int, found: Any,
-            told: int) -> tuple[int, int, int]:  # fmt: skip
-    """Goes through events from `done` on; returns where it stopped, how many lanes there are, how many silences."""
-    (since, begun, due, heap) = lanes
-    for i in range(done, lane.size):
-        one = lane[i]
-        if not begun[one]:
-            begun[one] = True
-            since[one] = time[i]
-            count = _push(one, time[i] + within, due, heap, count)
-        told = _quiet(one, time[i], within, since, found, told)
-        if told == found[0].size:
-            return i, count, told
-        if breaks[i] and time[i] > since[one]:
-            since[one] = time[i]
-    return lane.size, count, told
+def hear_events(
+    done: int, lane: Array, time: Any, breaks: Array, within: Any, lanes: SilentLanes, count: int,
+    output: SilenceOutput, matches: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Process events from `done` on: return where it stopped, how many lanes and how many silences there are now."""
+    since = lanes.since
+    for row in range(done, lane.size):
+        here = lane[row]
+        if not lanes.begun[here]:
+            lanes.begun[here] = True
+            since[here] = time[row]
+            push_timer(time[row] + within, here, 0, lanes.timers, count)
+            count += 1
+        matches = _complete(here, time[row], within, since, output, matches)
+        if matches == output.lane.size:
+            return row, count, matches
+        if breaks[row] and time[row] > since[here]:
+            since[here] = time[row]
+    return lane.size, count, matches
 
 
 @kernel
-def pass_time(now: Any, within: Any, lanes: Any, count: int, found: Any, told: int) -> tuple[int, int]:
-    """Lets time pass: whatever lanes are due by now."""
-    (since, _, due, heap) = lanes
-    while count > 0 and due[0] < now and told < found[0].size:
-        one = heap[0]
-        told = _quiet(one, now, within, since, found, told)
-        _put_off(since[one] + within, due, heap, count)
-    return count, told
+def pass_time(now: Any, within: Any, lanes: SilentLanes, count: int, output: SilenceOutput, matches: int) -> int:
+    """Advance time: complete the silences of all lanes that are due by now; return how many silences there are."""
+    timers = lanes.timers
+    while count > 0 and timers.due[0] < now and matches < output.lane.size:
+        lane = timers.owner[0]
+        matches = _complete(lane, now, within, lanes.since, output, matches)
+        replace_first_timer(lanes.since[lane] + within, lane, 0, timers, count)
+    return matches
 
 
 @kernel
-def _quiet(lane: int, now: Any, within: Any, since: Any, found: Any, told: int) -> int:
-    """The silences of one lane that are over by now, as long as there is room."""
-    while since[lane] + within < now and told < found[0].size:
-        found[0][told] = lane
-        found[1][told] = since[lane]
-        told += 1
+def _complete(lane: int, now: Any, within: Any, since: Any, output: SilenceOutput, matches: int) -> int:
+    """Write the silences of one lane that are over by now, as long as there is room."""
+    while since[lane] + within < now and matches < output.lane.size:
+        output.lane[matches] = lane
+        output.start[matches] = since[lane]
+        matches += 1
         since[lane] += within
-    return told
-
-
-@kernel
-def _push(lane: int, time: Any, due: Any, heap: Array, count: int) -> int:
-    at = count
-    while at > 0 and due[(at - 1) // 2] > time:
-        due[at], heap[at] = due[(at - 1) // 2], heap[(at - 1) // 2]
-        at = (at - 1) // 2
-    due[at], heap[at] = time, lane
-    return count + 1
-
-
-@kernel
-def _put_off(time: Any, due: Any, heap: Array, count: int) -> None:
-    """The first of the heap is due at a later time: moves it down to its place."""
-    lane = heap[0]
-    at = 0
-    while 2 * at + 1 < count:
-        below = 2 * at + 1
-        if below + 1 < count and due[below + 1] < due[below]:
-            below += 1
-        if due[below] >= time:
-            break
-        due[at], heap[at] = due[below], heap[below]
-        at = below
-    due[at], heap[at] = time, lane
+    return matches

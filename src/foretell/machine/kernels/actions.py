@@ -1,24 +1,7 @@
-"""What happens when an event is bound: conditions judged, values kept, matches written down.
+"""What happens to a run when it binds an event: guards evaluated, registers updated, matches written.
 
-All is flat arrays; nothing is allocated here. Arrays that go together travel as tuples, in this order:
-
-| tuple | holds |
-| --- | --- |
-| tables | states, threads, negations, ticks, edges, updates, windows of states and of edges' targets, starts, finals: see foretell.plan.lower.flatten |
-| code | operations, constants, heap of strings |
-| events | lane, end time, start time, flags of the predicates, rows of the template that begin with it |
-| batch | columns as floats, as integers, nulls; parameters likewise |
-| pool | a row of cells for each instance, see below; the same as times; free instances |
-| lanes | first instance of each list and state; how many in all, how many may be; time of the instant |
-| registers | the cells as floats, as integers, which of them are NULL; nodes: parent, position, step |
-| timers | a heap of what waits for its window to pass: until when, instance, its serial |
-| output | of each match: first position, template rows, state, lane, row of its last event, chain; a row for each slot, and its nulls |
-| counters | see below |
-
-Indices are unsigned: to a signed one, which may count from the end, Numba adds a test at each use, and that took half of
-the time. Unsigned and signed numbers must not meet in arithmetic, which would make floats of them: `U` and `S` turn one
-into the other.
-"""  # noqa: E501 - a row of a table is one line
+These kernels allocate nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.interpreter import compare_texts, holds, run_code
 from foretell.machine.kernels.layout import (
     CHAIN,
@@ -40,12 +23,15 @@ from foretell.machine.kernels.layout import (
     EDGE_TARGET,
     EDGE_UPDATES,
     EDGE_UPDATES_STOP,
+    FIRST_SLOT,
     FREE,
     FULL_NODES,
     FULL_OUTPUT,
     FULL_POOL,
     FULL_TIMERS,
     GAP,
+    GUARD_CODE,
+    GUARD_CODE_STOP,
     MATCHES,
     MAX_INT,
     MAX_TEXT,
@@ -67,253 +53,272 @@ from foretell.machine.kernels.layout import (
     SUM_FLOAT,
     SUM_INT,
     TIMERS,
+    UPDATE_ARGUMENT,
+    UPDATE_CODE_STOP,
+    UPDATE_IS_FLOAT,
+    UPDATE_KIND,
+    UPDATE_SLOT,
     Array,
     S,
     U,
 )
 from foretell.machine.kernels.opcodes import Op
+from foretell.machine.kernels.structs import Batch, Bytecode, NfaTables, Output, Runs, Values
 
-MOST = np.int64(2**63 - 1)
+_MOST = np.int64(2**63 - 1)
 
-# fmt: off
+#: In place of NULL: an aggregate that does not fit its type stays NULL for good.
+_OVERFLOWN = 2
+
+# ── guards ──
 
 
 @kernel
-def judge(start: int, stop: int, code: Any, batch: Any, row: int, registers: Any, instance: int, stacks: Any) -> bool:
-    """Any condition. The call costs more than most conditions do, so `true` spares it for the commonest."""
-    (ops, const_f, const_i, heap_offsets, heap_data, heap_cases) = code
-    (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
-    (slot_f, slot_i, slot_null, _, _, _) = registers
-    (stack_f, stack_i, stack_null) = stacks
-    return holds(ops, start, stop, const_f, const_i, column_f, column_i, column_null, row, slot_f, slot_i, slot_null,
-                 instance, parameter_f, parameter_i, parameter_null, slot_i[instance, RUN_ROWS],
-                 heap_offsets, heap_data, heap_cases, stack_f, stack_i, stack_null)
+def _evaluate(
+    start: int, stop: int, code: Bytecode, columns: Values, row: int, registers: Values, run: int, parameters: Values,
+    stack: Values,
+) -> bool:  # fmt: skip
+    """Any condition. The call costs more than most conditions do, so `code_holds` spares it for the commonest."""
+    parameter_row = registers.integers[run, RUN_ROWS]
+    return holds(start, stop, code, columns, row, registers, run, parameters, parameter_row, stack)
 
 
 @inlined
-def true(start: Any, stop: Any, code: Any, batch: Any, row: Any, registers: Any, instance: Any, stacks: Any) -> bool:
-    """Whether a condition is true. No code holds; one comparison of a column with a slot is done on the spot."""
+def code_holds(start: Any, stop: Any, run: Any, row: Any, batch: Batch, registers: Values) -> bool:
+    """Whether code is true for a run and an event. One comparison of a column with a slot is done on the spot."""
     if start == stop:
         return True
-    ops = code[0]
+    ops, columns = batch.code.ops, batch.columns
     op = ops[start, 0]
     if stop - start == ONE and (op == Op.COMPARE_COLUMN_SLOT_F or op == Op.COMPARE_COLUMN_SLOT_I):
         both = ops[start, 1]
         column, outcomes, slot = U(both >> 3), both & 7, U(ops[start, 2])
-        if batch[2][column, row] or registers[2][instance, slot]:
+        if columns.nulls[column, row] or registers.nulls[run, slot]:
             return False
         if op == Op.COMPARE_COLUMN_SLOT_F:
-            one, other = batch[0][column, row], registers[0][instance, slot]
-            outcome = 1 if one < other else (4 if one > other else 2)
+            value, bound = columns.floats[column, row], registers.floats[run, slot]
+            outcome = 1 if value < bound else (4 if value > bound else 2)
         else:
-            number, another = batch[1][column, row], registers[1][instance, slot]
-            outcome = 1 if number < another else (4 if number > another else 2)
+            number, bound_number = columns.integers[column, row], registers.integers[run, slot]
+            outcome = 1 if number < bound_number else (4 if number > bound_number else 2)
         return bool((outcomes & outcome) != 0)
-    return judge(S(start), S(stop), code, batch, S(row), registers, S(instance), stacks)
+    return _evaluate(
+        S(start), S(stop), batch.code, columns, S(row), registers, S(run), batch.parameters, batch.stack
+    )  # fmt: skip
 
 
 @inlined
-def holds_here(asked: Any, first: int, row: Any, predicates: Array, code: Any, batch: Any, registers: Any,
-               instance: Any, stacks: Any) -> bool:
-    """Whether a row of a table holds: its predicate, which stands in column `first`, and its code."""
-    if asked[first] != NONE and not predicates[asked[first], row]:
+def guard_holds(table_row: Any, first: int, run: Any, row: Any, batch: Batch, registers: Values) -> bool:
+    """Whether a guard holds that lies in a row of a table, from the column `first` on."""
+    if table_row[first] != NONE and not batch.events.predicates[table_row[first], row]:
         return False
-    return true(asked[first + 1], asked[first + 2], code, batch, row, registers, instance, stacks)
+    return code_holds(table_row[first + GUARD_CODE], table_row[first + GUARD_CODE_STOP], run, row, batch, registers)
+
+
+# ── register updates ──
 
 
 @inlined
-def overflows(one: int, other: int) -> bool:
-    """Whether a sum does not fit 64 bits. It must be asked before adding: LLVM takes it that sums do not overflow."""
-    if other >= 0:
-        return bool(one > MOST - other)
-    return bool(one < -MOST - 1 - other)
+def overflows(left: int, right: int) -> bool:
+    """Whether a sum does not fit 64 bits. Ask before adding: LLVM assumes that sums do not overflow."""
+    if right >= 0:
+        return bool(left > _MOST - right)
+    return bool(left < -_MOST - 1 - right)
 
 
 @kernel
-def aggregate(kind: Any, slot: Any, column: Any, code: Any, instance: Any, row: Any, batch: Any,
-               registers: Any) -> None:
-    """An aggregate one event further. It is null until something is known; null 2 marks one that does not fit."""
-    (column_f, column_i, column_null, _, _, _) = batch
-    (slot_f, slot_i, slot_null, _, _, _) = registers
-    unknown = slot_null[instance, slot]
-    if unknown == 2 or column_null[column, row]:
+def aggregate(
+    kind: Any, slot: Any, column: Any, run: Any, row: Any, code: Bytecode, columns: Values, registers: Values
+) -> None:
+    """Take one event more into an aggregate. It is NULL until a value is known."""
+    unknown = registers.nulls[run, slot]
+    if unknown == _OVERFLOWN or columns.nulls[column, row]:
         return
-    slot_null[instance, slot] = 0
+    registers.nulls[run, slot] = 0
     if kind == SUM_INT:
-        value = column_i[column, row]
-        old = 0 if unknown else slot_i[instance, slot]
+        value = columns.integers[column, row]
+        old = 0 if unknown else registers.integers[run, slot]
         if overflows(old, value):
-            slot_null[instance, slot] = 2
+            registers.nulls[run, slot] = _OVERFLOWN
         else:
-            slot_i[instance, slot] = old + value
+            registers.integers[run, slot] = old + value
     elif kind in (MIN_INT, MAX_INT):
-        value = column_i[column, row]
-        if unknown or (value < slot_i[instance, slot] if kind == MIN_INT else value > slot_i[instance, slot]):
-            slot_i[instance, slot] = value
+        value = columns.integers[column, row]
+        old = registers.integers[run, slot]
+        if unknown or (value < old if kind == MIN_INT else value > old):
+            registers.integers[run, slot] = value
     elif kind in (MIN_TEXT, MAX_TEXT):
-        text = column_i[column, row]
-        order = 0 if unknown else compare_texts(text, slot_i[instance, slot], code[3], code[4])
+        text = columns.integers[column, row]
+        order = 0
+        if not unknown:
+            order = compare_texts(text, registers.integers[run, slot], code.text_offsets, code.text_bytes)
         if unknown or (order < 0 if kind == MIN_TEXT else order > 0):
-            slot_i[instance, slot] = text
+            registers.integers[run, slot] = text
     else:
-        value_f = column_f[column, row]
-        if unknown or (value_f < slot_f[instance, slot] if kind == MIN_FLOAT else value_f > slot_f[instance, slot]):
-            slot_f[instance, slot] = value_f
+        number = columns.floats[column, row]
+        least = registers.floats[run, slot]
+        if unknown or (number < least if kind == MIN_FLOAT else number > least):
+            registers.floats[run, slot] = number
 
 
 @kernel
-def _compute(slot: Any, start: Any, stop: Any, is_float: Any, code: Any, instance: Any, row: Any, batch: Any,
-             registers: Any, stacks: Any) -> None:
-    """The value of an expression into a slot."""
-    (ops, const_f, const_i, heap_offsets, heap_data, heap_cases) = code
-    (column_f, column_i, column_null, parameter_f, parameter_i, parameter_null) = batch
-    (slot_f, slot_i, slot_null, _, _, _) = registers
-    (stack_f, stack_i, stack_null) = stacks
-    run_code(ops, S(start), S(stop), const_f, const_i, column_f, column_i, column_null, S(row), slot_f, slot_i,
-             slot_null, S(instance), parameter_f, parameter_i, parameter_null, slot_i[instance, RUN_ROWS],
-             heap_offsets, heap_data, heap_cases, stack_f, stack_i, stack_null)
-    slot_null[instance, slot] = stack_null[0]
+def _compute(
+    slot: Any, start: Any, stop: Any, is_float: Any, run: Any, row: Any, code: Bytecode, columns: Values,
+    registers: Values, parameters: Values, stack: Values,
+) -> None:  # fmt: skip
+    """Write the value of an expression into a slot."""
+    parameter_row = registers.integers[run, RUN_ROWS]
+    run_code(S(start), S(stop), code, columns, S(row), registers, S(run), parameters, parameter_row, stack)
+    registers.nulls[run, slot] = stack.nulls[0]
     if is_float:
-        slot_f[instance, slot] = stack_f[0]
+        registers.floats[run, slot] = stack.floats[0]
     else:
-        slot_i[instance, slot] = stack_i[0]
+        registers.integers[run, slot] = stack.integers[0]
+
+
+@expanded
+def apply_update(update: Any, run: Any, row: Any, updates: Array, batch: Batch, runs: Runs) -> None:
+    """Write the event of a row into a run as an update says."""
+    registers, columns, nodes, counters = runs.registers, batch.columns, runs.nodes, runs.counters
+    kind, slot, argument = updates[update, UPDATE_KIND], updates[update, UPDATE_SLOT], updates[update, UPDATE_ARGUMENT]
+    if kind == SET:
+        # One buffer holds both kinds of value, so copying the bits is enough.
+        registers.integers[run, slot] = columns.integers[argument, row]
+        registers.nulls[run, slot] = columns.nulls[argument, row]
+    elif kind == POSITION:
+        registers.integers[run, slot] = batch.base + S(row)
+        registers.nulls[run, slot] = 0
+    elif kind == CHAIN:
+        node = U(counters[NODES])
+        counters[NODES] += 1
+        nodes.parent[node] = registers.integers[run, RUN_CHAIN]
+        nodes.position[node] = batch.base + S(row)
+        nodes.step[node] = S(argument)
+        registers.integers[run, RUN_CHAIN] = S(node)
+    elif kind in (COUNT, COUNT_KNOWN):
+        if kind == COUNT or not columns.nulls[argument, row]:
+            registers.integers[run, slot] = 1 if registers.nulls[run, slot] else registers.integers[run, slot] + 1
+            registers.nulls[run, slot] = 0
+    elif kind == SUM_FLOAT:
+        unknown = registers.nulls[run, slot]
+        if unknown != _OVERFLOWN and not columns.nulls[argument, row]:
+            value = columns.floats[argument, row]
+            total = value if unknown else registers.floats[run, slot] + value
+            registers.floats[run, slot] = total
+            registers.nulls[run, slot] = 0 if np.isfinite(total) else _OVERFLOWN
+    elif kind == GAP:
+        # The gap of a negation, or the events that a[i] counts in, from the event before to this one: two nodes that
+        # are no events. -1: nothing is bound before.
+        node = U(counters[NODES])
+        counters[NODES] += 2
+        nodes.parent[node] = registers.integers[run, RUN_CHAIN]
+        nodes.position[node] = -1 if registers.nulls[run, slot] else registers.integers[run, slot]
+        nodes.step[node] = -2 * S(argument) - 1
+        nodes.parent[node + ONE] = S(node)
+        nodes.position[node + ONE] = batch.base + S(row)
+        nodes.step[node + ONE] = -2 * S(argument) - 2
+        registers.integers[run, RUN_CHAIN] = S(node) + 1
+    elif kind == COMPUTE:
+        stop, is_float = updates[update, UPDATE_CODE_STOP], updates[update, UPDATE_IS_FLOAT]
+        _compute(
+            slot, argument, stop, is_float, run, row, batch.code, columns, registers, batch.parameters, batch.stack
+        )
+    else:
+        aggregate(kind, slot, argument, run, row, batch.code, columns, registers)
 
 
 @inlined
-def keep(first: Any, stop: Any, updates: Array, code: Any, instance: Any, row: Any, position: int, batch: Any,
-         registers: Any, counters: Array, stacks: Any) -> None:
-    """Writes down what an edge keeps of its event."""
-    (slot_f, slot_i, slot_null, node_parent, node_position, node_step) = registers
-    for u in range(first, stop):
-        kind, slot, argument = updates[u, 0], updates[u, 1], updates[u, 2]
-        if kind == SET:
-            # One buffer holds both kinds of value, so the bits are all there is to copy.
-            slot_i[instance, slot] = batch[1][argument, row]
-            slot_null[instance, slot] = batch[2][argument, row]
-        elif kind == POSITION:
-            slot_i[instance, slot] = position
-            slot_null[instance, slot] = 0
-        elif kind == CHAIN:
-            node = U(counters[NODES])
-            counters[NODES] += 1
-            node_parent[node] = slot_i[instance, RUN_CHAIN]
-            node_position[node] = position
-            node_step[node] = S(argument)
-            slot_i[instance, RUN_CHAIN] = S(node)
-        elif kind in (COUNT, COUNT_KNOWN):
-            if kind == COUNT or not batch[2][argument, row]:
-                slot_i[instance, slot] = 1 if slot_null[instance, slot] else slot_i[instance, slot] + 1
-                slot_null[instance, slot] = 0
-        elif kind == SUM_FLOAT:
-            unknown = slot_null[instance, slot]
-            if unknown != 2 and not batch[2][argument, row]:
-                total = batch[0][argument, row] if unknown else slot_f[instance, slot] + batch[0][argument, row]
-                slot_f[instance, slot] = total
-                slot_null[instance, slot] = 0 if np.isfinite(total) else 2
-        elif kind == GAP:
-            # The gap of a negation, or what a[i] counts in, from the event before to this one, as two nodes that are
-            # no events. -1: nothing is bound before.
-            node = U(counters[NODES])
-            counters[NODES] += 2
-            node_parent[node] = slot_i[instance, RUN_CHAIN]
-            node_position[node] = -1 if slot_null[instance, slot] else slot_i[instance, slot]
-            node_step[node] = -2 * S(argument) - 1
-            node_parent[node + ONE] = S(node)
-            node_position[node + ONE] = position
-            node_step[node + ONE] = -2 * S(argument) - 2
-            slot_i[instance, RUN_CHAIN] = S(node) + 1
-        elif kind == COMPUTE:
-            _compute(slot, argument, updates[u, 3], updates[u, 4], code, instance, row, batch, registers, stacks)
-        else:
-            aggregate(kind, slot, argument, code, instance, row, batch, registers)
+def apply_updates(edge: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> None:
+    """Write the event of a row into a run that binds it along an edge."""
+    for update in range(tables.edges[edge, EDGE_UPDATES], tables.edges[edge, EDGE_UPDATES_STOP]):
+        apply_update(update, run, row, tables.updates, batch, runs)
+
+
+# ── matches ──
 
 
 @inlined
-def emit(there: Any, lane: Any, row: int, instance: Any, finals: Array, registers: Any, output: Any,
-         counters: Array) -> None:
-    """Writes a match down, with the slots that are asked for afterwards. `row` is -1 where time completed it."""
-    (_, slot_i, slot_null, _, _, _) = registers
-    (out_first, out_rows, out_state, out_lane, out_row, out_chain, out_slot, out_null) = output
+def emit(
+    state: Any, lane: Any, row: int, run: Any, finals: Array, registers: Values, output: Output, counters: Array
+) -> None:
+    """Write a match with the slots that it carries. `row` is -1 where time completed it."""
     match = U(counters[MATCHES])
     counters[MATCHES] += 1
-    out_state[match] = S(there)
-    out_lane[match] = S(lane)
-    out_row[match] = row
-    out_first[match] = slot_i[instance, RUN_FIRST]
-    out_chain[match] = slot_i[instance, RUN_CHAIN]
-    out_rows[match] = slot_i[instance, RUN_ROWS]
+    output.state[match] = S(state)
+    output.lane[match] = S(lane)
+    output.row[match] = row
+    output.first[match] = registers.integers[run, RUN_FIRST]
+    output.chain[match] = registers.integers[run, RUN_CHAIN]
+    output.rows[match] = registers.integers[run, RUN_ROWS]
     for i in range(U(finals.size)):
-        out_slot[i, match] = slot_i[instance, finals[i]]
-        out_null[i, match] = slot_null[instance, finals[i]]
+        output.slots[i, match] = registers.integers[run, finals[i]]
+        output.nulls[i, match] = registers.nulls[run, finals[i]]
 
 
-@inlined
-def copy(instance: Any, pool: Any, registers: Any, counters: Array) -> Any:
-    """A new instance that has bound what another has."""
-    (cells, _, free) = pool
-    slot_null = registers[2]
+# ── runs ──
+
+
+@expanded
+def copy(run: Any, runs: Runs) -> Any:
+    """A new run that has bound the same events."""
+    cells, nulls, counters = runs.registers.integers, runs.registers.nulls, runs.counters
     counters[FREE] -= 1
-    target = U(free[U(counters[FREE])])
+    target = U(runs.free[U(counters[FREE])])
     serial = cells[target, RUN_SERIAL]
     for cell in range(U(cells.shape[1])):
-        cells[target, cell] = cells[instance, cell]
-        slot_null[target, cell] = slot_null[instance, cell]
+        cells[target, cell] = cells[run, cell]
+        nulls[target, cell] = nulls[run, cell]
     cells[target, RUN_SERIAL] = serial
     return target
 
 
-@inlined
-def begin(lane: Any, start: Any, position: int, parameter: int, pool: Any, registers: Any, counters: Array) -> Any:
-    """The next free instance, with nothing bound yet. It stays free until somebody takes it."""
-    (cells, times, free) = pool
-    slot_null = registers[2]
-    target = U(free[U(counters[FREE] - 1)])
-    for slot in range(U(RUN_ROWS + 1), U(slot_null.shape[1])):
-        slot_null[target, slot] = 1
+@expanded
+def begin(lane: Any, row: Any, batch: Batch, runs: Runs) -> Any:
+    """The next free run, with nothing bound yet. It stays free until the caller counts it."""
+    cells, nulls = runs.registers.integers, runs.registers.nulls
+    target = U(runs.free[U(runs.counters[FREE] - 1)])
+    for slot in range(U(FIRST_SLOT), U(nulls.shape[1])):
+        nulls[target, slot] = 1
     cells[target, RUN_CHAIN] = -1
-    times[target, RUN_BEGAN] = start
+    runs.times[target, RUN_BEGAN] = batch.events.start[row]
     cells[target, RUN_LANE] = S(lane)
-    cells[target, RUN_FIRST] = position
-    cells[target, RUN_ROWS] = parameter
+    cells[target, RUN_FIRST] = batch.base + S(row)
+    cells[target, RUN_ROWS] = batch.events.rows[row]
     return target
 
 
-@inlined
-def started(edge: Any, lane: Any, row: Any, position: int, tables: Any, code: Any, events: Any, batch: Any, pool: Any,
-            registers: Any, output: Any, counters: Array, stacks: Any) -> Any:
-    """The instance that an event begins along an edge; NONE where it begins none, or is a match by itself."""
-    (_, _, _, _, edges, updates, _, edge_within, _, finals) = tables
-    (_, event_time, event_start, predicates, event_rows) = events
+@expanded
+def started(edge: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output) -> Any:
+    """The run that an event begins along an edge; NONE where it begins none, or is a match by itself."""
+    edges, events = tables.edges, batch.events
     predicate = edges[edge, EDGE_PREDICATE]
-    if predicate != NONE and not predicates[predicate, row]:
+    if predicate != NONE and not events.predicates[predicate, row]:
         return NONE
-    target = begin(lane, event_start[row], position, event_rows[row], pool, registers, counters)
-    if not true(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], code, batch, row, registers, target, stacks):
+    run = begin(lane, row, batch, runs)
+    if not code_holds(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], run, row, batch, runs.registers):
         return NONE
-    if edge_within[edge] >= 0 and event_time[row] > event_start[row] + edge_within[edge]:
+    within = tables.edge_within[edge]
+    if within >= 0 and events.time[row] > events.start[row] + within:
         return NONE
-    keep(edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP], updates, code, target, row, position, batch,
-         registers, counters, stacks)
+    apply_updates(edge, run, row, tables, batch, runs)
     if edges[edge, EDGE_FINAL]:
-        emit(edges[edge, EDGE_TARGET], lane, S(row), target, finals, registers, output, counters)
+        emit(edges[edge, EDGE_TARGET], lane, S(row), run, tables.finals, runs.registers, output, runs.counters)
         return NONE
-    counters[FREE] -= 1
-    pool[0][target, RUN_STATE] = S(edges[edge, EDGE_TARGET])
-    return target
+    runs.counters[FREE] -= 1
+    runs.registers.integers[run, RUN_STATE] = S(edges[edge, EDGE_TARGET])
+    return run
 
 
-@inlined
-def room(most: int, nodes: int, registers: Any, output: Any, timers: Any, counters: Array) -> int:
-    """What would not hold so many new instances, and nodes for each; 0 where all would."""
+@expanded
+def lacking(most: int, nodes: int, runs: Runs, output: Output) -> int:
+    """What would not hold so many new runs, with so many nodes each; 0 where all would."""
+    counters = runs.counters
     if counters[FREE] < most:
         return FULL_POOL
-    if registers[3].size - counters[NODES] < most * nodes:
+    if runs.nodes.parent.size - counters[NODES] < most * nodes:
         return FULL_NODES
-    if output[0].size - counters[MATCHES] < most:
+    if output.first.size - counters[MATCHES] < most:
         return FULL_OUTPUT
-    if timers[0].size - counters[TIMERS] < most:
+    if runs.timers.due.size - counters[TIMERS] < most:
         return FULL_TIMERS
     return 0
-
-
-# fmt: on

@@ -36,5 +36,9 @@ kernel: Decorator = _njit(**_NO_REFERENCE_COUNTS)
 #: For kernels that allocate nothing and go into their callers: a call copies some seven numbers for each array.
 inlined: Decorator = _njit(forceinline=True, **_NO_REFERENCE_COUNTS)
 
+#: The same for functions that a kernel calls at one place: Numba copies their statements there before it compiles, so
+#: that they cost no compilation of their own.
+expanded: Decorator = _njit(inline="always", **_NO_REFERENCE_COUNTS)
+
 #: For kernels that allocate.
 compiled: Decorator = _njit()

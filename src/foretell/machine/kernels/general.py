@@ -1,13 +1,13 @@
-"""Instances with registers: one flat loop over events (Cayuga section 2.3; DESIGN section 3).
+"""NFA runs with registers under any operators: one flat loop over events (Cayuga section 2.3; DESIGN section 3).
 
-An instance is a partial match at a state. On each event of its lane it may bind the event along an edge, which makes a
-new instance further on, and it stays where it is if every operator it waits under lets the event pass. Instances of one
-state stand in lists: one for each lane or, where everything a state waits for has to equal something bound, one for
-each lane and value. An event that cannot touch a state (its touching predicate is false: no operator is interested, no
-edge, no negation) leaves its list alone, and so does one with another value: Cayuga's index of affected instances.
+A run is a partial match at a state. On each event of its lane it may bind the event along an edge, which makes a new
+run further on, and it stays where it is if every operator it waits under lets the event pass. Runs of one state stand
+in lists: one for each lane or, where everything that a state waits for has to equal a bound value, one for each lane
+and value. An event that cannot touch a state (its touching predicate is false: no operator is interested, no edge, no
+negation) leaves its list alone, and so does one with another value: Cayuga's index of affected instances.
 
-Where the arrays might not hold what an event brings, the kernel stops before that event and says so, and the caller
-grows them. What the tuples hold is said in foretell.machine.kernels.layout.
+Where the arrays might not hold what an event brings, the kernel stops before that event, says in LACKING what it
+lacks, and the caller makes room.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from foretell.machine.kernels.actions import copy, emit, holds_here, keep, room, started, true
-from foretell.machine.kernels.decorators import compiled, inlined, kernel
+from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, guard_holds, lacking, started
+from foretell.machine.kernels.decorators import compiled, expanded, inlined, kernel
 from foretell.machine.kernels.layout import (
     ALIVE,
     ANY,
@@ -31,8 +31,6 @@ from foretell.machine.kernels.layout import (
     EDGE_PREDICATE,
     EDGE_TARGET,
     EDGE_THREAD,
-    EDGE_UPDATES,
-    EDGE_UPDATES_STOP,
     ENDING,
     FREE,
     FRESH,
@@ -75,291 +73,280 @@ from foretell.machine.kernels.layout import (
     S,
     U,
 )
-from foretell.machine.kernels.probe import look_at_states
-
-# fmt: off
-
-
-# ── timers: a binary heap ──
-
-
-@kernel
-def _wait(until: Any, instance: Any, serial: Any, due: Array, whom: Array, serials: Array, counters: Array) -> None:
-    """Remembers that an instance is a match once time has passed a point."""
-    at = counters[TIMERS]
-    counters[TIMERS] = at + 1
-    while at > 0:
-        above = (at - 1) // 2
-        if due[above] <= until:
-            break
-        due[at], whom[at], serials[at] = due[above], whom[above], serials[above]
-        at = above
-    due[at], whom[at], serials[at] = until, instance, serial
-
-
-@kernel
-def _drop_first(due: Array, whom: Array, serials: Array, counters: Array) -> None:
-    """Takes the earliest timer off the heap."""
-    last = counters[TIMERS] - 1
-    counters[TIMERS] = last
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= last:
-            break
-        if below + 1 < last and due[below + 1] < due[below]:
-            below += 1
-        if due[last] <= due[below]:
-            break
-        due[at], whom[at], serials[at] = due[below], whom[below], serials[below]
-        at = below
-    due[at], whom[at], serials[at] = due[last], whom[last], serials[last]
-
+from foretell.machine.kernels.probe import probe_states
+from foretell.machine.kernels.structs import Batch, NfaTables, Nodes, Output, ProbeArrays, Runs, Values
+from foretell.machine.kernels.timer_heap import drop_first_timer, push_timer
 
 # ── lists ──
 
 
 @inlined
-def _release(instance: Any, pool: Any, lanes: Any, counters: Array) -> None:
-    """Gives an instance back."""
-    (cells, _, free) = pool
-    cells[instance, RUN_OVER] = ALIVE
-    cells[instance, RUN_SERIAL] += 1
-    free[U(counters[FREE])] = instance
+def _release(run: Any, runs: Runs) -> None:
+    """Give a run back to the pool."""
+    cells, counters = runs.registers.integers, runs.counters
+    cells[run, RUN_OVER] = ALIVE
+    cells[run, RUN_SERIAL] += 1
+    runs.free[U(counters[FREE])] = run
     counters[FREE] += 1
-    lanes[1][U(cells[instance, RUN_LANE])] -= 1
+    runs.lanes.lengths[U(cells[run, RUN_LANE])] -= 1
 
 
 @inlined
-def _admit(fresh: Any, states: Array, pool: Any, lanes: Any, registers: Any, counters: Array) -> None:
-    """Puts new instances into the lists of their states."""
-    cells = pool[0]
-    (heads, lane_length, _, _) = lanes
+def _unlink(previous: Any, next_run: Any, place: Any, state: Any, runs: Runs) -> None:
+    """Take a run out of its list, in which it stands behind `previous` (NONE: first)."""
+    if previous == NONE:
+        runs.lanes.heads[place, state] = next_run
+    else:
+        runs.registers.integers[previous, RUN_NEXT] = S(next_run)
+
+
+@inlined
+def _add_fresh(run: Any, tables: NfaTables, runs: Runs) -> None:
+    """Put a run among those that the present event made: they must not see it. Set its timer where its state waits."""
+    cells, counters = runs.registers.integers, runs.counters
+    state = U(cells[run, RUN_STATE])
+    cells[run, RUN_NEXT] = counters[FRESH]
+    counters[FRESH] = S(run)
+    if tables.states[state, STATE_WAITS]:
+        due = runs.times[run, RUN_BEGAN] + tables.state_within[state]
+        push_timer(due, run, cells[run, RUN_SERIAL], runs.timers, counters[TIMERS])
+        counters[TIMERS] += 1
+
+
+@expanded
+def _admit_fresh(fresh: Any, states: Array, runs: Runs) -> None:
+    """Put the runs that an event made into the lists of their states."""
+    cells, lanes, counters = runs.registers.integers, runs.lanes, runs.counters
     while fresh != NONE:
         next_fresh = U(cells[fresh, RUN_NEXT])
-        here = U(cells[fresh, RUN_STATE])
+        state = U(cells[fresh, RUN_STATE])
         lane = U(cells[fresh, RUN_LANE])
-        slot = states[here, STATE_KEY_SLOT]
+        slot = states[state, STATE_KEY_SLOT]
         place = lane if slot == NONE else U(cells[fresh, slot])
         cells[fresh, RUN_LIST] = S(place)
-        cells[fresh, RUN_NEXT] = S(heads[place, here])
-        heads[place, here] = fresh
-        lane_length[lane] += 1
-        if lane_length[lane] > counters[LONGEST]:
-            counters[LONGEST] = lane_length[lane]
+        cells[fresh, RUN_NEXT] = S(lanes.heads[place, state])
+        lanes.heads[place, state] = fresh
+        lanes.lengths[lane] += 1
+        if lanes.lengths[lane] > counters[LONGEST]:
+            counters[LONGEST] = lanes.lengths[lane]
         fresh = next_fresh
 
 
 @kernel
-def settle(lane: Any, states: Array, threads: Array, pool: Any, lanes: Any, counters: Array) -> None:
-    """Ends an instant of simultaneous events in a lane: what it ended goes, what it made wakes up."""
-    cells, heads = pool[0], lanes[0]
-    for here in range(U(heads.shape[1])):
+def _end_instant(lane: Any, tables: NfaTables, runs: Runs) -> None:
+    """End an instant of simultaneous events in a lane: the runs that it ended go, the runs that it made wake up."""
+    cells, heads, states, threads = runs.registers.integers, runs.lanes.heads, tables.states, tables.threads
+    for state in range(U(heads.shape[1])):
         previous = NONE
-        instance = U(heads[lane, here])
-        while instance != NONE:
-            next_instance = U(cells[instance, RUN_NEXT])
-            ends = cells[instance, RUN_OVER] == DEAD
-            for thread in range(states[here, STATE_THREADS], states[here, STATE_THREADS_STOP]):
+        run = U(heads[lane, state])
+        while run != NONE:
+            next_run = U(cells[run, RUN_NEXT])
+            ends = cells[run, RUN_OVER] == DEAD
+            for thread in range(states[state, STATE_THREADS], states[state, STATE_THREADS_STOP]):
                 mark = threads[thread, THREAD_MARK]
-                ends |= cells[instance, mark] == ENDING
-                cells[instance, mark] = AWAKE
+                ends |= cells[run, mark] == ENDING
+                cells[run, mark] = AWAKE
             if ends:
-                if previous == NONE:
-                    heads[lane, here] = next_instance
-                else:
-                    cells[previous, RUN_NEXT] = S(next_instance)
-                _release(instance, pool, lanes, counters)
+                _unlink(previous, next_run, lane, state, runs)
+                _release(run, runs)
             else:
-                previous = instance
-            instance = next_instance
+                previous = run
+            run = next_run
+
+
+# ── one run and one event ──
+
+
+@expanded
+def _count_ticks(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, registers: Values) -> None:
+    """Count the event in the slots of the state's counters that it concerns."""
+    ticks = tables.ticks
+    for tick in range(tables.states[state, STATE_TICKS], tables.states[state, STATE_TICKS_STOP]):
+        mark = ticks[tick, TICK_MARK]
+        if tables.simultaneous and mark != NONE and registers.integers[run, mark] == ASLEEP:
+            continue
+        if guard_holds(ticks[tick], TICK_GUARD, run, row, batch, registers):
+            slot = ticks[tick, TICK_SLOT]
+            old = 0 if registers.nulls[run, slot] else registers.integers[run, slot]
+            registers.integers[run, slot] = old + 1
+            registers.nulls[run, slot] = 0
+
+
+@expanded
+def _ask_threads(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, registers: Values) -> Any:
+    """Which threads let the event pass, and which may bind it, as bits."""
+    threads, negations = tables.threads, tables.negations
+    passes, permits, bit = 0, 0, 1
+    for thread in range(tables.states[state, STATE_THREADS], tables.states[state, STATE_THREADS_STOP]):
+        kind = threads[thread, THREAD_KIND]
+        if tables.simultaneous and registers.integers[run, threads[thread, THREAD_MARK]] == ASLEEP:
+            passes |= bit
+            bit <<= 1
+            continue
+        if kind == NEXT or (kind == WHERE and guard_holds(threads[thread], THREAD_GUARD, run, row, batch, registers)):
+            permits |= bit
+        else:
+            if kind == ANY:
+                permits |= bit
+            passes |= bit
+            for negation in range(threads[thread, THREAD_NEGATIONS], threads[thread, THREAD_NEGATIONS_STOP]):
+                if guard_holds(negations[negation], NEGATION_GUARD, run, row, batch, registers):
+                    passes &= ~bit
+                    break
+        bit <<= 1
+    return passes, permits
+
+
+@expanded
+def _mark_ending(passes: int, state: Any, run: Any, tables: NfaTables, cells: Array) -> None:
+    """Threads that do not let an event pass end with its instant, of which other events may still be bound."""
+    bit = 1
+    for thread in range(tables.states[state, STATE_THREADS], tables.states[state, STATE_THREADS_STOP]):
+        if not passes & bit:
+            cells[run, tables.threads[thread, THREAD_MARK]] = ENDING
+        bit <<= 1
+
+
+@expanded
+def _edge_holds(
+    edge: Any, passes: int, permits: int, every_thread: int, run: Any, row: Any, tables: NfaTables, batch: Batch,
+    runs: Runs,
+) -> bool:  # fmt: skip
+    """Whether a run may bind an event along an edge: its thread permits it, all others let the event pass."""
+    edges, events = tables.edges, batch.events
+    predicate = edges[edge, EDGE_PREDICATE]
+    if predicate != NONE and not events.predicates[predicate, row]:
+        return False
+    if edges[edge, EDGE_THREAD]:
+        bit = 1 << (S(edges[edge, EDGE_THREAD]) - 1)
+        if not (permits & bit) or (passes | bit) != every_thread:
+            return False
+    elif passes != every_thread:
+        return False
+    within = tables.edge_within[edge]
+    if within >= 0 and events.time[row] > runs.times[run, RUN_BEGAN] + within:
+        return False
+    return code_holds(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], run, row, batch, runs.registers)
 
 
 @inlined
-def _take(edge: Any, instance: Any, moves: bool, lane: Any, row: Any, position: int, tables: Any, code: Any, batch: Any,
-          pool: Any, registers: Any, timers: Any, output: Any, counters: Array, stacks: Any) -> bool:
-    """Binds the event along an edge: the instance itself moves, or a copy does. Whether the instance lives on."""
-    (cells, times, _) = pool
-    (states, _, _, _, edges, updates, state_within, _, _, finals) = tables
-    target = instance if moves else copy(instance, pool, registers, counters)
-    keep(edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP], updates, code, target, row, position, batch,
-         registers, counters, stacks)
-    there = edges[edge, EDGE_TARGET]
-    if edges[edge, EDGE_FINAL]:
-        emit(there, lane, S(row), target, finals, registers, output, counters)
+def _take(
+    edge: Any, run: Any, moves: bool, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
+) -> bool:
+    """Bind an event along an edge: the run itself moves, or a copy does. Return whether the run itself lives on."""
+    target = run if moves else copy(run, runs)
+    apply_updates(edge, target, row, tables, batch, runs)
+    state = tables.edges[edge, EDGE_TARGET]
+    if tables.edges[edge, EDGE_FINAL]:
+        emit(state, lane, S(row), target, tables.finals, runs.registers, output, runs.counters)
         if not moves:
-            counters[FREE] += 1
+            runs.counters[FREE] += 1
         return False
-    cells[target, RUN_STATE] = S(there)
-    cells[target, RUN_NEXT] = counters[FRESH]
-    counters[FRESH] = S(target)
-    if states[there, STATE_WAITS]:
-        _wait(times[target, RUN_BEGAN] + state_within[there], target, cells[target, RUN_SERIAL], timers[0], timers[1],
-              timers[2], counters)
+    runs.registers.integers[target, RUN_STATE] = S(state)
+    _add_fresh(target, tables, runs)
     return moves
+
+
+@expanded
+def _advance_run(
+    state: Any, run: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
+) -> Any:
+    """Show an event to a run that is in time: whether it stays at its state, and whether it moved on to another."""
+    states = tables.states
+    every_thread = (1 << S(states[state, STATE_THREADS_STOP] - states[state, STATE_THREADS])) - 1
+    _count_ticks(state, run, row, tables, batch, runs.registers)
+    passes, permits = _ask_threads(state, run, row, tables, batch, runs.registers)
+    if tables.simultaneous and passes != every_thread:
+        _mark_ending(passes, state, run, tables, runs.registers.integers)
+        passes = every_thread
+    stays = passes == every_thread
+    moved = False
+    chosen = NONE  # the last edge that holds; the run itself moves along it if it does not stay
+    for edge in range(states[state, STATE_EDGES], states[state, STATE_EDGES_STOP]):
+        if _edge_holds(edge, passes, permits, every_thread, run, row, tables, batch, runs):
+            if chosen != NONE:
+                _take(chosen, run, False, lane, row, tables, batch, runs, output)
+            chosen = edge
+    if chosen != NONE:
+        moved = _take(chosen, run, not stays, lane, row, tables, batch, runs, output)
+    return stays, moved
 
 
 # ── events ──
 
 
+@expanded
+def _advance_state(
+    state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
+) -> None:
+    """Show an event to the runs at a state that it may touch."""
+    cells, lanes, states = runs.registers.integers, runs.lanes, tables.states
+    touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
+    if touch != NONE and not batch.events.predicates[touch, row]:
+        return
+    place = lane if key == NONE else U(batch.columns.integers[key, row])
+    time, within, waits = batch.events.time[row], tables.state_within[state], states[state, STATE_WAITS] != 0
+    previous = NONE
+    run = U(lanes.heads[place, state])
+    while run != NONE:
+        next_run = U(cells[run, RUN_NEXT])
+        stays, moved = False, False
+        if cells[run, RUN_OVER] != DEAD:
+            if within < 0 or time <= runs.times[run, RUN_BEGAN] + within:
+                stays, moved = _advance_run(state, run, lane, row, tables, batch, runs, output)
+            elif waits:
+                emit(state, lane, -1, run, tables.finals, runs.registers, output, runs.counters)
+        if moved:
+            # It is among the fresh runs now, which count when they are admitted.
+            lanes.lengths[lane] -= 1
+        if stays:
+            previous = run
+        else:
+            _unlink(previous, next_run, place, state, runs)
+            if not moved:
+                _release(run, runs)
+        run = next_run
+
+
 @kernel
-def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool, fan: tuple[int, int, int],
-               tables: Any, code: Any, events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
-               output: Any, counters: Array, stacks: Any, watch: Any) -> Any:
-    """Feeds the events `first` to `stop` of a batch, in order, to the machine; returns where it stopped.
+def run_events(
+    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays
+) -> Any:
+    """Process the events `first` to `stop` of a batch, in order; return where it stopped.
 
     Where events are simultaneous, an instant ends with the first later event of the lane.
     """
-    (states, threads, negations, ticks, edges, _, state_within, edge_within, starts, finals) = tables
-    (event_lane, event_time, event_start, predicates, _) = events
-    (cells, times, _) = pool
-    (heads, lane_length, lane_limit, lane_time) = lanes
-    slot_null = registers[2]
-    moving, beginning, nodes = fan
-    watched, watched_key = watch[0].size > 0, watch[2]
+    events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
+    observed = probe.configurations.size > 0
     for row in range(U(first), U(stop)):
-        lane = event_lane[row]
-        starting = begins == NONE or predicates[begins, row] != 0
-        if lane_length[lane] <= 0 and (lane_length[lane] < 0 or not starting):
+        lane = events.lane[row]
+        starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
+        if lanes.lengths[lane] <= 0 and (lanes.lengths[lane] < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
-        time = event_time[row]
-        position = base + S(row)
-        if simultaneous and time > lane_time[lane]:
-            settle(lane, states, threads, pool, lanes, counters)
-            lane_time[lane] = time
-        counters[LACKING] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
+        time = events.time[row]
+        if tables.simultaneous and time > lanes.instants[lane]:
+            _end_instant(lane, tables, runs)
+            lanes.instants[lane] = time
+        counters[LACKING] = lacking(counters[LONGEST] * fan.runs + fan.starts, fan.nodes, runs, output)
         if counters[LACKING] != 0:
             return S(row)
 
-        counters[FRESH] = S(NONE)  # the instances made by this event must not see it
-        if lane_length[lane] > 0:
-            for here in range(U(heads.shape[1])):
-                touch = states[here, STATE_TOUCH]
-                if touch != NONE and not predicates[touch, row]:
-                    continue
-                key = states[here, STATE_KEY]
-                place = lane if key == NONE else U(batch[1][key, row])
-                instance = U(heads[place, here])
-                if instance == NONE:
-                    continue
-                first_thread, stop_thread = states[here, STATE_THREADS], states[here, STATE_THREADS_STOP]
-                everyone = (1 << S(stop_thread - first_thread)) - 1
-                waits = states[here, STATE_WAITS] != 0
-                within = state_within[here]
-                previous = NONE
-                while instance != NONE:
-                    next_instance = U(cells[instance, RUN_NEXT])
-                    in_time = within < 0 or time <= times[instance, RUN_BEGAN] + within
-                    stays = in_time
-                    gone = False  # moved on, or given to a match
-                    if cells[instance, RUN_OVER] == DEAD:
-                        in_time, stays = False, False
-                    elif not in_time and waits:
-                        emit(here, lane, -1, instance, finals, registers, output, counters)
-                    if in_time:
-                        for tick in range(states[here, STATE_TICKS], states[here, STATE_TICKS_STOP]):
-                            mark = ticks[tick, TICK_MARK]
-                            if simultaneous and mark != NONE and cells[instance, mark] == ASLEEP:
-                                continue
-                            if holds_here(ticks[tick], TICK_GUARD, row, predicates, code, batch, registers, instance,
-                                          stacks):
-                                counted = ticks[tick, TICK_SLOT]
-                                old = 0 if slot_null[instance, counted] else cells[instance, counted]
-                                cells[instance, counted] = old + 1
-                                slot_null[instance, counted] = 0
-                        # Which threads let the event pass, and which may bind it, as bits.
-                        passes, permits, bit = 0, 0, 1
-                        for thread in range(first_thread, stop_thread):
-                            kind = threads[thread, THREAD_KIND]
-                            if simultaneous and cells[instance, threads[thread, THREAD_MARK]] == ASLEEP:
-                                passes |= bit
-                                bit <<= 1
-                                continue
-                            wanted = kind == NEXT or (
-                                kind == WHERE
-                                and holds_here(threads[thread], THREAD_GUARD, row, predicates, code, batch, registers,
-                                               instance, stacks)
-                            )
-                            if wanted:
-                                permits |= bit
-                            else:
-                                if kind == ANY:
-                                    permits |= bit
-                                passes |= bit
-                                first_negation = threads[thread, THREAD_NEGATIONS]
-                                stop_negation = threads[thread, THREAD_NEGATIONS_STOP]
-                                for negation in range(first_negation, stop_negation):
-                                    if holds_here(negations[negation], NEGATION_GUARD, row, predicates, code, batch,
-                                                  registers, instance, stacks):
-                                        passes &= ~bit
-                                        break
-                            bit <<= 1
-                        if simultaneous and passes != everyone:
-                            # What does not pass ends with the instant, of which other events may still be bound.
-                            bit = 1
-                            for thread in range(first_thread, stop_thread):
-                                if not passes & bit:
-                                    cells[instance, threads[thread, THREAD_MARK]] = ENDING
-                                bit <<= 1
-                            passes = everyone
-                        stays = passes == everyone
-                        chosen = NONE  # the last edge that holds; the instance moves along it if it does not stay
-                        for edge in range(states[here, STATE_EDGES], states[here, STATE_EDGES_STOP]):
-                            predicate = edges[edge, EDGE_PREDICATE]
-                            if predicate != NONE and not predicates[predicate, row]:
-                                continue
-                            if edges[edge, EDGE_THREAD]:
-                                bit = 1 << (S(edges[edge, EDGE_THREAD]) - 1)
-                                if not (permits & bit) or (passes | bit) != everyone:
-                                    continue
-                            elif not stays:
-                                continue
-                            if edge_within[edge] >= 0 and time > times[instance, RUN_BEGAN] + edge_within[edge]:
-                                continue
-                            if not true(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], code, batch, row,
-                                        registers, instance, stacks):
-                                continue
-                            if chosen != NONE:
-                                _take(chosen, instance, False, lane, row, position, tables, code, batch, pool,
-                                      registers, timers, output, counters, stacks)
-                            chosen = edge
-                        if chosen != NONE:
-                            gone = _take(chosen, instance, not stays, lane, row, position, tables,
-                                         code, batch, pool, registers, timers, output, counters, stacks)
-                    if gone:
-                        # It stands among the new ones now, which count when they are admitted.
-                        lane_length[lane] -= 1
-                    if stays:
-                        previous = instance
-                    else:
-                        if previous == NONE:
-                            heads[place, here] = next_instance
-                        else:
-                            cells[previous, RUN_NEXT] = S(next_instance)
-                        if not gone:
-                            _release(instance, pool, lanes, counters)
-                    instance = next_instance
-
+        counters[FRESH] = S(NONE)
+        if lanes.lengths[lane] > 0:
+            for state in range(U(lanes.heads.shape[1])):
+                _advance_state(state, lane, row, tables, batch, runs, output)
         if starting:
-            for start in range(U(starts.size)):
-                target = started(starts[start], lane, row, position, tables, code, events, batch, pool, registers,
-                                 output, counters, stacks)
-                if target == NONE:
-                    continue
-                there = U(cells[target, RUN_STATE])
-                cells[target, RUN_NEXT] = counters[FRESH]
-                counters[FRESH] = S(target)
-                if states[there, STATE_WAITS]:
-                    _wait(event_start[row] + state_within[there], target, cells[target, RUN_SERIAL], timers[0],
-                          timers[1], timers[2], counters)
-
+            for start in range(U(tables.starts.size)):
+                run = started(tables.starts[start], lane, row, tables, batch, runs, output)
+                if run != NONE:
+                    _add_fresh(run, tables, runs)
         fresh = U(counters[FRESH])
         if fresh != NONE:
-            _admit(fresh, states, pool, lanes, registers, counters)
-        if watched:
-            spot = lane if watched_key == NONE else U(batch[1][watched_key, row])
-            look_at_states(row, lane, spot, time, watch, states, state_within, pool, heads, finals, registers)
-        if fresh != NONE and lane_length[lane] > lane_limit[lane]:
+            _admit_fresh(fresh, tables.states, runs)
+        if observed:
+            place = lane if probe.key == NONE else U(batch.columns.integers[probe.key, row])
+            probe_states(row, lane, place, time, probe, tables, runs)
+        if fresh != NONE and lanes.lengths[lane] > lanes.limits[lane]:
             counters[CROWDED] = S(lane)
             counters[LACKING] = FULL_LANE
             return S(row) + 1
@@ -367,25 +354,23 @@ def run_events(first: int, stop: int, base: int, begins: Any, simultaneous: bool
 
 
 @kernel
-def pass_time(now: Any, simultaneous: bool, tables: Any, pool: Any, lanes: Any, registers: Any, timers: Any,
-              output: Any, counters: Array) -> bool:
-    """Lets time pass: what waited for its window to pass is a match. False where there is no room for one more."""
-    cells = pool[0]
-    (due, whom, serials) = timers
-    lane_time = lanes[3]
-    while counters[TIMERS] > 0 and due[0] < now:
-        instance = U(whom[0])
-        if cells[instance, RUN_SERIAL] == serials[0] and cells[instance, RUN_OVER] != DEAD:
-            lane = U(cells[instance, RUN_LANE])
-            if simultaneous and now > lane_time[lane]:
-                settle(lane, tables[0], tables[1], pool, lanes, counters)
-            if cells[instance, RUN_SERIAL] == serials[0]:
-                if counters[MATCHES] == output[0].size:
+def pass_time(now: Any, tables: NfaTables, runs: Runs, output: Output) -> bool:
+    """Advance time: runs that waited for their windows to pass are matches. False where there is no room for one."""
+    cells, timers, counters = runs.registers.integers, runs.timers, runs.counters
+    while counters[TIMERS] > 0 and timers.due[0] < now:
+        run = U(timers.owner[0])
+        if cells[run, RUN_SERIAL] == timers.serial[0] and cells[run, RUN_OVER] != DEAD:
+            lane = U(cells[run, RUN_LANE])
+            if tables.simultaneous and now > runs.lanes.instants[lane]:
+                _end_instant(lane, tables, runs)
+            if cells[run, RUN_SERIAL] == timers.serial[0]:
+                if counters[MATCHES] == output.first.size:
                     counters[LACKING] = FULL_OUTPUT
                     return False
-                emit(U(cells[instance, RUN_STATE]), lane, -1, instance, tables[9], registers, output, counters)
-                cells[instance, RUN_OVER] = DEAD
-        _drop_first(due, whom, serials, counters)
+                emit(U(cells[run, RUN_STATE]), lane, -1, run, tables.finals, runs.registers, output, counters)
+                cells[run, RUN_OVER] = DEAD
+        drop_first_timer(timers, counters[TIMERS])
+        counters[TIMERS] -= 1
     return True
 
 
@@ -393,79 +378,70 @@ def pass_time(now: Any, simultaneous: bool, tables: Any, pool: Any, lanes: Any, 
 
 
 @compiled
-def sweep(now: Any, strict: bool, states: Array, state_within: Array, pool: Any, lanes: Any, in_use: Array, dead: Array,
-          counters: Array) -> int:
-    """Releases what can come to nothing: what is over, what its window has left, what stands at a dead state.
+def sweep(now: Any, strict: bool, tables: NfaTables, runs: Runs, in_use: Array, dead: Array) -> int:
+    """Release runs that can come to nothing: those that are over, too late, or at a dead state; return how many.
 
-    Lanes that have gone quiet keep such instances until room runs out. Only their lists are walked; `strict` says that
-    they are by lane alone.
+    Lanes that have gone quiet keep such runs until room runs out. Only their lists are walked; `strict` says that
+    lists are by lane alone.
     """
-    (cells, times, _) = pool
-    heads = lanes[0]
+    cells, heads = runs.registers.integers, runs.lanes.heads
     for i in range(in_use.size):
-        one = U(in_use[i])
-        here = U(cells[one, RUN_STATE])
-        within = state_within[here]
-        late = within >= 0 and not states[here, STATE_WAITS] and now > times[one, RUN_BEGAN] + within
-        if cells[one, RUN_OVER] == ALIVE and (late or dead[here]):
-            cells[one, RUN_OVER] = DEAD
+        run = U(in_use[i])
+        state = U(cells[run, RUN_STATE])
+        within = tables.state_within[state]
+        late = within >= 0 and not tables.states[state, STATE_WAITS] and now > runs.times[run, RUN_BEGAN] + within
+        if cells[run, RUN_OVER] == ALIVE and (late or dead[state]):
+            cells[run, RUN_OVER] = DEAD
     freed = 0
     for i in range(in_use.size):
-        one = U(in_use[i])
-        if cells[one, RUN_OVER] != DEAD:
+        over = U(in_use[i])
+        if cells[over, RUN_OVER] != DEAD:
             continue
-        place = cells[one, RUN_LANE] if strict else cells[one, RUN_LIST]
-        here = cells[one, RUN_STATE] if heads.shape[1] > 1 else 0
+        place = cells[over, RUN_LANE] if strict else cells[over, RUN_LIST]
+        state_list = cells[over, RUN_STATE] if heads.shape[1] > 1 else 0
         previous = NONE
-        instance = U(heads[place, here])
-        while instance != NONE:
-            next_instance = U(cells[instance, RUN_NEXT])
-            if cells[instance, RUN_OVER] == DEAD:
-                if previous == NONE:
-                    heads[place, here] = next_instance
-                else:
-                    cells[previous, RUN_NEXT] = S(next_instance)
-                _release(instance, pool, lanes, counters)
+        run = U(heads[place, state_list])
+        while run != NONE:
+            next_run = U(cells[run, RUN_NEXT])
+            if cells[run, RUN_OVER] == DEAD:
+                _unlink(previous, next_run, place, state_list, runs)
+                _release(run, runs)
                 freed += 1
             else:
-                previous = instance
-            instance = next_instance
+                previous = run
+            run = next_run
     return freed
 
 
 @compiled
-def enlist(in_use: Array, cells: Array, heads: Array) -> None:
-    """Puts the instances of a strict machine into the lists of their lanes: one for each state, or one for all."""
-    for one in in_use:
-        place = cells[one, RUN_LANE]
-        here = cells[one, RUN_STATE] if heads.shape[1] > 1 else 0
-        cells[one, RUN_NEXT] = heads[place, here]
-        heads[place, here] = one
+def link_runs(in_use: Array, cells: Array, heads: Array) -> None:
+    """Put the runs of a strict NFA into the lists of their lanes: one for each state, or one for all."""
+    for run in in_use:
+        place = cells[run, RUN_LANE]
+        state_list = cells[run, RUN_STATE] if heads.shape[1] > 1 else 0
+        cells[run, RUN_NEXT] = heads[place, state_list]
+        heads[place, state_list] = run
 
 
 @compiled
-def keep_nodes(used: int, instances: Array, chain: Array, parent: Array, position: Array, step: Array,
-               new_parent: Array, new_position: Array, new_step: Array) -> int:
-    """Copies the nodes that instances lead to, in their order, to other arrays; how many there are."""
+def keep_nodes(used: int, in_use: Array, chain: Array, nodes: Nodes, new: Nodes) -> int:
+    """Copy the nodes that runs lead to, in their order, to other arrays; return how many."""
     place = np.full(used, -1, np.int64)
-    for i in range(instances.size):
-        node = np.int64(chain[instances[i]])
+    for i in range(in_use.size):
+        node = np.int64(chain[in_use[i]])
         while node != -1 and place[node] == -1:
             place[node] = 0
-            node = np.int64(parent[node])
+            node = np.int64(nodes.parent[node])
     kept = 0
     for old in range(used):
         if place[old] == 0:
             place[old] = kept
             # A node comes after its parent, so the parent has its new place already.
-            new_parent[kept] = -1 if parent[old] == -1 else place[parent[old]]
-            new_position[kept] = position[old]
-            new_step[kept] = step[old]
+            new.parent[kept] = -1 if nodes.parent[old] == -1 else place[nodes.parent[old]]
+            new.position[kept] = nodes.position[old]
+            new.step[kept] = nodes.step[old]
             kept += 1
-    for i in range(instances.size):
-        if chain[instances[i]] != -1:
-            chain[instances[i]] = place[chain[instances[i]]]
+    for i in range(in_use.size):
+        if chain[in_use[i]] != -1:
+            chain[in_use[i]] = place[chain[in_use[i]]]
     return kept
-
-
-# fmt: on

@@ -14,16 +14,15 @@ a loop over a million rows; the same comparison written out in the loop takes 5.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.layout import Array
 from foretell.machine.kernels.opcodes import Op
+from foretell.machine.kernels.structs import Bytecode, Values
 
-Array: TypeAlias = np.ndarray[Any, Any]
-Function = TypeVar("Function", bound=Callable[..., Any])
 Word: TypeAlias = Any  # an int64 or a uint64, of which mypy knows too little
 
 LEAST = -(2**63)
@@ -40,92 +39,27 @@ U55, TOP = np.uint64(2**55), np.uint64(2**63)
 
 @inlined
 def holds(
-    ops: Array,
-    start: int,
-    stop: int,
-    const_f: Array,
-    const_i: Array,
-    column_f: Array,
-    column_i: Array,
-    column_null: Array,
-    row: int,
-    slot_f: Array,
-    slot_i: Array,
-    slot_null: Array,
-    instance: int,
-    parameter_f: Array,
-    parameter_i: Array,
-    parameter_null: Array,
-    parameter_row: int,
-    heap_offsets: Array,
-    heap_data: Array,
-    heap_cases: Array,
-    stack_f: Array,
-    stack_i: Array,
-    stack_null: Array,
-) -> bool:
-    """Whether the condition in `ops[start:stop]` is true, and not NULL. No operations at all hold."""
+    start: int, stop: int, code: Bytecode, columns: Values, row: int, registers: Values, run: int, parameters: Values,
+    parameter_row: int, stack: Values,
+) -> bool:  # fmt: skip
+    """Whether the condition in `code.ops[start:stop]` is true, and not NULL. No operations at all hold."""
     if start == stop:
         return True
-    run_code(
-        ops,
-        start,
-        stop,
-        const_f,
-        const_i,
-        column_f,
-        column_i,
-        column_null,
-        row,
-        slot_f,
-        slot_i,
-        slot_null,
-        instance,
-        parameter_f,
-        parameter_i,
-        parameter_null,
-        parameter_row,
-        heap_offsets,
-        heap_data,
-        heap_cases,
-        stack_f,
-        stack_i,
-        stack_null,
-    )
-    return bool((stack_null[0] == 0) & (stack_i[0] != 0))
+    run_code(start, stop, code, columns, row, registers, run, parameters, parameter_row, stack)
+    return bool((stack.nulls[0] == 0) & (stack.integers[0] != 0))
 
 
 @inlined
 def run_code(
-    ops: Array,
-    start: int,
-    stop: int,
-    const_f: Array,
-    const_i: Array,
-    column_f: Array,
-    column_i: Array,
-    column_null: Array,
-    row: int,
-    slot_f: Array,
-    slot_i: Array,
-    slot_null: Array,
-    instance: int,
-    parameter_f: Array,
-    parameter_i: Array,
-    parameter_null: Array,
-    parameter_row: int,
-    heap_offsets: Array,
-    heap_data: Array,
-    heap_cases: Array,
-    stack_f: Array,
-    stack_i: Array,
-    stack_null: Array,
-) -> None:
-    """Run `ops[start:stop]`; the value is then at 0 of the stack, in the array of its type.
+    start: int, stop: int, code: Bytecode, columns: Values, row: int, registers: Values, run: int, parameters: Values,
+    parameter_row: int, stack: Values,
+) -> None:  # fmt: skip
+    """Run `code.ops[start:stop]`; the value is then at 0 of the stack, in the array of its type.
 
-    Columns are [column, row], slots [instance, slot], parameters [parameter row, parameter]. What an operation finds
-    in a place that is NULL means nothing, and it may compute on it as long as its result is NULL.
+    An operation may compute on a value that is NULL, and means nothing, as long as its result is NULL.
     """
+    ops = code.ops
+    (stack_f, stack_i, stack_null) = stack
     top = -1
     at = start
     while at < stop:
@@ -138,59 +72,61 @@ def run_code(
             top += 1
             other = ops[at - 1, 2]
             column = argument >> 3
-            stack_i[top] = _among(column_f[column, row], slot_f[instance, other], argument & 7)
-            stack_null[top] = column_null[column, row] | slot_null[instance, other]
+            stack_i[top] = _among(columns.floats[column, row], registers.floats[run, other], argument & 7)
+            stack_null[top] = columns.nulls[column, row] | registers.nulls[run, other]
         elif op == Op.COMPARE_COLUMN_SLOT_I:
             top += 1
             other = ops[at - 1, 2]
             column = argument >> 3
-            stack_i[top] = _among(column_i[column, row], slot_i[instance, other], argument & 7)
-            stack_null[top] = column_null[column, row] | slot_null[instance, other]
+            stack_i[top] = _among(columns.integers[column, row], registers.integers[run, other], argument & 7)
+            stack_null[top] = columns.nulls[column, row] | registers.nulls[run, other]
         elif op == Op.COMPARE_COLUMN_PARAMETER_F:
             top += 1
             other = ops[at - 1, 2]
             column = argument >> 3
-            stack_i[top] = _among(column_f[column, row], parameter_f[parameter_row, other], argument & 7)
-            stack_null[top] = column_null[column, row] | parameter_null[parameter_row, other]
+            stack_i[top] = _among(columns.floats[column, row], parameters.floats[parameter_row, other], argument & 7)
+            stack_null[top] = columns.nulls[column, row] | parameters.nulls[parameter_row, other]
         elif op == Op.COMPARE_COLUMN_PARAMETER_I:
             top += 1
             other = ops[at - 1, 2]
             column = argument >> 3
-            stack_i[top] = _among(column_i[column, row], parameter_i[parameter_row, other], argument & 7)
-            stack_null[top] = column_null[column, row] | parameter_null[parameter_row, other]
+            stack_i[top] = _among(
+                columns.integers[column, row], parameters.integers[parameter_row, other], argument & 7
+            )
+            stack_null[top] = columns.nulls[column, row] | parameters.nulls[parameter_row, other]
 
         # ── loads ──
         elif op == Op.LOAD_COLUMN_F:
             top += 1
-            stack_f[top] = column_f[argument, row]
-            stack_null[top] = column_null[argument, row]
+            stack_f[top] = columns.floats[argument, row]
+            stack_null[top] = columns.nulls[argument, row]
         elif op == Op.LOAD_COLUMN_I:
             top += 1
-            stack_i[top] = column_i[argument, row]
-            stack_null[top] = column_null[argument, row]
+            stack_i[top] = columns.integers[argument, row]
+            stack_null[top] = columns.nulls[argument, row]
         elif op == Op.LOAD_SLOT_F:
             top += 1
-            stack_f[top] = slot_f[instance, argument]
-            stack_null[top] = slot_null[instance, argument]
+            stack_f[top] = registers.floats[run, argument]
+            stack_null[top] = registers.nulls[run, argument]
         elif op == Op.LOAD_SLOT_I:
             top += 1
-            stack_i[top] = slot_i[instance, argument]
-            stack_null[top] = slot_null[instance, argument]
+            stack_i[top] = registers.integers[run, argument]
+            stack_null[top] = registers.nulls[run, argument]
         elif op == Op.LOAD_PARAMETER_F:
             top += 1
-            stack_f[top] = parameter_f[parameter_row, argument]
-            stack_null[top] = parameter_null[parameter_row, argument]
+            stack_f[top] = parameters.floats[parameter_row, argument]
+            stack_null[top] = parameters.nulls[parameter_row, argument]
         elif op == Op.LOAD_PARAMETER_I:
             top += 1
-            stack_i[top] = parameter_i[parameter_row, argument]
-            stack_null[top] = parameter_null[parameter_row, argument]
+            stack_i[top] = parameters.integers[parameter_row, argument]
+            stack_null[top] = parameters.nulls[parameter_row, argument]
         elif op == Op.CONST_F:
             top += 1
-            stack_f[top] = const_f[argument]
+            stack_f[top] = code.floats[argument]
             stack_null[top] = 0
         elif op == Op.CONST_I:
             top += 1
-            stack_i[top] = const_i[argument]
+            stack_i[top] = code.integers[argument]
             stack_null[top] = 0
         elif op == Op.NULL:
             top += 1
@@ -219,7 +155,7 @@ def run_code(
             top -= 1
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
-                order = compare_texts(stack_i[top], stack_i[top + 1], heap_offsets, heap_data)
+                order = compare_texts(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
                 stack_i[top] = _among(order, 0, argument)
         elif op == Op.NOT:
             stack_i[top] = 1 if stack_i[top] == 0 else 0
@@ -346,19 +282,19 @@ def run_code(
             top -= 1
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
-                stack_i[top] = is_like(stack_i[top], stack_i[top + 1], heap_offsets, heap_data)
+                stack_i[top] = is_like(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
         elif op == Op.CONTAINS:
             top -= 1
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
-                stack_i[top] = contains(stack_i[top], stack_i[top + 1], heap_offsets, heap_data)
+                stack_i[top] = contains(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
         elif stack_null[top] == 0:  # of one text
             if op == Op.LENGTH:
-                stack_i[top] = length(stack_i[top], heap_offsets, heap_data)
+                stack_i[top] = length(stack_i[top], code.text_offsets, code.text_bytes)
             elif op == Op.LOWER:
-                stack_i[top] = heap_cases[stack_i[top], 0]
+                stack_i[top] = code.text_cases[stack_i[top], 0]
             elif op == Op.UPPER:
-                stack_i[top] = heap_cases[stack_i[top], 1]
+                stack_i[top] = code.text_cases[stack_i[top], 1]
 
 
 @inlined

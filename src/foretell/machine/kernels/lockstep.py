@@ -1,10 +1,10 @@
-"""Instances where every operator is `,` and every condition was answered for the batch before (w1, w3, w6).
+"""NFA runs in lockstep: every operator is `,` and predicates answered every guard for the whole batch (w1, w3, w6).
 
-Then the instances of a lane that stand at one state all go the same way. Which way is worked out for the whole batch,
-an event finds it by one look, and the list of a state is handed on as it is; what is left to do for each instance is to
-keep what it keeps. foretell.machine.kernels.strict does the same for all else under `,`, one instance after the other.
+Then the runs of a lane at one state all go the same way. `find_ways` works out which way for the whole batch, an event
+finds it by one look, and the list of a state is handed on as it is; what is left for each run is to update its
+registers. `strict` does the same for all other patterns under `,`, run by run.
 
-An instance's cells and their NULLs are addressed by where they begin (`at`), which is worked out once for all of them.
+A run's cells are addressed by where they begin (`at`) in one dimension, which is computed once for all of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from foretell.machine.kernels.actions import aggregate, copy, room
-from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.actions import aggregate, copy, lacking
+from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.layout import (
     CHAIN,
     COUNT,
@@ -44,237 +44,236 @@ from foretell.machine.kernels.layout import (
     STATE_EDGES,
     STATE_EDGES_STOP,
     SUM_FLOAT,
+    UPDATE_ARGUMENT,
+    UPDATE_KIND,
+    UPDATE_SLOT,
     Array,
     S,
     U,
 )
-from foretell.machine.kernels.probe import look_at_states
+from foretell.machine.kernels.probe import probe_states
+from foretell.machine.kernels.structs import Batch, Lockstep, NfaTables, Output, ProbeArrays, Runs, Values
 
-#: Where no edge holds, and where several do; else it is the edge itself.
+#: The way where no edge holds, and where several do; else the way is the edge.
 NO_WAY: Any = np.uint64(255)
 SEVERAL: Any = np.uint64(254)
 
-# fmt: off
-
 
 @kernel
-def find_ways(waiting: Array, states: Array, edges: Array, predicates: Array, ways: Array) -> None:
-    """Along which edge each event takes what stands at each of the waiting states."""
+def find_ways(waiting: Array, tables: NfaTables, predicates: Array, ways: Array) -> None:
+    """Find the edge along which each event takes the runs of each waiting state."""
     for i in range(U(waiting.size)):
         for row in range(U(ways.shape[1])):
             ways[i, row] = NO_WAY
-        for edge in range(states[waiting[i], STATE_EDGES], states[waiting[i], STATE_EDGES_STOP]):
-            predicate = edges[edge, EDGE_PREDICATE]
+        for edge in range(tables.states[waiting[i], STATE_EDGES], tables.states[waiting[i], STATE_EDGES_STOP]):
+            predicate = tables.edges[edge, EDGE_PREDICATE]
             for row in range(U(ways.shape[1])):
-                # Without branches, so that many events are looked at together.
+                # Without branches, so that the processor looks at many events together.
                 known = ways[i, row]
                 way = np.uint8(edge) if known == np.uint8(NO_WAY) else np.uint8(SEVERAL)
                 ways[i, row] = way if predicate == NONE or predicates[predicate, row] else known
 
 
 @inlined
-def _keep(first: Any, stop: Any, at: Any, row: Any, position: int, updates: Array, code: Any, batch: Any,
-          instances: Any, registers: Any, counters: Array) -> None:
-    """See binding.keep."""
-    (cells, floats, nulls) = instances
-    (column_f, column_i, column_null, _, _, _) = batch
-    (_, _, _, node_parent, node_position, node_step) = registers
-    for u in range(first, stop):
-        kind, slot, argument = updates[u, 0], at + updates[u, 1], updates[u, 2]
+def _apply_updates(edge: Any, at: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, flat: Values) -> None:
+    """As actions.apply_updates, with the run's cells at `at`."""
+    (floats, cells, nulls) = flat
+    updates, columns, nodes, counters = tables.updates, batch.columns, runs.nodes, runs.counters
+    for update in range(tables.edges[edge, EDGE_UPDATES], tables.edges[edge, EDGE_UPDATES_STOP]):
+        kind, argument = updates[update, UPDATE_KIND], updates[update, UPDATE_ARGUMENT]
+        slot = at + updates[update, UPDATE_SLOT]
         if kind == CHAIN:
             node = U(counters[NODES])
             counters[NODES] += 1
-            node_parent[node] = cells[at + U(RUN_CHAIN)]
-            node_position[node] = position
-            node_step[node] = S(argument)
+            nodes.parent[node] = cells[at + U(RUN_CHAIN)]
+            nodes.position[node] = batch.base + S(row)
+            nodes.step[node] = S(argument)
             cells[at + U(RUN_CHAIN)] = S(node)
         elif kind == COUNT:
             cells[slot] = 1 if nulls[slot] else cells[slot] + 1
             nulls[slot] = 0
         elif kind == SUM_FLOAT:
             unknown = nulls[slot]
-            if unknown != 2 and not column_null[argument, row]:
-                total = column_f[argument, row] if unknown else floats[slot] + column_f[argument, row]
+            if unknown != 2 and not columns.nulls[argument, row]:
+                total = columns.floats[argument, row] if unknown else floats[slot] + columns.floats[argument, row]
                 floats[slot] = total
                 nulls[slot] = 0 if np.isfinite(total) else 2
         elif kind == COUNT_KNOWN:
-            if not column_null[argument, row]:
+            if not columns.nulls[argument, row]:
                 cells[slot] = 1 if nulls[slot] else cells[slot] + 1
                 nulls[slot] = 0
         elif kind == POSITION:
-            cells[slot] = position
+            cells[slot] = batch.base + S(row)
             nulls[slot] = 0
         elif kind == SET:
-            cells[slot] = column_i[argument, row]
-            nulls[slot] = column_null[argument, row]
+            cells[slot] = columns.integers[argument, row]
+            nulls[slot] = columns.nulls[argument, row]
         else:
-            aggregate(kind, updates[u, 1], argument, code, at // U(registers[2].shape[1]), row, batch, registers)
+            run = at // U(runs.registers.nulls.shape[1])
+            aggregate(kind, updates[update, UPDATE_SLOT], argument, run, row, batch.code, columns, runs.registers)
 
 
 @inlined
-def _emit(there: Any, lane: Any, row: Any, at: Any, finals: Array, instances: Any, output: Any,
-          counters: Array) -> None:
-    """See binding.emit."""
-    (cells, _, nulls) = instances
-    (out_first, out_rows, out_state, out_lane, out_row, out_chain, out_slot, out_null) = output
+def _emit(
+    state: Any, lane: Any, row: Any, at: Any, finals: Array, flat: Values, output: Output, counters: Array
+) -> None:
+    """As actions.emit, with the run's cells at `at`."""
+    cells, nulls = flat.integers, flat.nulls
     match = U(counters[MATCHES])
     counters[MATCHES] += 1
-    out_state[match] = S(there)
-    out_lane[match] = S(lane)
-    out_row[match] = S(row)
-    out_first[match] = cells[at + U(RUN_FIRST)]
-    out_chain[match] = cells[at + U(RUN_CHAIN)]
-    out_rows[match] = cells[at + U(RUN_ROWS)]
+    output.state[match] = S(state)
+    output.lane[match] = S(lane)
+    output.row[match] = S(row)
+    output.first[match] = cells[at + U(RUN_FIRST)]
+    output.chain[match] = cells[at + U(RUN_CHAIN)]
+    output.rows[match] = cells[at + U(RUN_ROWS)]
     for i in range(U(finals.size)):
-        out_slot[i, match] = cells[at + finals[i]]
-        out_null[i, match] = nulls[at + finals[i]]
+        output.slots[i, match] = cells[at + finals[i]]
+        output.nulls[i, match] = nulls[at + finals[i]]
+
+
+@expanded
+def _free_list(run: Any, flat: Values, runs: Runs) -> int:
+    """Give all runs of a list back to the pool; return how many."""
+    width, counters, count = U(runs.registers.nulls.shape[1]), runs.counters, 0
+    while run != NONE:
+        runs.free[U(counters[FREE])] = run
+        counters[FREE] += 1
+        count += 1
+        run = U(flat.integers[run * width + U(RUN_NEXT)])
+    return count
 
 
 @inlined
-def _hand_on(instance: Any, edge: Any, lane: Any, row: Any, position: int, tables: Any, code: Any, batch: Any,
-             pool: Any, heads: Array, registers: Any, output: Any, counters: Array, instances: Any) -> int:
-    """Takes a list along an edge; how many instances are over with it."""
-    (_, _, _, _, edges, updates, _, _, _, finals) = tables
-    cells, free = instances[0], pool[2]
-    width = U(registers[2].shape[1])
-    there, first, stop = edges[edge, EDGE_TARGET], edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP]
-    if edges[edge, EDGE_FINAL]:
+def _hand_on(
+    run: Any, edge: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output, flat: Values
+) -> int:
+    """Take a list along an edge; return how many runs are over with it."""
+    cells, heads = flat.integers, runs.lanes.heads
+    width = U(runs.registers.nulls.shape[1])
+    target = tables.edges[edge, EDGE_TARGET]
+    if tables.edges[edge, EDGE_FINAL]:
         over = 0
-        while instance != NONE:
-            at = instance * width
-            _keep(first, stop, at, row, position, updates, code, batch, instances, registers, counters)
-            _emit(there, lane, row, at, finals, instances, output, counters)
-            free[U(counters[FREE])] = instance
-            counters[FREE] += 1
+        while run != NONE:
+            at = run * width
+            _apply_updates(edge, at, row, tables, batch, runs, flat)
+            _emit(target, lane, row, at, tables.finals, flat, output, runs.counters)
+            runs.free[U(runs.counters[FREE])] = run
+            runs.counters[FREE] += 1
             over += 1
-            instance = U(cells[at + U(RUN_NEXT)])
+            run = U(cells[at + U(RUN_NEXT)])
         return over
-    top, at = instance, U(0)
-    while instance != NONE:
-        at = instance * width
-        _keep(first, stop, at, row, position, updates, code, batch, instances, registers, counters)
-        cells[at + U(RUN_STATE)] = S(there)
-        instance = U(cells[at + U(RUN_NEXT)])
-    cells[at + U(RUN_NEXT)] = S(heads[lane, there])
-    heads[lane, there] = top
+    first, at = run, U(0)
+    while run != NONE:
+        at = run * width
+        _apply_updates(edge, at, row, tables, batch, runs, flat)
+        cells[at + U(RUN_STATE)] = S(target)
+        run = U(cells[at + U(RUN_NEXT)])
+    cells[at + U(RUN_NEXT)] = S(heads[lane, target])
+    heads[lane, target] = first
     return 0
 
 
 @kernel
-def _hand_on_copies(instance: Any, here: Any, lane: Any, row: Any, position: int, tables: Any, predicates: Array,
-                    code: Any, batch: Any, pool: Any, heads: Array, registers: Any, output: Any, counters: Array,
-                    instances: Any) -> Any:
-    """Takes copies of a list along all edges that hold but the last; that one, and by how many there are more now."""
-    (states, _, _, _, edges, _, _, _, _, _) = tables
-    cells = pool[0]
-    chosen, more = NONE, 0
-    for edge in range(states[here, STATE_EDGES], states[here, STATE_EDGES_STOP]):
-        predicate = edges[edge, EDGE_PREDICATE]
-        if predicate != NONE and not predicates[predicate, row]:
+def _hand_on_copies(
+    run: Any, state: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output, flat: Values
+) -> Any:
+    """Take copies of a list along all edges that hold but the last: return that one, and how many runs were added."""
+    cells = runs.registers.integers
+    chosen, added = NONE, 0
+    for edge in range(tables.states[state, STATE_EDGES], tables.states[state, STATE_EDGES_STOP]):
+        predicate = tables.edges[edge, EDGE_PREDICATE]
+        if predicate != NONE and not batch.events.predicates[predicate, row]:
             continue
         if chosen != NONE:
-            copies, one = NONE, instance
-            while one != NONE:
-                target = copy(one, pool, registers, counters)
+            copies, original = NONE, run
+            while original != NONE:
+                target = copy(original, runs)
                 cells[target, RUN_NEXT] = S(copies)
                 copies = target
-                more += 1
-                one = U(cells[one, RUN_NEXT])
-            more -= _hand_on(copies, chosen, lane, row, position, tables, code, batch, pool, heads, registers, output,
-                             counters, instances)
+                added += 1
+                original = U(cells[original, RUN_NEXT])
+            added -= _hand_on(copies, chosen, lane, row, tables, batch, runs, output, flat)
         chosen = edge
-    return chosen, more
+    return chosen, added
+
+
+@expanded
+def _begin(
+    edge: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output, lockstep: Lockstep
+) -> int:
+    """Begin a run along an edge, if its guard holds; return how many runs that adds (none where it is a match)."""
+    flat, events, counters, heads = lockstep.registers, batch.events, runs.counters, runs.lanes.heads
+    cells = flat.integers
+    predicate, target = tables.edges[edge, EDGE_PREDICATE], tables.edges[edge, EDGE_TARGET]
+    if predicate != NONE and not events.predicates[predicate, row]:
+        return 0
+    run = U(runs.free[U(counters[FREE] - 1)])
+    at = run * U(runs.registers.nulls.shape[1])
+    for i in range(U(lockstep.slots.size)):
+        flat.nulls[at + lockstep.slots[i]] = 1
+    cells[at + U(RUN_STATE)] = S(target)
+    cells[at + U(RUN_CHAIN)] = -1
+    cells[at + U(RUN_LANE)] = S(lane)
+    cells[at + U(RUN_FIRST)] = batch.base + S(row)
+    cells[at + U(RUN_ROWS)] = events.rows[row]
+    runs.times[run, RUN_BEGAN] = events.start[row]
+    _apply_updates(edge, at, row, tables, batch, runs, flat)
+    if tables.edges[edge, EDGE_FINAL]:
+        _emit(target, lane, row, at, tables.finals, flat, output, counters)
+        return 0
+    counters[FREE] -= 1
+    cells[at + U(RUN_NEXT)] = S(heads[lane, target])
+    heads[lane, target] = run
+    return 1
 
 
 @kernel
-def run_plain(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int, int], tables: Any, code: Any,
-              events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any, output: Any,
-              counters: Array, plain: Any, watch: Any) -> Any:
-    """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See instances.run_events.
-
-    `plain` are the waiting states, which way each event takes them, and the slots; then all cells of all instances as
-    integers, as floats, and which are NULL.
-    """
-    (states, _, _, _, edges, updates, state_within, _, starts, finals) = tables
-    (event_lane, event_time, event_start, predicates, event_rows) = events
-    (heads, lane_length, lane_limit, _) = lanes
-    (waiting, ways, slots, cells, floats, nulls) = plain
-    instances = (cells, floats, nulls)
-    (_, times, free) = pool
-    width = U(registers[2].shape[1])
-    moving, beginning, nodes = fan
-    watched = watch[0].size > 0
-    most = counters[LONGEST] * moving + beginning
+def run_lockstep(
+    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays,
+    lockstep: Lockstep,
+) -> Any:  # fmt: skip
+    """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events)."""
+    events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
+    waiting, flat = lockstep.waiting, lockstep.registers
+    observed = probe.configurations.size > 0
+    most = counters[LONGEST] * fan.runs + fan.starts
     for row in range(U(first), U(stop)):
-        lane = event_lane[row]
-        count = lane_length[lane]
-        starting = begins == NONE or predicates[begins, row] != 0
+        lane = events.lane[row]
+        count = lanes.lengths[lane]
+        starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
         if count <= 0 and (count < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
-        counters[LACKING] = room(most, nodes, registers, output, timers, counters)
+        counters[LACKING] = lacking(most, fan.nodes, runs, output)
         if counters[LACKING] != 0:
             return S(row)
-        position = base + S(row)
         if count > 0:
-            # From the last state to the first: no edge leads back, so nothing is taken on twice.
+            # From the last state to the first: no edge leads back, so no run is taken on twice.
             for i in range(U(waiting.size)):
-                here = waiting[i]
-                instance = U(heads[lane, here])
-                if instance == NONE:
+                state = waiting[i]
+                run = U(lanes.heads[lane, state])
+                if run == NONE:
                     continue
-                heads[lane, here] = NONE
-                way = U(ways[i, row])
+                lanes.heads[lane, state] = NONE
+                way = U(lockstep.ways[i, row])
                 if way == SEVERAL:
-                    way, more = _hand_on_copies(instance, here, lane, row, position, tables, predicates, code, batch,
-                                                pool, heads, registers, output, counters, instances)
-                    count += more
-                if way != NO_WAY:
-                    count -= _hand_on(instance, way, lane, row, position, tables, code, batch, pool, heads, registers,
-                                      output, counters, instances)
-                    continue
-                while instance != NONE:
-                    free[U(counters[FREE])] = instance
-                    counters[FREE] += 1
-                    count -= 1
-                    instance = U(cells[instance * width + U(RUN_NEXT)])
+                    way, added = _hand_on_copies(run, state, lane, row, tables, batch, runs, output, flat)
+                    count += added
+                if way == NO_WAY:
+                    count -= _free_list(run, flat, runs)
+                else:
+                    count -= _hand_on(run, way, lane, row, tables, batch, runs, output, flat)
         if starting:
-            for start in range(U(starts.size)):
-                edge = starts[start]
-                predicate = edges[edge, EDGE_PREDICATE]
-                if predicate != NONE and not predicates[predicate, row]:
-                    continue
-                there = edges[edge, EDGE_TARGET]
-                instance = U(free[U(counters[FREE] - 1)])
-                at = instance * width
-                for i in range(U(slots.size)):
-                    nulls[at + slots[i]] = 1
-                cells[at + U(RUN_STATE)] = S(there)
-                cells[at + U(RUN_CHAIN)] = -1
-                cells[at + U(RUN_LANE)] = S(lane)
-                cells[at + U(RUN_FIRST)] = position
-                cells[at + U(RUN_ROWS)] = event_rows[row]
-                times[instance, RUN_BEGAN] = event_start[row]
-                _keep(edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP], at, row, position, updates, code,
-                      batch, instances, registers, counters)
-                if edges[edge, EDGE_FINAL]:
-                    _emit(there, lane, row, at, finals, instances, output, counters)
-                    continue
-                counters[FREE] -= 1
-                cells[at + U(RUN_NEXT)] = S(heads[lane, there])
-                heads[lane, there] = instance
-                count += 1
-        lane_length[lane] = count
-        if watched:
-            look_at_states(row, lane, lane, event_time[row], watch, states, state_within, pool, heads, finals,
-                           registers)
+            for start in range(U(tables.starts.size)):
+                count += _begin(tables.starts[start], lane, row, tables, batch, runs, output, lockstep)
+        lanes.lengths[lane] = count
+        if observed:
+            probe_states(row, lane, lane, events.time[row], probe, tables, runs)
         if count > counters[LONGEST]:
             counters[LONGEST] = count
-            most = counters[LONGEST] * moving + beginning
-        if count > lane_limit[lane]:
+            most = counters[LONGEST] * fan.runs + fan.starts
+        if count > lanes.limits[lane]:
             counters[CROWDED] = S(lane)
             counters[LACKING] = FULL_LANE
             return S(row) + 1
     return stop
-
-
-# fmt: on

@@ -1,13 +1,17 @@
-"""What the kernels record of partial matches after each event, for the observer of a statement."""
+"""Probes: what an observer sees of the runs after each event.
+
+It sees the states of live runs, as bits of one word (the configuration), and the furthest run as if it were a match.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from foretell.machine.kernels.actions import emit
-from foretell.machine.kernels.decorators import inlined
+from foretell.machine.kernels.decorators import expanded, inlined
 from foretell.machine.kernels.hash_table import slot_of
 from foretell.machine.kernels.layout import (
+    ALIVE,
     NONE,
     RUN_BEGAN,
     RUN_CHAIN,
@@ -20,19 +24,18 @@ from foretell.machine.kernels.layout import (
     S,
     U,
 )
+from foretell.machine.kernels.structs import Exclusion, NfaTables, ProbeArrays, Runs
 
 #: By what AFTER MATCH excludes a run: nothing, where it began, its first event, any of its events.
 NOTHING, BEGINNING, FIRSTS, EVENTS = range(4)
 
-# fmt: off
-
 
 @inlined
-def is_spent(position: Any, row: Any, excluding: Any) -> bool:
-    """Whether an event has been spent when that of a row has come."""
-    (_, _, _, slots, positions, rows) = excluding
-    if slots[slot_of(position, slots)] < 0:
+def is_spent(position: Any, row: Any, exclusion: Exclusion) -> bool:
+    """Whether a match has taken an event by the time that the event of a row has come."""
+    if exclusion.spent[slot_of(position, exclusion.spent)] < 0:
         return False
+    positions = exclusion.positions
     low, high = 0, positions.size
     while low < high:
         middle = (low + high) // 2
@@ -40,107 +43,111 @@ def is_spent(position: Any, row: Any, excluding: Any) -> bool:
             low = middle + 1
         else:
             high = middle
-    return bool(low == positions.size or positions[low] != position or rows[low] <= row)
+    return bool(low == positions.size or positions[low] != position or exclusion.rows[low] <= row)
 
 
 @inlined
-def is_excluded(row: Any, lane: Any, instance: Any, excluding: Any, kept: Any, registers: Any) -> bool:
-    """Whether a partial match is excluded, where something is; `kept` are its slots that hold positions."""
-    (_, slot_i, slot_null, parent, node_position, node_step) = registers
-    by = excluding[0]
-    first = slot_i[instance, RUN_FIRST]
-    if by == BEGINNING:
-        return bool(first <= excluding[2][lane])
-    if is_spent(first, row, excluding):
+def _is_excluded(row: Any, lane: Any, run: Any, probe: ProbeArrays, runs: Runs) -> bool:
+    """Whether AFTER MATCH excludes a run, where it excludes any."""
+    exclusion, registers, nodes = probe.exclusion, runs.registers, runs.nodes
+    first = registers.integers[run, RUN_FIRST]
+    if exclusion.by == BEGINNING:
+        return bool(first <= exclusion.past_of_lane[lane])
+    if is_spent(first, row, exclusion):
         return True
-    if by == EVENTS:
-        for number in range(U(kept.size)):
-            slot = kept[number]
-            if not slot_null[instance, slot] and is_spent(slot_i[instance, slot], row, excluding):
+    if exclusion.by == EVENTS:
+        for number in range(U(probe.position_slots.size)):
+            slot = probe.position_slots[number]
+            if not registers.nulls[run, slot] and is_spent(registers.integers[run, slot], row, exclusion):
                 return True
-        node = slot_i[instance, RUN_CHAIN]
+        node = registers.integers[run, RUN_CHAIN]
         while node != -1:
-            if node_step[node] < 0:  # a gap: two nodes, of which none is an event of the match
-                node = parent[parent[node]]
+            if nodes.step[node] < 0:  # a gap: two nodes, of which none is an event of the match
+                node = nodes.parent[nodes.parent[node]]
             else:
-                if is_spent(node_position[node], row, excluding):
+                if is_spent(nodes.position[node], row, exclusion):
                     return True
-                node = parent[node]
+                node = nodes.parent[node]
     return False
 
 
-@inlined
-def _go_past(row: Any, lane: Any, excluding: Any) -> None:
-    """What the matches of an event exclude by where it began."""
-    if excluding[0] == BEGINNING:
-        excluding[2][lane] = max(excluding[2][lane], excluding[1][row])
+@expanded
+def _move_beginning(row: Any, lane: Any, exclusion: Exclusion) -> None:
+    """From an event on its matches exclude the runs of its lane by where they began."""
+    if exclusion.by == BEGINNING:
+        exclusion.past_of_lane[lane] = max(exclusion.past_of_lane[lane], exclusion.past_of_row[row])
 
 
-@inlined
-def look_at_lane(row: Any, lane: Any, instance: Any, watch: Any, pool: Any, finals: Array, registers: Any) -> None:
-    """Where a lane's instances stand in one list."""
-    (trace, bits, _, _, _, partial, noted, words, part_bits, excluding, kept) = watch
-    cells = pool[0]
-    excludes = excluding[0] != NOTHING
-    if excludes:
-        _go_past(row, lane, excluding)
-    occupied, best, furthest = U(0), U(0), NONE
-    while instance != NONE:
-        if excludes and is_excluded(row, lane, instance, excluding, kept, registers):
-            instance = U(cells[instance, RUN_NEXT])
-            continue
-        here = U(cells[instance, RUN_STATE])
-        bit = bits[here]
-        occupied |= bit
-        for part in range(U(words.shape[1])):
-            words[row, part] |= part_bits[here, part]
-        if bit > best:
-            best, furthest = bit, instance
-        instance = U(cells[instance, RUN_NEXT])
-    trace[row] = occupied
+@expanded
+def _record(
+    row: Any, lane: Any, configuration: Any, furthest: Any, probe: ProbeArrays, finals: Array, runs: Runs
+) -> None:
+    probe.configurations[row] = configuration
     if furthest != NONE:
-        emit(U(cells[furthest, RUN_STATE]), lane, S(row), furthest, finals, registers, partial, noted)
+        state = U(runs.registers.integers[furthest, RUN_STATE])
+        emit(state, lane, S(row), furthest, finals, runs.registers, probe.furthest, probe.counters)
 
 
-@inlined
-def look_at_states(row: Any, lane: Any, place: Any, time: Any, watch: Any, states: Array, state_within: Array,
-                   pool: Any, heads: Array, finals: Array, registers: Any) -> None:
-    """Where they stand in a list for each state: of those that are over, or too late, nothing is seen."""
-    (trace, bits, _, limits, amounts, partial, noted, words, part_bits, excluding, kept) = watch
-    (cells, times, _) = pool
-    slot_null = registers[2]
-    excludes = excluding[0] != NOTHING
+@expanded
+def probe_lane(row: Any, lane: Any, run: Any, probe: ProbeArrays, finals: Array, runs: Runs) -> None:
+    """Probe the runs of a lane that stand in one list, from its first run on."""
+    cells = runs.registers.integers
+    excludes = probe.exclusion.by != NOTHING
     if excludes:
-        _go_past(row, lane, excluding)
-    occupied, best, furthest = U(0), U(0), NONE
-    for here in range(U(heads.shape[1])):
-        bit = bits[here]
+        _move_beginning(row, lane, probe.exclusion)
+    configuration, best, furthest = U(0), U(0), NONE
+    while run != NONE:
+        if excludes and _is_excluded(row, lane, run, probe, runs):
+            run = U(cells[run, RUN_NEXT])
+            continue
+        state = U(cells[run, RUN_STATE])
+        bit = probe.bits[state]
+        configuration |= bit
+        for part in range(U(probe.part_words.shape[1])):
+            probe.part_words[row, part] |= probe.part_bits[state, part]
+        if bit > best:
+            best, furthest = bit, run
+        run = U(cells[run, RUN_NEXT])
+    _record(row, lane, configuration, furthest, probe, finals, runs)
+
+
+@expanded
+def _is_useful(state: Any, run: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> bool:
+    """Whether a run is alive and no time condition that its state waits to fulfil has become false."""
+    within = tables.state_within[state]
+    if runs.registers.integers[run, RUN_OVER] != ALIVE or (within >= 0 and time > runs.times[run, RUN_BEGAN] + within):
+        return False
+    for limit in range(probe.limits.shape[0]):
+        if probe.limits[limit, 0] == state:
+            slot = probe.limits[limit, 1]
+            if not runs.registers.nulls[run, slot] and time > runs.times[run, slot] + probe.amounts[limit]:
+                return False
+    return True
+
+
+@expanded
+def probe_states(row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> None:
+    """Probe the runs of a lane that stand in a list for each state; `place` is their list where a value finds it."""
+    cells, heads = runs.registers.integers, runs.lanes.heads
+    excludes = probe.exclusion.by != NOTHING
+    if excludes:
+        _move_beginning(row, lane, probe.exclusion)
+    configuration, best, furthest = U(0), U(0), NONE
+    for state in range(U(heads.shape[1])):
+        bit = probe.bits[state]
         if bit == U(0):
             continue
-        instance = U(heads[lane if states[here, STATE_KEY] == NONE else place, here])
-        within = state_within[here]
-        while instance != NONE:
-            alive = cells[instance, RUN_OVER] == 0 and (within < 0 or time <= times[instance, RUN_BEGAN] + within)
-            if alive and excludes and is_excluded(row, lane, instance, excluding, kept, registers):
-                alive = False
-            if alive:
-                for limit in range(limits.shape[0]):
-                    if limits[limit, 0] == here:
-                        slot = limits[limit, 1]
-                        if not slot_null[instance, slot] and time > times[instance, slot] + amounts[limit]:
-                            alive = False
-            if alive:
+        run = U(heads[lane if tables.states[state, STATE_KEY] == NONE else place, state])
+        while run != NONE:
+            if _is_useful(state, run, time, probe, tables, runs) and not (
+                excludes and _is_excluded(row, lane, run, probe, runs)
+            ):
                 break
-            instance = U(cells[instance, RUN_NEXT])
-        if instance != NONE:
-            occupied |= bit
-            for part in range(U(words.shape[1])):
-                words[row, part] |= part_bits[here, part]
+            run = U(cells[run, RUN_NEXT])
+        if run != NONE:
+            configuration |= bit
+            for part in range(U(probe.part_words.shape[1])):
+                probe.part_words[row, part] |= probe.part_bits[state, part]
             if bit > best:
-                best, furthest = bit, instance
-    trace[row] = occupied
-    if furthest != NONE:
-        emit(U(cells[furthest, RUN_STATE]), lane, S(row), furthest, finals, registers, partial, noted)
-
-
-# fmt: on
+                best, furthest = bit, run
+    _record(row, lane, configuration, furthest, probe, tables.finals, runs)

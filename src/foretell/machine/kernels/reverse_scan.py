@@ -1,27 +1,25 @@
-"""Instances whose ways are known for the whole batch, and none of which divides: their fates are found from its end.
+"""NFA runs found from the end of a batch: the ways of runs are known for the whole batch, and none of them divides.
 
-What stands at a state of a lane before an event goes along one edge or dies, so where it ends is where that edge leads
-from there: going back through the events, one look for each state tells the fate of all that may stand there. An
-instance then needs no list and no cells while it lives. Matches are made when their last event has come, some thousand
-together: first the way of each, then what is kept along it, one register after the other. This is worth it where every
-event begins a match (w3); where few do, foretell.machine.kernels.lockstep has less to do.
+The runs of a lane at a state before an event go along one edge or die, so where they end is where that edge leads from
+there: going back through the events, one look for each state tells the fate of all runs that may be there. A run then
+needs no list and no cells while it lives. Matches are made when their last event has come, some thousand together:
+first the path of each, then what is kept along it, one register after the other. This pays off where every event
+begins a match (w3); where few do, `lockstep` has less to do.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretell.machine.kernels.actions import begin, keep
-from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.actions import apply_update, apply_updates, begin
+from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.layout import (
     COUNT,
     COUNT_KNOWN,
     EDGE_PREDICATE,
     EDGE_TARGET,
-    EDGE_UPDATES,
-    EDGE_UPDATES_STOP,
     FREE,
     FULL_NODES,
     FULL_OUTPUT,
@@ -39,134 +37,172 @@ from foretell.machine.kernels.layout import (
     S,
     U,
 )
+from foretell.machine.kernels.structs import Batch, Events, NfaTables, Output, Runs
 
-#: No event, no instance.
+#: No event, no run.
 NOTHING: Any = np.uint32(2**32 - 1)
 
-#: The kind of a slot that is counted along with another.
+#: The kind of a final slot that is counted along with another.
 DONE = -2
 
-# fmt: off
+
+class Paths(NamedTuple):
+    """What the plan tells: the place of each state among those that wait, where each edge leads (behind the waiting
+    states come one place for runs that die and one for those that are complete), the step that each edge chains (-1:
+    none). Of each final slot its kind, its column, the slot that is counted along with it (its own where there is
+    none); [slot, edge] whether the edge changes it, and by which update."""
+
+    places: Array
+    leads: Array
+    chained: Array
+    kinds: Array
+    columns: Array
+    counted: Array
+    keeps: Array
+    changes: Array
+    chains: bool
+
+
+class Fates(NamedTuple):
+    """Of [state, row] the edge; of each lane its first event; of each event the next one of its lane; of each event the
+    first of the runs that are over with it, and of each run the next of these. `carried` are the runs that earlier
+    batches left; their numbers come behind those of the runs that begin in this batch."""
+
+    ways: Array
+    nexts: Array
+    following: Array
+    ends: Array
+    same: Array
+    carried: Array
+
+
+class Scratch(NamedTuple):
+    """Matches that are made together: their runs, where the path of each begins; rows and edges of all paths."""
+
+    members: Array
+    offsets: Array
+    rows: Array
+    taken: Array
 
 
 @kernel
-def foresee(starts: Array, edges: Array, predicates: Array, event_lane: Array, ways: Array, leads: Array,
-            fates: Array, nexts: Array, following: Array, ends: Array, same: Array) -> int:
-    """Goes through the events from the last to the first; how many matches there are that begin here.
+def find_fates(tables: NfaTables, events: Events, leads: Array, ends_at: Array, fates: Fates) -> int:
+    """Go through the events from the last to the first; return how many matches begin in this batch.
 
-    `fates` has for each lane and waiting state the event at which what stands there is over: the number of events where
-    it outlives them, one more where it dies. `leads` are the places of the edges' targets there. Behind those of the
-    states come one for what dies, and one for what is complete. `ends` has the first of those that begin in this batch
-    by where they are over, `same` the next. `following` is the next event of the lane, `nexts` its first.
+    `ends_at` has for each lane and waiting state the event with which a run there is over: the number of events where
+    it outlives them, one more where it dies.
     """
+    ways, ends, same, starts = fates.ways, fates.ends, fates.same, tables.starts
     count, states, complete = U(ways.shape[1]), U(ways.shape[0]), 0
     for back in range(count):
         row = count - U(1) - back
-        lane = event_lane[row]
-        fates[lane, states + U(1)] = row
+        lane = events.lane[row]
+        ends_at[lane, states + U(1)] = row
         for start in range(U(starts.size)):
             edge = starts[start]
-            predicate = edges[edge, EDGE_PREDICATE]
-            if predicate != NONE and not predicates[predicate, row]:
+            predicate = tables.edges[edge, EDGE_PREDICATE]
+            if predicate != NONE and not events.predicates[predicate, row]:
                 continue
             begun = row * U(starts.size) + start
-            over = fates[lane, leads[edge]]
+            over = ends_at[lane, leads[edge]]
             same[begun] = ends[over]
             ends[over] = begun
             complete += S(over < count)
-        following[row] = nexts[lane]
-        nexts[lane] = row
-        # No edge leads back, so the states are taken in order: what a later one has is still that after the event.
+        fates.following[row] = fates.nexts[lane]
+        fates.nexts[lane] = row
+        # No edge leads back, so the states are taken in order: a later one still has its fate after the event.
         for i in range(states):
             state = states - U(1) - i
-            fates[lane, state] = fates[lane, leads[ways[state, row]]]
+            ends_at[lane, state] = ends_at[lane, leads[ways[state, row]]]
     return complete
 
 
 @kernel
-def attach(carried: Array, places: Array, cells: Array, fates: Array, ends: Array, same: Array, free: Array,
-           counters: Array) -> None:
-    """Puts those that earlier batches have left before those that begin in this one. What dies is let go."""
-    first = U(same.size - carried.size)
+def add_carried(places: Array, ends_at: Array, fates: Fates, runs: Runs) -> None:
+    """Put the runs that earlier batches left before those that begin in this one. Free those that die."""
+    cells, counters, carried = runs.registers.integers, runs.counters, fates.carried
+    first = U(fates.same.size - carried.size)
     for back in range(U(carried.size)):
         number = U(carried.size) - U(1) - back
-        instance = U(carried[number])
-        over = fates[U(cells[instance, RUN_LANE]), places[U(cells[instance, RUN_STATE])]]
-        if over == U(ends.size - 1):
-            free[U(counters[FREE])] = instance
+        run = U(carried[number])
+        over = ends_at[U(cells[run, RUN_LANE]), places[U(cells[run, RUN_STATE])]]
+        if over == U(fates.ends.size - 1):
+            runs.free[U(counters[FREE])] = run
             counters[FREE] += 1
         else:
-            same[first + number] = ends[over]
-            ends[over] = first + number
+            fates.same[first + number] = fates.ends[over]
+            fates.ends[over] = first + number
 
 
 @inlined
-def _way(place: Any, row: Any, length: Any, leads: Array, ways: Array, following: Array, path: Any) -> Any:
-    """Goes on from a place with the event `row`: how long the path is then, and where it ends."""
-    (rows, taken) = path
-    complete = U(ways.shape[0]) + U(1)
+def _follow(place: Any, row: Any, length: Any, leads: Array, fates: Fates, scratch: Scratch) -> Any:
+    """Append the rest of a path, from a place and the event `row` on; return its length."""
+    complete = U(fates.ways.shape[0]) + U(1)
     while place != complete and row != NOTHING:
-        edge = ways[place, row]
-        rows[length] = row
-        taken[length] = edge
+        edge = fates.ways[place, row]
+        scratch.rows[length] = row
+        scratch.taken[length] = edge
         length += U(1)
         place = U(leads[edge])
-        row = U(following[row])
-    return length, place
+        row = U(fates.following[row])
+    return length
 
 
 @kernel
-def _chain(number: Any, base: int, chained: Array, chains: Array, offsets: Array, path: Any, registers: Any,
-           counters: Array) -> None:
-    """Links the events of repeated steps. `chains` has the node that a match had before, and then its last."""
-    (_, _, _, node_parent, node_position, node_step) = registers
-    (rows, taken) = path
-    node = U(counters[NODES])
+def _chain(number: Any, base: int, chained: Array, chains: Array, scratch: Scratch, runs: Runs) -> None:
+    """Link the events of repeated steps. `chains` has the last node that a match had before, then its last one."""
+    nodes, offsets = runs.nodes, scratch.offsets
+    node = U(runs.counters[NODES])
     for match in range(number):
         parent = chains[match]
         for i in range(U(offsets[match]), U(offsets[match + U(1)])):
-            step = chained[taken[i]]
+            step = chained[scratch.taken[i]]
             if step >= 0:
-                node_parent[node] = parent
-                node_position[node] = base + S(rows[i])
-                node_step[node] = step
+                nodes.parent[node] = parent
+                nodes.position[node] = base + S(scratch.rows[i])
+                nodes.step[node] = step
                 parent = S(node)
                 node += U(1)
         chains[match] = parent
-    counters[NODES] = S(node)
+    runs.counters[NODES] = S(node)
+
+
+# These three agree with actions.apply_update.
 
 
 @kernel
-def _counted(number: Any, keeps: Array, offsets: Array, path: Any, out: Array, out_null: Array) -> None:
-    """COUNT: see binding.keep, with which these agree."""
-    (_, taken) = path
+def _count(number: Any, keeps: Array, scratch: Scratch, out: Array, out_null: Array) -> None:
+    """COUNT of each match."""
+    offsets = scratch.offsets
     for match in range(number):
         more = 0
         for i in range(U(offsets[match]), U(offsets[match + U(1)])):
-            more += S(keeps[taken[i]])
+            more += S(keeps[scratch.taken[i]])
         if more:
             out[match] = more if out_null[match] else out[match] + more
             out_null[match] = 0
 
 
 @kernel
-def _counted_known(number: Any, keeps: Array, nulls: Array, offsets: Array, path: Any, out: Array,
-                   out_null: Array) -> None:
-    (rows, taken) = path
+def _count_known(number: Any, keeps: Array, nulls: Array, scratch: Scratch, out: Array, out_null: Array) -> None:
+    """COUNT_KNOWN of each match."""
+    offsets = scratch.offsets
     for match in range(number):
         more = 0
         for i in range(U(offsets[match]), U(offsets[match + U(1)])):
-            more += S(keeps[taken[i]] and nulls[rows[i]] == 0)
+            more += S(keeps[scratch.taken[i]] and nulls[scratch.rows[i]] == 0)
         if more:
             out[match] = more if out_null[match] else out[match] + more
             out_null[match] = 0
 
 
 @kernel
-def _summed(number: Any, keeps: Array, values: Array, nulls: Array, offsets: Array, path: Any, out: Array,
-            out_null: Array, counts: bool, out_count: Array, out_count_null: Array) -> None:
-    """SUM_FLOAT, and where it `counts` COUNT_KNOWN of the same: an average needs both."""
-    (rows, taken) = path
+def _sum(
+    number: Any, keeps: Array, values: Array, nulls: Array, scratch: Scratch, out: Array, out_null: Array,
+    counts: bool, out_count: Array, out_count_null: Array,
+) -> None:  # fmt: skip
+    """SUM_FLOAT of each match, and where it `counts` COUNT_KNOWN of the same: an average needs both."""
+    rows, taken, offsets = scratch.rows, scratch.taken, scratch.offsets
     for match in range(number):
         null, total, more = out_null[match], out[match], 0
         for i in range(U(offsets[match]), U(offsets[match + U(1)])):
@@ -183,162 +219,165 @@ def _summed(number: Any, keeps: Array, values: Array, nulls: Array, offsets: Arr
 
 
 @kernel
-def _kept(number: Any, slot: Any, changes: Array, base: int, updates: Array, offsets: Array, path: Any, out: Array,
-          out_null: Array, scratch: Any, code: Any, batch: Any, registers: Any, counters: Array, stacks: Any) -> None:
-    """All other kinds, in the cells of an instance that is free."""
-    (_, slot_i, slot_null, _, _, _) = registers
-    (rows, taken) = path
+def _update(
+    number: Any, slot: Any, changes: Array, spare: Any, updates: Array, scratch: Scratch, out: Array, out_null: Array,
+    batch: Batch, runs: Runs,
+) -> None:  # fmt: skip
+    """All other kinds of updates, in the cells of a spare run."""
+    registers, offsets = runs.registers, scratch.offsets
     for match in range(number):
-        slot_i[scratch, slot], slot_null[scratch, slot] = out[match], out_null[match]
+        registers.integers[spare, slot], registers.nulls[spare, slot] = out[match], out_null[match]
         for i in range(U(offsets[match]), U(offsets[match + U(1)])):
-            update = changes[taken[i]]
+            update = changes[scratch.taken[i]]
             if update >= 0:
-                keep(U(update), U(update) + U(1), updates, code, scratch, U(rows[i]), base + S(rows[i]), batch,
-                     registers, counters, stacks)
-        out[match], out_null[match] = slot_i[scratch, slot], slot_null[scratch, slot]
+                apply_update(U(update), spare, U(scratch.rows[i]), updates, batch, runs)
+        out[match], out_null[match] = registers.integers[spare, slot], registers.nulls[spare, slot]
+
+
+@expanded
+def _begin_match(
+    match: Any, member: Any, length: Any, paths: Paths, fates: Fates, scratch: Scratch, tables: NfaTables,
+    batch: Batch, runs: Runs, output: Output,
+) -> Any:  # fmt: skip
+    """Write what a match has before the batch, or with its first event there; return the length of all paths."""
+    starts, finals, cells = tables.starts, tables.finals, runs.registers.integers
+    begun = U(fates.same.size - fates.carried.size)
+    if member < begun:
+        row = member // U(starts.size)
+        edge = starts[member - row * U(starts.size)]
+        scratch.rows[length], scratch.taken[length] = row, edge
+        output.first[match] = batch.base + S(row)
+        output.rows[match] = batch.events.rows[row]
+        output.lane[match] = S(batch.events.lane[row])
+        output.chain[match] = -1
+        for i in range(U(finals.size)):
+            output.nulls[i, match] = 1
+        return _follow(U(paths.leads[edge]), U(fates.following[row]), length + U(1), paths.leads, fates, scratch)
+    run = U(fates.carried[member - begun])
+    output.first[match] = cells[run, RUN_FIRST]
+    output.rows[match] = cells[run, RUN_ROWS]
+    output.lane[match] = cells[run, RUN_LANE]
+    output.chain[match] = cells[run, RUN_CHAIN]
+    for i in range(U(finals.size)):
+        output.slots[i, match] = cells[run, finals[i]]
+        output.nulls[i, match] = runs.registers.nulls[run, finals[i]]
+    place, row = U(paths.places[U(cells[run, RUN_STATE])]), U(fates.nexts[U(cells[run, RUN_LANE])])
+    return _follow(place, row, length, paths.leads, fates, scratch)
+
+
+@expanded
+def _fill_slots(
+    number: Any, first: Any, spare: Any, paths: Paths, scratch: Scratch, tables: NfaTables, batch: Batch, runs: Runs,
+    output: Output, float_slots: Array,
+) -> None:  # fmt: skip
+    """Write the final slots of matches that are made together, one slot after the other."""
+    columns = batch.columns
+    for i in range(U(tables.finals.size)):
+        slots, nulls = output.slots[i, first:], output.nulls[i, first:]
+        if paths.kinds[i] == COUNT:
+            _count(number, paths.keeps[i], scratch, slots, nulls)
+        elif paths.kinds[i] == COUNT_KNOWN:
+            _count_known(number, paths.keeps[i], columns.nulls[paths.columns[i]], scratch, slots, nulls)
+        elif paths.kinds[i] == SUM_FLOAT:
+            other, column = U(paths.counted[i]), paths.columns[i]
+            _sum(
+                number, paths.keeps[i], columns.floats[column], columns.nulls[column], scratch, float_slots[i, first:],
+                nulls, other != i, output.slots[other, first:], output.nulls[other, first:],
+            )  # fmt: skip
+        elif paths.kinds[i] != DONE:
+            _update(
+                number, tables.finals[i], paths.changes[i], spare, tables.updates, scratch, slots, nulls, batch, runs
+            )
 
 
 @kernel
-def fulfil(first: int, base: int, tables: Any, code: Any, events: Any, batch: Any, pool: Any, registers: Any,
-           output: Any, counters: Array, known: Any, foreseen: Any, together: Any, stacks: Any) -> Any:
-    """Makes the matches in the order of their last events, from those of the event `first` on; where room ran out."""
-    (_, _, _, _, edges, updates, _, _, starts, finals) = tables
-    (event_lane, _, _, _, event_rows) = events
-    (cells, _, free) = pool
-    (column_f, _, column_null, _, _, _) = batch
-    (_, slot_i, slot_null, node_parent, _, _) = registers
-    (out_first, out_rows, out_state, out_lane, out_row, out_chain, out_slot, out_slot_f, out_null) = output
-    (places, leads, chained, kinds, columns, counted, keeps, changes, chains) = known
-    (ways, nexts, following, ends, same, carried) = foreseen
-    (ones, offsets, rows, taken) = together
-    path = (rows, taken)
-    count, fresh = U(ways.shape[1]), U(same.size - carried.size)
-    scratch = U(free[U(counters[FREE] - 1)])
-    over, one = U(first), U(ends[first])
+def make_matches(
+    first: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, float_slots: Array, paths: Paths,
+    fates: Fates, scratch: Scratch,
+) -> Any:  # fmt: skip
+    """Make the matches in the order of their last events, from the event `first` on; return where room ran out.
+
+    `float_slots` are the slots of the output as floats.
+    """
+    counters, members = runs.counters, scratch.members
+    count, begun = U(fates.ways.shape[1]), U(fates.same.size - fates.carried.size)
+    spare = U(runs.free[U(counters[FREE] - 1)])
+    over, member = U(first), U(fates.ends[first])
     while True:
-        begin_over, begin_one = over, one
+        first_over, first_member = over, member
         number, length = U(0), U(0)
-        found = U(counters[MATCHES])
-        while number < U(ones.size):
-            while one == NOTHING and over < count:
+        done = U(counters[MATCHES])
+        while number < U(members.size):
+            while member == NOTHING and over < count:
                 over += U(1)
-                one = U(ends[over])
-            if over >= count:
+                member = U(fates.ends[over])
+            if over >= count or length + over + U(2) > U(scratch.rows.size):
                 break
-            if length + over + U(2) > U(rows.size):
+            match = done + number
+            if match >= U(output.row.size):
                 break
-            here = found + number
-            if here >= U(out_row.size):
-                break
-            ones[number] = one
-            offsets[number] = length
-            if one < fresh:
-                row = one // U(starts.size)
-                edge = starts[one - row * U(starts.size)]
-                rows[length], taken[length] = row, edge
-                length += U(1)
-                place = U(leads[edge])
-                out_first[here] = base + S(row)
-                out_rows[here] = event_rows[row]
-                out_lane[here] = S(event_lane[row])
-                out_chain[here] = -1
-                for i in range(U(finals.size)):
-                    out_null[i, here] = 1
-                row = U(following[row])
-            else:
-                instance = U(carried[one - fresh])
-                place = U(places[U(cells[instance, RUN_STATE])])
-                out_first[here] = cells[instance, RUN_FIRST]
-                out_rows[here] = cells[instance, RUN_ROWS]
-                out_lane[here] = cells[instance, RUN_LANE]
-                out_chain[here] = cells[instance, RUN_CHAIN]
-                for i in range(U(finals.size)):
-                    out_slot[i, here] = slot_i[instance, finals[i]]
-                    out_null[i, here] = slot_null[instance, finals[i]]
-                row = U(nexts[U(cells[instance, RUN_LANE])])
-            length, _ = _way(place, row, length, leads, ways, following, path)
-            out_state[here] = S(edges[taken[length - U(1)], EDGE_TARGET])
-            out_row[here] = S(over)
+            members[number] = member
+            scratch.offsets[number] = length
+            length = _begin_match(match, member, length, paths, fates, scratch, tables, batch, runs, output)
+            output.state[match] = S(tables.edges[scratch.taken[length - U(1)], EDGE_TARGET])
+            output.row[match] = S(over)
             number += U(1)
-            one = U(same[one])
+            member = U(fates.same[member])
         if number == 0 and over >= count:
             return S(count)
-        if number == 0 or U(node_parent.size) - U(counters[NODES]) < length:
+        if number == 0 or U(runs.nodes.parent.size) - U(counters[NODES]) < length:
             counters[LACKING] = FULL_NODES if number else FULL_OUTPUT
-            ends[begin_over] = begin_one
-            return S(begin_over)
-        offsets[number] = length
-        if chains:
-            _chain(number, base, chained, out_chain[found:], offsets, path, registers, counters)
-        for i in range(U(finals.size)):
-            out_i, nulls = out_slot[i, found:], out_null[i, found:]
-            if kinds[i] == COUNT:
-                _counted(number, keeps[i], offsets, path, out_i, nulls)
-            elif kinds[i] == COUNT_KNOWN:
-                _counted_known(number, keeps[i], column_null[columns[i]], offsets, path, out_i, nulls)
-            elif kinds[i] == SUM_FLOAT:
-                other = U(counted[i])
-                _summed(number, keeps[i], column_f[columns[i]], column_null[columns[i]], offsets, path,
-                        out_slot_f[i, found:], nulls, other != i, out_slot[other, found:], out_null[other, found:])
-            elif kinds[i] != DONE:
-                _kept(number, finals[i], changes[i], base, updates, offsets, path, out_i, nulls, scratch, code, batch,
-                      registers, counters, stacks)
+            fates.ends[first_over] = first_member
+            return S(first_over)
+        scratch.offsets[number] = length
+        if paths.chains:
+            _chain(number, batch.base, paths.chained, output.chain[done:], scratch, runs)
+        _fill_slots(number, done, spare, paths, scratch, tables, batch, runs, output, float_slots)
         counters[MATCHES] += S(number)
-        for match in range(number):
-            if U(ones[match]) >= fresh:
-                free[U(counters[FREE])] = carried[U(ones[match]) - fresh]
+        for i in range(number):
+            if U(members[i]) >= begun:
+                runs.free[U(counters[FREE])] = fates.carried[U(members[i]) - begun]
                 counters[FREE] += 1
 
 
 @kernel
-def left(one: int, same: Array) -> int:
-    """How many are in a list."""
+def list_length(member: int, same: Array) -> int:
+    """How many runs are in a list."""
     count = 0
-    while one != NOTHING:
+    while member != NOTHING:
         count += 1
-        one = same[U(one)]
+        member = same[U(member)]
     return count
 
 
 @kernel
-def leave(base: int, tables: Any, code: Any, events: Any, batch: Any, pool: Any, registers: Any, counters: Array,
-          known: Any, foreseen: Any, together: Any, stacks: Any) -> None:
-    """Makes the instances that are left after the last event, as far as there are nodes for them."""
-    (_, _, _, _, edges, updates, _, _, starts, _) = tables
-    (event_lane, _, event_start, _, event_rows) = events
-    cells = pool[0]
-    (places, leads, _, _, _, _, _, _, _) = known
-    (ways, nexts, following, ends, same, carried) = foreseen
-    (_, _, rows, taken) = together
-    count, fresh = U(ways.shape[1]), U(same.size - carried.size)
-    one = U(ends[count])
-    while one != NOTHING:
-        ends[count] = one
-        length = U(0)
-        if one < fresh:
-            row = one // U(starts.size)
-            rows[0], taken[0] = row, starts[one - row * U(starts.size)]
+def leave_runs(tables: NfaTables, batch: Batch, runs: Runs, paths: Paths, fates: Fates, scratch: Scratch) -> None:
+    """Make the runs that are left after the last event, as far as there are nodes for them."""
+    cells, starts, rows, taken = runs.registers.integers, tables.starts, scratch.rows, scratch.taken
+    count, begun = U(fates.ways.shape[1]), U(fates.same.size - fates.carried.size)
+    member = U(fates.ends[count])
+    while member != NOTHING:
+        fates.ends[count] = member
+        run, length = NONE, U(0)
+        if member < begun:
+            row = member // U(starts.size)
+            rows[0], taken[0] = row, starts[member - row * U(starts.size)]
             length = U(1)
-            place, row = U(leads[taken[0]]), U(following[row])
+            place, row = U(paths.leads[taken[0]]), U(fates.following[row])
         else:
-            instance = U(carried[one - fresh])
-            place, row = U(places[U(cells[instance, RUN_STATE])]), U(nexts[U(cells[instance, RUN_LANE])])
-        length, _ = _way(place, row, length, leads, ways, following, (rows, taken))
-        if U(registers[3].size) - U(counters[NODES]) < length:
-            counters[LACKING] = FULL_NODES
+            run = U(fates.carried[member - begun])
+            place, row = U(paths.places[U(cells[run, RUN_STATE])]), U(fates.nexts[U(cells[run, RUN_LANE])])
+        length = _follow(place, row, length, paths.leads, fates, scratch)
+        if U(runs.nodes.parent.size) - U(runs.counters[NODES]) < length:
+            runs.counters[LACKING] = FULL_NODES
             return
-        if one < fresh:
+        if member < begun:
             row = U(rows[0])
-            instance = begin(event_lane[row], event_start[row], base + S(row), event_rows[row], pool, registers,
-                             counters)
-            counters[FREE] -= 1
+            run = begin(batch.events.lane[row], row, batch, runs)
+            runs.counters[FREE] -= 1
         for i in range(length):
             edge = U(taken[i])
-            keep(edges[edge, EDGE_UPDATES], edges[edge, EDGE_UPDATES_STOP], updates, code, instance, U(rows[i]),
-                 base + S(rows[i]), batch, registers, counters, stacks)
-            cells[instance, RUN_STATE] = S(edges[edge, EDGE_TARGET])
-        one = U(same[one])
-    ends[count] = NOTHING
-
-
-# fmt: on
+            apply_updates(edge, run, U(rows[i]), tables, batch, runs)
+            cells[run, RUN_STATE] = S(tables.edges[edge, EDGE_TARGET])
+        member = U(fates.same[member])
+    fates.ends[count] = NOTHING

@@ -1,14 +1,14 @@
-"""Instances with registers where every operator is `,`: no instance outlives the next event of its lane.
+"""NFA runs where every operator is `,`: no run outlives the next event of its lane.
 
-So nothing has to be asked about staying, and the lane's list is made anew by each event (w1, w3, w6).
+So no run is asked whether it stays, and each event makes the lane's list anew (workloads w1, w3, w6).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from foretell.machine.kernels.actions import copy, emit, keep, room, started, true
-from foretell.machine.kernels.decorators import kernel
+from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, lacking, started
+from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.layout import (
     CROWDED,
     EDGE_CODE,
@@ -16,8 +16,6 @@ from foretell.machine.kernels.layout import (
     EDGE_FINAL,
     EDGE_PREDICATE,
     EDGE_TARGET,
-    EDGE_UPDATES,
-    EDGE_UPDATES_STOP,
     FREE,
     FULL_LANE,
     LACKING,
@@ -28,98 +26,100 @@ from foretell.machine.kernels.layout import (
     RUN_STATE,
     STATE_EDGES,
     STATE_EDGES_STOP,
-    Array,
     S,
     U,
 )
-from foretell.machine.kernels.probe import look_at_lane
+from foretell.machine.kernels.probe import probe_lane
+from foretell.machine.kernels.structs import Batch, NfaTables, Output, ProbeArrays, Runs
 
-# fmt: off
+
+@expanded
+def _edge_holds(edge: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> bool:
+    edges, events = tables.edges, batch.events
+    predicate, within = edges[edge, EDGE_PREDICATE], tables.edge_within[edge]
+    if predicate != NONE and not events.predicates[predicate, row]:
+        return False
+    if within >= 0 and events.time[row] > runs.times[run, RUN_BEGAN] + within:
+        return False
+    return code_holds(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], run, row, batch, runs.registers)
+
+
+@inlined
+def _move(
+    edge: Any, run: Any, fresh: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
+) -> Any:
+    """Take a run along an edge: the first run of the lane's new list, `fresh` where it became a match instead."""
+    edges, cells = tables.edges, runs.registers.integers
+    apply_updates(edge, run, row, tables, batch, runs)
+    if edges[edge, EDGE_FINAL]:
+        emit(edges[edge, EDGE_TARGET], lane, S(row), run, tables.finals, runs.registers, output, runs.counters)
+        return fresh
+    cells[run, RUN_STATE] = S(edges[edge, EDGE_TARGET])
+    cells[run, RUN_NEXT] = S(fresh)
+    return run
 
 
 @kernel
-def run_strict(first: int, stop: int, base: int, begins: Any, fan: tuple[int, int, int], tables: Any, code: Any,
-               events: Any, batch: Any, pool: Any, lanes: Any, registers: Any, timers: Any, output: Any,
-               counters: Array, stacks: Any, watch: Any) -> Any:
-    """Feeds the events `first` to `stop` of a batch, in order; returns where it stopped. See instances.run_events."""
-    (states, _, _, _, edges, updates, _, edge_within, starts, finals) = tables
-    (event_lane, event_time, _, predicates, _) = events
-    (cells, times, free) = pool
-    (heads, lane_length, lane_limit, _) = lanes
-    moving, beginning, nodes = fan
-    watched = watch[0].size > 0
+def run_strict(
+    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays
+) -> Any:
+    """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events)."""
+    cells, free, lanes, counters = runs.registers.integers, runs.free, runs.lanes, runs.counters
+    observed = probe.configurations.size > 0
     for row in range(U(first), U(stop)):
-        lane = event_lane[row]
-        instance = U(heads[lane, 0])
-        starting = begins == NONE or predicates[begins, row] != 0
-        if instance == NONE and not starting:
+        lane = batch.events.lane[row]
+        run = U(lanes.heads[lane, 0])
+        starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
+        if run == NONE and not starting:
             continue
-        if lane_length[lane] < 0:
+        if lanes.lengths[lane] < 0:
             continue  # refused
-        counters[LACKING] = room(counters[LONGEST] * moving + beginning, nodes, registers, output, timers, counters)
+        most = counters[LONGEST] * tables.fan.runs + tables.fan.starts
+        counters[LACKING] = lacking(most, tables.fan.nodes, runs, output)
         if counters[LACKING] != 0:
             return S(row)
-        time = event_time[row]
-        position = base + S(row)
         fresh, count = NONE, 0
-        while instance != NONE:
-            next_instance = U(cells[instance, RUN_NEXT])
-            here = U(cells[instance, RUN_STATE])
-            chosen = NONE  # the last edge that holds; the instance itself moves along it
-            for edge in range(states[here, STATE_EDGES], states[here, STATE_EDGES_STOP]):
-                predicate = edges[edge, EDGE_PREDICATE]
-                if predicate != NONE and not predicates[predicate, row]:
-                    continue
-                within = edge_within[edge]
-                if within >= 0 and time > times[instance, RUN_BEGAN] + within:
-                    continue
-                if not true(edges[edge, EDGE_CODE], edges[edge, EDGE_CODE_STOP], code, batch, row, registers, instance,
-                            stacks):
+        while run != NONE:
+            next_run = U(cells[run, RUN_NEXT])
+            state = U(cells[run, RUN_STATE])
+            chosen = NONE  # the last edge that holds; the run itself moves along it
+            for edge in range(tables.states[state, STATE_EDGES], tables.states[state, STATE_EDGES_STOP]):
+                if not _edge_holds(edge, run, row, tables, batch, runs):
                     continue
                 if chosen != NONE:
-                    target = copy(instance, pool, registers, counters)
-                    keep(edges[chosen, EDGE_UPDATES], edges[chosen, EDGE_UPDATES_STOP], updates, code, target, row,
-                         position, batch, registers, counters, stacks)
-                    if edges[chosen, EDGE_FINAL]:
-                        emit(edges[chosen, EDGE_TARGET], lane, S(row), target, finals, registers, output, counters)
+                    target = copy(run, runs)
+                    moved = _move(chosen, target, fresh, lane, row, tables, batch, runs, output)
+                    if moved == fresh:
                         counters[FREE] += 1
                     else:
-                        cells[target, RUN_STATE] = S(edges[chosen, EDGE_TARGET])
-                        cells[target, RUN_NEXT] = S(fresh)
-                        fresh = target
+                        fresh = moved
                         count += 1
                 chosen = edge
+            moved = fresh
             if chosen != NONE:
-                keep(edges[chosen, EDGE_UPDATES], edges[chosen, EDGE_UPDATES_STOP], updates, code, instance, row,
-                     position, batch, registers, counters, stacks)
-                if edges[chosen, EDGE_FINAL]:
-                    emit(edges[chosen, EDGE_TARGET], lane, S(row), instance, finals, registers, output, counters)
-                    chosen = NONE
-                else:
-                    cells[instance, RUN_STATE] = S(edges[chosen, EDGE_TARGET])
-                    cells[instance, RUN_NEXT] = S(fresh)
-                    fresh = instance
-                    count += 1
-            if chosen == NONE:
-                free[U(counters[FREE])] = instance
+                moved = _move(chosen, run, fresh, lane, row, tables, batch, runs, output)
+            if moved == fresh:
+                free[U(counters[FREE])] = run
                 counters[FREE] += 1
-            instance = next_instance
+            else:
+                fresh = moved
+                count += 1
+            run = next_run
 
         if starting:
-            for start in range(U(starts.size)):
-                target = started(starts[start], lane, row, position, tables, code, events, batch, pool, registers,
-                                 output, counters, stacks)
+            for start in range(U(tables.starts.size)):
+                target = started(tables.starts[start], lane, row, tables, batch, runs, output)
                 if target != NONE:
                     cells[target, RUN_NEXT] = S(fresh)
                     fresh = target
                     count += 1
-        heads[lane, 0] = fresh
-        lane_length[lane] = count
-        if watched:
-            look_at_lane(row, lane, fresh, watch, pool, finals, registers)
+        lanes.heads[lane, 0] = fresh
+        lanes.lengths[lane] = count
+        if observed:
+            probe_lane(row, lane, fresh, probe, tables.finals, runs)
         if count > counters[LONGEST]:
             counters[LONGEST] = count
-        if count > lane_limit[lane]:
+        if count > lanes.limits[lane]:
             counters[CROWDED] = S(lane)
             counters[LACKING] = FULL_LANE
             return S(row) + 1

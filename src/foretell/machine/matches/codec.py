@@ -10,7 +10,7 @@ import numpy as np
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.filter.predicates import EventColumns
-from foretell.machine.exec.nfa_executor import NO_NODES, RawMatches
+from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.machine.matches.match_batch import Gaps, MatchBatch

@@ -21,7 +21,7 @@ from foretell.filter.evaluate.expression import evaluate
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import compiled
 from foretell.language import tree
-from foretell.machine.exec.nfa_executor import RawMatches
+from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.kernels.actions import overflows
 from foretell.machine.matches.bound_events import BoundEvents

@@ -23,12 +23,13 @@ from foretell.filter.predicates import evaluate_predicates
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import kernel, read_only
 from foretell.language import tree
-from foretell.machine.exec.nfa_executor import NO_NODES, Observation, RawMatches
+from foretell.machine.exec.observation import Observation
+from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.kernels.layout import S, U
 from foretell.machine.kernels.probe import BEGINNING, EVENTS, FIRSTS, is_spent
-from foretell.machine.matches.exclusions import Excluding
+from foretell.machine.kernels.structs import Exclusion
 from foretell.plan.condition_scope import is_static
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register, RegisterKind
@@ -161,7 +162,7 @@ class ArrivalTracker:
     def _is_plain(self, step: str) -> bool:
         return all(is_static(c) for c in self.plan.program.subscription.steps[step].conditions)
 
-    def see(self, piece: EventSegment, excluding: Excluding) -> Observation:
+    def see(self, piece: EventSegment, excluding: Exclusion) -> Observation:
         """What a batch has left, when it is known what its matches exclude."""
         events, count, checked = piece.events, len(piece), self.plan.program.subscription
         flags = evaluate_predicates(self.plan.predicates, events, self.strings)

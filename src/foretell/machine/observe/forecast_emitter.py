@@ -14,7 +14,8 @@ from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.language import tree
 from foretell.machine.exec.absence_executor import AbsenceExecutor
-from foretell.machine.exec.nfa_executor import NO_NODES, Observation, RawMatches
+from foretell.machine.exec.observation import Observation
+from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.match_batch import MatchBatch

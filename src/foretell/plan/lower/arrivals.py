@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.machine.kernels.structs import ArrivalTables
 from foretell.plan.expressions import EventStart, MatchStart, RowSelected, about_current_event
 from foretell.plan.lower.arrival_analysis import StepPresenceFlag, StepValue, analyse_sequence, step_value
 from foretell.plan.lower.bytecode import Code, LinkedCode, Operand, link
@@ -24,36 +24,6 @@ from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
 from foretell.plan.nfa.automaton import build
-
-
-class ArrivalTables(NamedTuple):
-    """The arrays of the kernel (foretell.machine.kernels.arrival_walk). `x_starts[s]` is where `x` of step s begins.
-
-    | field | holds |
-    | --- | --- |
-    | entry_spans | begin and end of the code that an arriving event must satisfy |
-    | join_spans | begin and end of the code that an arrival must satisfy when the walk binds it |
-    | stored_columns | the columns whose values an arrival stores |
-    | slot_loads | a stored value, and the slot that it is loaded into when the walk binds its arrival |
-    | final_loads | a stored value, and its place in the match |
-    | position_finals | for each step, the place of its event's position in the match |
-    | gap_after | for each negated step, the step before it |
-    | gap_keyed | for each negated step, whether its latest event is found by the key or by the lane |
-    """
-
-    entry_starts: Ints
-    entry_spans: Ints
-    join_starts: Ints
-    join_spans: Ints
-    stored_starts: Ints
-    stored_columns: Ints
-    slot_starts: Ints
-    slot_loads: Ints
-    final_starts: Ints
-    final_loads: Ints
-    position_finals: Ints
-    gap_after: Ints
-    gap_keyed: Ints
 
 
 @dataclass(frozen=True)

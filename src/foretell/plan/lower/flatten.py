@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Ints, Words
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.machine.kernels.layout import COMPUTE, GAP, NEXT, NONE, SET, UPDATE_KIND, WHERE
+from foretell.machine.kernels.structs import Fan, NfaTables
 from foretell.plan.expressions import Disjunction
 from foretell.plan.lower.bytecode import LinkedCode, link
 from foretell.plan.lower.ir import CHAINED, NO_CODE, NO_MARK, Guard, RegisterUpdate
-from foretell.plan.lower.program import CompiledNfa, NfaTables, Table
+from foretell.plan.lower.program import CompiledNfa
 from foretell.plan.strategy import NfaShape, choose_kernel
 
 if TYPE_CHECKING:
@@ -59,36 +60,39 @@ class _Flat:
         kept = self._kept()
         deferred = max((len(p.deferred) for p in shared.members.values()), default=0)
         first_edge = len(starting) + np.concatenate([np.zeros(1, np.int64), np.cumsum(leaving)])
-        tables = NfaTables(
-            self._states(first_edge),
-            self._threads(linked),
-            self._negations(linked),
-            self._ticks(linked),
-            self._edges(linked, kept),
-            self._updates(linked, kept),
-            *self._windows(),
-            _table([[i] for i in starting], 1)[:, 0].copy(),
-            _table([[slot] for slot in shared.finals], 1)[:, 0].copy(),
-        )
-        begins = self._any_of(edges[i].guard for i in starting)
         chain_nodes = 1 + 2 * deferred if shared.chains else 0
+        state_within, edge_within = self._windows()
+        begins = self._any_of(edges[i].guard for i in starting)
+        tables = NfaTables(
+            states=self._states(first_edge),
+            threads=self._threads(linked),
+            negations=self._negations(linked),
+            ticks=self._ticks(linked),
+            edges=self._edges(linked, kept),
+            updates=self._updates(linked, kept),
+            state_within=state_within,
+            edge_within=edge_within,
+            starts=np.array(starting, np.uint64),
+            finals=np.array(list(shared.finals), np.uint64),
+            begins=np.uint64(begins),
+            fan=Fan(runs=max([1, *leaving.tolist()]), starts=len(starting), nodes=chain_nodes),
+            simultaneous=shared.simultaneous,
+        )
+        slot_table = shared.symbols.slot_table
         return CompiledNfa(
-            tables,
-            begins,
-            linked,
-            tuple(shared.symbols.slot_table.columns),
-            tuple(self.predicates),
-            max(1, len(shared.symbols.slot_table.slots)),
-            shared.symbols.slot_table.position_slots,
-            (max([1, *leaving.tolist()]), len(starting), chain_nodes),
-            np.array([s.owner for s in states], np.int64),
-            tuple(frozenset(s.members) for s in states),
-            choose_kernel(self._shape(tables, begins, chain_nodes)),
-            shared.simultaneous,
-            any(s.waiting.waits and s.members for s in states),
-            shared.chains,
-            shared.time,
-            self._process_key(kept),
+            tables=tables,
+            code=linked,
+            columns=tuple(slot_table.columns),
+            predicates=tuple(self.predicates),
+            slots=max(1, len(slot_table.slots)),
+            positions=slot_table.position_slots,
+            owners=np.array([s.owner for s in states], np.int64),
+            members=tuple(frozenset(s.members) for s in states),
+            kernel=choose_kernel(self._shape(tables, begins, chain_nodes)),
+            waits=any(s.waiting.waits and s.members for s in states),
+            chains=shared.chains,
+            time=shared.time,
+            process_key=self._process_key(kept),
         )
 
     def _shape(self, tables: NfaTables, begins: int, chain_nodes: int) -> NfaShape:
@@ -151,7 +155,7 @@ class _Flat:
 
     # ── tables ──
 
-    def _states(self, first_edge: Ints) -> Table:
+    def _states(self, first_edge: Ints) -> Words:
         rows, thread, tick = [], 0, 0
         for i, state in enumerate(self.states):
             waiting, key = state.waiting, state.waiting.key
@@ -162,7 +166,7 @@ class _Flat:
             thread, tick = threads, ticks
         return _table(rows, 10)
 
-    def _threads(self, linked: LinkedCode) -> Table:
+    def _threads(self, linked: LinkedCode) -> Words:
         rows, negation = [], 0
         for thread in (t for s in self.states for t in s.waiting.threads):
             stop = negation + len(thread.absent)
@@ -171,16 +175,16 @@ class _Flat:
             negation = stop
         return _table(rows, 7)
 
-    def _negations(self, linked: LinkedCode) -> Table:
+    def _negations(self, linked: LinkedCode) -> Words:
         absent = (n for s in self.states for t in s.waiting.threads for n in t.absent)
         return _table([self._asked_of(n, linked) for n in absent], 3)
 
-    def _ticks(self, linked: LinkedCode) -> Table:
+    def _ticks(self, linked: LinkedCode) -> Words:
         ticks = (t for s in self.states for t in s.waiting.counters)
         marked = ((t, NONE if t.mark == NO_MARK else t.mark) for t in ticks)
         return _table([[t.slot, *self._asked_of(t.counted, linked), mark] for t, mark in marked], 5)
 
-    def _edges(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Table:
+    def _edges(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Words:
         rows, update = [], 0
         for edge, updates in zip(self.edges, kept, strict=True):
             stop = update + len(updates)
@@ -189,7 +193,7 @@ class _Flat:
             update = stop
         return _table(rows, 8)
 
-    def _updates(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Table:
+    def _updates(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Words:
         rows = []
         for update in (u for some in kept for u in some):
             first, stop = _span(linked, update.code)
@@ -252,7 +256,7 @@ def _turn(update: RegisterUpdate) -> int:
     return {COMPUTE: 0, GAP: 1}.get(update.kind, 2)
 
 
-def _table(rows: Sequence[Sequence[int]], width: int) -> Table:
+def _table(rows: Sequence[Sequence[int]], width: int) -> Words:
     return np.array(rows, np.uint64).reshape(-1, width)
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints, Words
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE_KEY
+from foretell.machine.kernels.structs import NfaTables
 from foretell.plan.expressions import Disjunction, Lagged
 from foretell.plan.lower.bytecode import LinkedCode
 from foretell.plan.lower.registers import Register
@@ -25,7 +25,8 @@ from foretell.plan.result_schema import ResultSchema, result_schema
 if TYPE_CHECKING:
     from foretell.plan.strategy import KernelDecision
 
-Table = NDArray[np.uint64]
+#: An expression about one event.
+EventExpression: TypeAlias = tree.Expression
 
 
 class UnsupportedError(Exception):
@@ -96,21 +97,6 @@ class SubscriptionPlan:
         return any(s.shape.repeated for s in self.subscription.steps.values()) or bool(self.deferred)
 
 
-class NfaTables(NamedTuple):
-    """States, edges and what hangs on them: see foretell.plan.lower.flatten."""
-
-    states: Table
-    threads: Table
-    negations: Table
-    ticks: Table
-    edges: Table
-    updates: Table
-    state_within: NDArray[Any]
-    edge_within: NDArray[Any]
-    starts: Table
-    finals: Table
-
-
 def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
     if isinstance(condition, Disjunction):
         for option in condition.predicates:
@@ -122,27 +108,24 @@ def _walk(condition: tree.Expression) -> Iterator[tree.Node]:
 
 @dataclass(frozen=True)
 class CompiledNfa:
-    """What the kernels run, and what each batch must provide.
+    """A compiled pattern, or several that share states: the tables that kernels run, and what they need of each batch.
 
-    `begins` is the predicate without which no match begins, `positions` are the slots that hold positions of events.
-    `fan` is how many instances one instance may become on one event, how many may begin with it, and how many nodes one
-    of them may need. `owners` has for each state the number of the subscription that it is a match of, or -1; `members`
-    those that go through it, none where it is dead. `process_key` is the column that tells processes of a lane apart
-    for observers, or NONE.
+    Kernels compare the values of `columns` and `predicates` of each event, evaluated for the whole batch. A run has so
+    many `slots`, of which `positions` hold positions of events. `owners` has for each state the number of the
+    subscription that it is a match of, or -1; `members` those that go through it, none where it is dead. In an NFA that
+    `waits`, time completes matches; one that `chains` keeps the events of repeated steps, or gaps. `process_key` is the
+    column that tells processes of a lane apart for observers, or NONE.
     """
 
     tables: NfaTables
-    begins: int
     code: LinkedCode
-    columns: tuple[tree.Expression, ...]
-    predicates: tuple[tuple[tree.Expression, ...], ...]
+    columns: tuple[EventExpression, ...]
+    predicates: tuple[tuple[EventExpression, ...], ...]
     slots: int
     positions: tuple[int, ...]
-    fan: tuple[int, int, int]
     owners: Ints
     members: tuple[frozenset[int], ...]
     kernel: KernelDecision
-    simultaneous: bool
     waits: bool
     chains: bool
     time: Type
@@ -158,7 +141,7 @@ class CompiledNfa:
         return self.kernel.kernel.value.next_only
 
     @property
-    def plain(self) -> bool:
+    def lockstep(self) -> bool:
         """Whether the lockstep kernel runs it."""
         return self.kernel.kernel.value.lockstep
 
@@ -167,15 +150,15 @@ class CompiledNfa:
         return len(self.owners)
 
     @cached_property
-    def waiting(self) -> Table:
-        """The states at which instances may stand, the last one first."""
+    def waiting(self) -> Words:
+        """The states that runs wait at, the last one first."""
         edges = self.tables.edges
         return np.unique(edges[edges[:, EDGE_FINAL] == 0, EDGE_TARGET])[::-1].copy()
 
     @property
-    def alive(self) -> NDArray[np.bool_]:
-        """Which states a subscription that still runs goes through."""
-        return np.array([bool(some) for some in self.members], np.bool_)
+    def alive(self) -> Flags:
+        """The states that an active subscription goes through."""
+        return np.array([bool(members) for members in self.members], np.bool_)
 
     @property
     def finals(self) -> int:
@@ -188,6 +171,6 @@ class CompiledNfa:
         return {n for n in nodes if isinstance(n, Lagged)}
 
     def key(self, state: int) -> tree.Expression | None:
-        """The column by which a state's instances are found."""
+        """The column by which an event finds the runs of a state."""
         column = int(self.tables.states[state, STATE_KEY])
         return None if column == NONE else self.columns[column]

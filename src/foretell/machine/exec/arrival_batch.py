@@ -1,0 +1,122 @@
+"""The events of a batch that may arrive at a step, as `foretell.machine.kernels.arrival_walk` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretell.arrays import Flags, Ints
+from foretell.events.types import Type
+from foretell.filter.column import Column
+from foretell.filter.predicates import EventColumns, evaluate_predicates
+from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.template_index import TemplateIndex
+from foretell.machine.exec.batch_columns import event_column
+from foretell.machine.exec.list_heads import ListHeads
+from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.kernels.arrival_walk import ArrivalEvents
+from foretell.machine.kernels.structs import Values
+from foretell.plan.expressions import RowSelected
+from foretell.plan.lower.arrivals import ArrivalPlan
+from foretell.plan.lower.program import EventExpression
+
+
+@dataclass(frozen=True)
+class ArrivalBatch:
+    """The events of a batch that some step may want, often few of them: `rows` are their places in the batch."""
+
+    rows: Ints
+    events: ArrivalEvents
+    columns: Values
+
+
+@dataclass
+class ArrivalColumns:
+    """Makes the batches of one plan."""
+
+    plan: ArrivalPlan
+    strings: StringDictionary
+    parameters: Mapping[str, Column]
+    selection: TemplateIndex | None
+
+    def __post_init__(self) -> None:
+        # The kinds of keys by which steps find their lists; the first is the lane alone.
+        self._kinds = {key: kind for kind, key in enumerate(dict.fromkeys([(), *self.plan.keys]))}
+        self._kind_of_step = np.array([self._kinds[key] for key in self.plan.keys], np.int64)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether values find lists, and not lanes alone."""
+        return len(self._kinds) > 1
+
+    def batch(self, segment: EventSegment, lists: ListHeads, front: int) -> ArrivalBatch:
+        """`lists` number the keys of the events; those that only arrivals before the `front` have may go."""
+        events = segment.events
+        flags: dict[EventExpression, Flags] = {}
+        template_rows = None
+        if self.selection is not None:
+            template_rows = self.selection.rows(events, self.strings)
+            flags[RowSelected()] = template_rows != 0
+        arrives = evaluate_predicates(self.plan.predicates, events, self.strings, flags)
+        for key, kind in self._kinds.items():
+            if kind:
+                arrives[self._kind_of_step == kind] &= self._has_key(key, events)
+        rows = np.flatnonzero(np.bitwise_or.reduce(arrives, axis=0))
+        arrives, lane = np.ascontiguousarray(arrives[:, rows]), np.ascontiguousarray(segment.lane[rows])
+        buckets = np.zeros((len(self._kinds), len(rows)), np.int64)
+        buckets[0] = lane
+        lists.sweep(len(rows), front)
+        for key, kind in self._kinds.items():
+            if kind:
+                keyed = np.flatnonzero(arrives[self._kind_of_step == kind].any(axis=0))
+                values = [self._column(expression, events, rows[keyed]) for expression in key]
+                buckets[kind, keyed] = lists.of(np.stack([lane[keyed], *map(_words, values)], axis=1))
+        return ArrivalBatch(
+            rows=rows,
+            events=ArrivalEvents(
+                buckets=buckets,
+                kinds=self._kind_of_step,
+                lane=lane,
+                time=events.time.values[rows],
+                start=events.start.values[rows],
+                position=rows + segment.base,
+                flags=arrives,
+                rows=np.zeros(len(rows), np.int64) if template_rows is None else template_rows[rows],
+            ),
+            columns=self._columns(events, rows),
+        )
+
+    def parameter_values(self) -> Values:
+        """The row of the FOR EACH table."""
+        columns = self.parameters.values()
+        words = np.array([c.values[:1].view(np.int64)[0] for c in columns], np.int64).reshape(1, -1)
+        return Values(words.view(np.float64), words, np.array([c.nulls[0] for c in columns], np.uint8).reshape(1, -1))
+
+    def _columns(self, events: EventColumns, rows: Ints) -> Values:
+        columns = [self._column(expression, events, rows) for expression in self.plan.columns]
+        words, nulls = np.zeros((len(columns), len(rows)), np.int64), np.zeros((len(columns), len(rows)), np.uint8)
+        for i, column in enumerate(columns):
+            words[i], nulls[i] = np.ascontiguousarray(column.values).view(np.int64), column.nulls
+        return Values(words.view(np.float64), words, nulls)
+
+    def _column(self, expression: EventExpression, events: EventColumns, rows: Ints) -> Column:
+        column, count = event_column(expression, events, self.strings), len(events)
+        values, nulls = np.broadcast_to(column.values, count), np.broadcast_to(column.nulls, count)
+        return Column(column.kind, values[rows], nulls[rows])
+
+    def _has_key(self, key: tuple[EventExpression, ...], events: EventColumns) -> Flags:
+        """The events whose key may equal another: NULL equals nothing, nor does NaN."""
+        equal = np.ones(len(events), np.bool_)
+        for column in (event_column(expression, events, self.strings) for expression in key):
+            equal &= ~column.nulls
+            if column.kind is Type.FLOAT:
+                equal &= ~np.isnan(column.values)
+        return equal
+
+
+def _words(column: Column) -> Ints:
+    """Values as words: equal ones are the same."""
+    values = column.values + 0.0 if column.kind is Type.FLOAT else column.values  # -0.0 is 0.0
+    return np.ascontiguousarray(values).view(np.int64)

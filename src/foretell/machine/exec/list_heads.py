@@ -1,0 +1,76 @@
+"""The arrival lists of a sequence: where each begins, and which key finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.arrays import Ints
+from foretell.machine.input.key_index import KeyIndex
+
+
+class ListHeads:
+    """Of each list the newest arrival of each step (`heads`) and the latest event of each negated step (`latest`), the
+    latter for lanes too (`lane_latest`). A list belongs to a lane or, where the sequence is `keyed`, to a key."""
+
+    def __init__(self, steps: int, gaps: int, *, keyed: bool) -> None:
+        self._steps, self._gaps, self._keyed = steps, gaps, keyed
+        self._keys = KeyIndex()
+        self.heads = _nothing(0, steps)
+        self.latest, self.lane_latest = _nothing(0, gaps), _nothing(0, gaps)
+
+    def of(self, keys: Ints) -> Ints:
+        """The list of each key, a row of words that begins with its lane."""
+        starts = np.arange(len(keys) + 1) * keys.shape[1]
+        return self._keys.of(starts, keys.reshape(-1))
+
+    @property
+    def lanes(self) -> Ints:
+        """The lane of each list."""
+        if not self._keyed:
+            return np.arange(len(self.heads))
+        return self._keys.words[self._keys.starts[: len(self._keys)]]
+
+    def grow(self, lane_count: int) -> None:
+        """Make room for the lists of all lanes and keys."""
+        lists = len(self._keys) if self._keyed else lane_count
+        self.heads, self.latest = _with_rows(self.heads, lists), _with_rows(self.latest, lists)
+        self.lane_latest = _with_rows(self.lane_latest, lane_count)
+
+    def sweep(self, more: int, front: int) -> None:
+        """Forget the keys whose arrivals are all before the front, when room for more is needed and if it helps."""
+        count = len(self._keys)
+        if not count or count + more <= len(self.heads):
+            return
+        alive = np.asarray((self.heads[:count] >= front).any(axis=1))
+        kept = int(alive.sum())
+        if 2 * kept > count:
+            return
+        self._keys.keep(alive)
+        for lists in (self.heads, self.latest):
+            lists[:kept] = lists[:count][alive]
+            lists[kept:] = -1
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        keys = {f"keys.{name}": part for name, part in self._keys.state().items()}
+        lists = {"heads": self.heads, "latest": self.latest, "lane_latest": self.lane_latest}
+        return {**keys, **{name: part.copy() for name, part in lists.items()}}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        keys = {name.removeprefix("keys."): part for name, part in state.items() if name.startswith("keys.")}
+        self._keys.restore(keys)
+        self.heads, self.latest = state["heads"].copy(), state["latest"].copy()
+        self.lane_latest = state["lane_latest"].copy()
+
+
+def _nothing(count: int, width: int) -> Ints:
+    return np.full((count, width), -1, np.int64)
+
+
+def _with_rows(lists: Ints, count: int) -> Ints:
+    if count <= len(lists):
+        return lists
+    return np.concatenate([lists, _nothing(max(count, 2 * len(lists)) - len(lists), lists.shape[1])])

@@ -1,0 +1,225 @@
+"""The runs of one compiled NFA: cells, free list, lists of lanes, chains of nodes, timers, all as arrays that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.arrays import Ints
+from foretell.events.types import Type
+from foretell.machine.exec.match_output import new_nodes
+from foretell.machine.kernels import general, layout
+from foretell.machine.kernels.structs import Lanes, Nodes, Output, Runs, Timers, Values
+from foretell.plan.lower.program import CompiledNfa
+
+_Struct = TypeVar("_Struct", Lanes, Nodes, Timers)
+
+
+class RunPool:
+    """A run is a row of `cells` (see layout); `nulls` says which of them are NULL."""
+
+    def __init__(self, nfa: CompiledNfa, most_in_lane: int) -> None:
+        self.nfa = nfa
+        self._most_in_lane = most_in_lane
+        self.time: type[np.generic] = np.float64 if nfa.time is Type.FLOAT else np.int64
+        self.counters = np.zeros(layout.COUNTERS, np.int64)
+        self.cells, self.nulls = self._new_cells(0)
+        self.free: NDArray[np.uint32] = np.zeros(0, np.uint32)
+        self.lanes = self._new_lanes(16)
+        self.nodes = new_nodes(1024)
+        self.timers = self._new_timers(16)
+        self.kept_nodes = 0
+        self.grow(64)
+
+    @property
+    def arrays(self) -> Runs:
+        """As the kernels take them."""
+        registers = Values(self.cells.view(np.float64), self.cells, self.nulls)
+        times = self.cells.view(self.time)
+        return Runs(registers, times, self.free, self.lanes, self.nodes, self.timers, self.counters)
+
+    @property
+    def flat_registers(self) -> Values:
+        """All cells in one dimension."""
+        cells = self.cells.reshape(-1)
+        return Values(cells.view(np.float64), cells, self.nulls.reshape(-1))
+
+    @property
+    def in_use(self) -> Ints:
+        """The runs that are not free."""
+        used = np.ones(len(self.cells), np.bool_)
+        used[self.free[: self.counters[layout.FREE]]] = False
+        return np.flatnonzero(used)
+
+    @property
+    def alive(self) -> int:
+        """How many runs there are."""
+        return len(self.cells) - int(self.counters[layout.FREE])
+
+    @property
+    def oldest(self) -> int | None:
+        """The position of the earliest first event of a run; None where there is no run."""
+        used = self.in_use
+        return int(self.cells[used, layout.RUN_FIRST].min()) if len(used) else None
+
+    def referenced(self) -> Ints:
+        """The positions of all events that runs have bound."""
+        self.forget_nodes(always=True)
+        used, slots = self.in_use, list(self.nfa.positions)
+        bound = self.cells[used][:, slots][self.nulls[used][:, slots] == 0]
+        nodes = self.nodes.position[: self.counters[layout.NODES]]
+        return np.concatenate([self.cells[used, layout.RUN_FIRST], bound, nodes])
+
+    # ── room ──
+
+    def _new_cells(self, size: int) -> tuple[Ints, NDArray[np.uint8]]:
+        width = layout.FIRST_SLOT + self.nfa.slots
+        return np.zeros((size, width), np.int64), np.ones((size, width), np.uint8)
+
+    def _new_lanes(self, count: int) -> Lanes:
+        never = -np.inf if self.time is np.float64 else np.iinfo(np.int64).min
+        lists = 1 if self.nfa.strict and not self.nfa.lockstep else max(1, self.nfa.states)
+        return Lanes(
+            heads=np.full((count, lists), layout.NONE, np.uint32),
+            lengths=np.zeros(count, np.int32),
+            limits=np.full(count, self._most_in_lane, np.int64),
+            instants=np.full(count if self.nfa.tables.simultaneous else 1, never, self.time),
+        )
+
+    def _new_timers(self, size: int) -> Timers:
+        return Timers(np.zeros(size, self.time), np.zeros(size, np.uint32), np.zeros(size, np.int64))
+
+    def grow(self, by: int) -> None:
+        """Make room for more runs. They are used after all before them, so that snapshots stay short."""
+        if by <= 0:
+            return
+        old = len(self.cells)
+        cells, nulls = self._new_cells(by)
+        self.cells, self.nulls = np.concatenate([self.cells, cells]), np.concatenate([self.nulls, nulls])
+        new = np.arange(old + by - 1, old - 1, -1, dtype=np.uint32)
+        self.free = np.concatenate([new, self.free])
+        self.counters[layout.FREE] += by
+
+    def grow_lanes(self, count: int) -> None:
+        """Make room for lists of so many lanes."""
+        known = len(self.lanes.heads)
+        if count > known:
+            self.lanes = _joined(self.lanes, self._new_lanes(max(count, 2 * known) - known))
+
+    def grow_nodes(self) -> None:
+        self.nodes = _joined(self.nodes, new_nodes(len(self.nodes.parent)))
+
+    def grow_timers(self) -> None:
+        self.timers = _joined(self.timers, self._new_timers(len(self.timers.due)))
+
+    def reserve(self, runs: int, nodes: int) -> None:
+        """Make room for so many runs more, and for so many nodes where there are chains."""
+        self.grow(runs - int(self.counters[layout.FREE]))
+        lacking = nodes - (len(self.nodes.parent) - int(self.counters[layout.NODES]))
+        if self.nfa.chains and lacking > 0:
+            self.nodes = _joined(self.nodes, new_nodes(lacking))
+
+    # ── change ──
+
+    def adopt(self, nfa: CompiledNfa) -> None:
+        """Go on with an NFA that has states and slots more, and perhaps some that are dead."""
+        lists = nfa.states - self.nfa.states
+        cells, nulls = self.cells, self.nulls
+        self.nfa = nfa
+        self.cells, self.nulls = self._new_cells(len(cells))
+        self.cells[:, : cells.shape[1]], self.nulls[:, : cells.shape[1]] = cells, nulls
+        if nfa.strict:
+            self.link_runs()
+        else:
+            heads = np.pad(self.lanes.heads, ((0, 0), (0, lists)), constant_values=layout.NONE)
+            self.lanes = self.lanes._replace(heads=heads)
+
+    def link_runs(self) -> None:
+        """Make the lists of a strict NFA anew, as its kernel needs them: it may be another kernel now."""
+        heads = self._new_lanes(len(self.lanes.heads)).heads
+        general.link_runs(self.in_use, self.cells, heads)
+        self.lanes = self.lanes._replace(heads=heads)
+
+    def count_lanes(self) -> None:
+        """Count the runs of each lane anew."""
+        lanes = self.cells[self.in_use, layout.RUN_LANE]
+        self.lanes.lengths[:] = np.bincount(lanes, minlength=len(self.lanes.lengths))
+        longest = self.lanes.lengths.max(initial=0)
+        self.counters[layout.LONGEST] = max(self.counters[layout.LONGEST], longest)
+
+    def pass_time(self, now: int | float, output: Output) -> bool:
+        """Write the matches that time completes; False where there is no room for one more."""
+        return general.pass_time(now, self.nfa.tables, self.arrays, output)
+
+    def sweep(self, now: int | float) -> int:
+        """Free the runs that can come to nothing; return how many."""
+        dead = (~self.nfa.alive).astype(np.uint8)
+        return general.sweep(self.time(now), self.nfa.strict, self.nfa.tables, self.arrays, self.in_use, dead)
+
+    def remove(self, runs: Ints, now: int | float) -> None:
+        """Free some runs."""
+        self.cells[runs, layout.RUN_OVER] = layout.DEAD
+        self.sweep(now)
+        self.counters[layout.LONGEST] = max(0, int(self.lanes.lengths.max()))
+
+    def forget_nodes(self, *, always: bool = False) -> None:
+        """Let go of the nodes that no run leads to, once they are most of all.
+
+        Matches that were handed over lead to the old nodes, which stay with them: the new ones are other arrays.
+        """
+        used = int(self.counters[layout.NODES])
+        if not self.nfa.chains or (used < self.kept_nodes * 2 + 1024 and not always):
+            return
+        nodes = new_nodes(max(1024, used + used // 4))  # about as many will come again
+        chains = self.cells[:, layout.RUN_CHAIN]
+        self.kept_nodes = general.keep_nodes(used, self.in_use, chains, self.nodes, nodes)
+        self.counters[layout.NODES] = self.kept_nodes
+        self.nodes = nodes
+
+    # ── state ──
+
+    def state(self) -> dict[str, Any]:
+        """All as arrays. Of the runs those up to the last that is in use or has a timer: by its serial number a timer
+        knows whether the run still is the same."""
+        nodes, timers = int(self.counters[layout.NODES]), int(self.counters[layout.TIMERS])
+        timed = self.timers.owner[:timers].astype(np.int64)
+        size = 1 + int(max(self.in_use.max(initial=-1), timed.max(initial=-1)))
+        free = self.free[: self.counters[layout.FREE]]
+        return {
+            "counters": self.counters,
+            "cells": self.cells[:size],
+            "nulls": self.nulls[:size],
+            "free": free[free < size],
+            "lanes": list(self.lanes),
+            "nodes": [column[:nodes] for column in self.nodes],
+            "timers": [column[:timers] for column in self.timers],
+            "kept_nodes": self.kept_nodes,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of the same NFA. Arrays take the types that this version has for them."""
+        cells, free = state["cells"], state["free"]
+        self.counters[: len(state["counters"])] = state["counters"]
+        self.counters[layout.FREE] = len(free)
+        self.cells, self.nulls = self._new_cells(len(cells))
+        self.cells[:], self.nulls[:] = cells, state["nulls"]
+        self.free = np.zeros(len(cells), self.free.dtype)
+        self.free[: len(free)] = free
+        self.grow(max(64, len(cells)))
+        self.lanes = _as_in(state["lanes"], self.lanes)
+        if self.nfa.strict:
+            self.link_runs()
+        self.nodes = _joined(_as_in(state["nodes"], self.nodes), new_nodes(1024))
+        self.timers = _joined(_as_in(state["timers"], self.timers), self._new_timers(16))
+        self.kept_nodes = state["kept_nodes"]
+
+
+def _joined(first: _Struct, second: _Struct) -> _Struct:
+    return type(first)(*(np.concatenate(columns) for columns in zip(first, second, strict=True)))
+
+
+def _as_in(columns: Sequence[NDArray[Any]], like: _Struct) -> _Struct:
+    return type(like)(*(np.asarray(column, dtype=old.dtype) for column, old in zip(columns, like, strict=True)))

@@ -1,0 +1,214 @@
+"""The arrays that kernels take, grouped: Numba passes a named tuple as its fields, so grouping costs nothing there.
+
+A named tuple costs about 0.4 µs more than its fields each time Python calls a kernel with it. That is once for a batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from foretell.machine.kernels.layout import Array
+
+
+class Values(NamedTuple):
+    """Matrices of the same shape: a value is in that of its type, and `nulls` says whether it is NULL.
+
+    Columns of a batch are [column, row], registers [run, slot], parameters [template row, parameter].
+    """
+
+    floats: Array
+    integers: Array
+    nulls: Array
+
+
+class Bytecode(NamedTuple):
+    """Operations with their arguments, constants, and the texts that operations compare: UTF-8 in one heap."""
+
+    ops: Array
+    floats: Array
+    integers: Array
+    text_offsets: Array
+    text_bytes: Array
+    text_cases: Array
+
+
+class Fan(NamedTuple):
+    """How many runs one run may become on one event, how many may begin with it, how many nodes each may need."""
+
+    runs: int
+    starts: int
+    nodes: int
+
+
+class NfaTables(NamedTuple):
+    """States, edges and what belongs to them, as `foretell.plan.lower.flatten` describes.
+
+    `starts` are the edges that a run begins with, `begins` the predicate without which none begins, `finals` the slots
+    that a finished match carries.
+    """
+
+    states: Array
+    threads: Array
+    negations: Array
+    ticks: Array
+    edges: Array
+    updates: Array
+    state_within: Array
+    edge_within: Array
+    starts: Array
+    finals: Array
+    begins: Any
+    fan: Fan
+    simultaneous: bool
+
+
+class Events(NamedTuple):
+    """Of each event of a batch its lane, end and start time, the template rows that it selects; of each predicate
+    [predicate, row] whether it holds."""
+
+    lane: Array
+    time: Array
+    start: Array
+    predicates: Array
+    rows: Array
+
+
+class Batch(NamedTuple):
+    """A batch of events, and what guards are evaluated with. `base` is the position of its first event."""
+
+    base: int
+    events: Events
+    columns: Values
+    parameters: Values
+    code: Bytecode
+    stack: Values
+
+
+class Lanes(NamedTuple):
+    """Of each list and state its first run; of each lane how many runs it has (-1: refused), how many it may have, the
+    time of its present instant."""
+
+    heads: Array
+    lengths: Array
+    limits: Array
+    instants: Array
+
+
+class Nodes(NamedTuple):
+    """Events of repeated steps: the node before it, its position, its step (negative: the bound of a gap)."""
+
+    parent: Array
+    position: Array
+    step: Array
+
+
+class Timers(NamedTuple):
+    """A heap (see `timer_heap`): when each is due, its owner (a run, a lane), the serial number the owner had then."""
+
+    due: Array
+    owner: Array
+    serial: Array
+
+
+class Runs(NamedTuple):
+    """All runs of an NFA: their cells (see `layout`), the same cells as times, and what belongs to them."""
+
+    registers: Values
+    times: Array
+    free: Array
+    lanes: Lanes
+    nodes: Nodes
+    timers: Timers
+    counters: Array
+
+
+class Output(NamedTuple):
+    """Of each match the position of its first event, its template rows, state, lane, row of its last event (-1: time
+    completed it), last node of its chain; [final, match] the slots it carries, and which are NULL."""
+
+    first: Array
+    rows: Array
+    state: Array
+    lane: Array
+    row: Array
+    chain: Array
+    slots: Array
+    nulls: Array
+
+
+class Lockstep(NamedTuple):
+    """The states that wait, the last first; [state, row] the edge that each event takes them along; the slots of a run;
+    the registers of all runs in one dimension."""
+
+    waiting: Array
+    ways: Array
+    slots: Array
+    registers: Values
+
+
+class Exclusion(NamedTuple):
+    """What AFTER MATCH excludes of the runs that an observer sees.
+
+    `by` says what (see `probe`). By beginning: up to which first event the matches of each event exclude runs, and so
+    far those of each lane. By events: a hash table of those spent so far, and those spent in this batch, sorted, each
+    with the row from which on it is spent.
+    """
+
+    by: int
+    past_of_row: Array
+    past_of_lane: Array
+    spent: Array
+    positions: Array
+    rows: Array
+
+
+class ProbeArrays(NamedTuple):
+    """What an observer sees of the runs after each event, and how to look; all empty where nobody observes.
+
+    `configurations` are written, with `bits` of the states in them; `key` is the column that tells processes apart.
+    A run at the state `limits[i, 0]` is of no use once the time in its slot `limits[i, 1]` is more than `amounts[i]`
+    ago. `furthest` are the furthest runs as matches, counted in `counters`. `part_words` are configurations of the
+    pattern's parts, with `part_bits` of the states in them. `position_slots` are slots that hold positions of events.
+    """
+
+    configurations: Array
+    bits: Array
+    key: Any
+    limits: Array
+    amounts: Array
+    furthest: Output
+    counters: Array
+    part_words: Array
+    part_bits: Array
+    exclusion: Exclusion
+    position_slots: Array
+
+
+class ArrivalTables(NamedTuple):
+    """The steps of an arrival plan, as `arrival_walk` reads them. `x_starts[s]` is where `x` of step s begins.
+
+    | field | holds |
+    | --- | --- |
+    | entry_spans | begin and end of the code that an arriving event must satisfy |
+    | join_spans | begin and end of the code that an arrival must satisfy when the walk binds it |
+    | stored_columns | the columns whose values an arrival stores |
+    | slot_loads | a stored value, and the slot that it is loaded into when the walk binds its arrival |
+    | final_loads | a stored value, and its place in the match |
+    | position_finals | for each step, the place of its event's position in the match |
+    | gap_after | for each negated step, the step before it |
+    | gap_keyed | for each negated step, whether its latest event is found by the key or by the lane |
+    """
+
+    entry_starts: Array
+    entry_spans: Array
+    join_starts: Array
+    join_spans: Array
+    stored_starts: Array
+    stored_columns: Array
+    slot_starts: Array
+    slot_loads: Array
+    final_starts: Array
+    final_loads: Array
+    position_finals: Array
+    gap_after: Array
+    gap_keyed: Array
