@@ -1,4 +1,4 @@
-"""A real MQTT broker for the tests: mosquitto, on a free port of this machine, started and stopped at will."""
+"""A real MQTT broker for the tests: mosquitto on a free port, which can be stopped and restarted."""
 
 from __future__ import annotations
 

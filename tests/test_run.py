@@ -1,4 +1,4 @@
-"""`ft.run`, `ft.load` and `ft.parse` with arguments of wrong kinds: what each says, and that nothing else is raised."""
+"""`ft.run`, `ft.load` and `ft.parse` with wrong arguments: the messages, and that nothing else is raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator of P-ToPSS section 6 keeps the laws that the paper states."""
+"""The generator of P-ToPSS section 6 follows the distributions that the paper states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temperatures have seasons and a memory, and are the same again."""
+"""Temperatures have seasons and autocorrelation, and are reproducible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One interface for files, webhooks and MQTT; and publishing to a real broker."""
+"""Sinks for files, webhooks and MQTT; publishing to a real broker."""
 
 from __future__ import annotations
 

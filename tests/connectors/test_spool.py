@@ -1,4 +1,4 @@
-"""The spool: numbers that stay, whatever happens to the process."""
+"""The spool: numbers stay the same after crashes, full disks and restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a real broker into the spool: every message once, whoever is stopped, restarted or killed on the way."""
+"""The MQTT subscriber with a real broker: every message once, when either side is stopped, restarted or killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks against a real server that fails in every way a server can."""
+"""Webhooks with a real server that fails in every way a server can."""
 
 from __future__ import annotations
 

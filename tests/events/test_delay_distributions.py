@@ -1,4 +1,4 @@
-"""The distributions of delays against SciPy's own, and what is refused."""
+"""Delay distributions against SciPy's, and the descriptions that are refused."""
 
 from __future__ import annotations
 

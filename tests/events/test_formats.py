@@ -1,4 +1,4 @@
-"""Files and folders, and what is wrong with them."""
+"""Input formats: files and folders, and their errors."""
 
 from __future__ import annotations
 

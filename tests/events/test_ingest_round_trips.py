@@ -1,4 +1,4 @@
-"""The same events, whichever way they come in."""
+"""The same events give the same table from every format; no event is lost."""
 
 from __future__ import annotations
 

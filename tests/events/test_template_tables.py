@@ -1,4 +1,4 @@
-"""Tables for FOR EACH."""
+"""FOR EACH tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notifications as columns are those that are made one by one, whoever looks at them and however."""
+"""The Arrow encoder and lazy notifications give the same as notifications made one by one."""
 
 from __future__ import annotations
 

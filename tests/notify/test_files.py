@@ -1,4 +1,4 @@
-"""Notifications into files and onto standard output."""
+"""Notifications to files and to standard output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A notification's name: the same wherever it comes from, another for another notification."""
+"""A notification's identity: the same from every engine and sink, different for different notifications."""
 
 from __future__ import annotations
 

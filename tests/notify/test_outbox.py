@@ -1,4 +1,4 @@
-"""The outbox: a batch goes in once, messages come out in order, nothing is forgotten."""
+"""The outbox: a batch is stored once, messages are sent in order, none is lost."""
 
 from __future__ import annotations
 
