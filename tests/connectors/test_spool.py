@@ -40,7 +40,7 @@ def test_messages_keep_their_numbers(tmp_path: Path) -> None:
     assert again.last(3) == [message(197), message(198), message(199)]
 
 
-def test_reading_begins_near_the_place(tmp_path: Path) -> None:
+def test_reading_begins_near_the_first_message(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     for i in range(0, 5000, 250):
         spool.append([message(j) for j in range(i, i + 250)])
@@ -53,7 +53,7 @@ def test_reading_begins_near_the_place(tmp_path: Path) -> None:
     assert list(part.read()) == [(i, message(i)) for i in range(4500, 4600)]
 
 
-def test_what_is_done_with_goes_and_the_numbering_goes_on(tmp_path: Path) -> None:
+def test_discard_deletes_segments_and_keeps_the_numbering(tmp_path: Path) -> None:
     spool = filled(tmp_path, 200)
     spool.discard(100)
     assert 0 < spool.first <= 100
@@ -79,7 +79,7 @@ def test_a_torn_message_is_cut_off(tmp_path: Path, cut: int) -> None:
     assert contents(spool, 18, 20) == [(18, message(18)), (19, message(77))]
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_damage_is_reported(tmp_path: Path) -> None:
     spool = filled(tmp_path, 200)
     first = sorted(tmp_path.glob("*.spool"))[0]
     content = bytearray(first.read_bytes())
@@ -90,7 +90,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
     assert caught.value.code == "bad-spool"
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spool = filled(tmp_path, 20)
 
     def full(_: int) -> None:

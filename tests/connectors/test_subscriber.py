@@ -46,7 +46,7 @@ def texts(start: int, end: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("protocol", ["5", "3.1.1"])
-def test_what_is_published_is_stored_in_order(mosquitto: Mosquitto, subscribe: Open, protocol: str) -> None:
+def test_published_messages_are_stored_in_order(mosquitto: Mosquitto, subscribe: Open, protocol: str) -> None:
     subscriber = subscribe(protocol=protocol)
     mosquitto.publish("plant/1", texts(0, 500))
     mosquitto.publish("office", [b"not ours"])
@@ -57,7 +57,7 @@ def test_what_is_published_is_stored_in_order(mosquitto: Mosquitto, subscribe: O
 
 
 @pytest.mark.parametrize("protocol", ["5", "3.1.1"])
-def test_the_broker_keeps_what_comes_while_we_are_away(mosquitto: Mosquitto, subscribe: Open, protocol: str) -> None:
+def test_the_broker_keeps_messages_while_we_are_away(mosquitto: Mosquitto, subscribe: Open, protocol: str) -> None:
     subscribe(protocol=protocol).close()
     mosquitto.publish("plant/1", texts(0, 300))
     subscriber = subscribe(protocol=protocol)
@@ -79,7 +79,7 @@ def test_a_restart_of_the_broker(mosquitto: Mosquitto, subscribe: Open) -> None:
 
 @pytest.mark.parametrize("protocol", ["5", "3.1.1"])
 @pytest.mark.parametrize("restart", [False, True])
-def test_what_was_stored_but_not_acknowledged_is_known_again(
+def test_unacknowledged_repeats_are_recognised(
     mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch, restart: bool, protocol: str
 ) -> None:
     with monkeypatch.context() as patch:
@@ -121,7 +121,7 @@ def test_a_full_disk_leaves_the_messages_with_the_broker(
     assert payloads(again.spool) == texts(0, 10)
 
 
-def test_what_is_done_with_goes_but_for_the_last_few(
+def test_discard_keeps_the_last_messages(
     mosquitto: Mosquitto, subscribe: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Spool.__init__, "__kwdefaults__", {"segment_bytes": 500})
@@ -156,7 +156,7 @@ def test_another_topic_takes_the_place_of_the_first(mosquitto: Mosquitto, subscr
     assert payloads(subscriber.spool) == [b"two"]
 
 
-def test_more_is_sent_again_than_may_be_on_the_way(mosquitto: Mosquitto, subscribe: Open) -> None:
+def test_more_repeats_than_the_receive_maximum_are_recognised(mosquitto: Mosquitto, subscribe: Open) -> None:
     """As mosquitto does when a session is taken up again and again (see `DUPLICATE_WINDOW`)."""
     count = RECEIVE_MAXIMUM + 52
     sent = []
@@ -208,7 +208,7 @@ def test_killed_again_and_again(mosquitto: Mosquitto, subscribe: Open, tmp_path:
     assert payloads(subscriber.spool) == texts(0, total)
 
 
-def test_nobody_is_there() -> None:
+def test_an_unreachable_broker() -> None:
     port = free_port()
     with pytest.raises(InputError, match=f"cannot reach the MQTT broker: nothing listens at 127.0.0.1:{port}"):
         Broker("127.0.0.1", port).open("x", lambda _: None, persistent=False)

@@ -22,13 +22,13 @@ def refused(work: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("size", range(1, 9))
-def test_pieces_tell_what_the_whole_tells(size: int) -> None:
+def test_batches_give_the_same_as_one_run(size: int) -> None:
     engine = Engine(PAIR)
     told = [n for i in range(0, len(EVENTS), size) for n in engine.push("s", EVENTS[i : i + size])]
     assert rows(told) == rows(ft.run(PAIR, {"s": EVENTS}))
 
 
-def test_time_completes_what_events_do_not() -> None:
+def test_time_alone_completes_a_match() -> None:
     engine = Engine(PAIR.replace("MATCH a ; b", "MATCH a ; !b").replace("k = 'b';", "k = 'b' WITHIN 5;"))
     assert len(engine.push("s", [{"time": 1, "k": "a"}])) == 0
     assert len(engine.advance(6)) == 0
@@ -55,7 +55,7 @@ def test_types_of_the_first_batch_stay() -> None:
     assert [b.reason for b in found.bad] == ["v: expected FLOAT, found 'x'", "no time"]
 
 
-def test_what_is_refused() -> None:
+def test_refused_batches() -> None:
     engine = Engine(PAIR)
     assert refused(lambda: engine.push("r", []))[0] == "unread-input"
     assert refused(lambda: engine.push("s", [{"k": "a"}]))[0] == "missing-column"

@@ -108,7 +108,7 @@ def test_disorder_within_the_lateness_makes_no_difference(
 
 @quick
 @given(arrivals({"s": 5}, beyond=12), st.sets(st.integers(0, 14)))
-def test_what_is_later_is_set_aside_once(some: list[Arrival], cuts: set[int]) -> None:
+def test_late_events_are_reported_once(some: list[Arrival], cuts: set[int]) -> None:
     engine = Engine(PAIR.replace("k STRING", "k STRING, number INT"))
     found: list[ft.Notification] = []
     late: list[Arrival] = []
@@ -146,7 +146,7 @@ def test_events_wait_until_time_less_the_lateness_has_passed_them() -> None:
     assert [(n.start, n.end) for n in engine.push("s", [event(10, "c")])] == [(3, 4)]
 
 
-def test_time_completes_what_waits_for_it() -> None:
+def test_a_held_match_is_completed_by_time() -> None:
     engine = Engine(PROGRAMS["absence"])
     engine.push("s", [event(1, "a")])
     assert len(engine.push("s", [event(10, "c")])) == 0
@@ -167,7 +167,7 @@ def test_a_batch_comes_all_at_once() -> None:
     assert Engine(PAIR).push("s", [event(99), event(1)]).late == ()
 
 
-def test_the_end_tells_what_waits() -> None:
+def test_end_processes_held_events() -> None:
     engine = Engine(PAIR)
     assert len(engine.end()) == 0
     engine.push("s", [event(2, "b"), event(1, "a")])
@@ -175,7 +175,7 @@ def test_the_end_tells_what_waits() -> None:
     assert len(engine.end()) == 0
 
 
-def test_a_stream_without_lateness_is_refused_what_is_too_late() -> None:
+def test_late_events_of_a_stream_without_lateness_are_refused() -> None:
     engine = Engine(PROGRAMS["two streams"])
     engine.push("s", [event(20)])
     assert engine.push("r", [event(15)]).late == ()  # can still be put in its place

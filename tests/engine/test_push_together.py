@@ -23,7 +23,7 @@ def test_batches_come_together() -> None:
     assert not engine.push_together({"a": [{"k": 1, "t": 4}]}).late  # what was refused has changed nothing
 
 
-def test_time_goes_on_by_events_elsewhere() -> None:
+def test_events_of_other_engines_advance_time() -> None:
     """For each statement by the streams that it reads."""
     engine = ft.Engine(TEXT)
     engine.push_together({"a": [{"k": 1, "t": 3}]})
@@ -37,7 +37,7 @@ SUBSCRIBE quiet FROM s PER k MATCH !b DEFINE b AS kind = 'b' WITHIN 5;
 SUBSCRIBE unheard FROM beats MATCH b DEFINE b AS FALSE;"""
 
 
-def test_time_does_not_depend_on_who_has_the_events() -> None:
+def test_time_does_not_depend_on_which_engine_has_the_events() -> None:
     """Another stream lets all of `s` go: time has come to its last event, also where that event is not."""
     events = [{"k": "y", "kind": "b", "t": 3}, {"k": "x", "kind": "a", "t": 9}]
     beats = [{"t": 99}]

@@ -8,7 +8,7 @@ from foretell.storage.blob import pack, unpack
 from tests.engine.letter_events import LETTER, LIMITS, PAIR, STREAM, TABLE, events, names, refused
 
 
-def test_statements_that_changed_begin_anew() -> None:
+def test_changed_statements_start_anew() -> None:
     chain = "SUBSCRIBE after FROM pair MATCH a;\n"
     engine = Engine(STREAM + PAIR + LETTER + chain)
     engine.subscribe(LETTER.replace("letter", "more"))
@@ -36,7 +36,7 @@ def test_a_snapshot_before_the_first_events() -> None:
     assert names(engine.push("s", events("a"))) == ["m"]
 
 
-def test_a_stream_that_is_declared_otherwise() -> None:
+def test_a_stream_with_another_declaration() -> None:
     engine = Engine(STREAM + PAIR)
     engine.push("s", events("a"))
     blob = engine.snapshot()
@@ -77,7 +77,7 @@ def test_a_snapshot_from_before_a_change_of_meaning() -> None:
             assert refused(lambda older=older: Engine.restore(None, older))[0] == "unusable-snapshot"
 
 
-def test_what_cannot_be_restored() -> None:
+def test_snapshots_that_cannot_be_restored() -> None:
     engine = Engine("SUBSCRIBE m FROM s MATCH a;", time={"s": "time"})
     engine.push("s", events("a"))
     blob = engine.snapshot()

@@ -31,7 +31,7 @@ def test_there_are_snapshots() -> None:
     assert SNAPSHOTS
 
 
-def test_the_program_tells_something_of_every_kind() -> None:
+def test_the_program_has_results_of_every_statement() -> None:
     """What follows from the next snapshot that is made says something of each of its statements."""
     engine = engine_with_history(pushes(90)[:60])
     made = {n["subscription"] for some in results_after(engine, pushes(90)[60:]) for n in some}
@@ -55,7 +55,7 @@ def test_many_lanes_restored_again_and_again() -> None:
     assert max(sizes) < 1.5 * min(sizes)
 
 
-def test_what_led_is_there_until_what_trails_is_known() -> None:
+def test_a_leading_negation_is_kept_until_the_trailing_one_is_decided() -> None:
     """For the a at 4 there is an x at the edge of its window, which is needed until that of the y is over."""
     text = """STREAM s (t INT, kind STRING) TIME t;
     SUBSCRIBE m FROM s MATCH !x ; a ; !y DEFINE a AS kind = 'a', x AS kind = 'x', y AS kind = 'y' WITHIN 3;"""

@@ -38,14 +38,14 @@ def test_changes_before_the_first_events() -> None:
     assert refused(lambda: Engine(STREAM + PAIR).subscribe("SUBSCRIBE m FROM r MATCH a;"))[0] == "unknown-stream"
 
 
-def test_a_built_statement_is_as_good_as_a_text() -> None:
+def test_a_built_statement_works_like_text() -> None:
     (a,) = steps("a")
     engine = Engine(STREAM)
     engine.subscribe(subscribe("built").from_("s").match(a).define(a, event.k == "a"))
     assert names(engine.push("s", events("a"))) == ["built"]
 
 
-def test_a_subscription_may_read_what_another_tells() -> None:
+def test_a_subscription_may_read_another() -> None:
     engine = Engine(STREAM + LETTER)
     engine.push("s", events("bb"))
     engine.subscribe("SUBSCRIBE twice FROM letter MATCH a , b DEFINE b AS v > a.v;")
@@ -96,7 +96,7 @@ def test_what_comes_before_a_subscription_does_not_count_against_it() -> None:
     assert [(n.subscription, n.start, n.end) for n in engine.advance(8)] == [("quiet", 2, 7)]
 
 
-def test_matches_that_wait_are_told_though_others_join() -> None:
+def test_held_matches_survive_new_subscriptions() -> None:
     """Those who join ask a shared machine for more of each match; what was found before has less."""
     last = "SUBSCRIBE last FROM s MATCH a ;{k = 'b'} LAST b DEFINE a AS k = 'a' WITHIN 10;"
     engine, alone = Engine(STREAM + last), Engine(STREAM + last)
@@ -132,7 +132,7 @@ UNSUPPORTED = "SUBSCRIBE lost FROM s MATCH a ; b WITHIN 3 LOSING 0.1 ABOVE 0.5;"
         (LETTER.replace("letter", "m") + UNSUPPORTED, {}, "not-in-engine"),
     ],
 )
-def test_what_is_refused_changes_nothing(text: str, tables: dict[str, Any], code: str, running: bool) -> None:
+def test_a_refused_subscription_changes_nothing(text: str, tables: dict[str, Any], code: str, running: bool) -> None:
     known = "SUBSCRIBE each FOR EACH known FROM s MATCH a DEFINE a AS v = :v;"
     engine = Engine(STREAM + PAIR + LETTER + known, tables={"known": [{"id": 1, "v": 7}]})
     if running:
@@ -154,7 +154,7 @@ def test_an_input_cannot_become_a_statement() -> None:
     assert refused(lambda: engine.subscribe("SUBSCRIBE s FROM r MATCH a;"))[0] == "stream-and-statement"
 
 
-def test_only_what_is_there_can_go() -> None:
+def test_only_existing_subscriptions_can_be_removed() -> None:
     engine = Engine(STREAM + PAIR)
     said = refused(lambda: engine.unsubscribe("pear"))
     assert said == ("unknown-subscription", "there is no subscription 'pear'", "did you mean 'pair'?")
@@ -165,7 +165,7 @@ def test_only_what_is_there_can_go() -> None:
 # ── rows ──
 
 
-def test_rows_come_and_go() -> None:
+def test_rows_are_added_and_removed() -> None:
     engine = Engine(STREAM + LIMITS, tables=TABLE)
     engine.push("s", events("a"))
     engine.add_rows("limits", [{"id": "middle", "least": 3}])
@@ -254,7 +254,7 @@ def live_objects() -> int:
 
 
 @pytest.mark.parametrize("rounds", [600, pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)])])
-def test_coming_and_going_leaves_nothing_behind(rounds: int) -> None:
+def test_churn_leaks_nothing(rounds: int) -> None:
     engine = Engine(STREAM + PAIR.replace(";\n", " WITHIN 9;") + LETTER)
     churn(engine, 0, 200)
     quick = fastest_push(engine, 1_910)

@@ -16,7 +16,7 @@ ROWS = [{"time": 1, "n": "x"}]
         ("CORRELATE m FROM s DO push('x'){a}", "CORRELATE"),
     ],
 )
-def test_says_so(text: str, said: str) -> None:
+def test_unsupported_statements_are_refused(text: str, said: str) -> None:
     with pytest.raises(ft.InputError) as caught:
         ft.run(text, {"s": ROWS}, time={"s": "time"}, engine="embedded")
     assert caught.value.code == "not-in-engine"

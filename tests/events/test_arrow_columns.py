@@ -53,7 +53,7 @@ def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
         (pa.array([date(2024, 1, 1)], pa.date64()), Type.TIMESTAMP, [MIDNIGHT]),
     ],
 )
-def test_types_are_read_off(values: pa.Array, kind: Type, expected: list[object]) -> None:
+def test_types_are_inferred(values: pa.Array, kind: Type, expected: list[object]) -> None:
     assert column(values) == (expected, [], kind)
 
 
@@ -191,7 +191,7 @@ def test_parquet_reads_only_what_is_needed(tmp_path: Path) -> None:
         read(path, StreamDeclaration("ticks", {}, "otter"))
 
 
-def test_what_is_not_parquet(tmp_path: Path) -> None:
+def test_files_that_are_not_parquet_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "ticks.parquet"
     for content in (b"", b"time,price\n1,2\n"):
         path.write_bytes(content)

@@ -80,7 +80,7 @@ def test_the_first_time_decides(tmp_path: Path) -> None:
     assert load(tmp_path, "time,a\n,1\n").schema.time_type is Type.INT
 
 
-def test_rows_that_do_not_fit_are_set_aside(tmp_path: Path) -> None:
+def test_rows_that_do_not_fit_are_quarantined(tmp_path: Path) -> None:
     declaration = StreamDeclaration(
         "ticks", {"n": Type.INT, "x": Type.FLOAT, "b": Type.BOOL, "t": Type.TIMESTAMP}, "time"
     )
@@ -173,7 +173,7 @@ def test_missing_columns(tmp_path: Path, declaration: StreamDeclaration, message
         (b"time,a,a\n", ": the header names 'a' twice"),
     ],
 )
-def test_what_is_not_csv(tmp_path: Path, content: bytes, message: str) -> None:
+def test_files_that_are_not_csv_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path, content)
     assert caught.value.code == "wrong-format"

@@ -25,7 +25,7 @@ TIMES = np.array([0.0, 0.1, 1.0, 2.5, 7.0, 40.0])
     ],
 )
 @pytest.mark.parametrize("share", [1.0, 0.3])
-def test_is_the_law_by_that_name(description: dict[str, Any], law: Any, share: float) -> None:
+def test_cdf_equals_scipy(description: dict[str, Any], law: Any, share: float) -> None:
     delay = DelayDistribution.of({**description, "share": share})
     assert delay.cdf(TIMES) == pytest.approx(share * law.cdf(TIMES))
     assert law.cdf(delay.reach) == pytest.approx(1.0, abs=1e-11)
@@ -92,7 +92,7 @@ def points(*pairs: object) -> dict[str, object]:
         (points([0, 0.5], [1, 1.5]), f"{POINTS}a probability must be between 0 and 1"),
     ],
 )
-def test_refuses(description: dict[str, Any], said: str) -> None:
+def test_invalid_descriptions_are_refused(description: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
         DelayDistribution.of(description)
     assert (caught.value.code, str(caught.value)) == ("bad-delay", said)
@@ -119,6 +119,6 @@ def test_the_smallest_delays_are_over_at_once(description: dict[str, Any]) -> No
     assert DelayDistribution.of(description).cdf([0.0, 1.0, 1e300]).tolist() == [0.0, 1.0, 1.0]
 
 
-def test_timing_has_two_sides() -> None:
+def test_a_delay_model_has_two_sides() -> None:
     with pytest.raises(InputError, match="expected 'after' or 'before' in the delays, found 'next'"):
         DelayModel.of({"next": {}})

@@ -38,7 +38,7 @@ def of(kind: Type, *values: object) -> tuple[list[object], list[tuple[int, str]]
     return plain.to_pylist(), reasons(loaded)
 
 
-def test_types_are_read_off_and_normalised(tmp_path: Path) -> None:
+def test_types_are_inferred_and_normalised(tmp_path: Path) -> None:
     path = lines(
         tmp_path,
         '{"time": "2024-01-01T00:00:00Z", "name": "IBM", "price": 1, "up": true, "volume": 7}',
@@ -79,7 +79,7 @@ def test_declared_attributes_come_first_and_others_are_ignored() -> None:
     assert loaded.schema.lateness == 5
 
 
-def test_an_unknown_type_is_read_off_too() -> None:
+def test_an_unknown_type_is_inferred_too() -> None:
     loaded = read([{"t": 3, "a": "x"}], StreamDeclaration("s", {"t": Type.UNKNOWN, "a": Type.UNKNOWN}, "t"))
     assert loaded.schema.attributes == {"t": Type.INT, "a": Type.STRING}
 
@@ -89,7 +89,7 @@ def test_open_with_some_declared() -> None:
     assert loaded.schema.attributes == {"a": Type.FLOAT, "b": Type.INT, "time": Type.INT}
 
 
-def test_every_malformed_line_is_set_aside_with_its_reason(tmp_path: Path) -> None:
+def test_every_malformed_line_is_quarantined_with_its_reason(tmp_path: Path) -> None:
     path = lines(
         tmp_path,
         '{"time": "2024-01-01", "price": 1}',
@@ -127,7 +127,7 @@ def test_every_malformed_line_is_set_aside_with_its_reason(tmp_path: Path) -> No
     assert loaded.total == 13
 
 
-def test_bytes_that_are_no_text_are_set_aside(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_quarantined(tmp_path: Path) -> None:
     path = tmp_path / "ticks.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"time": 1, "price": 1}\r\n{"time": 2, "name": "\xff"}\r\n')
     loaded = read(path, PRICED)
@@ -140,7 +140,7 @@ def test_nesting_without_end_is_not_json(tmp_path: Path) -> None:
     assert reasons(read(path, PRICED)) == [(2, "not JSON")]
 
 
-def test_strict_names_the_first_bad_event(tmp_path: Path) -> None:
+def test_strict_names_the_first_malformed_event(tmp_path: Path) -> None:
     path = lines(tmp_path, '{"time": 1, "price": 1}', '{"time": 1, "price": "abc"}', "{oops")
     with pytest.raises(InputError) as caught:
         read(path, PRICED, strict=True)
@@ -148,7 +148,7 @@ def test_strict_names_the_first_bad_event(tmp_path: Path) -> None:
     assert str(caught.value) == f"{path}:2: price: expected FLOAT, found 'abc'"
 
 
-def test_strict_is_content_with_good_events() -> None:
+def test_strict_accepts_well_formed_events() -> None:
     assert read([{"time": 1}], OPEN, strict=True).total == 1
 
 
@@ -244,7 +244,7 @@ def test_a_number_is_a_time() -> None:
     assert reasons(loaded) == [(2, "no time"), (3, "time beyond range")]
 
 
-def test_rubbish_before_the_first_time_does_not_decide() -> None:
+def test_malformed_values_before_the_first_time_do_not_decide() -> None:
     loaded = read([{"time": "yesterday"}, {"time": [1]}, {"time": "2024-01-01"}, {"time": 5}], OPEN)
     assert loaded.schema.time_type is Type.TIMESTAMP
     assert reasons(loaded) == [
@@ -327,7 +327,7 @@ def test_a_file_without_any_object_is_not_json_lines(tmp_path: Path, content: by
     )
 
 
-def test_dicts_from_any_iterable_and_what_is_none() -> None:
+def test_dicts_from_any_iterable_and_other_values() -> None:
     rows: list[object] = [{"time": 1, "a": np.int64(3)}, 7, {"time": "x", "a": date(2024, 1, 1)}]
     loaded = read(iter(rows), OPEN)
     assert loaded.table.to_pylist() == [{"time": 1, "a": 3}]
@@ -355,7 +355,7 @@ def test_events_for_the_reference() -> None:
 
 
 @pytest.mark.parametrize("source", [5, {"time": [1]}, b"x.csv"])
-def test_what_cannot_be_a_source(source: object) -> None:
+def test_unknown_sources_are_refused(source: object) -> None:
     with pytest.raises(InputError) as caught:
         read(source, OPEN)
     assert caught.value.code == "unknown-source"

@@ -42,7 +42,7 @@ def test_arrival_decides_within_an_instant(batches: list[list[int]], lateness: f
     assert (len(released) + late, len(buffer)) == (count, 0)
 
 
-def test_many_that_come_alone_are_held_in_few_runs() -> None:
+def test_many_single_events_are_held_in_few_runs() -> None:
     buffer = ReorderBuffer({"s": 1000})
     most = 0
     for number, time in enumerate(np.random.default_rng(1).permutation(600).tolist()):
@@ -52,7 +52,7 @@ def test_many_that_come_alone_are_held_in_few_runs() -> None:
     assert buffer.drain()["s"].table["t"].to_pylist() == list(range(600))
 
 
-def test_what_waits_is_a_copy() -> None:
+def test_held_events_are_a_copy() -> None:
     times = np.array([1, 2])
     buffer = ReorderBuffer({"s": 5})
     buffer.add(read(pa.table({"t": pa.array(times)}), StreamDeclaration("s", {}, "t")))

@@ -65,7 +65,7 @@ def test_many_are_columns_and_few_are_not() -> None:
     assert isinstance(ft.run(MANY, {"s": events(9)}).rows, tuple)
 
 
-def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_access_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_notifications, "CHUNK_ROWS", 7)
     found = ft.run(MANY, {"s": events(400)})
     monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 10**9)
@@ -91,7 +91,7 @@ def test_the_same_however_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.rows != "text"
 
 
-def test_what_a_live_engine_tells_stays_as_it_was() -> None:
+def test_notifications_of_an_engine_do_not_change_later() -> None:
     """Also when the engine has forgotten the events."""
     engine = ft.Engine(MANY)
     found = engine.push("s", events(400))
@@ -140,7 +140,7 @@ def test_a_long_number_beside_timestamps(always: None) -> None:
     assert b"".join(found.lines()) == b"".join(map(to_json, found))
 
 
-def test_half_a_character(always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lone_surrogate(always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SUBSCRIBE p FROM s MATCH a RETURN '\ud800\u00e9' AS v;"
     found = ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"})
     assert isinstance(found.rows, LazyNotifications)
@@ -175,12 +175,12 @@ def test_texts_too_long_for_a_column_are_rows(monkeypatch: pytest.MonkeyPatch) -
     assert found == plain
 
 
-def test_the_reference_gives_the_same_kind_of_thing() -> None:
+def test_the_reference_gives_a_sequence_too() -> None:
     for count in (6, 400):
         assert ft.run(MANY, {"s": events(count)}, engine="reference") == ft.run(MANY, {"s": events(count)})
 
 
-def test_none_at_all() -> None:
+def test_no_notifications() -> None:
     assert to_notifications([]) == ()
     assert Notifications(()).table().num_rows == 0
 

@@ -126,7 +126,7 @@ def test_a_stream_that_cannot_be_written() -> None:
     assert caught.value.code == "cannot-write"
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_reader_that_closes_early_is_no_error() -> None:
     program = (
         "import sys\n"
         "from foretell.events.notification import Notification\n"

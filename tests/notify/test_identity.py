@@ -31,7 +31,7 @@ def name(notification: Notification) -> str:
     return identity(to_row(notification))
 
 
-def test_it_is_written_down_here_for_receivers_keep_it() -> None:
+def test_the_identity_never_changes() -> None:
     assert name(MATCH) == "ec27bbddfe101685536e1b87"
 
 
@@ -49,7 +49,7 @@ def test_it_is_written_down_here_for_receivers_keep_it() -> None:
         replace(MATCH, time_type=Type.INT),
     ],
 )
-def test_another_notification_has_another_name(other: Notification) -> None:
+def test_another_notification_has_another_identity(other: Notification) -> None:
     assert name(other) != name(MATCH)
 
 
@@ -61,11 +61,11 @@ def test_another_notification_has_another_name(other: Notification) -> None:
         replace(MATCH, key={"user": None, "ip": "10.0.0.1"}),
     ],
 )
-def test_what_engines_may_compute_differently_is_no_part_of_it(same: Notification) -> None:
+def test_rounding_differences_do_not_change_it(same: Notification) -> None:
     assert name(same) == name(MATCH)
 
 
-def test_tokens_and_forecasts_of_one_moment_are_told_apart() -> None:
+def test_tokens_and_forecasts_of_one_time_differ() -> None:
     token = replace(MATCH, kind="token", bindings={"token": "x"})
     assert name(token) != name(replace(token, bindings={"token": "y"}))
     forecast = replace(MATCH, kind="forecast", horizon=5)

@@ -22,7 +22,7 @@ def waiting(outbox: Outbox) -> list[str]:
     return [entry.message.id for entry in outbox.pending(1000)]
 
 
-def test_a_batch_goes_in_once(tmp_path: Path) -> None:
+def test_a_batch_is_stored_once(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     assert outbox.put(messages("a", "b"), 0) == 2
     assert outbox.put(messages("a", "b"), 0) == 0
@@ -53,7 +53,7 @@ def test_a_batch_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert outbox.put(messages("a", "b"), 0) == 2
 
 
-def test_what_goes_together_is_of_one_batch(tmp_path: Path) -> None:
+def test_messages_sent_together_are_of_one_batch(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     outbox.put(messages("a", "b", "c"), 0)
     outbox.put(messages("d"), 1)
@@ -73,7 +73,7 @@ def test_a_run_that_starts_anew_is_not_taken_for_a_repeat(tmp_path: Path) -> Non
     assert Outbox(tmp_path / "new").put(messages("b"), 0) == 1, "a first batch with other content is no repeat"
 
 
-def test_what_is_done_does_not_pile_up(tmp_path: Path) -> None:
+def test_delivered_messages_do_not_pile_up(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     for batch in range(20):
         outbox.put(messages("a", "b"), batch)
@@ -91,7 +91,7 @@ def test_dead_letters(tmp_path: Path) -> None:
     assert outbox.counts() == OutboxCounts(waiting=1, delivered=0, dead=1)
 
 
-def test_one_sends_at_a_time(tmp_path: Path) -> None:
+def test_only_one_process_sends(tmp_path: Path) -> None:
     one, two = Outbox(tmp_path), Outbox(tmp_path)
     with one.sender_lock() as first:
         assert first

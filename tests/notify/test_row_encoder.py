@@ -104,7 +104,7 @@ def test_the_type_of_times(times: list[Type], kind: pa.DataType) -> None:
     assert table.column("horizon").to_pylist() == ["10"] * len(times)
 
 
-def test_times_as_people_have_them() -> None:
+def test_started_and_ended_are_datetimes() -> None:
     assert (MATCH.started, MATCH.ended) == (
         datetime(2024, 1, 1, tzinfo=UTC),
         datetime(2024, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC),
@@ -133,7 +133,9 @@ SCALARS = SCALARS.filter(lambda value: not (isinstance(value, float) and value i
     start=st.integers(-(10**15), 10**15),
     probability=st.floats(0, 1),
 )
-def test_what_is_written_can_be_read(key: dict, bindings: dict, events: dict, start: int, probability: float) -> None:
+def test_written_notifications_can_be_read(
+    key: dict, bindings: dict, events: dict, start: int, probability: float
+) -> None:
     notification = replace(MATCH, key=key, bindings=bindings, events=events, start=start, probability=probability)
     row = json.loads(to_json(notification))
     assert (row["key"], row["bindings"], row["events"]) == (key, bindings, events)

@@ -73,7 +73,7 @@ def test_round_trip(header: dict[str, Any], tree: Any) -> None:
 
 @quick
 @given(trees, st.data())
-def test_what_was_cut_or_changed_is_refused(tree: Any, data: st.DataObject) -> None:
+def test_truncated_or_changed_blobs_are_refused(tree: Any, data: st.DataObject) -> None:
     blob = pack("test", {}, tree)
     refused(blob[: data.draw(st.integers(0, len(blob) - 1))])
     refused(blob + data.draw(st.binary(min_size=1)))
@@ -168,6 +168,6 @@ def test_kinds_of_values() -> None:
 
 
 @pytest.mark.parametrize("value", [{1: 2}, {1}, object(), 2**64, np.array(["text"]), np.array([None]), 1j])
-def test_what_cannot_be_packed(value: object) -> None:
+def test_values_that_cannot_be_packed(value: object) -> None:
     with pytest.raises(TypeError):
         pack("test", {}, [value])
