@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import foretell as ft
 from foretell.language import tree
-from foretell.reference.correlation import Builder, Module, Run, Transition
+from foretell.reference.correlation import CorrelationRun, MachineConstruction, Module, Transition
 
 STEPS = st.sampled_from(["a", "b"]).map(tree.On)
 
@@ -55,7 +55,7 @@ def precedes(module: Module) -> Iterator[tuple[Transition, Transition]]:
 @settings(deadline=None, max_examples=200)
 @given(EXPRESSIONS, st.data())
 def test_foremost_are_those_that_none_precedes(expression: tree.Correlation, data: st.DataObject) -> None:
-    module = Builder().build(expression)
+    module = MachineConstruction().build(expression)
     active = frozenset(data.draw(st.sets(st.sampled_from(sorted(module.states)))))
     read: set[str | None] = data.draw(st.sampled_from([{"a"}, {"b"}, {"a", "b"}, {None}]))
     enabled = [t for t in transitions(module) if t.reads in read and t.enabled(active)]
@@ -66,7 +66,7 @@ def test_foremost_are_those_that_none_precedes(expression: tree.Correlation, dat
 
 def test_guards_precede_what_runs_in_a_mode() -> None:
     modes = (tree.Mode("a", tree.Push("x", tree.On("b"))), tree.Mode("b", tree.Push("y", tree.On("b"))))
-    run = Run.start(Builder().build(tree.Modes(modes)))
+    run = CorrelationRun.start(MachineConstruction().build(tree.Modes(modes)))
     assert run.read(lambda step: step == "b") == []  # into the second mode, before the first has seen the event
     assert run.read(lambda step: step == "b") == ["y"]
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretell.events.delay_distributions import DelayDistribution
-from foretell.reference.gaps import Gap, Hidden, Link
+from foretell.reference.gaps import Gap, HiddenStep, Link
 
 
-def exponential(mean: float, share: float = 1.0, loss: float = 0.1) -> Hidden:
-    return Hidden(DelayDistribution.of({"distribution": "exponential", "mean": mean, "share": share}), loss)
+def exponential(mean: float, share: float = 1.0, loss: float = 0.1) -> HiddenStep:
+    return HiddenStep(DelayDistribution.of({"distribution": "exponential", "mean": mean, "share": share}), loss)
 
 
 def test_one_negated_step() -> None:
@@ -65,13 +65,13 @@ def simulate(gap: Gap, tries: int) -> tuple[int, int, int]:
     """How often all positives happened, none of the negated ones, and nothing was seen; how often nothing was seen."""
     rng = np.random.default_rng(7)
 
-    def delay(one: Hidden) -> np.ndarray:
+    def delay(one: HiddenStep) -> np.ndarray:
         mean = one.delay.parameters["mean"]
         assert isinstance(mean, float)
         came = rng.random(tries) < one.delay.share
         return np.where(came, rng.exponential(mean, tries), np.inf)
 
-    def seen(one: Hidden, happened: np.ndarray) -> np.ndarray:
+    def seen(one: HiddenStep, happened: np.ndarray) -> np.ndarray:
         return happened & (rng.random(tries) >= one.loss)
 
     clock = np.zeros(tries)

@@ -196,7 +196,7 @@ def test_a_path_runs_on_spark_and_what_is_in_memory_does_not(
     losing = W1.replace(";", " LOSING 0.1 ABOVE 0.5;").replace("MATCH a , b , c", "MATCH a ; b ; c")
     ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
     ft.run(W1, {"ticks": ticks(10)}, time={"ticks": "ts"})
-    with pytest.raises(ft.ForetellError, match="LOSING needs to know"):  # so says the reference
+    with pytest.raises(ft.ForetellError, match="LOSING needs the delay"):  # so says the reference
         ft.run(losing, {"ticks": some_ticks}, time={"ticks": "ts"})
     assert ran == [W1]
 

@@ -25,7 +25,7 @@ from itertools import count
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator
 from foretell.reference.expressions import Frame, holds
-from foretell.reference.lane import Lane, Placed
+from foretell.reference.lane import Lane, PlacedEvent
 
 State = int
 States = frozenset[State]
@@ -72,8 +72,8 @@ class Module:
         return next(([t] for t in self.own if t.enabled(active) and reads(t.reads)), [])
 
 
-class Builder:
-    """One method for each construction of section 4; what the paper leaves to the reader is said at its method."""
+class MachineConstruction:
+    """The constructions of section 4, one method each; methods say what the paper leaves to the reader."""
 
     def __init__(self) -> None:
         self._numbers = count()
@@ -195,7 +195,7 @@ class Builder:
         return self._around([body], body.initial, added)
 
     def push(self, token: str, body: Module) -> Module:
-        """Fig. 6(b): on success the token comes out."""
+        """Fig. 6(b): emits the token on success."""
 
         def added(inside: States, success: State, failure: State) -> list[Transition]:
             return [
@@ -219,7 +219,7 @@ class Builder:
         return self._around([body], body.initial, added)
 
     def counted(self, kind: str, copies: list[Module]) -> Module:
-        """The same with a number: a copy for each round, which is what counting is to a finite machine."""
+        """The same with a number: a finite machine counts with one copy for each round."""
 
         def added(inside: States, success: State, failure: State) -> list[Transition]:
             made = []
@@ -235,7 +235,7 @@ class Builder:
         return self._around(copies, copies[0].initial, added)
 
     def parallel(self, parts: list[Module]) -> Module:
-        """Runs all, never completes."""
+        """Not drawn: runs all parts, never completes."""
         return self._around(parts, _initial(parts), lambda *_: [])
 
     def modes(self, modes: list[tuple[Module, Module]]) -> Module:
@@ -265,14 +265,14 @@ def _initial(parts: list[Module]) -> States:
 
 
 @dataclass
-class Run:
-    """A machine at work: the active states, and the tokens that each event brings out."""
+class CorrelationRun:
+    """A run of a machine: the active states; reading an event returns the tokens it emits."""
 
     module: Module
     active: States
 
     @classmethod
-    def start(cls, module: Module) -> Run:
+    def start(cls, module: Module) -> CorrelationRun:
         return cls(module, module.initial)
 
     def read(self, satisfies: Callable[[str], bool]) -> list[str]:
@@ -293,9 +293,9 @@ class Run:
         return sorted(taken, key=lambda t: t.number)
 
 
-def tokens(correlator: CheckedCorrelator, lane: Lane) -> Iterator[tuple[str, Placed]]:
-    """The tokens of one lane, each with the event that brought it out."""
-    run = Run.start(Builder().build(correlator.tree.expression))
+def tokens(correlator: CheckedCorrelator, lane: Lane) -> Iterator[tuple[str, PlacedEvent]]:
+    """The tokens of one lane, each with the event that emitted it."""
+    run = CorrelationRun.start(MachineConstruction().build(correlator.tree.expression))
     for at in lane.events:
         frame = Frame(correlator.attributes, correlator.time, this=at.event)
 

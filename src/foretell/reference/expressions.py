@@ -1,6 +1,6 @@
-"""What an expression is worth, with three-valued logic: None is NULL, and unknown.
+"""Evaluation of expressions with three-valued logic: None is NULL, and unknown.
 
-A TIMESTAMP is a datetime here and a length of time a timedelta, so that Python's own arithmetic says what theirs is.
+A TIMESTAMP is a datetime here and a duration a timedelta, so that Python's own arithmetic defines theirs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Value = Scalar | datetime | timedelta
 
 @dataclass(frozen=True)
 class Frame:
-    """What an expression sees.
+    """The events and values that an expression can refer to.
 
-    `seen` gives the events of a step as far as they count here, `before` those that an aggregate ranges over (in
-    the condition of a repeated step the event being tried is among the first and not among the second).
+    `seen` gives the events of a step that a reference sees, `before` those that an aggregate ranges over: in the
+    condition of a repeated step `seen` includes the event being tried and `before` does not.
     """
 
     types: Mapping[str, Type]
@@ -43,11 +43,12 @@ class Frame:
 
 
 def holds(condition: Expression, frame: Frame) -> bool:
-    """A condition that is not true does not hold."""
+    """Whether a condition is true; false and unknown do not hold."""
     return value(condition, frame) is True
 
 
 def value(expression: Expression, frame: Frame) -> Value:
+    """The value of an expression in a frame."""
     match expression:
         case tree.Literal(value=literal):
             return literal
@@ -153,8 +154,8 @@ def _aggregate(aggregate: tree.Aggregate, frame: Frame) -> Value:
         case "max":
             return _extreme(max, found)
     total: Value = found[0]
-    for one in found[1:]:
-        total = None if total is None else _fits(total + one)  # type: ignore[operator]
+    for addend in found[1:]:
+        total = None if total is None else _fits(total + addend)  # type: ignore[operator]
     if total is None or aggregate.function == "sum":
         return total
     return _fits(total / len(found))  # type: ignore[operator]
@@ -190,7 +191,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def compare(sign: str, left: Value, right: Value) -> Value:
-    """A comparison; as in SQL, an INT is taken as a FLOAT beside a FLOAT."""
+    """A comparison; as in SQL, an INT is converted to FLOAT beside a FLOAT."""
     if left is None or right is None:
         return None
     if isinstance(left, float) or isinstance(right, float):
@@ -214,7 +215,7 @@ def _binary(binary: tree.Binary, frame: Frame) -> Value:
 
 
 def _arithmetic(sign: str, left: Value, right: Value) -> Value:
-    """Division is never whole; dividing by nothing, and what does not fit its type, is NULL."""
+    """Arithmetic: division gives a FLOAT; a division by zero and a result that does not fit its type are NULL."""
     try:
         match sign:
             case "+":

@@ -1,4 +1,4 @@
-"""How likely it is that what was not seen in a gap did happen, or did not (LANGUAGE section 5; AYAC section 3).
+"""Probability of a gap: that its unseen positive steps happened and its negated ones did not (LANGUAGE 5; AYAC 3).
 
 A gap lies between two events that were seen. In it the pattern has positive steps that were lost and negated steps
 that did not come. The steps happen one after the other: each positive one some delay after the one before, each
@@ -26,8 +26,8 @@ CELLS = 4096
 
 
 @dataclass(frozen=True)
-class Hidden:
-    """A step that was not seen: its delay and how likely its event is lost."""
+class HiddenStep:
+    """A step that was not seen: its delay and the probability that its event is lost."""
 
     delay: DelayDistribution
     loss: float
@@ -37,8 +37,8 @@ class Hidden:
 class Link:
     """The way to one lost positive step, and the negated steps on that way."""
 
-    positive: Hidden
-    negated: tuple[Hidden, ...] = ()
+    positive: HiddenStep
+    negated: tuple[HiddenStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,18 @@ class Gap:
 
     length: float
     links: tuple[Link, ...] = ()
-    negated: tuple[Hidden, ...] = ()
+    negated: tuple[HiddenStep, ...] = ()
     backwards: bool = False
 
     def probability(self) -> float:
         if not self.links and all(hidden.loss == 0 for hidden in self.negated):
-            return 1.0  # what cannot be lost and was not seen did not happen, however late it is
+            return 1.0  # a step that cannot be lost and was not seen did not happen
         happened = self._chain(unseen=False)[-1]
         unseen = sum(self._chain(unseen=True))
         return 0.0 if unseen <= 0 else float(min(1.0, happened / unseen))
 
     def published(self) -> float:
-        """The paper's own: S^P = εF, S^N as it is, S^PP with both delays counted from the gap's beginning."""
+        """The paper's own score: S^P = εF, S^N as it is, S^PP with both delays counted from the gap's beginning."""
         negated = [n for link in self.links for n in link.negated] + list(self.negated)
         score = 1.0
         for hidden in negated:
@@ -78,14 +78,14 @@ class Gap:
         return float(score * before[-1])
 
     def _reach(self) -> float:
-        """The gap's length, or where it has no end the time by which everything has come."""
+        """The gap's length, or where it has no end, the time by which every delay has passed."""
         if np.isfinite(self.length):
             return self.length
         everything = [*self.links, *(Link(n) for n in self.negated)]
         return sum(link.positive.delay.reach for link in everything) or 1.0
 
     def _chain(self, *, unseen: bool) -> list[float]:
-        """How likely exactly the first k positives happened, all lost, for k = 0, 1, ...
+        """The probability that exactly the first k positives happened, all lost, for k = 0, 1, ...
 
         With `unseen` a negated step may have happened and been lost; without, it did not happen.
         """
@@ -112,13 +112,13 @@ class Gap:
 
 
 def _inside(mass: Floats, shift: float) -> Floats:
-    """What lies in the gap: of a mass on its very end, half."""
+    """The mass inside the gap: of a mass exactly at its end, half."""
     times = np.arange(len(mass)) + shift
     return np.asarray(mass * np.where(times < CELLS, 1.0, np.where(times == CELLS, 0.5, 0.0)), float)
 
 
-def _quiet(negated: Sequence[Hidden], within: Floats, unseen: bool) -> Floats:
-    """How likely none of the negated steps came within the time, or with `unseen` none was seen to come."""
+def _quiet(negated: Sequence[HiddenStep], within: Floats, unseen: bool) -> Floats:
+    """The probability that no negated step came within the time, or with `unseen` that none was seen."""
     quiet = np.ones_like(within)
     for hidden in negated:
         came = hidden.delay.cdf(within)

@@ -1,4 +1,4 @@
-"""Matches some of whose events were lost (LANGUAGE section 5; AYAC sections 2 and 3).
+"""Estimates: matches of which some events were lost (LANGUAGE section 5; AYAC sections 2 and 3).
 
 A match without some of its steps is a match of the pattern without them, in which neither the negated steps nor the
 lost ones were seen in between. So each set of lost steps gives a subscription of its own, whose lost steps stand
@@ -17,12 +17,12 @@ from foretell.events.delay_distributions import DelayDistribution, DelayModel
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
-from foretell.reference.gaps import Gap, Hidden, Link
+from foretell.reference.gaps import Gap, HiddenStep, Link
 from foretell.reference.matches import Match, Matcher
 
 
 def estimates(matcher: Matcher, complete: list[Match], timing: DelayModel) -> list[Match]:
-    """Complete and incomplete matches that are likely enough, in the order in which they are taken."""
+    """Complete and incomplete matches that are probable enough, in the order in which AFTER MATCH takes them."""
     losing = matcher.subscription.tree.losing
     assert losing is not None
     found = [(m, frozenset[str]()) for m in complete]
@@ -34,11 +34,11 @@ def estimates(matcher: Matcher, complete: list[Match], timing: DelayModel) -> li
         likely = probability(matcher.subscription, match, lost, timing, published=losing.published)
         if likely >= losing.above:
             scored.append(replace(match, probability=likely, lost=lost))
-    return sorted(scored, key=matcher.taking)
+    return sorted(scored, key=matcher.taking_order)
 
 
 def _lost_sets(subscription: CheckedSubscription) -> Iterator[frozenset[str]]:
-    """Every set of steps that may be lost together: one step at least stays, the last is lost only with a window."""
+    """Every set of steps that may be lost together: at least one step stays, the last is lost only with a window."""
     positive = subscription.positive
     may = [name for name in positive if subscription.loss[name] > 0]
     if subscription.within is None and positive[-1] in may:
@@ -138,7 +138,7 @@ def _mentions(expression: tree.Expression, steps: frozenset[str]) -> bool:
 def probability(
     subscription: CheckedSubscription, match: Match, lost: frozenset[str], timing: DelayModel, *, published: bool
 ) -> float:
-    """The product over the gaps between the events present."""
+    """The probability of a match: the product over the gaps between its events."""
     result = 1.0
     for gap in _gaps(subscription, match, lost, timing):
         result *= gap.published() if published else gap.probability()
@@ -154,7 +154,7 @@ def _gaps(subscription: CheckedSubscription, match: Match, lost: frozenset[str],
     names = [part.pattern.name for part in parts if isinstance(part.pattern, tree.Step)]
     trailing = subscription.pattern.absent if isinstance(subscription.pattern, tree.Sequence) else ()
 
-    def after(negations: Iterable[tree.Negation]) -> tuple[Hidden, ...]:
+    def after(negations: Iterable[tree.Negation]) -> tuple[HiddenStep, ...]:
         return tuple(_hidden(subscription, timing.after, n.step.name) for n in negations)
 
     first = next(i for i, name in enumerate(names) if name in present)
@@ -174,7 +174,7 @@ def _gaps(subscription: CheckedSubscription, match: Match, lost: frozenset[str],
 def _leading(
     subscription: CheckedSubscription, parts: list[tree.SequencePart], names: list[str], room: float, timing: DelayModel
 ) -> Gap:
-    """Before the first event present, seen backwards from it."""
+    """The gap before the first event present, seen backwards from it."""
     links = []
     for index in range(len(parts) - 1, 0, -1):
         between = tuple(_hidden(subscription, timing.after, n.step.name) for n in parts[index].absent)
@@ -183,12 +183,12 @@ def _leading(
     return Gap(room, tuple(links), negated, backwards=True)
 
 
-def _hidden(subscription: CheckedSubscription, delays: Mapping[str, DelayDistribution], step: str) -> Hidden:
-    return Hidden(delays[step], subscription.loss[step])
+def _hidden(subscription: CheckedSubscription, delays: Mapping[str, DelayDistribution], step: str) -> HiddenStep:
+    return HiddenStep(delays[step], subscription.loss[step])
 
 
 def check_timing(subscription: CheckedSubscription, timing: DelayModel | None) -> None:
-    """Refuses, before the first event, a model that lacks a delay an estimate could need."""
+    """Refuses, before the first event, a model without a delay that an estimate may need."""
     if subscription.tree.losing is None:
         return
     given = timing or DelayModel({}, {})
@@ -197,9 +197,9 @@ def check_timing(subscription: CheckedSubscription, timing: DelayModel | None) -
         if step not in delays:
             raise InputError(
                 "no-delay",
-                f"subscription '{subscription.name}': LOSING needs to know how long '{step}' takes ({side} its "
-                "neighbour), and no model says so",
-                hint=f'give a model with {{"subscriptions": {{"{subscription.name}": {{"{side}": '
+                f"subscription '{subscription.name}': LOSING needs the delay of '{step}' ({side} its neighbour), "
+                "and no model has it",
+                hint=f'pass a model with {{"subscriptions": {{"{subscription.name}": {{"{side}": '
                 f'{{"{step}": {{"distribution": "exponential", "mean": 60, "share": 1}}}}}}}}}}',
             )
 

@@ -1,7 +1,7 @@
-"""The matches of one subscription in one lane: every occurrence of its pattern of which all conditions are true.
+"""Matches of one subscription in one lane: the occurrences of its pattern for which every condition is true.
 
-Conditions are constraints on the finished match, so they are asked of it whole: first the variables, then every
-condition of every bound step, then what the pattern says must be absent or counted, then WITHIN and HAVING.
+Conditions are constraints on the finished match, so they are evaluated on the whole of it: first the variables, then
+WITHIN, then every condition of every bound step, then the negations and counts of the pattern, then HAVING.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from foretell.events.event import Event, OrderKey, deadline_key
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.reference.expressions import Frame, Value, compare, holds, value
-from foretell.reference.lane import Lane, Placed
+from foretell.reference.lane import Lane, PlacedEvent
 from foretell.reference.occurrences import (
-    Absent,
-    AbsentAfter,
-    AbsentBefore,
-    Bound,
-    Counted,
-    Duty,
+    Binding,
+    Constraint,
+    IndexedCount,
+    NoneAfter,
+    NoneBefore,
+    NoneBetween,
     Occurrence,
-    Search,
+    OccurrenceSearch,
 )
 
 
 @dataclass(frozen=True)
 class Match:
-    """`bound` in the order of the lane. A deadline is the end of a match that only time could complete."""
+    """A match: its bindings in the order of the lane. One that only time completes ends at its deadline."""
 
-    bound: tuple[Bound, ...]
+    bound: tuple[Binding, ...]
     variables: Mapping[str, Value]
     start: int | float
     end: int | float
@@ -40,11 +40,11 @@ class Match:
     lost: frozenset[str] = frozenset()
 
     @property
-    def first(self) -> Placed:
+    def first(self) -> PlacedEvent:
         return self.bound[0].at
 
     @property
-    def last(self) -> Placed:
+    def last(self) -> PlacedEvent:
         return self.bound[-1].at
 
     @property
@@ -55,13 +55,13 @@ class Match:
     def identity(self) -> tuple[tuple[str, int], ...]:
         return tuple((b.step, b.at.number) for b in self.bound)
 
-    def events_of(self, step: str) -> list[Placed]:
+    def events_of(self, step: str) -> list[PlacedEvent]:
         return [b.at for b in self.bound if b.step == step]
 
 
 @dataclass(frozen=True)
 class Matcher:
-    """One subscription (one row of its table, where it has one) on one lane, at a time `now`."""
+    """The matcher of one subscription (one row of its table, where it has one) on one lane, at a time `now`."""
 
     subscription: CheckedSubscription
     lane: Lane
@@ -69,64 +69,66 @@ class Matcher:
     parameters: Mapping[str, Value]
 
     def matches(self) -> list[Match]:
-        """All of them, chosen among by FIRST and LAST, in the order in which they are taken."""
-        found = {m.identity: m for m in self._all()}
-        chosen = [m for m in found.values() if self._is_chosen(m, found.values())]
-        return sorted(chosen, key=self.taking)
+        """All matches that FIRST and LAST leave, in the order in which AFTER MATCH takes them."""
+        distinct = {m.identity: m for m in self._all()}
+        chosen = [m for m in distinct.values() if self._is_chosen(m, distinct.values())]
+        return sorted(chosen, key=self.taking_order)
 
-    def taking(self, match: Match) -> tuple[object, ...]:
-        """The order in which matches are taken (LANGUAGE section 3)."""
+    def taking_order(self, match: Match) -> tuple[object, ...]:
+        """The sort key of the order in which matches are taken (LANGUAGE section 3)."""
         order = {name: i for i, name in enumerate(self.subscription.positive)}
         return match.completed_by, [b.at.number for b in match.bound], [order[b.step] for b in match.bound]
 
     def _all(self) -> Iterator[Match]:
         for occurrence in self.search().occurrences(self.subscription.pattern, Occurrence()):
             if occurrence.bound:
-                match = self.judged(occurrence)
+                match = self.match_of(occurrence)
                 if match is not None:
                     yield match
 
-    def search(self) -> Search:
+    def search(self) -> OccurrenceSearch:
         candidates = {
             name: tuple(e for e in self.lane.events if self._could_be(step, e))
             for name, step in self.subscription.steps.items()
         }
-        return Search(self.lane, candidates, self._where)
+        return OccurrenceSearch(self.lane, candidates, self._where)
 
-    def _could_be(self, step: CheckedStep, at: Placed) -> bool:
-        """An event that fails a condition about itself alone is in no match; there is no need to try it."""
+    def _could_be(self, step: CheckedStep, at: PlacedEvent) -> bool:
+        """Whether an event meets the conditions of a step that are about that event alone; others need not be tried."""
         frame = replace(self._frame(), this=at.event)
         return all(holds(c, frame) for c in step.conditions if _about_itself(c))
 
-    def judged(self, occurrence: Occurrence) -> Match | None:
-        """The match that an occurrence is, or None."""
+    def match_of(self, occurrence: Occurrence) -> Match | None:
+        """The match of an occurrence, or None where a condition does not hold."""
         bound = tuple(sorted(occurrence.bound, key=lambda b: b.at.number))
         variables = self._variables(bound)
         if variables is None:
             return None
-        match = self._timed(bound, variables, occurrence.duties)
+        match = self._timed(bound, variables, occurrence.constraints)
         if match is None:
             return None
-        for one in bound:
-            frame = self._step_frame(match, one.step, one.at)
-            if not all(holds(c, frame) for c in self.subscription.steps[one.step].conditions):
+        for binding in bound:
+            frame = self._step_frame(match, binding.step, binding.at)
+            if not all(holds(c, frame) for c in self.subscription.steps[binding.step].conditions):
                 return None
-        if not all(self._fulfilled(duty, match) for duty in occurrence.duties):
+        if not all(self._is_satisfied(constraint, match) for constraint in occurrence.constraints):
             return None
         having = self.subscription.tree.having
         if having is not None and not holds(having, self.match_frame(match)):
             return None
         return match
 
-    def _timed(self, bound: tuple[Bound, ...], variables: Mapping[str, Value], duties: Iterable[Duty]) -> Match | None:
-        """With its window kept, and its deadline passed if it has one."""
+    def _timed(
+        self, bound: tuple[Binding, ...], variables: Mapping[str, Value], constraints: Iterable[Constraint]
+    ) -> Match | None:
+        """The match with start and end; None where it exceeds its window or its deadline has not passed."""
         window = self.subscription.within
         start, end = bound[0].at.event.start, bound[-1].at.event.end
         if window is not None and end > start + window:
             return None
-        waits = [start] if any(isinstance(d, AbsentAfter) for d in duties) else []
+        waits = [start] if any(isinstance(d, NoneAfter) for d in constraints) else []
         steps = {b.step for b in bound}
-        # Another event would do for `LAST a` as long as it fits into one window with the others.
+        # Another event may still replace that of `LAST a` as long as it fits into one window with the others.
         waits += [
             min((b.at.event.start for b in bound if b.step != chosen), default=math.inf)
             for chosen, settling in self.subscription.known_late.items()
@@ -140,14 +142,16 @@ class Matcher:
 
     # ── variables ──
 
-    def _variables(self, bound: tuple[Bound, ...]) -> dict[str, Value] | None:
-        """The first event that meets `$v = ...` binds it, every later one must agree, NULL never does."""
+    def _variables(self, bound: tuple[Binding, ...]) -> dict[str, Value] | None:
+        """Variables: the first event with `$v = ...` binds it, every later one must agree, NULL never does."""
         variables: dict[str, Value] = {}
         match = Match(bound, variables, 0, 0, None)
-        for one in bound:
-            for name, expression in self.subscription.steps[one.step].binders:
-                found = value(expression, self._step_frame(match, one.step, one.at))
-                if found is None or compare("=", variables.setdefault(name, found), found) is not True:
+        for binding in bound:
+            for name, expression in self.subscription.steps[binding.step].binders:
+                bound_value = value(expression, self._step_frame(match, binding.step, binding.at))
+                if bound_value is None:
+                    return None
+                if compare("=", variables.setdefault(name, bound_value), bound_value) is not True:
                     return None
         return variables
 
@@ -157,7 +161,7 @@ class Matcher:
         return Frame(self.subscription.attributes, self.subscription.time, parameters=self.parameters)
 
     def match_frame(self, match: Match) -> Frame:
-        """What HAVING and RETURN see: the whole match."""
+        """The frame of HAVING and RETURN: the whole match."""
 
         def events(step: str) -> list[Event]:
             return [e.event for e in match.events_of(step)]
@@ -171,8 +175,8 @@ class Matcher:
             variables=match.variables,
         )
 
-    def _step_frame(self, match: Match, step: str, at: Placed) -> Frame:
-        """What the condition of a bound step sees when `at` is tried for it."""
+    def _step_frame(self, match: Match, step: str, at: PlacedEvent) -> Frame:
+        """The frame of a bound step's condition when `at` is tried for it."""
         earlier = [b.at for b in match.bound if b.at.number < at.number]
         first = earlier[0] if earlier else at
         return replace(
@@ -185,7 +189,9 @@ class Matcher:
             before=self._seen(match, step, at, None),
         )
 
-    def _seen(self, match: Match, own: str, until: Placed, this: Placed | None) -> Callable[[str], list[Event]]:
+    def _seen(
+        self, match: Match, own: str, until: PlacedEvent, this: PlacedEvent | None
+    ) -> Callable[[str], list[Event]]:
         """The events of a step as the condition of `own` sees them.
 
         Steps that are repeated together are seen as far as they are bound so far, all others whole; the step
@@ -205,8 +211,10 @@ class Matcher:
 
         return events
 
-    def _negated_frame(self, match: Match, step: str, at: Placed, after: Placed | None, until: Placed) -> Frame:
-        """What a negated step sees: the whole match, and what was bound just before it."""
+    def _negated_frame(
+        self, match: Match, step: str, at: PlacedEvent, after: PlacedEvent | None, until: PlacedEvent
+    ) -> Frame:
+        """The frame of a negated step: the whole match, and the event bound just before the gap."""
         seen = self._seen(match, step, until, None)
 
         def events(name: str) -> list[Event]:
@@ -221,8 +229,8 @@ class Matcher:
             before=events,
         )
 
-    def _where(self, condition: tree.Expression, at: Placed, before: Occurrence) -> bool:
-        """θ for an event: it sees what was bound before, and that event."""
+    def _where(self, condition: tree.Expression, at: PlacedEvent, before: Occurrence) -> bool:
+        """Whether θ holds for an event; it sees the events bound before, and that event."""
         bound = tuple(sorted(before.bound, key=lambda b: b.at.number))
         variables = self._variables(bound)
         if variables is None:
@@ -230,57 +238,59 @@ class Matcher:
         match = Match(bound, variables, 0, 0, None)
         return holds(condition, replace(self.match_frame(match), this=at.event, previous=match.last.event))
 
-    # ── duties ──
+    # ── constraints ──
 
-    def _fulfilled(self, duty: Duty, match: Match) -> bool:
-        match duty:
-            case Absent(step=step, after=after, before=before):
+    def _is_satisfied(self, constraint: Constraint, match: Match) -> bool:
+        match constraint:
+            case NoneBetween(step=step, after=after, before=before):
                 tried = self.lane.between(after, before)
                 return not any(self._satisfies(step, match, e, after, before) for e in tried)
-            case AbsentBefore(step=step):
+            case NoneBefore(step=step):
                 # Only a lost first step can stand here without a window; then all that came before counts.
                 window = math.inf if self.subscription.within is None else self.subscription.within
                 earlier = [e for e in self.lane.events if self.lane.follows(match.first, e)]
                 tried = [e for e in earlier if match.last.event.end <= e.event.end + window]
                 return not any(self._satisfies(step, match, e, None, match.first) for e in tried)
-            case AbsentAfter(step=step):
-                # A choice by LAST may make the match known later than that; the window of what is absent it is not.
+            case NoneAfter(step=step):
+                # A choice by LAST may make the match known later than that, but the negation ends with its own window.
                 assert self.subscription.within is not None
                 until = match.start + self.subscription.within
                 tried = [e for e in self.lane.after(match.last) if e.event.end <= until]
                 return not any(self._satisfies(step, match, e, match.last, match.last) for e in tried)
-            case Counted():
-                return self._is_counted(duty, match)
+            case IndexedCount():
+                return self._has_index(constraint, match)
 
-    def _satisfies(self, step: str, match: Match, at: Placed, after: Placed | None, until: Placed) -> bool:
+    def _satisfies(
+        self, step: str, match: Match, at: PlacedEvent, after: PlacedEvent | None, until: PlacedEvent
+    ) -> bool:
         frame = self._negated_frame(match, step, at, after, until)
         return all(holds(c, frame) for c in self.subscription.steps[step].conditions)
 
-    def _is_counted(self, duty: Counted, match: Match) -> bool:
-        conditions = self.subscription.steps[duty.step].counted
-        others = replace(match, bound=tuple(b for b in match.bound if b.step != duty.step))
+    def _has_index(self, constraint: IndexedCount, match: Match) -> bool:
+        conditions = self.subscription.steps[constraint.step].counted
+        others = replace(match, bound=tuple(b for b in match.bound if b.step != constraint.step))
 
-        def satisfies(at: Placed) -> bool:
-            trial = replace(others, bound=_inserted(others.bound, Bound(duty.step, at)))
-            return all(holds(c, self._step_frame(trial, duty.step, at)) for c in conditions)
+        def satisfies(at: PlacedEvent) -> bool:
+            trial = replace(others, bound=_inserted(others.bound, Binding(constraint.step, at)))
+            return all(holds(c, self._step_frame(trial, constraint.step, at)) for c in conditions)
 
-        upto = [e for e in self.lane.after(duty.after) if e.number <= duty.at.number]
+        upto = [e for e in self.lane.after(constraint.after) if e.number <= constraint.at.number]
         count = sum(satisfies(e) for e in upto)
-        return count % duty.index == 0 if duty.after is None else count == duty.index
+        return count % constraint.index == 0 if constraint.after is None else count == constraint.index
 
     # ── FIRST and LAST ──
 
     def _is_chosen(self, match: Match, all_matches: Iterable[Match]) -> bool:
-        """Of the events that would do in otherwise equal matches, the first or the last."""
+        """Whether the match has the first or the last of the events that fit in otherwise equal matches."""
         for name, step in self.subscription.steps.items():
             which = step.shape.chosen
-            mine = match.events_of(name)
-            if which is None or not mine:
+            own = match.events_of(name)
+            if which is None or not own:
                 continue
             rest = _without(match, name)
             equal = [m for m in all_matches if m.events_of(name) and _without(m, name) == rest]
             rivals = [m.events_of(name)[0].number for m in equal]
-            if mine[0].number != (min(rivals) if which == "FIRST" else max(rivals)):
+            if own[0].number != (min(rivals) if which == "FIRST" else max(rivals)):
                 return False
         return True
 
@@ -289,8 +299,8 @@ def _without(match: Match, step: str) -> tuple[tuple[str, int], ...]:
     return tuple(i for i in match.identity if i[0] != step)
 
 
-def _inserted(bound: tuple[Bound, ...], one: Bound) -> tuple[Bound, ...]:
-    return tuple(sorted((*bound, one), key=lambda b: b.at.number))
+def _inserted(bound: tuple[Binding, ...], binding: Binding) -> tuple[Binding, ...]:
+    return tuple(sorted((*bound, binding), key=lambda b: b.at.number))
 
 
 def _about_itself(condition: tree.Expression) -> bool:
@@ -300,7 +310,7 @@ def _about_itself(condition: tree.Expression) -> bool:
 
 
 def after_match(matches: Iterable[Match], after: tree.AfterMatch, lane: Lane) -> list[Match]:
-    """Matches taken one by one, each removing others (LANGUAGE section 3)."""
+    """AFTER MATCH: takes matches one by one, each removing others (LANGUAGE section 3)."""
     taken: list[Match] = []
     for match in matches:
         if not any(_removes(earlier, match, after, lane) for earlier in taken):

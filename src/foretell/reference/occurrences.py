@@ -1,7 +1,7 @@
 """Every way a pattern can lie on a lane (LANGUAGE section 3), one operator at a time.
 
-An occurrence binds events to steps so that the order holds. Conditions are not asked here, except those in `;{θ}`
-that decide which event comes next; what must still be shown of an occurrence is written down as its duties.
+An occurrence binds events to steps so that the order holds. Conditions are not evaluated here, except those in `;{θ}`
+that decide which event comes next; what remains to be checked of an occurrence is listed as its constraints.
 """
 
 from __future__ import annotations
@@ -11,69 +11,74 @@ from dataclasses import dataclass
 
 from foretell.language import tree
 from foretell.language.pattern_shape import can_be_empty
-from foretell.reference.lane import Lane, Placed
+from foretell.reference.lane import Lane, PlacedEvent
 
 
 @dataclass(frozen=True)
-class Bound:
+class Binding:
+    """An event bound to a step."""
+
     step: str
-    at: Placed
+    at: PlacedEvent
 
 
 @dataclass(frozen=True)
-class Absent:
+class NoneBetween:
     """No event strictly between the two satisfies the negated step."""
 
     step: str
-    after: Placed
-    before: Placed
+    after: PlacedEvent
+    before: PlacedEvent
 
 
 @dataclass(frozen=True)
-class AbsentBefore:
-    """None in the window before the match."""
+class NoneBefore:
+    """No event in the window before the match satisfies the negated step."""
 
     step: str
 
 
 @dataclass(frozen=True)
-class AbsentAfter:
-    """None after the match until its window has passed."""
+class NoneAfter:
+    """No event after the match, until its window has passed, satisfies the negated step."""
 
     step: str
 
 
 @dataclass(frozen=True)
-class Counted:
-    """`at` is the index-th event that satisfies the step since `after`, or every index-th in the lane."""
+class IndexedCount:
+    """`at` is the index-th event that satisfies the step since `after`; without `after`, every index-th in the lane."""
 
     step: str
     index: int
-    at: Placed
-    after: Placed | None
+    at: PlacedEvent
+    after: PlacedEvent | None
 
 
-Duty = Absent | AbsentBefore | AbsentAfter | Counted
+Constraint = NoneBetween | NoneBefore | NoneAfter | IndexedCount
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """`pending` names the negated steps before parts that bind nothing: they apply on the way to what follows."""
+    """Bindings of a pattern, with the constraints that remain to be checked.
 
-    bound: tuple[Bound, ...] = ()
-    duties: tuple[Duty, ...] = ()
+    `pending` are the negated steps before parts that bind nothing: they apply on the way to what follows.
+    """
+
+    bound: tuple[Binding, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     pending: tuple[str, ...] = ()
 
     def __add__(self, other: Occurrence) -> Occurrence:
         pending = other.pending if other.bound else self.pending + other.pending
-        return Occurrence(self.bound + other.bound, self.duties + other.duties, pending)
+        return Occurrence(self.bound + other.bound, self.constraints + other.constraints, pending)
 
     @property
-    def first(self) -> Placed:
+    def first(self) -> PlacedEvent:
         return min((b.at for b in self.bound), key=_number)
 
     @property
-    def last(self) -> Placed | None:
+    def last(self) -> PlacedEvent | None:
         return max((b.at for b in self.bound), key=_number, default=None)
 
 
@@ -81,35 +86,38 @@ def _names(negations: tuple[tree.Negation, ...]) -> tuple[str, ...]:
     return tuple(negation.step.name for negation in negations)
 
 
-def _number(placed: Placed) -> int:
+def _number(placed: PlacedEvent) -> int:
     return placed.number
 
 
 @dataclass(frozen=True)
-class Search:
-    """`candidates` are the events worth trying for a step; `where` judges a θ for an event after what is bound."""
+class OccurrenceSearch:
+    """The search for occurrences in one lane.
+
+    `candidates` are the events worth trying for each step; `where` evaluates a θ for an event after an occurrence.
+    """
 
     lane: Lane
-    candidates: Mapping[str, tuple[Placed, ...]]
-    where: Callable[[tree.Expression, Placed, Occurrence], bool]
+    candidates: Mapping[str, tuple[PlacedEvent, ...]]
+    where: Callable[[tree.Expression, PlacedEvent, Occurrence], bool]
 
     def occurrences(self, pattern: tree.Pattern, before: Occurrence) -> Iterator[Occurrence]:
-        """Of `pattern`, beginning strictly after all of `before`. An empty one binds nothing."""
+        """The occurrences of `pattern` that begin strictly after all of `before`. An empty one binds nothing."""
         match pattern:
             case tree.Step(name=name) | tree.Chosen(step=tree.Step(name=name)):
-                for at in self._trying(name, before):
-                    yield Occurrence((Bound(name, at),))
+                for at in self._candidates_after(name, before):
+                    yield Occurrence((Binding(name, at),))
             case tree.Numbered(step=tree.Step(name=name), index=index):
-                for at in self._trying(name, before):
-                    yield Occurrence((Bound(name, at),), (Counted(name, index, at, before.last),))
+                for at in self._candidates_after(name, before):
+                    yield Occurrence((Binding(name, at),), (IndexedCount(name, index, at, before.last),))
             case tree.Sequence():
                 # Negations before the first part are bounded by the window, whichever part comes first in the end.
-                leading = tuple(AbsentBefore(n.step.name) for n in pattern.parts[0].absent)
-                for one in self._sequence(pattern.parts, before, Occurrence()):
-                    trailing: tuple[Duty, ...] = ()
+                leading = tuple(NoneBefore(n.step.name) for n in pattern.parts[0].absent)
+                for whole in self._sequence(pattern.parts, before, Occurrence()):
+                    trailing: tuple[Constraint, ...] = ()
                     if pattern.absent:
-                        trailing = tuple(AbsentAfter(step) for step in one.pending + _names(pattern.absent))
-                    yield one + Occurrence((), leading + trailing) if one.bound else one
+                        trailing = tuple(NoneAfter(step) for step in whole.pending + _names(pattern.absent))
+                    yield whole + Occurrence((), leading + trailing) if whole.bound else whole
             case tree.Repeat():
                 yield from self._repeat(pattern, before, Occurrence(), 0)
             case tree.Alternation(branches=branches):
@@ -118,7 +126,7 @@ class Search:
             case tree.Conjunction(sides=sides):
                 yield from self._conjunction(sides, before)
 
-    def _trying(self, step: str, before: Occurrence) -> Iterator[Placed]:
+    def _candidates_after(self, step: str, before: Occurrence) -> Iterator[PlacedEvent]:
         last = before.last
         return (e for e in self.candidates[step] if last is None or self.lane.follows(e, last))
 
@@ -130,37 +138,41 @@ class Search:
             return
         part, *rest = parts
         absent = _names(part.absent)
-        for one in self.occurrences(part.pattern, before + so_far):
+        for found in self.occurrences(part.pattern, before + so_far):
             if not so_far.bound:
-                extended = one  # the first part that binds an event has nothing that leads to it
-            elif not one.bound:
+                extended = found  # nothing leads to the first part that binds an event
+            elif not found.bound:
                 # The operator goes with the part; the negations stay, on the way to what follows.
                 extended = so_far + Occurrence(pending=absent)
             else:
-                led = self._led(part.operator, so_far.pending + absent, before + so_far, one)
-                if led is None:
+                way = self._connected(part.operator, so_far.pending + absent, before + so_far, found)
+                if way is None:
                     continue
-                extended = so_far + led + one
+                extended = so_far + way + found
             yield from self._sequence(tuple(rest), before, extended)
 
-    def _led(
+    def _connected(
         self,
         operator: tree.Operator | None,
         absent: tuple[str, ...],
         before: Occurrence,
-        one: Occurrence,
+        following: Occurrence,
     ) -> Occurrence | None:
-        """The duties of the way from `before` to `one`; None where the operator does not allow it."""
+        """The constraints on the way from `before` to `following`; None where the operator does not allow it."""
         last = before.last
         assert last is not None
-        if isinstance(operator, tree.Next | tree.FirstWhere) and not self._is_next(operator, before, last, one.first):
+        if isinstance(operator, tree.Next | tree.FirstWhere) and not self._is_next(
+            operator, before, last, following.first
+        ):
             return None
-        return Occurrence((), tuple(Absent(step, last, one.first) for step in absent))
+        return Occurrence((), tuple(NoneBetween(step, last, following.first) for step in absent))
 
-    def _is_next(self, operator: tree.Next | tree.FirstWhere, before: Occurrence, last: Placed, first: Placed) -> bool:
-        """`P , Q` is `P ;{true} Q`; where ties are simultaneous every event of that first instant will do."""
+    def _is_next(
+        self, operator: tree.Next | tree.FirstWhere, before: Occurrence, last: PlacedEvent, first: PlacedEvent
+    ) -> bool:
+        """`P , Q` is `P ;{true} Q`; where ties are simultaneous every event of that first instant fits."""
 
-        def fits(event: Placed) -> bool:
+        def fits(event: PlacedEvent) -> bool:
             return isinstance(operator, tree.Next) or self.where(operator.condition, event, before)
 
         return fits(first) and not any(fits(e) for e in self.lane.between(last, first))
@@ -170,20 +182,20 @@ class Search:
             yield so_far
         if repeat.high is not None and times >= repeat.high:
             return
-        for one in self.occurrences(repeat.body, before + so_far):
-            if not one.bound:
+        for turn in self.occurrences(repeat.body, before + so_far):
+            if not turn.bound:
                 continue
-            led = self._led(repeat.under, so_far.pending, before + so_far, one) if so_far.bound else Occurrence()
-            if led is not None:
-                yield from self._repeat(repeat, before, so_far + led + one, times + 1)
+            way = self._connected(repeat.under, so_far.pending, before + so_far, turn) if so_far.bound else Occurrence()
+            if way is not None:
+                yield from self._repeat(repeat, before, so_far + way + turn, times + 1)
 
     def _conjunction(self, sides: tuple[tree.Pattern, ...], before: Occurrence) -> Iterator[Occurrence]:
         if not sides:
             yield Occurrence()
             return
         first, *rest = sides
-        for one in self.occurrences(first, before):
+        for side in self.occurrences(first, before):
             for others in self._conjunction(tuple(rest), before):
-                if not {b.at for b in one.bound} & {b.at for b in others.bound}:
+                if not {b.at for b in side.bound} & {b.at for b in others.bound}:
                     # Nothing follows inside a side of `&`, so what is pending there says nothing.
-                    yield Occurrence(one.bound + others.bound, one.duties + others.duties)
+                    yield Occurrence(side.bound + others.bound, side.constraints + others.constraints)

@@ -1,4 +1,4 @@
-"""A whole program on finite inputs: each statement in turn, its results a stream for the statements after it."""
+"""The reference run of a program on finite inputs: each statement in turn; its results are a stream for later ones."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.reference.correlation import tokens
 from foretell.reference.expressions import Frame, Value, holds, value
-from foretell.reference.lane import Lane, Placed, lanes
+from foretell.reference.lane import Lane, PlacedEvent, lanes
 from foretell.reference.lost import check_timing, estimates
 from foretell.reference.matches import Match, Matcher, after_match
 from foretell.reference.silence import silences
 
-#: A row of a FOR EACH table, points in time as datetimes.
+#: A row of a FOR EACH table, timestamps as datetimes.
 Row = Mapping[str, Value]
 
 
 @dataclass(frozen=True)
-class Result:
-    """A notification with what its order and the derived event need."""
+class ReferenceResult:
+    """A notification with the data for its order and for the derived event."""
 
     notification: Notification
     attributes: Mapping[str, Scalar]
@@ -52,20 +52,20 @@ def run(
     until: int | float | None = None,
     timing: Mapping[str, DelayModel] | None = None,
 ) -> list[Notification]:
-    """All notifications of the program, in order. `until` lets time go on after the last event."""
+    """All notifications of the program, in order. `until` lets time pass beyond the last event."""
     for statement in program.statements:
         if isinstance(statement, CheckedSubscription):
             check_timing(statement, (timing or {}).get(statement.name))
-    streams = {name: sorted(some, key=lambda e: e.key) for name, some in events.items()}
-    clock = {name: some[-1].end for name, some in streams.items() if some}
-    results: list[Result] = []
+    streams = {name: sorted(unordered, key=lambda e: e.key) for name, unordered in events.items()}
+    clock = {name: ordered[-1].end for name, ordered in streams.items() if ordered}
+    results: list[ReferenceResult] = []
     for statement in program.statements:
         sources = statement.tree.streams
         merged = sorted((_typed(e, statement) for name in sources for e in streams.get(name, [])), key=lambda e: e.key)
         times = [clock[name] for name in sources if name in clock]
         if until is not None:
             times.append(until)
-        own: list[Result] = []
+        own: list[ReferenceResult] = []
         if times:
             clock[statement.name] = max(times)
             own = list(_results(statement, merged, max(times), dict(tables or {}), dict(timing or {})))
@@ -80,7 +80,7 @@ def _results(
     now: int | float,
     tables: Mapping[str, Iterable[Row]],
     timing: Mapping[str, DelayModel],
-) -> Iterator[Result]:
+) -> Iterator[ReferenceResult]:
     if isinstance(statement, CheckedCorrelator):
         yield from _tokens(statement, merged)
         return
@@ -100,17 +100,17 @@ def _results(
                 yield _matched(matcher, match)
 
 
-def _derived(name: str, results: list[Result], statement: int) -> Iterator[Event]:
-    """The results as events, each directly after what completed it."""
+def _derived(name: str, results: list[ReferenceResult], statement: int) -> Iterator[Event]:
+    """The results as events of the derived stream, each directly after the event that completed it."""
     ordered = sorted(results, key=lambda r: (r.completed_by, r.order))
     for index, result in enumerate(ordered):
         key = derived_key(result.completed_by, statement, index)
-        told = result.notification
-        yield Event(name, result.attributes, told.start, told.end, key, probability=told.probability)
+        note = result.notification
+        yield Event(name, result.attributes, note.start, note.end, key, probability=note.probability)
 
 
 def _typed(event: Event, statement: CheckedStatement) -> Event:
-    """The event as the merged stream has it: INT as FLOAT where another stream has FLOAT, and so with time."""
+    """The event with the types of the merged stream: INT becomes FLOAT where another stream has FLOAT; so does time."""
     wide = {n for n, kind in statement.attributes.items() if kind is Type.FLOAT}
     attributes = {n: float(v) if n in wide and v is not None else v for n, v in event.attributes.items()}
     if "stream" in statement.tree.per and "stream" not in attributes:
@@ -151,14 +151,14 @@ def _notification(
     )
 
 
-def _matched(matcher: Matcher, match: Match) -> Result:
+def _matched(matcher: Matcher, match: Match) -> ReferenceResult:
     statement = matcher.subscription
     values: Mapping[str, Value] = match.variables
     if statement.tree.returns:
         frame = matcher.match_frame(match)
         values = {r.name: value(r.expression, frame) for r in statement.tree.returns}
     attributes = _attributes(statement, values)
-    # A match over estimates is no more certain than they are; they are taken as independent.
+    # A match over estimates is no more certain than they are; they are treated as independent.
     probability = match.probability * math.prod(b.at.event.probability for b in match.bound)
     notification = _notification(
         statement,
@@ -173,11 +173,11 @@ def _matched(matcher: Matcher, match: Match) -> Result:
     )
     positions = tuple(b.at.position for b in match.bound)
     steps = tuple(statement.positive.index(b.step) for b in match.bound)
-    return Result(notification, attributes, match.completed_by, positions, steps)
+    return ReferenceResult(notification, attributes, match.completed_by, positions, steps)
 
 
 def _attributes(statement: CheckedSubscription, values: Mapping[str, Value]) -> dict[str, Scalar]:
-    """The RETURN columns, without RETURN the variables; as attributes, so with times as numbers."""
+    """The RETURN columns, without RETURN the variables, as attributes: timestamps as microseconds."""
     return {name: _scalar(values.get(name), kind) for name, kind in statement.returns.items()}
 
 
@@ -192,7 +192,7 @@ def _scalar(found: Value, kind: Type) -> Scalar:
 
 
 def _shown(attributes: Mapping[str, Scalar], types: Mapping[str, Type]) -> dict[str, Scalar]:
-    """As a notification carries them: points in time as text."""
+    """Attributes as a notification carries them: timestamps as text."""
     return {
         name: format_timestamp(int(found)) if found is not None and types[name] is Type.TIMESTAMP else found
         for name, found in attributes.items()
@@ -213,11 +213,11 @@ def _named(statement: CheckedSubscription, match: Match, step: str) -> Scalar | 
     return list(names) if statement.steps[step].shape.repeated else names[0]
 
 
-def _silences(matcher: Matcher, pattern: tree.Silence) -> Iterator[Result]:
+def _silences(matcher: Matcher, pattern: tree.Silence) -> Iterator[ReferenceResult]:
     statement = matcher.subscription
     frame = Frame(statement.attributes, statement.time, parameters=matcher.parameters)
 
-    def satisfies(at: Placed) -> bool:
+    def satisfies(at: PlacedEvent) -> bool:
         seen = replace(frame, this=at.event)
         return any(all(holds(c, seen) for c in statement.steps[n.step.name].conditions) for n in pattern.absent)
 
@@ -229,7 +229,7 @@ def _silences(matcher: Matcher, pattern: tree.Silence) -> Iterator[Result]:
         if statement.tree.having is not None and not holds(statement.tree.having, whole):
             continue
         attributes = _attributes(statement, {r.name: value(r.expression, whole) for r in statement.tree.returns})
-        yield Result(
+        yield ReferenceResult(
             _notification(statement, matcher.lane, start, end, attributes, id=_id(matcher)),
             attributes,
             deadline_key(end),
@@ -238,12 +238,12 @@ def _silences(matcher: Matcher, pattern: tree.Silence) -> Iterator[Result]:
         )
 
 
-def _tokens(statement: CheckedCorrelator, merged: list[Event]) -> Iterator[Result]:
+def _tokens(statement: CheckedCorrelator, merged: list[Event]) -> Iterator[ReferenceResult]:
     for lane in lanes(merged, statement.tree.per, simultaneous=False):
         for order, (token, at) in enumerate(tokens(statement, lane)):
             attributes = {"token": token}
             time = at.event.end
-            yield Result(
+            yield ReferenceResult(
                 _notification(statement, lane, time, time, attributes, kind="token"),
                 attributes,
                 at.event.key,

@@ -1,14 +1,14 @@
-"""`!b` alone: no b for d (LANGUAGE section 3; A-MEDIAS, Algorithm 7.4)."""
+"""Silences, `!b` alone: no b for d (LANGUAGE section 3; A-MEDIAS, Algorithm 7.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from foretell.reference.lane import Lane, Placed
+from foretell.reference.lane import Lane, PlacedEvent
 
 
 def silences(
-    lane: Lane, satisfies: Callable[[Placed], bool], window: int | float, now: int | float
+    lane: Lane, satisfies: Callable[[PlacedEvent], bool], window: int | float, now: int | float
 ) -> Iterator[tuple[int | float, int | float]]:
     """Start and end of each silence: `window` passed since the lane's first event, the latest b or the one before.
 
