@@ -178,7 +178,8 @@ class Subscriber:
             try:
                 self.store([message for _, message in batch])
             except ForetellError as error:
-                self._fail(InputError(error.code, error.message, hint="other messages are still with the broker"))
+                hint = "make room for the spool; messages that are not stored are still with the broker"
+                self._fail(InputError(error.code, error.message, hint=hint))
                 return
             except Exception as error:  # a thread must not end silently
                 self._fail(InputError("broken", f"cannot store a message: {error!r}"))
