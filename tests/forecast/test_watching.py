@@ -23,6 +23,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import Observer, _steps_left, bits_of
 from foretell.plan.lower.program import UnsupportedError
+from foretell.plan.match_plan import StatementPlan
 from foretell.plan.prefix_sharing import SharedNfa
 from tests.engine_pair import EnginePair
 from tests.properties.patterns import Case, cases
@@ -37,12 +38,12 @@ class Everyone:
     def __init__(self) -> None:
         self.made: dict[str, list[TraceRecorder]] = {}
 
-    def watches(self, _: CheckedSubscription) -> bool:
+    def observes(self, _: CheckedSubscription) -> bool:
         return True
 
-    def watcher(self, checked: CheckedSubscription) -> Observer | None:
-        recorder = TraceRecorder(EventSymbols([]), checked.time)
-        self.made.setdefault(checked.name, []).append(recorder)
+    def observer(self, statement: StatementPlan) -> Observer | None:
+        recorder = TraceRecorder(EventSymbols([]), statement.subscription.time)
+        self.made.setdefault(statement.name, []).append(recorder)
         return recorder
 
     def attributes(self, _: CheckedSubscription) -> set[str]:

@@ -150,7 +150,7 @@ class InputGroup:
         return executor
 
     def _observer(self, plan: AbsencePlan | NfaGroupPlan, statement: StatementPlan) -> Observer | None:
-        return None if plan.observation is None else self.observers.watcher(statement.subscription)
+        return None if plan.observation is None else self.observers.observer(statement)
 
     def remove(self, plan: InputGroupPlan | None, statement: StatementPlan) -> None:
         """Stops a statement that `plan` has no more; None where it was the last."""

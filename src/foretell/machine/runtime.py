@@ -81,10 +81,8 @@ class MatchRuntime:
         return self._groups[plan.input]
 
     def _read_columns(self, group: InputGroup, statement: StatementPlan) -> None:
-        """Asks the streams of a statement for the attributes that it, and its observer, need."""
-        names = set(statement.attributes)
-        if statement.strategy.observation is not None:
-            names |= self.observers.attributes(statement.subscription)
+        """Asks the streams of a statement for the attributes that it reads."""
+        names = statement.attributes
         group.stream.needed |= names
         for stream in group.plan.input.streams:
             self._needed.setdefault(stream, set()).update(names)

@@ -12,7 +12,16 @@ from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.plan.lower import arrivals
 from foretell.plan.lower.program import UnsupportedError
-from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, InputPlan, MatchPlan, NfaGroupPlan, StatementPlan
+from foretell.plan.match_plan import (
+    AbsencePlan,
+    InputGroupPlan,
+    InputPlan,
+    MatchPlan,
+    NfaGroupPlan,
+    StatementPlan,
+    attributes_read_by,
+)
+from foretell.plan.observation import NOTHING_OBSERVED, ObservationPolicy
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import (
     Executor,
@@ -29,18 +38,13 @@ from foretell.plan.template_selection import template_selection
 TableTypes = Mapping[str, Mapping[str, Type]]
 
 
-def nobody(_: CheckedSubscription) -> bool:
-    """Observes no subscription."""
-    return False
-
-
 @dataclass(frozen=True)
 class PlanCompiler:
-    """Compiles plans for one runtime: `code_of` gives the runtime's codes of strings, and `observes` tells which
-    subscriptions its observers observe."""
+    """Compiles plans for one runtime: `code_of` gives the runtime's codes of strings, and `policy` tells which
+    subscriptions are observed."""
 
     code_of: Callable[[str], int]
-    observes: Callable[[CheckedSubscription], bool] = nobody
+    policy: ObservationPolicy = NOTHING_OBSERVED
 
     def compile(self, program: CheckedProgram, tables: TableTypes | None = None) -> MatchPlan:
         """The plan of a program. A statement that the compiled engine does not run raises UnsupportedError."""
@@ -57,8 +61,8 @@ class PlanCompiler:
             parameters = {} if table is None else (tables or {})[str(table)]
             key = InputPlan.of(subscription)
             if key not in inputs:
-                inputs[key] = _GroupBuilder(plan.inputs.get(key) or InputGroupPlan(key), self.code_of)
-            observed = self.observes(subscription)
+                inputs[key] = _GroupBuilder(plan.inputs.get(key) or InputGroupPlan(key), self.code_of, self.policy)
+            observed = self.policy.observes(subscription)
             inputs[key].add(subscription, parameters, choose_strategy(subscription, parameters, observed=observed))
         return replace(plan, inputs={**plan.inputs, **{key: group.plan() for key, group in inputs.items()}})
 
@@ -77,8 +81,8 @@ class PlanCompiler:
         inputs = {}
         for record in records:
             key = InputPlan.of(checked[record.statements[0]])
-            group = _GroupBuilder(InputGroupPlan(key), self.code_of)
-            group.replay(record, checked, recheck, tables, self.observes)
+            group = _GroupBuilder(InputGroupPlan(key), self.code_of, self.policy)
+            group.replay(record, checked, recheck, tables)
             inputs[key] = group.plan()
         return MatchPlan(program.ranks, inputs)
 
@@ -123,6 +127,7 @@ class _GroupBuilder:
 
     before: InputGroupPlan
     code_of: Callable[[str], int]
+    policy: ObservationPolicy
     statements: dict[str, StatementPlan] = field(default_factory=dict)
     groups: dict[int, NfaGroupPlan | AbsencePlan] = field(default_factory=dict)
 
@@ -158,7 +163,20 @@ class _GroupBuilder:
                 number = plan.moves[-1]
                 if plan.is_open:
                     self.open[kind] = group
-        self.statements[subscription.name] = StatementPlan(subscription, strategy, parameters, group, number)
+        self.statements[subscription.name] = self._statement(subscription, strategy, parameters, group, number)
+
+    def _statement(
+        self,
+        subscription: CheckedSubscription,
+        strategy: Strategy,
+        parameters: Mapping[str, Type],
+        group: int | None,
+        number: int,
+    ) -> StatementPlan:
+        attributes = attributes_read_by(subscription)
+        if strategy.observation is not None:
+            attributes |= self.policy.attributes(subscription)
+        return StatementPlan(subscription, strategy, parameters, attributes, group, number)
 
     def _new(self, group: NfaGroupPlan | AbsencePlan) -> int:
         number, self.next_group = self.next_group, self.next_group + 1
@@ -204,7 +222,6 @@ class _GroupBuilder:
         checked: Mapping[str, CheckedSubscription],
         recheck: Callable[[str], CheckedSubscription],
         tables: TableTypes,
-        observes: Callable[[CheckedSubscription], bool],
     ) -> None:
         """Groups as the snapshot records them, then the statements that it has no group for."""
         planned: dict[str, StatementPlan] = {}
@@ -216,7 +233,7 @@ class _GroupBuilder:
                 self.statements[name] = planned[name]
                 continue
             subscription, parameters = checked[name], _parameters(checked[name], tables)
-            strategy = choose_strategy(subscription, parameters, observed=observes(subscription))
+            strategy = choose_strategy(subscription, parameters, observed=self.policy.observes(subscription))
             self.add(subscription, parameters, strategy)
 
     def _replayed(
@@ -247,7 +264,7 @@ class _GroupBuilder:
         if group.is_open:
             self.open[group.kind] = number
         for member in group.members:
-            yield StatementPlan(joined[member], strategies[member], parameters, number, member)
+            yield self._statement(joined[member], strategies[member], parameters, number, member)
 
 
 def _parameters(subscription: CheckedSubscription, tables: TableTypes) -> Mapping[str, Type]:

@@ -18,6 +18,7 @@ from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.decomposition import decompose
 from foretell.plan.nfa.derivatives import Connector, Done, threads
 from foretell.plan.nfa.state_bits import BITS
+from foretell.plan.observation import NothingObserved
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Executor, Kernel, Strategy, TemplateMode, choose_keys, choose_strategy
 
@@ -90,16 +91,18 @@ def explain_all(
 ) -> Iterator[Explained]:
     """The plans of the subscriptions of one program. `tables` has the columns of the FOR EACH tables that are known."""
     known = [s for s in subscriptions if s.tree.losing is None and (s.tree.table is None or s.tree.table in tables)]
-    plan = PlanCompiler(Codes(), is_observed).extend(MatchPlan({}, {}), known, tables)
+    plan = PlanCompiler(Codes(), ForecastsObserved()).extend(MatchPlan({}, {}), known, tables)
     for subscription in subscriptions:
         group = plan.input_of(subscription.name).group_of(subscription.name) if subscription.name in plan else None
         shared = group if isinstance(group, NfaGroupPlan) and len(group.members) > 1 else None
         yield explain(subscription, tables.get(str(subscription.tree.table)), shared)
 
 
-def is_observed(subscription: CheckedSubscription) -> bool:
-    """Whether an engine observes a subscription: it does for forecasts."""
-    return subscription.tree.forecast is not None
+class ForecastsObserved(NothingObserved):
+    """The policy of an engine, which observes the subscriptions with FORECAST."""
+
+    def observes(self, subscription: CheckedSubscription) -> bool:
+        return subscription.tree.forecast is not None
 
 
 def explain(
@@ -109,7 +112,7 @@ def explain(
 ) -> Explained:
     """The plan of a subscription. `parameters` are the columns of its FOR EACH table, None where unknown; `shared` is
     the group that it shares with others."""
-    observed = is_observed(subscription)
+    observed = ForecastsObserved().observes(subscription)
     strategy = choose_strategy(subscription, parameters, observed=observed)
     nfa = _nfa(subscription, parameters, strategy)
     plan = None if nfa is None else next(iter(nfa.members.values()))

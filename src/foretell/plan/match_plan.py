@@ -104,7 +104,8 @@ class AbsencePlan:
 
 @dataclass(frozen=True)
 class StatementPlan:
-    """One statement: how it runs, and where. `parameters` are the columns of its FOR EACH table.
+    """One statement: how it runs, and where. `parameters` are the columns of its FOR EACH table, `attributes` those
+    that the statement and its observer read.
 
     `group` is None for a template whose table has no columns: it has no rows to run.
     """
@@ -112,6 +113,7 @@ class StatementPlan:
     subscription: CheckedSubscription
     strategy: Strategy
     parameters: Mapping[str, Type]
+    attributes: frozenset[str]
     group: int | None
     number: int = 0
 
@@ -130,11 +132,6 @@ class StatementPlan:
         """Whether each row of the FOR EACH table has an executor of its own."""
         template = self.strategy.template
         return template is not None and template.value is TemplateMode.EXECUTOR_PER_ROW
-
-    @cached_property
-    def attributes(self) -> frozenset[str]:
-        """The attributes that the statement names."""
-        return attributes_read_by(self.subscription)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from foretell.learn.model import Model, SubscriptionModel
 from foretell.learn.outcomes import TimesToMatch, times_to_match
 from foretell.learn.statistics import Statistics
 from foretell.machine.observe.observer import ObservedRuns, Observer
+from foretell.plan.match_plan import StatementPlan
 
 
 @dataclass
@@ -62,11 +63,12 @@ class BacktestObserverFactory:
     request: IntervalRequest = field(default_factory=IntervalRequest)
     observers: dict[str, list[BacktestObserver]] = field(default_factory=dict)
 
-    def watches(self, checked: CheckedSubscription) -> bool:
+    def observes(self, checked: CheckedSubscription) -> bool:
         return bool(self.horizons) or checked.tree.forecast is not None
 
-    def watcher(self, checked: CheckedSubscription) -> Observer | None:
-        if not self.watches(checked):
+    def observer(self, statement: StatementPlan) -> Observer | None:
+        checked = statement.subscription
+        if not self.observes(checked):
             return None
         logs = {horizon: ForecastLog(self.request) for horizon in self.horizons or [horizon_of(checked)]}
         forecasters = {horizon: self.forecasters.forecaster(checked, horizon, log) for horizon, log in logs.items()}

@@ -21,6 +21,7 @@ from foretell.learn.horizon import Horizon
 from foretell.learn.model import Model, SubscriptionModel, fingerprint
 from foretell.learn.settings import Learning
 from foretell.machine.observe.observer import Observer
+from foretell.plan.match_plan import StatementPlan
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Decomposition, decompose
 
@@ -41,10 +42,11 @@ class ForecasterFactory:
     ignore_snapshot: bool = False
     _parts: dict[str, Decomposition | None] = field(default_factory=dict, init=False, repr=False)
 
-    def watches(self, checked: CheckedSubscription) -> bool:
+    def observes(self, checked: CheckedSubscription) -> bool:
         return checked.tree.forecast is not None
 
-    def watcher(self, checked: CheckedSubscription) -> Observer | None:
+    def observer(self, statement: StatementPlan) -> Observer | None:
+        checked = statement.subscription
         return None if checked.tree.forecast is None else self.forecaster(checked, horizon_of(checked))
 
     def forecaster(

@@ -19,6 +19,7 @@ from foretell.learn.lane_statistics import key_text
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
+from foretell.plan.match_plan import StatementPlan
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,12 @@ class TraceRecorderFactory:
     settings: Learning
     recorders: dict[str, list[TraceRecorder]] = field(default_factory=dict)
 
-    def watches(self, checked: CheckedSubscription) -> bool:
+    def observes(self, checked: CheckedSubscription) -> bool:
         return checked.tree.forecast is not None
 
-    def watcher(self, checked: CheckedSubscription) -> Observer | None:
-        if not self.watches(checked):
+    def observer(self, statement: StatementPlan) -> Observer | None:
+        checked = statement.subscription
+        if not self.observes(checked):
             return None
         recorder = TraceRecorder(EventSymbols(conditions_of(checked, self.settings.features)), checked.time)
         self.recorders.setdefault(checked.name, []).append(recorder)

@@ -18,7 +18,6 @@ from foretell.arrays import Flags, Ints
 from foretell.events.types import Scalar, Type
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.layout import (
     EDGE_TARGET,
     NONE,
@@ -28,8 +27,10 @@ from foretell.machine.kernels.layout import (
     STATE_WAITS,
 )
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
+from foretell.plan.match_plan import StatementPlan
 from foretell.plan.nfa.decomposition import Decomposition, decompose
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
+from foretell.plan.observation import NothingObserved, ObservationPolicy
 
 
 @dataclass(frozen=True)
@@ -89,29 +90,18 @@ def go_on(watcher: Observer | None, state: Mapping[str, Any] | None) -> None:
         watcher.restore(state)
 
 
-class ObserverFactory(Protocol):
-    """Who watches whom."""
+class ObserverFactory(ObservationPolicy, Protocol):
+    """Makes the observers of the subscriptions that its policy observes."""
 
-    def watches(self, checked: CheckedSubscription) -> bool: ...
-
-    def watcher(self, checked: CheckedSubscription) -> Observer | None:
-        """A new watcher of a subscription; None where nobody watches it."""
-
-    def attributes(self, checked: CheckedSubscription) -> set[str]:
-        """What its watcher wants to know of events, besides what the subscription speaks of."""
+    def observer(self, statement: StatementPlan) -> Observer | None:
+        """A new observer of a statement, or of one row of a template; None where it is not observed."""
 
 
-class NoObservers:
-    """Nobody watches anything."""
+class NoObservers(NothingObserved):
+    """Observes nothing."""
 
-    def watches(self, _: CheckedSubscription) -> bool:
-        return False
-
-    def watcher(self, _: CheckedSubscription) -> Observer | None:
+    def observer(self, _: StatementPlan) -> Observer | None:
         return None
-
-    def attributes(self, _: CheckedSubscription) -> set[str]:
-        return set()
 
 
 NO_OBSERVERS = NoObservers()
