@@ -13,7 +13,7 @@ from foretell.bench.growth.curves import Point
 from foretell.bench.ptopss import measure
 from foretell.bench.ptopss.experiments import heat_waves, synthetic
 from foretell.bench.ptopss.figures import charts
-from tests.forecast.plain import backtest
+from tests.forecast.reference_backtest import backtest
 
 
 def curve(points: list[Point], figure: str, name: str) -> dict[float, float]:

@@ -15,7 +15,7 @@ from foretell.api.forecasting import run_observed
 from foretell.forecast.chain.first_passage import shortest_interval
 from foretell.forecast.evaluation.backtest import BacktestObserverFactory
 from foretell.forecast.online.factory import ForecasterFactory
-from tests.forecast.test_forecasts import FORMS, SHARES, STEPS, STREAM, events, expected, subscription
+from tests.forecast.test_end_to_end import FORMS, SHARES, STEPS, STREAM, events, expected, subscription
 
 WORD = f"PER l MATCH a , b , c {STEPS}"
 

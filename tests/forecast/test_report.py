@@ -13,7 +13,7 @@ from foretell.forecast.evaluation.report import Report
 from foretell.forecast.evaluation.scorecard import ForecastPoints, scorecard
 from foretell.learn.horizon import Horizon
 from foretell.learn.outcomes import times_to_match
-from tests.forecast.simulated import heat, within
+from tests.forecast.simulated_chain import heat, within
 
 
 def test_true_probabilities_are_calibrated() -> None:

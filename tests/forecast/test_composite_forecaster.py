@@ -21,7 +21,7 @@ from foretell.machine.observe.observer import Sides
 from foretell.plan.explain import as_text, explain
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import DONE, Decomposition, Segment, decompose
-from tests.forecast.test_forecasts import events, expected, subscription
+from tests.forecast.test_end_to_end import events, expected, subscription
 
 EVENTS = 6
 

@@ -18,7 +18,7 @@ from foretell.forecast.chain.waiting_times import (
     WaitingTimeTree,
     combined_cdf,
 )
-from tests.forecast.test_passage import CHAINS, chain_of, random_chain
+from tests.forecast.test_first_passage import CHAINS, chain_of, random_chain
 from tests.learn.traces import quick
 
 EVENTS = 15

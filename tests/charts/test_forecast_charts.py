@@ -12,7 +12,7 @@ from foretell.charts import forecasts
 from foretell.charts.forecasts import forecast_page, report_charts
 from foretell.charts.page import svg
 from foretell.forecast.evaluation.report import Report
-from tests.forecast.simulated import heat
+from tests.forecast.simulated_chain import heat
 
 
 def test_pictures_of_each_subscription() -> None:

@@ -24,7 +24,7 @@ from foretell.learn.horizon import Horizon
 from foretell.learn.lane_statistics import LaneCounts
 from foretell.learn.outcomes import matched_within
 from foretell.storage.blob import pack, unpack
-from tests.forecast.plain import backtest as plain_backtest
+from tests.forecast.reference_backtest import backtest as plain_backtest
 
 STREAM = "STREAM s (k STRING, l STRING, v INT, time INT) TIME time;"
 STEPS = "DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'"
