@@ -69,17 +69,17 @@ def test_what_is_left_of_a_sojourn() -> None:
     """Of two hours three quarters have passed: a match within the half hour is certain, before it was not to be."""
     found = SemiMarkovTable.of(sojourns({(0, MATCH): (1.0, 7200.0)}, 1), 2400.0)
     state = np.zeros(3, np.uint64)
-    assert found.at(state, np.array([0.0, 4000.0, 5400.0])) == pytest.approx([0.0, 0.0, 1.0])
+    assert found.waiting_time_cdf(state, np.array([0.0, 4000.0, 5400.0]))[:, -1] == pytest.approx([0.0, 0.0, 1.0])
     aged = SemiMarkovTable.of(
         sojourns({(0, MATCH): (0.5, stats.uniform(0, 10)), (0, 1): (0.5, stats.uniform(0, 10))}, 2), 2.0
     )
-    # Of those that last 5, two in five end within 2, half of them with a match; nothing is known after state 1.
-    assert aged.at(np.array([0], np.uint64), np.array([5.0])) == pytest.approx([0.2], abs=0.01)
+    # Of those that last 4, a third ends within 2, half of them with a match; nothing is known after state 1.
+    assert aged.waiting_time_cdf(np.array([0], np.uint64), np.array([4.0]))[:, -1] == pytest.approx([1 / 6], abs=0.01)
 
 
 def test_configurations_never_seen() -> None:
     found = SemiMarkovTable.of(sojourns({(0, 1): (1.0, 1.0), (1, MATCH): (1.0, 1.0)}, 2), 3.0)
-    asked = found.at(np.array([0, 1, 2, 3], np.uint64), np.zeros(4))
+    asked = found.waiting_time_cdf(np.array([0, 1, 2, 3], np.uint64), np.zeros(4))[:, -1]
     assert asked[:2] == pytest.approx([1.0, 1.0])
     assert np.isnan(asked[2:]).all()
 
@@ -88,7 +88,9 @@ def test_the_chance_of_another_way_sinks_with_age() -> None:
     """Quick ends are other ends; what lasts will match (the reason why an age is worth knowing)."""
     some = sojourns({(0, 1): (0.5, stats.uniform(0, 1)), (0, MATCH): (0.5, stats.uniform(10, 2))}, 2)
     found = SemiMarkovTable.of(some, 20.0)
-    assert found.at(np.zeros(2, np.uint64), np.array([0.0, 2.0])) == pytest.approx([0.5, 1.0], abs=1e-6)
+    assert found.waiting_time_cdf(np.zeros(2, np.uint64), np.array([0.0, 2.0]))[:, -1] == pytest.approx(
+        [0.5, 1.0], abs=1e-6
+    )
 
 
 def test_what_had_not_ended_counts() -> None:

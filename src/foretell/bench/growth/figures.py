@@ -26,29 +26,30 @@ _FIGURES = (
     _GrowthFigure(
         "window",
         "A longer window, more matches",
-        "a ; b ; c WITHIN d finds matches with the square of d. Whoever wants them must pay for each, but no more: the "
-        "time per event and match should stay level.",
+        "a ; b ; c WITHIN d: the number of matches grows with the square of d. Expected: the time per event and match "
+        "is constant.",
         "window (ms; an event every 10)",
         "time",
     ),
     _GrowthFigure(
         "window-kept",
         "A longer window, few matches",
-        "The same pattern with a last step that hardly ever comes. Only what the window keeps grows: at most linear.",
+        "The same pattern with a last step that rarely occurs: only the events within the window grow. Expected: at "
+        "most linear.",
         "window (ms; an event every 10)",
         reference_line=True,
     ),
     _GrowthFigure(
         "age",
-        "A stream that goes on",
-        "Batches of a stream that gets longer. What has left a window costs nothing any more, and lanes that wait for "
-        "their next event cost the others nothing: both lines should be level.",
+        "A longer stream",
+        "The time per event as the stream grows. Events that have left the window cost nothing, nor do lanes without "
+        "new events. Expected: both curves are constant.",
         "events so far",
     ),
     _GrowthFigure(
         "age-memory",
-        "Memory of a stream that goes on",
-        "What the engines in the picture before have grown by: level.",
+        "Memory of a longer stream",
+        "The memory growth of the engines of the chart above. Expected: constant.",
         "events so far",
         "memory",
         reference_line=True,
@@ -56,29 +57,29 @@ _FIGURES = (
     _GrowthFigure(
         "lanes",
         "More lanes",
-        "Events of a random one of so many lanes, all of them open, in batches of up to a million. The line rises "
-        "where lanes no longer fit the processor's caches and should be level on both sides of that.",
+        "Events of random lanes, all of them open, in batches of up to a million. Expected: constant, with a rise "
+        "where the lanes no longer fit the processor's caches.",
         "lanes (PER k)",
         reference_line=True,
     ),
     _GrowthFigure(
         "lanes-opening",
         "The first event of a lane",
-        "The time that an event takes which opens a lane. Level, apart from what an engine costs that has hardly any.",
+        "The time of an event that opens a lane. Expected: constant, except for few lanes, where the fixed costs show.",
         "lanes (PER k)",
         "time per lane",
     ),
     _GrowthFigure(
         "lanes-memory",
         "Memory of a lane",
-        "What the process grew by while lanes opened, for each lane. Level, and small.",
+        "The memory growth of the process per open lane. Expected: constant and small.",
         "lanes (PER k)",
         "memory per lane",
     ),
     _GrowthFigure(
         "lanes-push",
         "One event among many lanes",
-        "A batch of one event in an engine with so many lanes. It touches one lane, so the line should be level.",
+        "A batch of one event, which touches one lane. Expected: constant.",
         "lanes (PER k)",
         "time per batch of one",
         reference_line=True,
@@ -86,15 +87,15 @@ _FIGURES = (
     _GrowthFigure(
         "template",
         "More rows of a template",
-        "FOR EACH row: with the threshold in the first step one look-up serves all rows, and the line should be level "
-        "or nearly so; elsewhere at most linear.",
+        "FOR EACH: with the threshold in the first step one look-up serves all rows. Expected: nearly constant there, "
+        "at most linear elsewhere.",
         "rows",
         reference_line=True,
     ),
     _GrowthFigure(
         "template-start",
         "Starting with more rows",
-        "The time until the engine is ready for its first event: at most linear.",
+        "The time until the engine is ready for its first event. Expected: at most linear.",
         "rows",
         "time",
         reference_line=True,
@@ -102,37 +103,37 @@ _FIGURES = (
     _GrowthFigure(
         "statements",
         "More statements",
-        "Separate statements in one engine: at most linear, and less where they share a step.",
+        "Separate statements in one engine. Expected: at most linear, and less where they share a step.",
         "statements",
         reference_line=True,
     ),
     _GrowthFigure(
         "statements-each",
-        "More statements, the time for each",
-        "The same for one event and one statement: level or falling.",
+        "More statements: time for each",
+        "The same per event and statement. Expected: constant or falling.",
         "statements",
         "time per event and statement",
     ),
     _GrowthFigure(
         "statements-start",
         "Starting with more statements",
-        "Reading, checking and planning them: at most linear.",
+        "The time to parse, check and plan the statements. Expected: at most linear.",
         "statements",
         "time",
         reference_line=True,
     ),
     _GrowthFigure(
         "partial",
-        "More partial matches alive",
-        "a ; b with so many a waiting in one lane. An event that concerns none of them should cost the same however "
-        "many there are; one that must be compared with all is linear.",
+        "More partial matches",
+        "a ; b with many events a waiting in one lane. Expected: constant for an event that concerns none of them, "
+        "linear for one that is compared with all.",
         "partial matches",
         reference_line=True,
     ),
     _GrowthFigure(
         "partial-push",
         "One event among many partial matches",
-        "A batch of one event that concerns none of them: level.",
+        "A batch of one event that concerns none of them. Expected: constant.",
         "partial matches",
         "time per batch of one",
         reference_line=True,
@@ -140,13 +141,13 @@ _FIGURES = (
     _GrowthFigure(
         "batch",
         "Larger batches",
-        "Engine.push with batches of so many events: falls until the cost of a batch no longer counts.",
+        "Engine.push. Expected: falls until the fixed cost of a batch no longer matters.",
         "events in a batch",
     ),
     _GrowthFigure(
         "push",
-        "How long a push takes",
-        "The same, for one push: level as long as the cost of a batch rules, then linear.",
+        "Time of a push",
+        "The same for one push. Expected: constant while the fixed cost dominates, then linear.",
         "events in a batch",
         "time per push",
         reference_line=True,
@@ -154,18 +155,18 @@ _FIGURES = (
     _GrowthFigure(
         "subscribe",
         "One more subscription",
-        "Adding a subscription to an engine at work: level, however many there are.",
-        "subscriptions at work",
+        "The time to add a subscription to a running engine. Expected: constant.",
+        "running subscriptions",
         "time",
         reference_line=True,
     ),
     _GrowthFigure(
         "start",
-        "From nothing to the first notification",
-        "A new process that finds its kernels compiled. It should be ready in under a second.",
+        "From process start to the first notification",
+        "A new process with cached kernels. Expected: under a second.",
     ),
     _GrowthFigure(
-        "imports", "What it loads", "Of this the time that each package takes to load, without what it loads."
+        "imports", "Import times", "The part of the start that each package takes to import, without its own imports."
     ),
 )
 

@@ -85,7 +85,7 @@ def _density_slopes(mass: Floats) -> Floats:
 class SemiMarkovTable:
     """P(match within the horizon | configuration, age): `table[i, a]` for `states[i]` at the age `ages[a]`.
 
-    `at` interpolates between ages. NaN where a configuration was not seen often enough.
+    NaN where a configuration was not seen often enough.
     """
 
     states: Words
@@ -119,20 +119,11 @@ class SemiMarkovTable:
         table[hazards.weight < max(enough, 1e-300)] = np.nan
         return replace(passage, table=table)
 
-    def at(self, state: Words, age: Floats) -> Floats:
-        """The probability for each configuration at its age. An unknown configuration backs off to its most advanced
-        partial match alone."""
-        number = find_configurations(self.states, state)
-        after = np.clip(np.searchsorted(self.ages, age, side="right"), 1, len(self.ages) - 1)
-        low, high = self.ages[after - 1], self.ages[after]
-        part = np.clip((age - low) / (high - low), 0.0, 1.0)
-        table = np.vstack([self.table, np.full(len(self.ages), np.nan)])  # unknown ones have the number -1
-        return np.asarray(table[number, after - 1] * (1 - part) + table[number, after] * part)
-
     def waiting_time_cdf(self, state: Words, age: Floats) -> Floats:
         """[pair, k]: P(match within k steps of the horizon), k from 0, for each configuration at its age.
 
-        `first_passage.shortest_interval` takes it.
+        Ages are rounded down to those of the table. An unknown configuration backs off to its most advanced partial
+        match alone.
         """
         number = find_configurations(self.states, state)
         latest = np.clip(np.searchsorted(self.ages, age, side="right") - 1, 0, self._oldest[number])
