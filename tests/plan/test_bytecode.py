@@ -1,4 +1,4 @@
-"""What the kernel's stack machine makes of expressions over an event and what is bound, against the reference."""
+"""Compiled expressions, run by the kernel's interpreter, against the reference evaluator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.filter.test_columns import (
 PARAMETERS = {f"p_{kind.value}": kind for kind in set(TYPES.values())}
 THIS, BOUND = tree.This(), tree.BoundEvent("a")
 
-#: Every leaf, with where the planner would put it and its type.
+#: Every leaf, with the operand that the planner would give it.
 PLACES: Mapping[Expression, Operand] = {
     **{Attribute(THIS, name): Operand("column", i, kind) for i, (name, kind) in enumerate(TYPES.items())},
     **{Attribute(BOUND, name): Operand("slot", i, kind) for i, (name, kind) in enumerate(TYPES.items())},
@@ -55,8 +55,8 @@ SCOPE = Scope(
 
 
 @dataclass(frozen=True)
-class Moments:
-    """What an expression sees in one evaluation: this event, the one bound to `a`, and the parameters."""
+class Inputs:
+    """The inputs of one evaluation: the current event, the event bound to `a`, and the parameters."""
 
     this: Mapping[str, Scalar]
     this_time: int
@@ -75,7 +75,7 @@ class Moments:
         return Frame(TYPES, Type.TIMESTAMP, this, first=bound, last=this, seen=lambda _: seen, parameters=parameters)
 
     def at(self, leaf: Expression) -> Scalar:
-        """What the engine would have put into the leaf's place."""
+        """The value of a leaf's operand."""
         match leaf:
             case Attribute(event=tree.This(), name=name):
                 return self.this[name]
@@ -99,23 +99,25 @@ class Moments:
 
 ATTRIBUTES = st.fixed_dictionaries({name: perhaps(kind) for name, kind in TYPES.items()})
 GIVEN = st.fixed_dictionaries({name: perhaps(kind) for name, kind in PARAMETERS.items()})
-SEEN = st.lists(st.builds(Moments, ATTRIBUTES, MOMENTS, st.none() | ATTRIBUTES, MOMENTS, GIVEN), min_size=1, max_size=5)
+INPUTS = st.lists(
+    st.builds(Inputs, ATTRIBUTES, MOMENTS, st.none() | ATTRIBUTES, MOMENTS, GIVEN), min_size=1, max_size=5
+)
 
 
 # ── running a code ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
-class Matrices:
-    """Values by kind of place: floats, integers and whether NULL."""
+class OperandMatrices:
+    """The values of one kind of operand: as floats, as integers, and whether NULL."""
 
     floats: Any
     ints: Any
     nulls: Any
 
     @classmethod
-    def filled(cls, rows: int, places: int) -> Matrices:
-        # What is NULL holds something that would show.
+    def filled(cls, rows: int, places: int) -> OperandMatrices:
+        # A NULL holds a value that would change results if it were read.
         shape = (rows, places)
         return cls(np.full(shape, np.nan), np.full(shape, -1, np.int64), np.ones(shape, np.uint8))
 
@@ -128,15 +130,15 @@ class Matrices:
         else:
             self.ints[row, index] = strings.code(found) if isinstance(found, str) else found
 
-    def turned(self) -> tuple[Any, Any, Any]:
+    def by_operand(self) -> tuple[Any, Any, Any]:
         return tuple(np.ascontiguousarray(a.T) for a in (self.floats, self.ints, self.nulls))  # type: ignore[return-value]
 
-    def as_they_are(self) -> tuple[Any, Any, Any]:
+    def by_row(self) -> tuple[Any, Any, Any]:
         return self.floats, self.ints, self.nulls
 
 
 def operands() -> tuple[dict[Expression, Operand], Callable[[Expression], Operand | None]]:
-    """The leaves' places; `lower` of one gets a place of its own, as the planner would give it, `upper` does not."""
+    """The operands of the leaves; `lower` of a leaf gets an operand too, as from the planner, `upper` does not."""
     places = dict(PLACES)
     counts = {"column": 30, "slot": 30, "parameter": 30}
 
@@ -156,17 +158,17 @@ def run_all(
     start: int,
     stop: int,
     places: Mapping[Expression, Operand],
-    seen: Sequence[Moments],
+    inputs: Sequence[Inputs],
     strings: StringDictionary,
 ) -> list[tuple[Any, Any, bool, bool]]:
-    """The float, the integer, whether NULL and whether it holds, for each of `seen`."""
-    count = len(seen)
+    """For each of `inputs`: the result as a float, as an integer, whether NULL, and whether it holds."""
+    count = len(inputs)
     width = 1 + max(place.index for place in places.values())
     kinds: tuple[Literal["column", "slot", "parameter"], ...] = ("column", "slot", "parameter")
-    matrices = {kind: Matrices.filled(count, width) for kind in kinds}
-    for i, one in enumerate(seen):
+    matrices = {kind: OperandMatrices.filled(count, width) for kind in kinds}
+    for i, one in enumerate(inputs):
         for leaf, place in places.items():
-            # Each kind of place has rows of its own.
+            # Each kind of operand has its own rows.
             row = (i + kinds.index(place.kind)) % count
             matrices[place.kind].put(row, place.index, one.at(leaf), strings)
     stack = Values(np.full(code.depth, np.nan), np.full(code.depth, -1, np.int64), np.zeros(code.depth, np.uint8))
@@ -174,9 +176,9 @@ def run_all(
     for i in range(count):
         arguments = (
             *(start, stop, Bytecode(code.ops, code.constants_f, code.constants_i, *strings.heap(cases=True))),
-            *(Values(*matrices["column"].turned()), i),
-            *(Values(*matrices["slot"].as_they_are()), (i + 1) % count),
-            *(Values(*matrices["parameter"].as_they_are()), (i + 2) % count),
+            *(Values(*matrices["column"].by_operand()), i),
+            *(Values(*matrices["slot"].by_row()), (i + 1) % count),
+            *(Values(*matrices["parameter"].by_row()), (i + 2) % count),
             stack,
         )
         holds = interpreter.holds(*arguments)
@@ -185,15 +187,15 @@ def run_all(
     return found
 
 
-def check(expression: Expression, seen: Sequence[Moments], before: Sequence[Expression] = ()) -> None:
-    """The code, with others before it, gives what the reference gives."""
+def check(expression: Expression, inputs: Sequence[Inputs], before: Sequence[Expression] = ()) -> None:
+    """The code, linked after others, gives the result of the reference."""
     strings = StringDictionary()
     places, operand = operands()
     codes = [compile_expression(one, operand, strings.code) for one in (*before, expression)]
     linked = link(codes)
     assert linked.code.depth <= max(len(code.ops) for code in codes)
-    results = run_all(linked.code, int(linked.starts[-1]), int(linked.stops[-1]), places, seen, strings)
-    for one, (as_float, as_int, null, holds) in zip(seen, results):
+    results = run_all(linked.code, int(linked.starts[-1]), int(linked.stops[-1]), places, inputs, strings)
+    for one, (as_float, as_int, null, holds) in zip(inputs, results):
         try:
             wanted = expected(expression, one.frame(), SCOPE)
         except BeyondReferenceError:
@@ -220,15 +222,15 @@ def _anything() -> st.SearchStrategy[Expression]:
 @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_the_kernel_agrees_with_the_reference(data: st.DataObject) -> None:
-    check(data.draw(_anything()), data.draw(SEEN), data.draw(st.lists(_anything(), max_size=2)))
+    check(data.draw(_anything()), data.draw(INPUTS), data.draw(st.lists(_anything(), max_size=2)))
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(list(PLACES)), st.sampled_from(list(PLACES)), st.sampled_from(("=", "<>", "<", ">=")), SEEN)
-def test_whole_comparisons(left: Expression, right: Expression, sign: str, seen: list[Moments]) -> None:
+@given(st.sampled_from(list(PLACES)), st.sampled_from(list(PLACES)), st.sampled_from(("=", "<>", "<", ">=")), INPUTS)
+def test_fused_comparisons(left: Expression, right: Expression, sign: str, inputs: list[Inputs]) -> None:
     kinds = {PLACES[left].type, PLACES[right].type}
     if len(kinds) == 1 or kinds == {Type.INT, Type.FLOAT}:
-        check(Binary(sign, left, right), seen)
+        check(Binary(sign, left, right), inputs)
 
 
 def test_a_column_against_a_slot_is_one_operation() -> None:
@@ -240,23 +242,23 @@ def test_a_column_against_a_slot_is_one_operation() -> None:
     assert listing(compile_expression(same, operand, len)) == "COMPARE_COLUMN_SLOT_I 42 5"
 
 
-def test_operands_are_asked_from_the_outside_in() -> None:
+def test_operands_are_resolved_from_the_outside_in() -> None:
     whole = Binary("*", Attribute(THIS, "x"), tree.Literal(2))
     condition = Binary(">", whole, Attribute(BOUND, "x"))
-    asked: list[Expression] = []
+    resolved: list[Expression] = []
 
     def operand(expression: Expression) -> Operand | None:
-        asked.append(expression)
+        resolved.append(expression)
         return Operand("column", 7, Type.FLOAT) if expression == whole else PLACES.get(expression)
 
     assert listing(compile_expression(condition, operand, len)) == "COMPARE_COLUMN_SLOT_F 60 3"
-    assert asked == [condition, whole, Attribute(BOUND, "x")]
+    assert resolved == [condition, whole, Attribute(BOUND, "x")]
 
 
 def test_an_empty_code_holds() -> None:
     nothing = link([]).code
     places: dict[Expression, Operand] = {Attribute(THIS, "n"): Operand("column", 0, Type.INT)}
-    one = Moments({"n": 1}, 0, None, 0, {})
+    one = Inputs({"n": 1}, 0, None, 0, {})
     stacked = Code(nothing.ops, nothing.constants_f, nothing.constants_i, 1)
     assert run_all(stacked, 0, 0, places, [one], StringDictionary())[0][3] is True
 
@@ -264,7 +266,7 @@ def test_an_empty_code_holds() -> None:
 @pytest.mark.parametrize(("expression", "wanted"), [case[1:] for case in BEYOND_THE_REFERENCE])
 def test_what_the_decisions_say_beyond_the_reference(expression: Expression, wanted: Scalar) -> None:
     code = compile_expression(expression, lambda _: None, len)
-    one = Moments(dict.fromkeys(TYPES), 0, None, 0, dict.fromkeys(PARAMETERS))
+    one = Inputs(dict.fromkeys(TYPES), 0, None, 0, dict.fromkeys(PARAMETERS))
     ((as_float, as_int, null, _),) = run_all(code, 0, len(code.ops), PLACES, [one], StringDictionary())
     assert null == (wanted is None)
     assert null or (as_float if isinstance(wanted, float) else as_int) == wanted
@@ -282,17 +284,17 @@ def test_quotients_are_rounded_once(left: int, right: int) -> None:
 
 @settings(max_examples=2000, deadline=None)
 @given(LENGTHS, FLOATS | st.integers(-1000, 1000).map(lambda n: n + 0.5) | st.floats(1e-6, 1e6), INTS)
-def test_lengths_are_scaled_exactly(micros: int, factor: float, whole: int) -> None:
-    _check_length(interpreter.scaled(micros, factor), Binary("*", tree.Span(micros, "us"), tree.Literal(factor)))
+def test_durations_are_scaled_exactly(micros: int, factor: float, whole: int) -> None:
+    _check_duration(interpreter.scaled(micros, factor), Binary("*", tree.Span(micros, "us"), tree.Literal(factor)))
     if factor:
-        _check_length(interpreter.shrunk(micros, factor), Binary("/", tree.Span(micros, "us"), tree.Literal(factor)))
+        _check_duration(interpreter.shrunk(micros, factor), Binary("/", tree.Span(micros, "us"), tree.Literal(factor)))
     if whole:
-        _check_length(
+        _check_duration(
             interpreter.shrunk_by_whole(micros, whole), Binary("/", tree.Span(micros, "us"), tree.Literal(whole))
         )
 
 
-def _check_length(found: tuple[int, bool], expression: Expression) -> None:
+def _check_duration(found: tuple[int, bool], expression: Expression) -> None:
     try:
         wanted = expected(expression, Frame({}, Type.TIMESTAMP), SCOPE)
     except BeyondReferenceError:
@@ -302,8 +304,8 @@ def _check_length(found: tuple[int, bool], expression: Expression) -> None:
 
 @settings(max_examples=1000, deadline=None)
 @given(TEXTS, TEXTS | st.text("aé漢%_", max_size=5))
-def test_texts_in_the_heap(left: str, right: str) -> None:
-    seen = [Moments({**dict.fromkeys(TYPES), "s": left}, 0, {"s": right}, 0, {})]
+def test_strings_in_the_heap(left: str, right: str) -> None:
+    inputs = [Inputs({**dict.fromkeys(TYPES), "s": left}, 0, {"s": right}, 0, {})]
     strings = StringDictionary()
     places: dict[Expression, Operand] = {
         Attribute(THIS, "s"): Operand("column", 0, Type.STRING),
@@ -317,5 +319,5 @@ def test_texts_in_the_heap(left: str, right: str) -> None:
         Binary("<=", text, other),
     ):
         code = compile_expression(expression, places.get, strings.code)
-        ((_, _, _, holds),) = run_all(code, 0, len(code.ops), places, seen, strings)
-        assert holds == expected(expression, seen[0].frame(), SCOPE)
+        ((_, _, _, holds),) = run_all(code, 0, len(code.ops), places, inputs, strings)
+        assert holds == expected(expression, inputs[0].frame(), SCOPE)

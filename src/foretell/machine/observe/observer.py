@@ -126,8 +126,8 @@ class Probe:
     @classmethod
     def of(cls, machine: CompiledNfa, program: SubscriptionPlan) -> Probe:
         """Of a subscription that has its machine to itself."""
-        where = [(state, RUN_BEGAN if slot is None else slot) for state, slot, _ in program.deadlines]
-        amounts = np.array([amount for _, _, amount in program.deadlines])
+        where = [(e.state, RUN_BEGAN if e.slot is None else e.slot) for e in program.expiries]
+        amounts = np.array([e.amount for e in program.expiries])
         return cls(
             bits_of(machine),
             machine.process_key,

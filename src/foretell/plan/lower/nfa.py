@@ -22,7 +22,7 @@ from foretell.plan.lower.deferral import Deferral
 from foretell.plan.lower.edge_guards import EdgeGuards
 from foretell.plan.lower.guards import GuardCompiler
 from foretell.plan.lower.ir import LoweredEdge, LoweredNfa, SymbolTable
-from foretell.plan.lower.program import SubscriptionPlan
+from foretell.plan.lower.program import RunExpiry, SubscriptionPlan
 from foretell.plan.lower.register_updates import RegisterUpdates
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind, aggregate_registers
 from foretell.plan.lower.scope_registers import ScopeRegisters
@@ -75,7 +75,7 @@ def lower_nfa(
         remembers=deferral.counts_in_lane,
         first=first,
         last=last,
-        deadlines=tuple(_expiries(context)),
+        expiries=tuple(_expiries(context)),
     )
     return LoweredNfa(program, states, edges, finals, allocator.slots)
 
@@ -116,15 +116,15 @@ def _returned_aggregates(context: LoweringContext) -> dict[Register, Type]:
     return registers
 
 
-def _expiries(context: LoweringContext) -> Iterator[tuple[int, int | None, int | float]]:
+def _expiries(context: LoweringContext) -> Iterator[RunExpiry]:
     """The expiries of states, of those since a step as far as a register holds the time of its event."""
     slots = context.allocator.slots
     for expiry in expiries(context.subscription, context.automaton):
         register = Register(RegisterKind.LAST, str(expiry.since), tree.TimeOf(tree.This()))
         if expiry.since is None:
-            yield expiry.state, None, expiry.amount
+            yield RunExpiry(expiry.state, None, expiry.amount)
         elif register in slots:
-            yield expiry.state, slots[register], expiry.amount
+            yield RunExpiry(expiry.state, slots[register], expiry.amount)
 
 
 def _end_steps(automaton: Automaton) -> tuple[str | None, str | None]:

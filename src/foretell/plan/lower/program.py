@@ -34,6 +34,15 @@ class UnsupportedError(Exception):
 
 
 @dataclass(frozen=True)
+class RunExpiry:
+    """A run at `state` expires `amount` after the time in `slot`, or after it began (None)."""
+
+    state: int
+    slot: int | None
+    amount: int | float
+
+
+@dataclass(frozen=True)
 class SubscriptionPlan:
     """One subscription: what is asked of its finished matches.
 
@@ -41,8 +50,7 @@ class SubscriptionPlan:
     negated steps that name what is bound after their gap, and a[i] that count by it; `leading` are the negated steps
     before the match's first event. With `remembers`, an a[i] counts in the whole lane by what only a match knows.
     `first` and `last` are the steps of the events that every match begins and ends with, where there are such: where
-    those are is known without a register. `deadlines` are for states of a machine of its own: so long after the time in
-    a slot (None: after it began) nothing can come of a partial match.
+    those are is known without a register. `expiries` refer to the states of an NFA of its own.
     """
 
     subscription: CheckedSubscription
@@ -53,7 +61,7 @@ class SubscriptionPlan:
     remembers: bool = False
     first: str | None = None
     last: str | None = None
-    deadlines: tuple[tuple[int, int | None, int | float], ...] = ()
+    expiries: tuple[RunExpiry, ...] = ()
 
     @property
     def name(self) -> str:
