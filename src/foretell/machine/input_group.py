@@ -49,7 +49,7 @@ class InputGroup:
         segment = self.stream.take(inputs)
         results = [result for group in self.nfa_groups for result in group.process(segment, now, order)]
         for absence in self.absences:
-            absent = absence.tell(segment, now, order)
+            absent = absence.process(segment, now, order)
             results.append(absent)
             if absence.watcher is not None:
                 results += ForecastEmitter(absence.watcher, absence).tell(segment, None, [absent])
@@ -134,7 +134,7 @@ class InputGroup:
         row_id = None if row is None else row["id"]
         executor: AbsenceExecutor | NfaGroup
         if isinstance(plan, AbsencePlan):
-            executor = AbsenceExecutor(plan.subscription, self.strings, self.stream, row_id, parameters)
+            executor = AbsenceExecutor(plan, self.strings, self.stream, row_id, parameters)
             executor.watcher = self._observer(plan, statement)
             self.absences[executor] = None
         else:
@@ -204,7 +204,7 @@ class InputGroup:
             "now": self.now,
             "feed": self.stream.state(),
             "groups": [group.state() for group in self.nfa_groups],
-            "silent": [[a.checked.name, a.id, a.silences.state(), kept(a.watcher)] for a in self.absences],
+            "silent": [[a.plan.name, a.id, a.silences.state(), kept(a.watcher)] for a in self.absences],
         }
 
     def restore(self, state: Mapping[str, Any], tables: Mapping[str, TemplateTable]) -> None:

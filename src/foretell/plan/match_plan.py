@@ -20,10 +20,12 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import statement_text
+from foretell.plan.expressions import map_children
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.persistent_map import PersistentMap
 from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.result_schema import ResultSchema, result_schema
 from foretell.plan.strategy import Decision, GroupKind, KernelDecision, ObservationMode, Strategy, TemplateMode
 from foretell.plan.template_selection import TemplateSelection
 
@@ -96,10 +98,51 @@ class NfaGroupPlan:
 
 @dataclass(frozen=True)
 class AbsencePlan:
-    """A negated step alone: a clock for each lane, and for each row of a template."""
+    """A negated step alone: a clock for each lane, and for each row of a template.
+
+    Its expressions read columns by name: attributes, `duration`, and `:name` for the parameters of a row.
+    """
 
     subscription: CheckedSubscription
     observation: ObservationMode | None = None
+
+    @property
+    def name(self) -> str:
+        return self.subscription.name
+
+    @cached_property
+    def schema(self) -> ResultSchema:
+        return result_schema(self.subscription)
+
+    @property
+    def within(self) -> int | float:
+        """The length of an absence."""
+        within = self.subscription.within
+        assert within is not None
+        return within
+
+    @property
+    def duration_type(self) -> Type:
+        time = self.subscription.time
+        return Type.DURATION if time is Type.TIMESTAMP else time
+
+    @cached_property
+    def predicates(self) -> tuple[tuple[tree.Expression, ...], ...]:
+        """The conditions of each negated step: an event that satisfies one of them ends the absence."""
+        pattern = self.subscription.pattern
+        assert isinstance(pattern, tree.Silence)
+        steps = [self.subscription.steps[str(negation.step.name)] for negation in pattern.absent]
+        return tuple(tuple(map(_by_name, step.conditions)) for step in steps)
+
+    @cached_property
+    def outputs(self) -> Mapping[str, tree.Expression]:
+        """The columns of RETURN."""
+        return {str(r.name): _by_name(r.expression) for r in self.subscription.tree.returns}
+
+    @cached_property
+    def having(self) -> tree.Expression | None:
+        having = self.subscription.tree.having
+        return None if having is None else _by_name(having)
 
 
 @dataclass(frozen=True)
@@ -193,6 +236,16 @@ class MatchPlan:
         if not reduced.statements:
             del inputs[group.input]
         return replace(self, inputs=inputs)
+
+
+def _by_name(expression: tree.Expression) -> tree.Expression:
+    """An expression with `duration` and parameters as attributes of the current event."""
+    match expression:
+        case tree.Elapsed():
+            return tree.Attribute(tree.This(), "duration")
+        case tree.Parameter(name=name):
+            return tree.Attribute(tree.This(), f":{name}")
+    return map_children(expression, _by_name)
 
 
 def _reduced(group: NfaGroupPlan | AbsencePlan, number: int) -> NfaGroupPlan | None:
