@@ -1,6 +1,6 @@
-"""One family of errors: a stable code, a place in the text where there is one, a hint.
+"""Errors of Foretell: a stable code, a message, a place in the text where there is one, a hint.
 
-A message says what is wrong, the caret shows where, the hint says what to do about it:
+The message says what failed, the caret shows where, the hint says what to do:
 
 >>> text = "SUBSCRIBE s FROM logins MATCH a ; ;"
 >>> print(LanguageError("unexpected", "expected a step", place=Place(1, 35, 36), hint="name a step").within(text))
@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 _WIDEST = 200  # characters of a line that are shown
-_MARK = "\ufeff"  # what some editors write before the first line; it is no part of the text
+_MARK = "\ufeff"  # the byte order mark that some editors write; it is no part of the text
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a text: line and columns counted from 1, the end exclusive.
+    """A place in a text: line and columns counted from 1, the end exclusive.
 
-    What goes on over several lines has its end in `end_line`; otherwise that is 0.
+    `end_line` is 0 where the place is on one line.
     """
 
     line: int
@@ -35,7 +35,7 @@ class Place:
     end_line: int = 0
 
     def through(self, other: Place) -> Place:
-        """From here to the end of `other`."""
+        """The place from the start of this one to the end of `other`."""
         end_line = other.end_line or other.line
         if end_line > (self.end_line or self.line):
             return Place(self.line, self.column, other.end_column, end_line)
@@ -48,7 +48,7 @@ NOWHERE = Place(0, 0, 0)
 
 
 class ForetellError(Exception):
-    """What Foretell refuses, said so that a person can act on it."""
+    """The base class of all errors that Foretell raises: a code, a message, a place and a hint."""
 
     def __init__(self, code: str, message: str, *, place: Place = NOWHERE, hint: str = "") -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class ForetellError(Exception):
         self._file = ""
 
     def within(self, text: str, file: str = "") -> ForetellError:
-        """The same error, knowing the text it speaks of, so that it can show the line."""
+        """The same error with the text it is about, so that it can show the line."""
         self._text, self._file = self._text or text, self._file or file
         return self
 
@@ -75,12 +75,12 @@ class ForetellError(Exception):
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process boundaries in Spark; the keyword-only parts must survive that.
+        # Errors cross process boundaries in Spark; the keyword-only arguments must survive pickling.
         return _rebuild, (type(self), self.code, self.message, self.place, self.hint, self._text, self._file)
 
 
 class LanguageError(ForetellError):
-    """A text that is not a program: wrong grammar, unknown names, types that do not fit."""
+    """A text that is not a valid program: wrong grammar, unknown names, types that do not fit."""
 
     def within(self, text: str, file: str = "") -> ForetellError:
         lines = lines_of(text)
@@ -92,7 +92,7 @@ class LanguageError(ForetellError):
 
 
 def refuse(code: str, message: str, place: Place, hint: str = "") -> NoReturn:
-    """Refuses a text, at a place in it."""
+    """Raises a LanguageError at a place in the text."""
     raise LanguageError(code, message, place=place, hint=hint)
 
 
@@ -107,27 +107,27 @@ def _rebuild(
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines as places count them: only a line feed ends one, with or without a carriage return before it."""
+    """The lines of a text as places count them: only a line feed ends a line, with or without a carriage return."""
     return [line.removesuffix("\r") for line in text.removeprefix(_MARK).split("\n")]
 
 
 def place_at(text: str, start: int, end: int) -> Place:
-    """The place of a part of a text on one line; what goes further is cut off there."""
+    """The place of a part of a text, cut off at the end of its first line."""
     line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
     length = len(text[start:end].split("\n", 1)[0])
     return Place(line, column, column + length)
 
 
 def offset_of(text: str, place: Place) -> int:
-    """How many characters stand before a place."""
+    """The number of characters before a place."""
     before = text.split("\n", place.line - 1)[: place.line - 1]
     return sum(len(line) + 1 for line in before) + place.column - 1
 
 
 def _with_signs(line: str, start: int, end: int) -> tuple[int, int]:
-    """A part of a line with the brackets and the `!` that belong to it.
+    """A part of a line, extended by the brackets and the `!` that belong to it.
 
-    The tree of a program does not keep them, but who reads `sum(b.price)` wants all of it marked.
+    The tree of a program does not keep them, but a reader of `sum(b.price)` wants all of it marked.
     """
     if end - start > 1:
         opened, closed = _unpaired(line[start:end])
@@ -142,7 +142,7 @@ def _with_signs(line: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _unpaired(part: str) -> tuple[list[str], list[str]]:
-    """What is missing to pair the brackets in a part of a line: those that close it, those that open it."""
+    """The brackets missing in a part of a line: those that would close it, and those that would open it."""
     closing = {"(": ")", "{": "}"}
     opening = {")": "(", "}": "{"}
     after: list[str] = []
@@ -180,7 +180,7 @@ def _excerpt(text: str, place: Place) -> list[str]:
 
 
 def _cropped(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """A very long line around what is marked: programs that write programs do not break their lines."""
+    """A very long line, cropped around the marked part: generated programs do not break their lines."""
     if len(line) <= _WIDEST:
         return line, start, end
     left = max(0, start - _WIDEST // 3)
@@ -198,17 +198,17 @@ def _width(character: str) -> int:
 
 
 def _visible(character: str) -> str:
-    """The character, or one that stands for what a terminal would not show."""
+    """The character, or a replacement where a terminal would not show it."""
     hidden = character != "\t" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
     return "\N{REPLACEMENT CHARACTER}" if hidden else character
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """The known name that `name` is most likely meant to be, or nothing; case does not count."""
+    """The known name that is closest to `name`, or an empty text; case does not count."""
     by_folded = {k.casefold(): k for k in sorted(set(known))}
     folded = name.casefold()
     for other in by_folded:
-        # Two letters exchanged is the most common slip, and the one that likeness judges worst.
+        # Two letters exchanged is the most common typing error, and the one that difflib rates worst.
         if len(other) > 2 and sorted(other) == sorted(folded):
             return by_folded[other]
     close = difflib.get_close_matches(folded, by_folded, n=1, cutoff=cutoff)
@@ -216,7 +216,7 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """What `name` might have meant, as a hint; failing that, what there is to choose from."""
+    """A hint for an unknown name: the closest known one, or the list of known names."""
     names = sorted(set(known))
     meant = closest(name, names)
     if meant:

@@ -1,7 +1,7 @@
-"""The shape of a pattern: its steps, what repeats together, what stands at its edges.
+"""Analysis of patterns: their steps, which steps repeat together, and the negations at the edges.
 
-`settle` gives the pattern every engine works on: each repetition knows the operator it repeats under, and the
-conditions written with `@` have gone to their steps.
+`settle` makes the pattern that every engine works on: each repetition has the operator it repeats under, and the
+conditions written with `@` have moved to their steps.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from foretell.language.tree import Operator, Pattern
 
 @dataclass(frozen=True)
 class StepShape:
-    """A step as the pattern uses it.
+    """The role of a step in its pattern.
 
-    `loops` are the repetitions around it that can go round more than once; steps that share one are bound anew
+    `loops` are the repetitions around it that can bind it more than once; steps that share one are bound anew
     together.
     """
 
@@ -37,7 +37,7 @@ class StepShape:
 
 
 def settle(pattern: Pattern, lead: Operator | None = None, follow: Operator | None = None) -> Pattern:
-    """The pattern with every repetition's operator filled in and `@` conditions taken off.
+    """The pattern with every repetition's operator filled in and `@` conditions removed.
 
     A repetition repeats under the operator that leads to it, or where it comes first under the one that follows,
     or where it stands alone under `,`. Inside parentheses a sequence keeps its own meaning; `|` and `&` hand the
@@ -63,7 +63,7 @@ def settle(pattern: Pattern, lead: Operator | None = None, follow: Operator | No
 
 
 def can_be_empty(pattern: Pattern) -> bool:
-    """Whether the pattern also fits no event at all, as `a?` does."""
+    """Whether the pattern also matches no event at all, as `a?` does."""
     match pattern:
         case tree.Repeat(body=body, low=low):
             return low == 0 or can_be_empty(body)
@@ -106,7 +106,7 @@ def _shapes(
         case tree.Conditioned(pattern=inner, condition=condition):
             yield from _shapes(inner, loops, (condition, *conditions), numbers)
         case tree.Repeat(body=body, high=high):
-            # `a?` goes round once at most and is no loop.
+            # `a?` binds one event at most and is no loop.
             inner_loops = loops if high == 1 else loops | {next(numbers)}
             yield from _shapes(body, inner_loops, conditions, numbers)
         case tree.Sequence(parts=parts, absent=absent):
@@ -116,9 +116,9 @@ def _shapes(
             yield from _negated(absent, loops)
         case tree.Silence(absent=absent):
             yield from _negated(absent, loops)
-        case tree.Conjunction(sides=several) | tree.Alternation(branches=several):
-            for one in several:
-                yield from _shapes(one, loops, (), numbers)
+        case tree.Conjunction(sides=children) | tree.Alternation(branches=children):
+            for child in children:
+                yield from _shapes(child, loops, (), numbers)
 
 
 def _negated(negations: tuple[tree.Negation, ...], loops: frozenset[int]) -> Iterator[StepShape]:
@@ -127,7 +127,7 @@ def _negated(negations: tuple[tree.Negation, ...], loops: frozenset[int]) -> Ite
 
 
 def check_edges(pattern: Pattern, *, at_start: bool = True, at_end: bool = True, whole: bool = True) -> None:
-    """Refuses a negation where there is nothing for it to stand between: at the edge of an inner group.
+    """Refuses a negation at the edge of an inner group, where it is not between two events.
 
     At the start or the end of the whole pattern it is bounded by WITHIN; `|` hands its place on to its branches.
     """
@@ -177,9 +177,9 @@ def edge_negations(pattern: Pattern) -> tuple[tree.Negation, ...]:
 
 
 def open_choices(pattern: Pattern) -> Iterator[tree.Chosen]:
-    """The `LAST a` that nothing has to follow: which one is the last is known only when the window has passed.
+    """The `LAST a` that no step must follow: the last event is known only when the window has passed.
 
-    Where a negation comes last, so it is for every `LAST a`: matches with different `a` are known at different times.
+    Where a negation comes last, this holds for every `LAST a`: matches with different `a` are known at different times.
     """
     waits = any(isinstance(node, tree.Sequence) and node.absent for node in pattern.walk())
     if waits:
@@ -189,7 +189,7 @@ def open_choices(pattern: Pattern) -> Iterator[tree.Chosen]:
 
 
 def followers(pattern: Pattern, step: str) -> frozenset[str]:
-    """The steps that come after a step wherever both are bound, unless a negation comes last."""
+    """The steps that come after a step wherever both are bound; none where a negation comes last."""
     if any(isinstance(node, tree.Sequence) and node.absent for node in pattern.walk()):
         return frozenset()
     found: set[str] = set()
@@ -212,6 +212,6 @@ def _unfollowed(pattern: Pattern, *, followed: bool) -> Iterator[tree.Chosen]:
             for i, part in enumerate(parts):
                 later = any(not can_be_empty(p.pattern) for p in parts[i + 1 :])
                 yield from _unfollowed(part.pattern, followed=followed or later)
-        case tree.Conjunction(sides=several) | tree.Alternation(branches=several):
-            for one in several:
-                yield from _unfollowed(one, followed=followed)
+        case tree.Conjunction(sides=children) | tree.Alternation(branches=children):
+            for child in children:
+                yield from _unfollowed(child, followed=followed)

@@ -1,4 +1,4 @@
-"""Tree to text: one layout, whose text parses to the same tree."""
+"""The printer: tree to text in one layout, which parses to the same tree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESERVED = re.compile(
 
 
 def program_text(program: tree.Program) -> str:
-    """All statements, a blank line between them."""
+    """The text of a program: its statements, separated by blank lines."""
     return "\n\n".join(statement_text(s) for s in program.statements)
 
 
@@ -94,7 +94,7 @@ def _definitions(definitions: tuple[tree.Definition, ...]) -> list[str]:
 
 
 def horizon_text(forecast: tree.Forecast) -> str:
-    """How far a forecast looks ahead: `5 EVENTS`, `10 min`."""
+    """The horizon of a forecast: `5 EVENTS`, `10 min`."""
     return f"{forecast.events} EVENTS" if forecast.duration is None else expression_text(forecast.duration)
 
 
@@ -153,7 +153,7 @@ def _braces(parts: tuple[tree.Correlation, ...]) -> str:
 def pattern_text(pattern: tree.Pattern) -> str:
     match pattern:
         case tree.Alternation(branches=branches):
-            # A sequence needs no parentheses beside `|` and `&`; people do.
+            # The grammar needs no parentheses around a sequence beside `|` and `&`; a reader does.
             return " | ".join(_grouped(b, tree.Alternation, tree.Sequence, tree.Silence) for b in branches)
         case tree.Conjunction(sides=sides):
             return " & ".join(
@@ -212,7 +212,7 @@ def _grouped(pattern: tree.Pattern, *in_parentheses: type[tree.Pattern]) -> str:
 
 
 def _tight(pattern: tree.Pattern, *also: type[tree.Pattern]) -> str:
-    """What a quantifier or `@` stands directly behind: a step, or something in parentheses."""
+    """The operand of a quantifier or `@`: a step, or a pattern in parentheses."""
     text = pattern_text(pattern)
     return text if isinstance(pattern, (tree.Step, *also)) else f"({text})"
 
@@ -243,7 +243,7 @@ def _expression(expression: tree.Expression, outside: int) -> str:
 
 
 def _bound(expression: tree.Expression) -> tuple[str, int]:
-    """The text, and how tightly it binds."""
+    """The text of an expression, and how tightly its operator binds."""
     match expression:
         case tree.Literal(value=value):
             return _literal(value), _negative(value)

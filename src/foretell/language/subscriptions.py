@@ -1,4 +1,4 @@
-"""A program as people hold it: parsed, checked as far as it can be without data, with the text for its errors."""
+"""Subscriptions: a parsed program with its text, as users hold it; `ft.parse` returns one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from foretell.language.subscription_check import Columns
 
 @dataclass(frozen=True)
 class Subscriptions:
-    """Statements in the language. Two of them are equal when they say the same."""
+    """Parsed statements with their text. Two are equal when their trees are, whatever the layout."""
 
     program: tree.Program
     text: str
@@ -35,7 +35,7 @@ class Subscriptions:
     def checked(
         self, schemas: Mapping[str, Schema] | None = None, tables: Mapping[str, Columns] | None = None
     ) -> CheckedProgram:
-        """Names and types resolved against what is known of the data."""
+        """The checked program: names and types resolved against the schemas of the data."""
         try:
             return check(self.program, schemas, tables)
         except ForetellError as error:
@@ -47,19 +47,19 @@ class Subscriptions:
 
     @property
     def sources(self) -> dict[str, None]:
-        """The streams whose events must come from outside, in the order of their first mention."""
+        """The input streams: read by a statement and derived by none, in the order of their first mention."""
         made = {s.name for s in self.program.statements if not isinstance(s, tree.Stream)}
         reading = (s for s in self.program.statements if isinstance(s, tree.Subscription | tree.Correlator))
         return {str(name): None for s in reading for name in s.streams if name not in made}
 
     @property
     def tables(self) -> dict[str, None]:
-        """The tables of FOR EACH."""
+        """The names of the FOR EACH tables."""
         return {str(s.table): None for s in self.program.statements if isinstance(s, tree.Subscription) and s.table}
 
 
 def parse(text: str, file: str = "") -> Subscriptions:
-    """Statements from their text, with everything checked that can be checked before the data is there.
+    """Parses statements, and checks all that can be checked without data.
 
     >>> print(parse("subscribe rise from ticks match a, b define b as price > a.price"))
     SUBSCRIBE rise
@@ -73,5 +73,5 @@ def parse(text: str, file: str = "") -> Subscriptions:
 
 
 def of_program(program: tree.Program) -> Subscriptions:
-    """Statements from a tree, as the builder makes them; errors then point into their printed text."""
+    """Statements from a tree, as the builder makes them; errors point into their printed text."""
     return parse(program_text(program))

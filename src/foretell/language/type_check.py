@@ -1,4 +1,4 @@
-"""The type of an expression, or why it has none."""
+"""Type check: the type of an expression, or the error that says why it has none."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 @dataclass(frozen=True)
 class Scope:
-    """What an expression may name, and where it stands.
+    """The names an expression may use, depending on its clause.
 
-    `steps` are the steps with an event to speak of; `hidden` maps others to the reason why not. `own` is the step
+    `steps` are the steps it may name; `hidden` maps the others to the reason why not. `own` is the step
     whose condition this is, None in HAVING and RETURN, where there is no event being tried.
     """
 
@@ -167,7 +167,7 @@ def check_event(event: tree.EventReference, scope: Scope, place: Place, attribut
 
 
 def _bare(attribute: str, scope: Scope, place: Place) -> NoReturn:
-    """HAVING and RETURN speak of the whole match, so there is no event that a bare attribute could be of."""
+    """Refuses a bare attribute in HAVING and RETURN, which are about the whole match."""
     if attribute in scope.steps:
         example = next((a for a in scope.attributes if a not in scope.steps), "attribute")
         hint = f"name one of its attributes, as in {attribute}.{example}, or its time, t({attribute})"
@@ -211,7 +211,7 @@ def _attribute_hint(name: str, scope: Scope, place: Place) -> str:
     if name in scope.steps:
         return f"'{name}' is a step; name one of its attributes, as in {name}.{next(iter(scope.attributes), 'x')}"
     if own.end_column - own.column > len(name):
-        # Wider in the text than in itself: it stands in double quotes.
+        # It is wider in the text than its own length, so it stands in double quotes.
         return f"put a string in single quotes: '{name}'"
     hint = suggestion(name, scope.attributes)
     if own == place and not closest(name, scope.attributes):

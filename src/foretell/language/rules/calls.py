@@ -44,7 +44,7 @@ def attribute_of(event: tree.EventReference, name: Name, place: Place) -> tree.E
 
 
 def _event(argument: tree.Expression, function: str) -> tree.EventReference:
-    """What `t(...)` was given: a step, prev, first(b) or last(b)."""
+    """The event that `t(...)` takes: of a step, prev, first(b) or last(b)."""
     if isinstance(argument, tree.EventValue):
         return argument.event
     return event_named(_step_name(argument, function))

@@ -45,7 +45,7 @@ class PatternRules(Transformer[Token, tree.Program]):
         inner = pattern
         while isinstance(inner, tree.Repeat | tree.Numbered | _Group):
             inner = inner.pattern if isinstance(inner, _Group) else _body_of(inner)
-        # One that has a condition already is on a step, or would not have got it.
+        # A pattern that has a condition already was checked when it got it.
         if not isinstance(inner, tree.Step | tree.Conditioned):
             refuse(
                 "condition-on-group",
@@ -101,7 +101,7 @@ class PatternRules(Transformer[Token, tree.Program]):
 
 
 class _Group(Pattern):
-    """A pattern in parentheses, until it is known what they hold together."""
+    """A pattern in parentheses; the rule around it decides what they mean."""
 
     def __init__(self, pattern: Pattern, place: Place) -> None:
         super().__init__(place=place)
@@ -119,7 +119,7 @@ def _body_of(pattern: tree.Repeat | tree.Numbered) -> Pattern:
 
 
 def _choose(which: str, pattern: Pattern) -> Pattern:
-    """`FIRST a @(c)`: the choice goes inside the condition, the two mean the same either way."""
+    """`FIRST a @(c)`: the choice goes inside the condition; both orders mean the same."""
     if isinstance(pattern, tree.Conditioned):
         return tree.Conditioned(_choose(which, pattern.pattern), pattern.condition, place=pattern.place)
     step = _ungroup(pattern)
@@ -130,7 +130,7 @@ def _choose(which: str, pattern: Pattern) -> Pattern:
 
 
 def _sequence(pieces: tuple[Any, ...]) -> Pattern:
-    """Elements and operators in turn, negations sorted to the part they stand before (or to the end)."""
+    """A sequence of alternating elements and operators; a negation goes to the part after it, or to the end."""
     elements: list[Any] = [_ungroup(e) if isinstance(e, Pattern) else e for e in pieces[::2]]
     operators: list[Operator | None] = [None, *pieces[1::2]]
     if all(isinstance(e, tree.Negation) for e in elements):
@@ -152,7 +152,7 @@ def _sequence(pieces: tuple[Any, ...]) -> Pattern:
 
 
 def _check_beside(elements: list[Any], operators: list[Operator | None]) -> None:
-    """Next to a negation only `;`, or `;{θ}` before what follows the last of them."""
+    """Allows `;` next to a negation, and `;{θ}` between the last negation and the part after it."""
     for i, element in enumerate(elements):
         if not isinstance(element, tree.Negation):
             continue

@@ -39,7 +39,7 @@ _CLAUSE_KEYWORDS = {
 
 
 class DuplicateClauseError(LanguageError):
-    """A clause that a statement has twice. Its keyword is no part of the tree, so the text is asked where it stands."""
+    """A clause that a statement has twice. The tree does not keep keywords, so `located_in` finds it in the text."""
 
     def __init__(self, words: str, name: Name) -> None:
         super().__init__("twice", f"{words} is given twice", place=name.place, hint="delete one of them")

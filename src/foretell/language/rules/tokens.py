@@ -16,7 +16,7 @@ QUOTED_OR_COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|--[^\n]*""")
 
 
 class QuotedName(Name):
-    """A name in double quotes: never one of the words with a meaning of their own."""
+    """A name in double quotes: never a word with a meaning of its own, such as `prev`."""
 
 
 def token_place(token: Token) -> Place:
@@ -31,11 +31,11 @@ def span_of(*nodes: tree.Node) -> Place:
 
 
 def number_of(token: Token) -> int | float:
-    # A number of thousands of digits is refused before Python is asked to read it.
+    # A number with thousands of digits is refused before Python converts it, which would take long.
     value: int | float = math.inf
     if len(token) <= 400:
         value = int(token) if token.isdigit() else float(token)
-    # 2**63 itself is let pass: with a sign before it, it is the least INT. Without one the types refuse it.
+    # 2**63 itself passes: with a minus sign it is the least INT. Without one the type check refuses it.
     if (value > 2**63 and isinstance(value, int)) or value == math.inf:
         shown = token if len(token) <= 40 else f"{token[:40]}…"
         refuse("too-large", f"{shown} does not fit in 64 bits", token_place(token))

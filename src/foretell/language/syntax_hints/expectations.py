@@ -1,4 +1,4 @@
-"""What would have fitted, as a short list for people."""
+"""The expected tokens as a short phrase: "a step or a group"."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _CONDITION_AFTER = {"AS", "HAVING", "WHEN", "NOT", "AND", "OR", "LBRACE"}
 
 
 def expected(rejection: Rejection) -> str:
-    """A short list of what would fit."""
+    """The phrase that lists what would have fitted."""
     fitting = set(rejection.fitting)
     if {"STRING", "NUMBER", "LPAR"} <= fitting:
         in_at = rejection.type_before() == "LPAR" and rejection.type_before(2) == "AT"
@@ -112,7 +112,7 @@ def _terminal_phrase(terminal: str, rejection: Rejection) -> str:
 
 
 def _listing_order(terminal: str) -> tuple[int, int, str]:
-    """Names and numbers, then keywords as they come in a statement, then signs."""
+    """The sort key of a terminal: names and numbers, then keywords in the order of a statement, then signs."""
     order = ("SUBSCRIBE", "STREAM", "CORRELATE", "FROM", "FOR", "MATCH", "DO", "PER", "ID", "ORDER", "TIES", "LATE")
     sign = _TERMINALS.get(terminal, terminal).startswith("'")
     kind = 0 if terminal in ("NAME", "NUMBER") else 2 if sign else 1

@@ -42,7 +42,7 @@ def _bracket_hint(rejection: Rejection) -> str:
 
 
 def _neighbour_hint(rejection: Rejection) -> str:
-    """What the tokens directly before tell."""
+    """Mistakes that the tokens directly before reveal."""
     token, before, earlier = rejection.token, rejection.type_before(), rejection.type_before(2)
     last = rejection.before[-1] if rejection.before else Token("", "")
     match before, token.type:
@@ -85,7 +85,7 @@ def _neighbour_hint(rejection: Rejection) -> str:
 
 
 def _habit_hint(rejection: Rejection) -> str:
-    """Words of other languages."""
+    """Words of other languages, and words that belong elsewhere."""
     word, last = rejection.word, rejection.type_before()
     if word == "BY" and rejection.before:
         return HABITS.get(rejection.before[-1].upper(), "")
@@ -143,7 +143,7 @@ def _comma_hint(rejection: Rejection) -> str:
 
 
 def _keyword_hint(rejection: Rejection) -> str:
-    """A keyword misspelt, or meant as a name."""
+    """A misspelt keyword, or a keyword used as a name."""
     keywords = {
         f for f in rejection.fitting if f.isalpha() and f not in ("NAME", "NUMBER", "STRING", "END", "LATER", "UNIT")
     }

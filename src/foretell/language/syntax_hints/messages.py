@@ -1,4 +1,4 @@
-"""The grammar's complaints as errors of the language."""
+"""Parser errors as errors of the language: message, place and hint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foretell.language.syntax_hints.units import is_unit
 
 
 def syntax_error(error: UnexpectedInput, text: str, parser: Lark) -> LanguageError:
-    """The grammar's complaint as one of ours. `text` is without its comments."""
+    """The error for what Lark rejects. `text` is without its comments."""
     before = read_tokens(parser, text)
     if isinstance(error, UnexpectedCharacters):
         token = Token("", error.char, error.pos_in_stream, error.line, error.column)

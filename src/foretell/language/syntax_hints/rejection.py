@@ -16,7 +16,7 @@ _WORD = re.compile(r"\s*([^\W\d]\w*|;|\S)")
 
 @dataclass(frozen=True)
 class Rejection:
-    """What does not fit: the token, those before it, and what would have fitted."""
+    """A rejected token, the tokens before it, and the terminals that would have fitted."""
 
     token: Token
     before: tuple[Token, ...]
@@ -51,7 +51,7 @@ class Rejection:
 
 
 def read_tokens(parser: Lark, text: str) -> list[Token]:
-    """The tokens before the one that does not fit."""
+    """The tokens before the rejected one."""
     reading = parser.parse_interactive(text)
     tokens: list[Token] = []
     try:
@@ -65,7 +65,7 @@ def read_tokens(parser: Lark, text: str) -> list[Token]:
 
 
 def fitting_after(parser: Lark, before: list[Token]) -> frozenset[str]:
-    """What could have come after these tokens."""
+    """The terminals that could have come after these tokens."""
     reading = parser.parse_interactive("")
     for token in before:
         reading.feed_token(token)
@@ -73,10 +73,10 @@ def fitting_after(parser: Lark, before: list[Token]) -> frozenset[str]:
 
 
 def blamed(rejection: Rejection, text: str, parser: Lark) -> Rejection:
-    """Where the slip really is: sometimes one word before or after the token that does not fit."""
+    """The rejection where the mistake really is: sometimes one word before or after the token Lark rejects."""
     token, before = rejection.token, list(rejection.before)
     if token == ";" and "END" in rejection.fitting:
-        # It would end the statement, if only another one came next.
+        # It would end the statement if another statement came next.
         following = _WORD.match(text, (token.start_pos or 0) + 1)
         assert following is not None, "with nothing behind it, it would have been the end"
         return Rejection(_token_at(text, following.start(1), following[1]), (*before, token), frozenset(STATEMENTS))

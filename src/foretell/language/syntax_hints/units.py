@@ -8,7 +8,7 @@ from foretell.language.syntax_hints.vocabulary import CLAUSES, OTHER_UNITS, STAT
 
 
 def is_unit(rejection: Rejection) -> bool:
-    """Whether a unit was meant: a word behind the number of WITHIN, or one that is nearly a unit."""
+    """Whether the token is a wrong unit: a word behind the number of WITHIN, or one that is nearly a unit."""
     if rejection.type_before() != "NUMBER" or "UNIT" not in rejection.fitting or not rejection.token.isalpha():
         return False
     if rejection.word in ("EVENTS", *STATEMENTS, *CLAUSES, "ABOVE") or closest(rejection.word, rejection.fitting, 0.75):

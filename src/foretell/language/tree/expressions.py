@@ -13,12 +13,12 @@ class Expression(Node):
 
 
 class EventReference(Node):
-    """Something that stands for one event of the match."""
+    """A reference to one event of the match."""
 
 
 @dataclass(frozen=True)
 class This(EventReference):
-    """The event being tried: what a bare attribute speaks of."""
+    """The event being tried: a bare attribute is one of its attributes."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,15 @@ class BoundEvent(EventReference):
 
 @dataclass(frozen=True)
 class FirstOf(EventReference):
+    """`first(b)`: the first event of a repeated step."""
+
     step: str
 
 
 @dataclass(frozen=True)
 class LastOf(EventReference):
+    """`last(b)`: the latest event of a repeated step."""
+
     step: str
 
 
@@ -68,7 +72,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Span(Expression):
-    """A length of time with its unit, such as `5 min`."""
+    """A duration with its unit, such as `5 min`."""
 
     amount: int | float
     unit: str
@@ -184,13 +188,13 @@ class Call(Expression):
 
 @dataclass(frozen=True)
 class EventValue(Expression):
-    """`first(b)` where a value is wanted: parsed, so that the checks can say what is missing."""
+    """`first(b)` in place of a value: it parses, so that the type check can explain the mistake."""
 
     event: EventReference
 
 
 def conjuncts(condition: Expression) -> Iterator[Expression]:
-    """The parts of a condition that must all hold."""
+    """The conjuncts of a condition: the parts joined by AND."""
     if isinstance(condition, Binary) and condition.operator == "AND":
         yield from conjuncts(condition.left)
         yield from conjuncts(condition.right)

@@ -1,4 +1,4 @@
-"""The root of every node of the tree, and names with their places in the text."""
+"""The base class of tree nodes, and names with their places in the text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foretell.errors import NOWHERE, Place, refuse
 
 
 class Name(str):
-    """A name as written, with its place. It equals the plain string."""
+    """A name with its place in the text. It equals the plain string."""
 
     place: Place
 
@@ -35,6 +35,8 @@ def defined_twice(what: str, place: Place, first: Place) -> NoReturn:
 
 @dataclass(frozen=True)
 class Node:
+    """A node of the tree; its place does not count when nodes are compared."""
+
     place: Place = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
     def children(self) -> Iterator[Node]:

@@ -10,7 +10,7 @@ from foretell.language.tree.nodes import Node
 
 
 class Operator(Node):
-    """What leads from one part of a sequence to the next."""
+    """The operator between two parts of a sequence."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,10 @@ class Conditioned(Pattern):
 
 @dataclass(frozen=True)
 class Repeat(Pattern):
-    """`a{low,high}`; high None means without end, `under` None the operator given by where it stands."""
+    """`a{low,high}`: no upper bound where `high` is None.
+
+    `under` is the operator between rounds; None until `pattern_shape.settle` takes it from the surroundings.
+    """
 
     body: Pattern
     low: int
@@ -83,9 +86,9 @@ class Negation(Node):
 
 @dataclass(frozen=True)
 class SequencePart(Node):
-    """One part of a sequence, with what leads to it: `; !b ; P` is Part(P, Later(), (!b,)).
+    """One part of a sequence, with the operator and negations before it: `; !b ; P` is SequencePart(P, Later(), (!b,)).
 
-    The first part has no operator; what is absent there is absent before the match.
+    The first part has no operator; its negations are about the time before the match.
     """
 
     pattern: Pattern
@@ -95,7 +98,7 @@ class SequencePart(Node):
 
 @dataclass(frozen=True)
 class Sequence(Pattern):
-    """Parts one after the other; `absent` is what may not come after the last."""
+    """Parts one after the other; `absent` are the negations after the last."""
 
     parts: tuple[SequencePart, ...]
     absent: tuple[Negation, ...] = ()
@@ -103,7 +106,7 @@ class Sequence(Pattern):
 
 @dataclass(frozen=True)
 class Silence(Pattern):
-    """`!b` alone."""
+    """`!b` alone: a pattern of negations only."""
 
     absent: tuple[Negation, ...]
 
@@ -119,7 +122,7 @@ class Alternation(Pattern):
 
 
 def sequence(parts: tuple[SequencePart, ...], absent: tuple[Negation, ...] = (), *, place: Place = NOWHERE) -> Pattern:
-    """A sequence in its one form: sequences associate to the left, and one part alone is that part."""
+    """A sequence in normal form: sequences associate to the left, and one part alone is that part."""
     first = parts[0].pattern
     if isinstance(first, Sequence) and not first.absent and not parts[0].absent:
         parts = (*first.parts, *parts[1:])
@@ -129,12 +132,12 @@ def sequence(parts: tuple[SequencePart, ...], absent: tuple[Negation, ...] = (),
 
 
 def conjunction(*sides: Pattern, place: Place = NOWHERE) -> Conjunction:
-    """`&` of all sides, as one node however they are bracketed."""
+    """`&` of all sides, as one node whatever the parentheses."""
     flat = (s.sides if isinstance(s, Conjunction) else (s,) for s in sides)
     return Conjunction(tuple(side for some in flat for side in some), place=place)
 
 
 def alternation(*branches: Pattern, place: Place = NOWHERE) -> Alternation:
-    """`|` of all branches, as one node however they are bracketed."""
+    """`|` of all branches, as one node whatever the parentheses."""
     flat = (b.branches if isinstance(b, Alternation) else (b,) for b in branches)
     return Alternation(tuple(branch for some in flat for branch in some), place=place)

@@ -82,7 +82,7 @@ class Forecast(Node):
 
 @dataclass(frozen=True)
 class LosingItem(Node):
-    """A loss probability, of the named steps or, without names, of all."""
+    """A loss probability of the named steps; without names, of all steps."""
 
     probability: float
     steps: tuple[str, ...] = ()
