@@ -1,8 +1,8 @@
-"""What small patterns mean, on all small streams at once, written from LANGUAGE section 3 and nothing else.
+"""An oracle for small patterns on all small streams at once, written from LANGUAGE section 3 alone.
 
 The conditions of small patterns are about kinds alone, so a way to bind events by their places is a match on a certain
-set of streams: those that have the right kinds there and the wrong ones in between. Sets of streams are flags. The
-reference says the same more slowly (see test_small_scope), and this is quick enough for everything.
+set of streams: those with the right kinds at those places and no forbidden kind in between. A set of streams is an
+array of flags. The reference evaluator gives the same matches more slowly (see test_small_scope).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,16 @@ from tests.exhaustive.small import LONGEST, QUANTIFIERS, SEQUENCES, WINDOW, Smal
 
 Codes = NDArray[np.int64]
 
-#: A match by its events: so many bits a place, with the number of the step bound there, from 1.
+#: The code of a match: this many bits for each place, with the number of the step bound there, from 1.
 BITS = 3
 LIMITS = {"?": (0, 1), "*": (0, LONGEST), "+": (1, LONGEST), "{2}": (2, 2)}
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """Places with their steps, in order, and the streams on which that is one.
+    """Places with their steps, in order, and the streams on which they occur.
 
-    `pending` are the kinds that may not come on the way to what follows, if anything does.
+    `pending` are the kinds that may not come on the way to the next event, if there is one.
     """
 
     bound: tuple[tuple[int, int], ...]
@@ -45,11 +46,11 @@ class Occurrence:
 
 
 class Streams:
-    """Small streams, as sets by what they have where."""
+    """Small streams as an array of kinds; methods return the set of streams with a property."""
 
-    def __init__(self, some: list[str]) -> None:
-        self.count = len(some)
-        self.kinds = np.array([list(one.ljust(LONGEST)) for one in some])
+    def __init__(self, streams: list[str]) -> None:
+        self.count = len(streams)
+        self.kinds = np.array([list(stream.ljust(LONGEST)) for stream in streams])
 
     @cached_property
     def everywhere(self) -> Flags:
@@ -59,11 +60,11 @@ class Streams:
         return np.asarray(self.kinds[:, at] == kind)
 
     def lacks(self, kind: str, first: int, last: int) -> Flags:
-        """No such event from one place up to, and without, another."""
+        """No event of a kind from place `first` up to, but not including, `last`."""
         return np.asarray((self.kinds[:, max(first, 0) : max(last, 0)] != kind).all(axis=1))
 
     def lead(self, operator: str, before: int, after: int) -> Flags:
-        """Where an operator leads from one event to another, which are there."""
+        """The streams on which an operator leads from one place to another."""
         if operator == ";":
             return self.everywhere
         if operator == ",":
@@ -73,11 +74,11 @@ class Streams:
 
 
 def meaning(pattern: Small, streams: Streams, *, window: bool) -> Codes:
-    """All matches on all streams, in order: the number of the stream, then the events."""
+    """The sorted codes of all matches on all streams: the number of the stream, then the events."""
     found: dict[tuple[tuple[int, int], ...], Flags] = {}
-    for one in _occurrences(_numbered(pattern, iter(range(1, 9))), streams, None, None):
-        if one.bound and (not window or one.last - one.first <= WINDOW):
-            found[one.bound] = found.get(one.bound, ~streams.everywhere) | one.on
+    for occurrence in _occurrences(_numbered(pattern, iter(range(1, 9))), streams, None, None):
+        if occurrence.bound and (not window or occurrence.last - occurrence.first <= WINDOW):
+            found[occurrence.bound] = found.get(occurrence.bound, ~streams.everywhere) | occurrence.on
     codes = [
         (np.flatnonzero(on) << (BITS * LONGEST)) + sum(step << (BITS * at) for at, step in bound)
         for bound, on in found.items()
@@ -86,86 +87,86 @@ def meaning(pattern: Small, streams: Streams, *, window: bool) -> Codes:
 
 
 def _numbered(pattern: Small, numbers: Iterator[int]) -> Small:
-    """With the number of each positive step as its name."""
+    """The pattern with each positive step named by its number."""
     if pattern.kind:
         return Small("", kind=pattern.kind, negated=str(next(numbers)))
     return Small(pattern.form, tuple(_numbered(p, numbers) for p in pattern.parts), negated=pattern.negated)
 
 
 def _occurrences(node: Small, streams: Streams, lead: str | None, follow: str | None) -> list[Occurrence]:
-    """Of a part under the operators around it, which repetitions repeat under."""
+    """The occurrences of a part; `lead` and `follow` are the operators around it, which repetitions repeat under."""
     if node.kind:
         return [Occurrence(((at, int(node.negated)),), streams.has(node.kind, at)) for at in range(LONGEST)]
     if node.form in QUANTIFIERS:
         under = lead or follow or ","
-        return _some(list(_repeated(node, _occurrences(node.parts[0], streams, under, None), streams, under)))
+        return _possible(list(_repeated(node, _occurrences(node.parts[0], streams, under, None), streams, under)))
     if node.form == "|":
-        return [one for part in node.parts for one in _occurrences(part, streams, lead, follow)]
+        return [found for part in node.parts for found in _occurrences(part, streams, lead, follow)]
     if node.form == "&":
-        left, right = (_occurrences(part, streams, lead, follow) for part in node.parts)
-        return _some([_together(one, other) for one in left for other in right if _are_disjoint(one, other)])
+        sides = [_occurrences(part, streams, lead, follow) for part in node.parts]
+        return _possible([_together(*pair) for pair in product(*sides) if _are_disjoint(*pair)])
     if node.form in SEQUENCES:
-        left = _occurrences(node.parts[0], streams, None, node.form)
-        right = _occurrences(node.parts[1], streams, node.form, None)
-        return _some([found for one in left for other in right for found in _sequence(node, one, other, streams)])
-    return _some([_at_edge(node, one, streams) for one in _occurrences(node.parts[0], streams, lead, follow)])
+        before = _occurrences(node.parts[0], streams, None, node.form)
+        after = _occurrences(node.parts[1], streams, node.form, None)
+        return _possible([found for pair in product(before, after) for found in _sequence(node, *pair, streams)])
+    return _possible([_at_edge(node, found, streams) for found in _occurrences(node.parts[0], streams, lead, follow)])
 
 
-def _some(found: list[Occurrence]) -> list[Occurrence]:
-    return [one for one in found if one.on.any()]
+def _possible(found: list[Occurrence]) -> list[Occurrence]:
+    return [occurrence for occurrence in found if occurrence.on.any()]
 
 
-def _together(one: Occurrence, other: Occurrence) -> Occurrence:
-    return Occurrence(tuple(sorted(one.bound + other.bound)), one.on & other.on)
+def _together(left: Occurrence, right: Occurrence) -> Occurrence:
+    return Occurrence(tuple(sorted(left.bound + right.bound)), left.on & right.on)
 
 
-def _are_disjoint(one: Occurrence, other: Occurrence) -> bool:
-    return not {at for at, _ in one.bound} & {at for at, _ in other.bound}
+def _are_disjoint(left: Occurrence, right: Occurrence) -> bool:
+    return not {at for at, _ in left.bound} & {at for at, _ in right.bound}
 
 
-def _sequence(node: Small, one: Occurrence, other: Occurrence, streams: Streams) -> Iterator[Occurrence]:
-    if not one.bound:
-        yield other
-    elif not other.bound:
-        yield Occurrence(one.bound, one.on & other.on, one.pending + node.negated)
-    elif one.last < other.first:
-        yield _in_order(one, other, streams, node.form, one.pending + node.negated)
+def _sequence(node: Small, left: Occurrence, right: Occurrence, streams: Streams) -> Iterator[Occurrence]:
+    if not left.bound:
+        yield right
+    elif not right.bound:
+        yield Occurrence(left.bound, left.on & right.on, left.pending + node.negated)
+    elif left.last < right.first:
+        yield _in_order(left, right, streams, node.form, left.pending + node.negated)
 
 
-def _in_order(one: Occurrence, other: Occurrence, streams: Streams, operator: str, absent: str) -> Occurrence:
-    on = one.on & other.on & streams.lead(operator, one.last, other.first)
+def _in_order(left: Occurrence, right: Occurrence, streams: Streams, operator: str, absent: str) -> Occurrence:
+    on = left.on & right.on & streams.lead(operator, left.last, right.first)
     for kind in absent:
-        on = on & streams.lacks(kind, one.last + 1, other.first)
-    return Occurrence(one.bound + other.bound, on, other.pending)
+        on = on & streams.lacks(kind, left.last + 1, right.first)
+    return Occurrence(left.bound + right.bound, on, right.pending)
 
 
 def _repeated(node: Small, body: list[Occurrence], streams: Streams, under: str) -> Iterator[Occurrence]:
     low, high = LIMITS[node.form]
-    rounds = [one for one in body if one.bound]
-    if any(not one.bound for one in body):
+    rounds = [found for found in body if found.bound]
+    if len(rounds) < len(body):
         low = 0
     so_far = [Occurrence((), streams.everywhere)]
     for times in range(high + 1):
         if times >= low:
             yield from so_far
         further = []
-        for one in so_far:
-            for other in rounds:
-                if not one.bound:
-                    further.append(other)
-                elif one.last < other.first:
-                    further.append(_in_order(one, other, streams, under, one.pending))
-        so_far = _some(further)
+        for left in so_far:
+            for right in rounds:
+                if not left.bound:
+                    further.append(right)
+                elif left.last < right.first:
+                    further.append(_in_order(left, right, streams, under, left.pending))
+        so_far = _possible(further)
 
 
-def _at_edge(node: Small, one: Occurrence, streams: Streams) -> Occurrence:
-    """A negation at the edge of the whole: none from the window before the end, or until the window is over."""
-    if not one.bound:
-        return one
+def _at_edge(node: Small, found: Occurrence, streams: Streams) -> Occurrence:
+    """A negation at the edge of the pattern: none from the window before its end, or until the window has passed."""
+    if not found.bound:
+        return found
     if node.form == "!;":
-        on = one.on & streams.lacks(node.negated, one.last - WINDOW, one.first)
-        return Occurrence(one.bound, on, one.pending)
-    on = one.on
-    for kind in one.pending + node.negated:
-        on = on & streams.lacks(kind, one.last + 1, one.first + WINDOW + 1)
-    return Occurrence(one.bound, on)
+        on = found.on & streams.lacks(node.negated, found.last - WINDOW, found.first)
+        return Occurrence(found.bound, on, found.pending)
+    on = found.on
+    for kind in found.pending + node.negated:
+        on = on & streams.lacks(kind, found.last + 1, found.first + WINDOW + 1)
+    return Occurrence(found.bound, on)

@@ -1,8 +1,8 @@
 """The compiled engine where everything is small: patterns of up to three operators on all streams of up to six events.
 
 Many patterns are statements of one program and all streams are lanes of one input, so one run of the engine answers for
-very many pairs. What it must say is in foretell.reference, and for all streams at once in tests.exhaustive.meaning;
-these two are compared as well. `make test` takes the same sample of patterns every time; `make soak` takes them all.
+very many pairs. The expected matches come from tests.exhaustive.meaning, which is itself compared with the reference
+evaluator. `make test` takes the same sample of patterns every time; `make soak` takes them all.
 """
 
 from __future__ import annotations
@@ -27,56 +27,57 @@ AT_ONCE = 40
 SLICES = 64
 
 
-def _both(texts: list[str], some: list[str]) -> EnginePair:
-    return EnginePair("\n".join(texts), {"s": as_lanes(some)}, time={"s": "time"}, until=UNTIL)
+def _pair(texts: list[str], lanes: list[str]) -> EnginePair:
+    return EnginePair("\n".join(texts), {"s": as_lanes(lanes)}, time={"s": "time"}, until=UNTIL)
 
 
 def _text(pattern: Small, number: int) -> str:
-    """Every second one without the parentheses that change nothing, the others with a window."""
+    """The statement of a pattern: every second one without redundant parentheses, the others with a window."""
     return statement(pattern, f"p{number}", flat=number % 2 == 0)
 
 
-def _meant(pattern: Small, number: int, some: Streams) -> Codes:
-    return meaning(pattern, some, window=pattern.needs_window or number % 2 == 1)
+def _expected_codes(pattern: Small, number: int, all_streams: Streams) -> Codes:
+    return meaning(pattern, all_streams, window=pattern.needs_window or number % 2 == 1)
 
 
-def _told(one: ResultBatch) -> Codes:
-    """What the engine found, as `meaning` puts it."""
-    matches = one.matches
+def _engine_codes(batch: ResultBatch) -> Codes:
+    """The matches of the engine as codes, as `meaning` gives them."""
+    matches = batch.matches
     assert matches is not None
     if not len(matches):
         return np.zeros(0, np.int64)
     codes = np.zeros(len(matches), np.int64)
     places = matches.buffer.values(lambda segment: segment.number, matches.position)
     np.add.at(codes, matches.match, (matches.step + 1) << (BITS * places))
-    lanes = np.array([key["lane"] for key in one.keys], np.int64)[one.lane]
+    lanes = np.array([key["lane"] for key in batch.keys], np.int64)[batch.lane]
     return np.sort((lanes << (BITS * LONGEST)) + codes)
 
 
-def _told_by_reference(found: Sequence[Notification]) -> Codes:
+def _reference_codes(notifications: Sequence[Notification]) -> Codes:
     codes = []
-    for one in found:
-        assert one.key is not None
-        code = int(str(one.key["lane"])) << (BITS * LONGEST)
-        for step, (_, events) in enumerate(one.events.items(), 1):
-            some = events if isinstance(events, list) else [] if events is None else [events]
-            code += sum(step << (BITS * int(str(at))) for at in some)
+    for notification in notifications:
+        assert notification.key is not None
+        code = int(str(notification.key["lane"])) << (BITS * LONGEST)
+        for step, (_, events) in enumerate(notification.events.items(), 1):
+            bound = events if isinstance(events, list) else [] if events is None else [events]
+            code += sum(step << (BITS * int(str(at))) for at in bound)
         codes.append(code)
     return np.sort(np.array(codes, np.int64))
 
 
 def _engine_finds_all(everything: Sequence[Small]) -> None:
-    """On all streams. What is not as it should be is shown with the first stream it differs on."""
+    """Compares the engine with the oracle on all streams; a failure shows the first stream that differs."""
     all_streams = streams()
-    some = Streams(all_streams)
+    oracle_streams = Streams(all_streams)
     for first in range(0, len(everything), AT_ONCE):
         part = everything[first : first + AT_ONCE]
         texts = [_text(pattern, number) for number, pattern in enumerate(part)]
-        both = _both(texts, all_streams)
-        told = {one.schema.name: one for one in start_runtime(both.checked).process(both.loaded, UNTIL)}
-        for number in range(len(part)):
-            one = told.get(f"p{number}")
-            expected, found = _meant(part[number], number, some), np.zeros(0, np.int64) if one is None else _told(one)
+        pair = _pair(texts, all_streams)
+        batches = {batch.schema.name: batch for batch in start_runtime(pair.checked).process(pair.loaded, UNTIL)}
+        for number, pattern in enumerate(part):
+            batch = batches.get(f"p{number}")
+            expected = _expected_codes(pattern, number, oracle_streams)
+            found = np.zeros(0, np.int64) if batch is None else _engine_codes(batch)
             if not np.array_equal(expected, found):
                 different = int(np.setxor1d(expected, found)[0]) >> (BITS * LONGEST)
                 pytest.fail(f"{texts[number]}\non '{all_streams[different]}'")
@@ -96,10 +97,10 @@ def test_the_engine_finds_all(operators: int, every: int) -> None:
 def test_the_reference_means_the_same(operators: int, count: int) -> None:
     chance = random.Random(operators)
     for number, pattern in enumerate(chance.sample(patterns(operators), count)):
-        some = chance.sample(streams()[1:], 80)
-        both = _both([_text(pattern, number)], some)
-        expected = _meant(pattern, number, Streams(some))
-        assert np.array_equal(_told_by_reference(both.reference()), expected), _text(pattern, number)
+        sample = chance.sample(streams()[1:], 80)
+        pair = _pair([_text(pattern, number)], sample)
+        expected = _expected_codes(pattern, number, Streams(sample))
+        assert np.array_equal(_reference_codes(pair.reference()), expected), _text(pattern, number)
 
 
 def test_after_match() -> None:
@@ -112,8 +113,8 @@ def test_after_match() -> None:
                 continue
             after = f" AFTER MATCH {policy.format(step=step)}"
             texts.append(statement(pattern, f"p{len(texts)}", flat=number % 2 == 0, after=after))
-    both = _both(texts, streams()[::97])
-    assert told(both.embedded()) == told(both.reference())
+    pair = _pair(texts, streams()[::97])
+    assert told(pair.embedded()) == told(pair.reference())
 
 
 @pytest.mark.soak
