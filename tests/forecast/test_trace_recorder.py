@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from foretell.forecast.training.trace_recorder import TraceRecorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
+from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.observer import Observer, _steps_left, bits_of
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import StatementPlan
@@ -50,7 +50,11 @@ class Everyone:
         return set()
 
 
-def watched(both: EnginePair, batches: Iterable[Mapping[str, EventBatch]]) -> tuple[list[Any], dict[str, list[Trace]]]:
+#: The results of a run, and the traces of each subscription.
+Observed = tuple[list[ResultBatch], dict[str, list[Trace]]]
+
+
+def watched(both: EnginePair, batches: Iterable[Mapping[str, EventBatch]]) -> Observed:
     everyone = Everyone()
     running = start_runtime(both.checked, both.given, observers=everyone)
     told = [one for batch in batches for one in running.process(batch, both.until)]
@@ -75,8 +79,9 @@ def test_what_becomes_a_match_is_seen_before(one: Case) -> None:
     except UnsupportedError:
         assume(False)
         raise
+    statements = {s.name: s for s in both.checked.statements if isinstance(s, CheckedSubscription)}
     for found in told:
-        checked, matches = found.checked, found.matches
+        checked, matches = statements[found.schema.name], found.matches
         if matches is None or checked.tree.table is not None or len(traces[checked.name]) != 1:
             continue
         (trace,) = traces[checked.name]
