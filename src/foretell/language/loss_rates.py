@@ -133,8 +133,10 @@ def _truth(condition: tree.Expression, known: Constants) -> bool | None:
             found = [_constant(o, known) for o in (value, *options)]
             return None if None in found else (found[0] in found[1:]) is not negated
         case tree.Binary(operator="=" | "<>" as operator, left=left, right=right):
-            one, other = _constant(left, known), _constant(right, known)
-            return None if one is None or other is None else (one == other) is (operator == "=")
+            left_value, right_value = _constant(left, known), _constant(right, known)
+            if left_value is None or right_value is None:
+                return None
+            return (left_value == right_value) is (operator == "=")
     return None
 
 

@@ -182,10 +182,10 @@ class _SubscriptionChecker:
                 return after
             case tree.Conditioned(pattern=inner):
                 return self._check_operators(inner, before)
-            case tree.Conjunction(sides=several) | tree.Alternation(branches=several):
+            case tree.Conjunction(sides=children) | tree.Alternation(branches=children):
                 after = before
-                for one in several:
-                    after += tuple(n for n in self._check_operators(one, before) if n not in after)
+                for child in children:
+                    after += tuple(n for n in self._check_operators(child, before) if n not in after)
                 return after
             case tree.Step(name=name):
                 return (*before, name)

@@ -18,10 +18,10 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.reference.gaps import Gap, HiddenStep, Link
-from foretell.reference.matches import Match, Matcher
+from foretell.reference.matches import Match, ReferenceMatcher
 
 
-def estimates(matcher: Matcher, complete: list[Match], timing: DelayModel) -> list[Match]:
+def estimates(matcher: ReferenceMatcher, complete: list[Match], timing: DelayModel) -> list[Match]:
     """Complete and incomplete matches that are probable enough, in the order in which AFTER MATCH takes them."""
     losing = matcher.subscription.tree.losing
     assert losing is not None

@@ -60,7 +60,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Matcher:
+class ReferenceMatcher:
     """The matcher of one subscription (one row of its table, where it has one) on one lane, at a time `now`."""
 
     subscription: CheckedSubscription

@@ -18,7 +18,7 @@ from foretell.reference.correlation import tokens
 from foretell.reference.expressions import Frame, Value, holds, value
 from foretell.reference.lane import Lane, PlacedEvent, lanes
 from foretell.reference.lost import check_timing, estimates
-from foretell.reference.matches import Match, Matcher, after_match
+from foretell.reference.matches import Match, ReferenceMatcher, after_match
 from foretell.reference.silence import silences
 
 #: A row of a FOR EACH table, timestamps as datetimes.
@@ -89,7 +89,7 @@ def _results(
         rows = tables[statement.tree.table]
     for row in rows:
         for lane in lanes(merged, statement.tree.per, statement.simultaneous):
-            matcher = Matcher(statement, lane, now, row)
+            matcher = ReferenceMatcher(statement, lane, now, row)
             if isinstance(statement.pattern, tree.Silence):
                 yield from _silences(matcher, statement.pattern)
                 continue
@@ -151,7 +151,7 @@ def _notification(
     )
 
 
-def _matched(matcher: Matcher, match: Match) -> ReferenceResult:
+def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
     statement = matcher.subscription
     values: Mapping[str, Value] = match.variables
     if statement.tree.returns:
@@ -199,7 +199,7 @@ def _shown(attributes: Mapping[str, Scalar], types: Mapping[str, Type]) -> dict[
     }
 
 
-def _id(matcher: Matcher) -> Scalar:
+def _id(matcher: ReferenceMatcher) -> Scalar:
     found = matcher.parameters.get("id")
     if isinstance(found, datetime):
         return format_timestamp((found - EPOCH) // timedelta(microseconds=1))
@@ -213,7 +213,7 @@ def _named(statement: CheckedSubscription, match: Match, step: str) -> Scalar | 
     return list(names) if statement.steps[step].shape.repeated else names[0]
 
 
-def _silences(matcher: Matcher, pattern: tree.Silence) -> Iterator[ReferenceResult]:
+def _silences(matcher: ReferenceMatcher, pattern: tree.Silence) -> Iterator[ReferenceResult]:
     statement = matcher.subscription
     frame = Frame(statement.attributes, statement.time, parameters=matcher.parameters)
 

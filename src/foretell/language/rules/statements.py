@@ -50,8 +50,8 @@ class DuplicateClauseError(LanguageError):
         words = re.compile(r"\b(FORECAST\s+)?" + self._words.replace(" ", r"\s+") + r"\b", re.IGNORECASE)
         found = words.finditer(masked, offset_of(masked, self.place))
         # FORECAST has a WITHIN of its own.
-        said = [m for m in found if m[1] is None]
-        place = place_at(text, said[1].start(), said[1].end()) if len(said) > 1 else self.place
+        mentions = [m for m in found if m[1] is None]
+        place = place_at(text, mentions[1].start(), mentions[1].end()) if len(mentions) > 1 else self.place
         return LanguageError(self.code, self.message, place=place, hint=self.hint)
 
 
@@ -105,12 +105,12 @@ class StatementRules(Transformer[Token, tree.Program]):
         pattern: Pattern,
         *clauses: tuple[str, Any],
     ) -> tree.Subscription:
-        said: dict[str, Any] = {}
+        by_clause: dict[str, Any] = {}
         for clause, value in clauses:
-            if clause in said:
+            if clause in by_clause:
                 raise DuplicateClauseError(_CLAUSE_KEYWORDS[clause], name)
-            said[clause] = value
-        return tree.Subscription(name, streams, pattern, table, per or (), **said, place=name.place)
+            by_clause[clause] = value
+        return tree.Subscription(name, streams, pattern, table, per or (), **by_clause, place=name.place)
 
     def define_clause(self, definitions: tuple[tree.Definition, ...]) -> tuple[str, Any]:
         return "definitions", definitions
