@@ -232,9 +232,19 @@ def backtest_command(
     sources, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
     rows = _pairs(tables, "--table", "NAME=PATH")
     forecast_commands.backtest(
-        file, sources, times, rows, model, horizons, confidence, page, corrected, as_json=as_json, learn=learn,
+        file,
+        sources,
+        times,
+        rows,
+        model,
+        horizons=horizons,
+        confidence=confidence,
+        page=page,
+        corrected=corrected,
+        as_json=as_json,
+        learn=learn,
         strict=strict,
-    )  # fmt: skip
+    )
 
 
 @app.command("demo")

@@ -58,7 +58,7 @@ def train(
 
 def backtest(
     file: Path, inputs: Mapping[str, str], time: Mapping[str, str], tables: Mapping[str, str], model: Path | None,
-    horizons: Sequence[int], confidence: float, page: Path | None, corrected: Path | None, *, as_json: bool,
+    *, horizons: Sequence[int], confidence: float, page: Path | None, corrected: Path | None, as_json: bool,
     learn: bool, strict: bool,
 ) -> None:  # fmt: skip
     from foretell.api.forecasting import backtest as backtest_

@@ -68,18 +68,18 @@ class _SubscriptionChecker:
         if subscription.forecast is not None:
             horizon = _positive(subscription.forecast.duration, time, "FORECAST WITHIN")
         return CheckedSubscription(
-            subscription,
-            pattern_shape.settle(subscription.pattern),
-            steps,
-            variables,
-            self.scope.attributes,
-            time,
-            self.schema.simultaneous,
-            within,
-            loss_rates(subscription, steps, self.losses),
-            returns,
-            known_late,
-            horizon,
+            tree=subscription,
+            pattern=pattern_shape.settle(subscription.pattern),
+            steps=steps,
+            variables=variables,
+            attributes=self.scope.attributes,
+            time=time,
+            simultaneous=self.schema.simultaneous,
+            within=within,
+            loss=loss_rates(subscription, steps, self.losses),
+            returns=returns,
+            known_late=known_late,
+            horizon=horizon,
         )
 
     def _collect_steps(self) -> None:

@@ -92,7 +92,7 @@ def encode(statistics: Statistics, contexts: Contexts, calibration: Calibration)
         for e in range(len(sojourns.source))
     ]
     document = _Document(
-        _Trained(
+        trained=_Trained(
             statistics.events,
             statistics.matches,
             statistics.since if statistics.events else None,
@@ -100,17 +100,17 @@ def encode(statistics: Statistics, contexts: Contexts, calibration: Calibration)
             statistics.until,
             None if math.isinf(statistics.half_life) else statistics.half_life,
         ),
-        _bits(statistics.states),
-        statistics.contexts.tolist(),
-        _matrix(statistics.counts),
-        _vector(statistics.matched),
-        _Sojourns(_bits(sojourns.states), edges),
-        [
+        configurations=_bits(statistics.states),
+        in_context=statistics.contexts.tolist(),
+        transitions=_matrix(statistics.counts),
+        matched=_vector(statistics.matched),
+        sojourns=_Sojourns(_bits(sojourns.states), edges),
+        lanes=[
             _Lane(key, int(lanes.events[i]), _matrix(lanes.counts[i]), _vector(lanes.matched[i]))
             for i, key in enumerate(lanes.keys)
         ],
-        _Contexts(contexts.symbols, [list(suffix) for suffix in contexts.suffixes]),
-        list(calibration.points),
+        contexts=_Contexts(contexts.symbols, [list(suffix) for suffix in contexts.suffixes]),
+        calibration=list(calibration.points),
     )
     plain: dict[str, Any] = msgspec.to_builtins(document)
     return plain
@@ -134,18 +134,18 @@ def decode(document: Mapping[str, Any]) -> tuple[Statistics, Contexts, Calibrati
         raise ValueError("a half-life must be more than 0 events")
     counts, matched = _filled(parsed.transitions, parsed.matched, size)
     statistics = Statistics(
-        _words(parsed.configurations),
-        in_context,
-        counts,
-        matched,
-        _sojourns(parsed.sojourns),
-        _lanes(parsed.lanes, size),
-        half_life,
-        trained.until,
-        trained.events,
-        trained.matches,
-        math.inf if trained.since is None else trained.since,
-        -math.inf if trained.to is None else trained.to,
+        states=_words(parsed.configurations),
+        contexts=in_context,
+        counts=counts,
+        matched=matched,
+        sojourns=_sojourns(parsed.sojourns),
+        lanes=_lanes(parsed.lanes, size),
+        half_life=half_life,
+        until=trained.until,
+        events=trained.events,
+        matches=trained.matches,
+        since=math.inf if trained.since is None else trained.since,
+        to=-math.inf if trained.to is None else trained.to,
     )
     return statistics, contexts, Calibration(tuple(parsed.calibration))
 

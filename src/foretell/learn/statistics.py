@@ -69,18 +69,18 @@ class Statistics:
         process, cell, amount = _cells(trace, transitions, number, size, weight)
         table = weighted_bincount(cell, amount, size * (size + 1)).reshape(size, size + 1)
         return Statistics(
-            states,
-            state_contexts,
-            np.ascontiguousarray(table[:, :size]),
-            table[:, size].copy(),
-            Sojourns.of(trace, transitions, weight),
-            _lane_counts(trace, process, cell, amount, size, max_lanes),
-            half_life,
-            until,
-            len(trace),
-            int(trace.matched.sum()),
-            float(trace.time.min(initial=math.inf)),
-            float(trace.time.max(initial=-math.inf)),
+            states=states,
+            contexts=state_contexts,
+            counts=np.ascontiguousarray(table[:, :size]),
+            matched=table[:, size].copy(),
+            sojourns=Sojourns.of(trace, transitions, weight),
+            lanes=_lane_counts(trace, process, cell, amount, size, max_lanes),
+            half_life=half_life,
+            until=until,
+            events=len(trace),
+            matches=int(trace.matched.sum()),
+            since=float(trace.time.min(initial=math.inf)),
+            to=float(trace.time.max(initial=-math.inf)),
         )
 
     @property
@@ -134,18 +134,18 @@ def merge_statistics(a: Statistics, b: Statistics) -> Statistics:
     a = a.aged(until).renumbered(states, contexts, number[:first])
     b = b.aged(until).renumbered(states, contexts, number[first:])
     return Statistics(
-        states,
-        contexts,
-        a.counts + b.counts,
-        a.matched + b.matched,
-        merge_sojourns(a.sojourns, b.sojourns),
-        merge_lanes(a.lanes, b.lanes),
-        a.half_life,
-        until,
-        a.events + b.events,
-        a.matches + b.matches,
-        min(a.since, b.since),
-        max(a.to, b.to),
+        states=states,
+        contexts=contexts,
+        counts=a.counts + b.counts,
+        matched=a.matched + b.matched,
+        sojourns=merge_sojourns(a.sojourns, b.sojourns),
+        lanes=merge_lanes(a.lanes, b.lanes),
+        half_life=a.half_life,
+        until=until,
+        events=a.events + b.events,
+        matches=a.matches + b.matches,
+        since=min(a.since, b.since),
+        to=max(a.to, b.to),
     )
 
 

@@ -87,7 +87,17 @@ def decode_notifications(table: pa.Table, times: Mapping[str, Type]) -> Iterator
     plain = (table[name].to_pylist() for name in ("subscription", "kind", "start", "end", "probability", "horizon"))
     for i, (name, kind, start, end, probability, horizon) in enumerate(zip(*plain)):
         yield Notification(
-            name, kind, key[i], start, end, probability, horizon, row[i], bindings[i], events[i], times[name]
+            subscription=name,
+            kind=kind,
+            key=key[i],
+            start=start,
+            end=end,
+            probability=probability,
+            horizon=horizon,
+            id=row[i],
+            bindings=bindings[i],
+            events=events[i],
+            time_type=times[name],
         )
 
 

@@ -256,7 +256,8 @@ class MachineConstruction:
                 for guard, body in modes
             ]
 
-        initial = modes[0][1].initial | frozenset[State]().union(*(g.initial for g in guards[1:]))
+        _, first_body = modes[0]
+        initial = first_body.initial | frozenset[State]().union(*(g.initial for g in guards[1:]))
         return self._around([body for _, body in modes], initial, added, first=guards)
 
 

@@ -113,7 +113,17 @@ class SemiMarkovTable:
         ages = _age_edges(sojourns, horizon / steps)
         # Fewer sojourns reach higher ages: those reached too rarely use the last age that is not.
         oldest = np.maximum((hazards.lasting(ages) >= _MIN_LASTING).sum(axis=1) - 1, 0)
-        passage = cls(sojourns.states, ages, np.zeros((0, 0)), horizon, oldest, entered, source, target, distributions)
+        passage = cls(
+            states=sojourns.states,
+            ages=ages,
+            table=np.zeros((0, 0)),
+            horizon=horizon,
+            _oldest=oldest,
+            _entered=entered,
+            _source=source,
+            _target=target,
+            _distributions=distributions,
+        )
         latest = np.minimum(np.arange(len(ages)), oldest[:, None])
         table = np.take_along_axis(passage._cdf(ages, last=True)[..., 0], latest, axis=1)
         table[hazards.weight < max(enough, 1e-300)] = np.nan

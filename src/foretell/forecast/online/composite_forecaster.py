@@ -115,7 +115,7 @@ class CompositeForecaster:
 
     def current_forecasts(self, now: int | float, request: IntervalRequest) -> CurrentForecasts:
         lookups = [forecaster.lookup_keys(now) for forecaster in self._forecasters]
-        process = lookups[0][0]
+        process, *_ = lookups[0]
         if self._keyed:
             process = process[self._words[process].any(axis=1)]
         if not len(process):

@@ -141,7 +141,22 @@ class BatchJob:
     def schema(self) -> pa.Schema:
         """The schema of a table of the notifications; its times are of the type that all statements have."""
         times = {statement.time for statement in self.checked.statements} - {Type.UNKNOWN}
-        return to_table(Notification("", "", None, 0, 0, 1.0, None, None, {}, {}, time) for time in times).schema
+        return to_table(
+            Notification(
+                subscription="",
+                kind="",
+                key=None,
+                start=0,
+                end=0,
+                probability=1.0,
+                horizon=None,
+                id=None,
+                bindings={},
+                events={},
+                time_type=time,
+            )
+            for time in times
+        ).schema
 
     # ── tasks ──
 
