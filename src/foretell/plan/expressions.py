@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.type_check import Scope, type_of
+
+#: The type of all expressions, of statements and of the planner.
+Expression: TypeAlias = tree.Expression
 
 AnyNode = TypeVar("AnyNode", bound=tree.Node)
 

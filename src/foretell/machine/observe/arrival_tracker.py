@@ -22,7 +22,6 @@ from foretell.filter.column import Column, no_nulls
 from foretell.filter.predicates import evaluate_predicates
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import kernel, read_only
-from foretell.language import tree
 from foretell.machine.exec.observation import Observation
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
@@ -31,6 +30,7 @@ from foretell.machine.kernels.layout import S, U
 from foretell.machine.kernels.probe import BEGINNING, EVENTS, FIRSTS, is_spent
 from foretell.machine.kernels.structs import Exclusion
 from foretell.plan.condition_scope import is_static
+from foretell.plan.expressions import Expression
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register, RegisterKind
 from foretell.plan.nfa.expiry import expiries
@@ -139,7 +139,7 @@ class ArrivalTracker:
         self._time = np.float64 if checked.time is Type.FLOAT else np.int64
         steps = len(self.plan.steps)
         keys = set(self.plan.keys[:steps])
-        self.values: Sequence[tree.Expression] = ()
+        self.values: Sequence[Expression] = ()
         if len(keys) == 1 and (key := keys.pop()):
             self.values = key
             self.by_value = LaneIndex([Type.INT, *self.plan.key_types])
@@ -155,9 +155,7 @@ class ArrivalTracker:
         self._limits = np.array(where, np.int64).reshape(-1, 2)
         self._amounts = np.array([one.amount for one in limits]).astype(self._time)
         # Of a negated step what it compares is not judged here, so only one that compares nothing ends anything.
-        assert isinstance(checked.pattern, tree.Sequence)
-        absent = [(str(n.step.name), after) for after, p in enumerate(checked.pattern.parts[1:]) for n in p.absent]
-        self._gaps = [after if self._is_plain(name) else -1 for name, after in absent]
+        self._gaps = [gap.after if self._is_plain(gap.step) else -1 for gap in self.plan.gaps]
 
     def _is_plain(self, step: str) -> bool:
         return all(is_static(c) for c in self.plan.program.subscription.steps[step].conditions)

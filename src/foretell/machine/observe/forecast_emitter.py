@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
-from foretell.language import tree
 from foretell.machine.exec.absence_executor import AbsenceExecutor
 from foretell.machine.exec.observation import Observation
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
@@ -23,6 +22,7 @@ from foretell.machine.matches.rendering import scalar_of
 from foretell.machine.matches.results import ForecastColumns, ResultBatch
 from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 from foretell.machine.subscription_runtime import SubscriptionRuntime
+from foretell.plan.expressions import Expression
 from foretell.plan.lower.arrival_analysis import about_step
 
 
@@ -34,7 +34,7 @@ class ObservedStatement:
     watcher: Observer
     member: SubscriptionRuntime | AbsenceExecutor
     by_value: LaneIndex | None
-    values: Sequence[tree.Expression]
+    values: Sequence[Expression]
     now: int | float
 
     def lane(self, process: int) -> int:

@@ -18,7 +18,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.machine.kernels.structs import ArrivalTables
 from foretell.plan.expressions import EventStart, MatchStart, RowSelected, about_current_event
-from foretell.plan.lower.arrival_analysis import StepPresenceFlag, StepValue, analyse_sequence, step_value
+from foretell.plan.lower.arrival_analysis import NegatedGap, StepPresenceFlag, StepValue, analyse_sequence, step_value
 from foretell.plan.lower.bytecode import Code, LinkedCode, Operand, link
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
@@ -33,6 +33,7 @@ class ArrivalPlan:
     | field | holds |
     | --- | --- |
     | program | the plan of the subscription: only HAVING and leading negations are left for the finished match |
+    | gaps | the negated steps, each with the step before it |
     | predicates | for each step, the conditions that the filter evaluates |
     | columns | the expressions that are computed for each event |
     | keys | for each step, the expressions whose values select its list; none selects the list of the lane |
@@ -45,6 +46,7 @@ class ArrivalPlan:
 
     program: SubscriptionPlan
     steps: tuple[str, ...]
+    gaps: tuple[NegatedGap, ...]
     predicates: tuple[tuple[tree.Expression, ...], ...]
     columns: tuple[tree.Expression, ...]
     keys: tuple[tuple[tree.Expression, ...], ...]
@@ -128,6 +130,7 @@ class _ArrivalLowering:
         return ArrivalPlan(
             program=replace(self.program, automaton=replace(self.program.automaton, final=())),
             steps=steps,
+            gaps=gaps,
             predicates=tuple(static for static, _ in split),
             columns=tuple(self.allocator.table.columns),
             keys=tuple(self._key(step) for step in all_steps),
