@@ -226,8 +226,8 @@ class _GroupBuilder:
         """Groups as the snapshot records them, then the statements that it has no group for."""
         planned: dict[str, StatementPlan] = {}
         for group in record.groups:
-            for statement in self._replayed(group, checked, recheck, tables):
-                planned.setdefault(statement.name, statement)
+            if group.joined[0][0] not in planned or len(group.joined) > 1:  # else another row of the same template
+                planned |= {s.name: s for s in self._replayed(group, checked, recheck, tables)}
         for name in record.statements:
             if name in planned:
                 self.statements[name] = planned[name]
@@ -247,9 +247,6 @@ class _GroupBuilder:
         first = joined[0]
         parameters = _parameters(first, tables)
         strategies = [_recorded_strategy(s, parameters, record) for s in joined]
-        known = next((n for n, g in self.groups.items() if first.tree.table is not None and _is_of(g, first)), None)
-        if known is not None:  # another row of the same template
-            return
         number = self._new(self._made(first, parameters, strategies[0]))
         for move in record.moves[1:]:
             group = self.groups[number]
@@ -277,7 +274,3 @@ def _recorded_strategy(
 ) -> Strategy:
     strategy = choose_strategy(subscription, parameters, observed=record.observed)
     return as_recorded(subscription, strategy, record.kind, one_executor=record.serves_all_rows)
-
-
-def _is_of(group: NfaGroupPlan | AbsencePlan, subscription: CheckedSubscription) -> bool:
-    return isinstance(group, NfaGroupPlan) and group.joined[0] is subscription
