@@ -213,7 +213,7 @@ class Engine:
         pipeline = self._deployment.pipeline
         if pipeline is None:
             return []
-        found = [o for watched in pipeline.runtime.watched(name) for o in outlooks(name, horizon, watched, asked)]
+        found = [o for observed in pipeline.runtime.observed(name) for o in outlooks(name, horizon, observed, asked)]
         return sorted(found, key=lambda o: -1.0 if o.probability is None else o.probability, reverse=True)
 
     def _forecast_clause(self, name: object) -> tree.Forecast:

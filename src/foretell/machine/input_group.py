@@ -51,20 +51,20 @@ class InputGroup:
         for absence in self.absences:
             absent = absence.process(segment, now, order)
             results.append(absent)
-            if absence.watcher is not None:
-                results += ForecastEmitter(absence.watcher, absence).tell(segment, None, [absent])
+            if absence.observer is not None:
+                results += ForecastEmitter(absence.observer, absence).tell(segment, None, [absent])
         self.now = now
         if self.stream.crowded:
             self._forget()
         return results
 
-    def watched(self, name: str) -> Iterator[ObservedStatement]:
+    def observed(self, name: str) -> Iterator[ObservedStatement]:
         """The observer of a statement, or of each row of a template, with the processes it observes."""
         for executor in self._executors[name].values():
             if isinstance(executor, NfaGroup):
                 observed = executor.observed(self.now)
-            elif executor.watcher is not None:
-                observed = ObservedStatement(executor.watcher, executor, None, (), self.now)
+            elif executor.observer is not None:
+                observed = ObservedStatement(executor.observer, executor, None, (), self.now)
             else:
                 observed = None
             if observed is not None:
@@ -135,7 +135,7 @@ class InputGroup:
         executor: AbsenceExecutor | NfaGroup
         if isinstance(plan, AbsencePlan):
             executor = AbsenceExecutor(plan, self.strings, self.stream, row_id, parameters)
-            executor.watcher = self._observer(plan, statement)
+            executor.observer = self._observer(plan, statement)
             self.absences[executor] = None
         else:
             known = None if statement.group is None else self._shared.get(statement.group)
@@ -204,7 +204,7 @@ class InputGroup:
             "now": self.now,
             "feed": self.stream.state(),
             "groups": [group.state() for group in self.nfa_groups],
-            "silent": [[a.plan.name, a.id, a.silences.state(), kept(a.watcher)] for a in self.absences],
+            "silent": [[a.plan.name, a.id, a.silences.state(), kept(a.observer)] for a in self.absences],
         }
 
     def restore(self, state: Mapping[str, Any], tables: Mapping[str, TemplateTable]) -> None:
@@ -222,7 +222,7 @@ class InputGroup:
             executor = self._start(statement, None if row_id is None else rows.row(statement, row_id))
             assert isinstance(executor, AbsenceExecutor)
             executor.silences.restore(silences)
-            go_on(executor.watcher, observer[0] if observer else None)
+            go_on(executor.observer, observer[0] if observer else None)
 
     def _restore_group(self, state: Mapping[str, Any], rows: _RowsById, tables: Mapping[str, TemplateTable]) -> None:
         names = [state["joined"][int(number)][0] for number in state["members"]]

@@ -48,7 +48,7 @@ class NfaGroup:
     strings: StringDictionary
     parameters: Mapping[str, Column] = field(default_factory=dict)
     rows: TemplateRows | None = None
-    watcher: Observer | None = None
+    observer: Observer | None = None
 
     def __post_init__(self) -> None:
         self.members: dict[int, SubscriptionRuntime] = {}
@@ -145,7 +145,7 @@ class NfaGroup:
 
     def _forecasts(self, segment: EventSegment, now: int | float, results: list[ResultBatch]) -> list[ResultBatch]:
         """The forecasts of a subscription that is observed."""
-        if self.watcher is None:
+        if self.observer is None:
             return []
         (member,) = self.members.values()
         assert self.excluded is not None
@@ -159,22 +159,22 @@ class NfaGroup:
             observation = self.second_executor.observation
         else:
             observation = self._nfa_executor.observation
-        return ForecastEmitter(self.watcher, member).tell(segment, observation, results)
+        return ForecastEmitter(self.observer, member).tell(segment, observation, results)
 
     def observed(self, now: int | float) -> ObservedStatement | None:
         """The observer with the processes it observes; None where nobody observes, or no event has come yet."""
-        if self.watcher is None or self.executor is None:
+        if self.observer is None or self.executor is None:
             return None
         (member,) = self.members.values()
         if self.tracker is not None:
-            return ObservedStatement(self.watcher, member, self.tracker.by_value, self.tracker.values, now)
+            return ObservedStatement(self.observer, member, self.tracker.by_value, self.tracker.values, now)
         executor = self.second_executor or self._nfa_executor
         key = executor.nfa.columns[executor.nfa.process_key] if executor.nfa.has_process_key else None
         if isinstance(key, IndexKey):
             return ObservedStatement(
-                self.watcher, member, executor.columns.value_lists.get(key.kind), (key.expression,), now
+                self.observer, member, executor.columns.value_lists.get(key.kind), (key.expression,), now
             )
-        return ObservedStatement(self.watcher, member, None, (), now)
+        return ObservedStatement(self.observer, member, None, (), now)
 
     @property
     def _nfa_executor(self) -> NfaExecutor:
@@ -224,7 +224,7 @@ class NfaGroup:
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.executor is None else self.executor.state(),
             "rows": None if self.rows is None else self.rows.since,
-            "watcher": kept(self.watcher),
+            "watcher": kept(self.observer),
             "standing": None if self.tracker is None else self.tracker.state(),
             "past": None if self.excluded is None else self.excluded.past,
         }
@@ -240,7 +240,7 @@ class NfaGroup:
             self.stream.ledger.held[id(self.executor)] = self.executor.alive
         for number, member in self.members.items():
             member.restore(state["members"][str(number)])
-        go_on(self.watcher, state.get("watcher"))
+        go_on(self.observer, state.get("watcher"))
         if self.tracker is not None and state.get("standing") is not None:
             self.tracker.restore(state["standing"])
         if self.excluded is not None:

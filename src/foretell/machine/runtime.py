@@ -42,18 +42,18 @@ class MatchRuntime:
         strings: StringDictionary,
         tables: Mapping[str, TemplateTable] | None = None,
         limits: Limits | None = None,
-        watching: ObserverFactory = NO_OBSERVERS,
+        observers: ObserverFactory = NO_OBSERVERS,
     ) -> None:
-        self._begin(plan, strings, limits, watching)
+        self._begin(plan, strings, limits, observers)
         for statement in plan.statements:
             self._add(plan.input_of(statement.name), statement, tables or {})
 
     def _begin(
-        self, plan: MatchPlan, strings: StringDictionary, limits: Limits | None, watching: ObserverFactory
+        self, plan: MatchPlan, strings: StringDictionary, limits: Limits | None, observers: ObserverFactory
     ) -> None:
         self.plan = plan
         self.strings = strings
-        self.observers = watching
+        self.observers = observers
         self.ledger = RunLedger(limits or Limits())
         self._order = EventOrder(plan.ranks)
         self._clocks: dict[str, int | float] = {}
@@ -109,9 +109,9 @@ class MatchRuntime:
     def remove_rows(self, name: str, ids: list[Scalar]) -> None:
         self._group(self.plan.input_of(name)).remove_rows(name, ids)
 
-    def watched(self, name: str) -> list[ObservedStatement]:
+    def observed(self, name: str) -> list[ObservedStatement]:
         """The observers of a statement, of a template one for each row."""
-        return list(self._group(self.plan.input_of(name)).watched(name))
+        return list(self._group(self.plan.input_of(name)).observed(name))
 
     # ── events ──
 
@@ -194,11 +194,11 @@ class MatchRuntime:
         strings: StringDictionary,
         tables: Mapping[str, TemplateTable],
         limits: Limits | None = None,
-        watching: ObserverFactory = NO_OBSERVERS,
+        observers: ObserverFactory = NO_OBSERVERS,
     ) -> MatchRuntime:
         """The runtime that a snapshot describes. `plan` restores `records(state)`, `strings` is `strings_of(state)`."""
         runtime = cls.__new__(cls)
-        runtime._begin(plan, strings, limits, watching)
+        runtime._begin(plan, strings, limits, observers)
         runtime.ledger.restore(state["ledger"])
         runtime._order.count = state["order"]
         runtime._clocks, runtime._until = dict(state["clock"]), state["until"]

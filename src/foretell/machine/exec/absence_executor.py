@@ -33,7 +33,7 @@ class AbsenceExecutor:
     id: Scalar = None
     parameters: Mapping[str, Column] = field(default_factory=dict)
     silences: Silences = field(default_factory=Silences)
-    watcher: Observer | None = None
+    observer: Observer | None = None
 
     def __post_init__(self) -> None:
         self.schema = self.plan.schema
