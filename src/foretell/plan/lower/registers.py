@@ -8,7 +8,7 @@ bound. So the kernel compares only columns and registers.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import StrEnum
 
 from foretell.events.types import Type
 from foretell.language import tree
@@ -18,7 +18,7 @@ from foretell.plan.expressions import event_type
 from foretell.plan.lower.bytecode import Operand
 
 
-class RegisterKind(Enum):
+class RegisterKind(StrEnum):
     """The value that a register holds."""
 
     POSITION = "position"  # the position of a step's event

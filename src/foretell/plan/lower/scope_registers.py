@@ -23,9 +23,13 @@ class ScopeRegisters:
     allocator: RegisterAllocator
     starts: dict[Register, frozenset[str]] = field(default_factory=dict)
     variables: dict[Register, ConjunctionScope] = field(default_factory=dict)
+    _enclosing: dict[str, list[ConjunctionScope]] = field(default_factory=dict)
 
     def enclosing(self, step: str) -> list[ConjunctionScope]:
-        return enclosing_scopes(self.subscription.pattern, step)
+        """The scopes that a step stands in, the outer ones first."""
+        if step not in self._enclosing:
+            self._enclosing[step] = enclosing_scopes(self.subscription.pattern, step)
+        return self._enclosing[step]
 
     def start(self, scope: ConjunctionScope, depth: int) -> Register:
         """The register with the start of a scope's first event."""
