@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ JOB = """
 import json, sys
 import pyarrow.parquet as pq
 import foretell as ft
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 from foretell.spark.streaming.query import follow
 
 spark = session(**{"spark.driver.host": "127.0.0.1", **json.loads(sys.argv[1])})
@@ -69,7 +69,7 @@ pq.write_table(spark.read.parquet(folder + "/told").toArrow(), folder + "/stream
 )
 WHERE = """
 import json, sys
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 
 def where(batches):
     import os, pyarrow as pa, foretell

@@ -27,7 +27,7 @@ LASTING = WATCH + "SUBSCRIBE return FROM logins PER ip MATCH a ; b DEFINE a AS N
 
 def child(folder: Path) -> None:
     """What is killed: a query from a folder to a folder, one small file at a time."""
-    from foretell.spark.session.spark_session import session
+    from foretell.spark.session import session
 
     spark = session("foretell-killed", **{"spark.master": "local[2,4]"})
     finish(follow(LASTING, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=2), folder)

@@ -94,14 +94,14 @@ def test_no_java_says_what_to_install() -> None:
         java_home()
     assert error.value.code == "no-java"
     assert str(error.value) == (
-        "Spark needs Java 17 or later and there is none on this machine\n  hint: pip install 'foretell[java]'"
+        "Spark needs Java 17 or later, and this machine has none\n  hint: install one: pip install 'foretell[java]'"
     )
 
 
 def test_an_old_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path / "old", "1.8")
     monkeypatch.setenv("PATH", str(tmp_path / "old" / "bin"))
-    with pytest.raises(InputError, match=r"none on this machine \(PATH has Java 8\)"):
+    with pytest.raises(InputError, match=r"this machine has none \(PATH has Java 8\)"):
         java_home()
 
 
@@ -145,4 +145,4 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
     with pytest.raises(InputError, match="cannot be written") as error:
         java_home()
-    assert error.value.hint == "set XDG_CACHE_HOME to a folder that can be written"
+    assert error.value.hint == "set XDG_CACHE_HOME to a writable folder"

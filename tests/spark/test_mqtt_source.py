@@ -142,11 +142,11 @@ def test_columns_of_ones_own(spark: SparkSession, mosquitto: Mosquitto, tmp_path
     [
         ({"topc": "x"}, "there is no option 'topc'"),
         ({"qos": "2"}, "a crash would lose it"),
-        ({"port": "x"}, "the option 'port' 'x' is no whole number"),
+        ({"port": "x"}, "the option 'port' 'x' is not a whole number"),
         ({"port": "1"}, "nothing listens at 127.0.0.1:1"),
         ({"spool": ""}, "the option 'spool' is missing"),
         ({"schema": "list ARRAY<INT>"}, "a field is BOOLEAN, BIGINT, DOUBLE, STRING or TIMESTAMP, not ARRAY"),
-        ({"schema": "topic STRING"}, "a column is there twice"),
+        ({"schema": "topic STRING"}, "a column occurs twice"),
     ],
 )
 def test_mistakes_are_told(source: Any, tmp_path: Path, options: dict[str, str], said: str) -> None:
@@ -157,14 +157,14 @@ def test_mistakes_are_told(source: Any, tmp_path: Path, options: dict[str, str],
 
 def test_a_spool_that_was_replaced(source: Any, tmp_path: Path) -> None:
     into_files(source(), tmp_path, availableNow=True).awaitTermination()
-    with pytest.raises(PySparkException, match="the checkpoint goes with another spool"):
+    with pytest.raises(PySparkException, match="the checkpoint belongs to another spool"):
         into_files(source(spool=str(tmp_path / "other")), tmp_path, availableNow=True).awaitTermination()
 
 
 CHILD = """
 import sys
 from foretell.spark.connectors.registry import register
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 port, folder = sys.argv[1:]
 spark = session(**{"spark.master": "local[2]"})
 register(spark)

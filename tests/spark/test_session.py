@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 
 COUNT = """
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 print(session().range(1000).mapInArrow(lambda batches: batches, "id long").count())
 """
 

@@ -117,5 +117,5 @@ def test_a_frame_of_something_else(spark: SparkSession, server: WebServer, tmp_p
     register(spark)
     frame = spark.readStream.format("rate").load()
     writer = frame.writeStream.format("foretell_webhook").option("url", server.url).option("outbox", str(tmp_path))
-    with pytest.raises(PySparkException, match="this sink takes notifications; the frame has no column 'subscription'"):
+    with pytest.raises(PySparkException, match="needs notifications, and the frame has no column 'subscription'"):
         writer.option("checkpointLocation", str(tmp_path / "c")).trigger(once=True).start().awaitTermination()

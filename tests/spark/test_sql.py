@@ -1,4 +1,4 @@
-"""Statements as table functions: what SQL gives is what the engine in process tells, in typed columns."""
+"""Table functions: SQL returns the notifications of the engine in process, in typed columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import foretell as ft
 from foretell.bench.workloads.ticks import ticks
-from foretell.spark.sql.table_function import TableFunction, TablePartition, handler, register, stream_schemas
+from foretell.spark.sql.table_function import TableFunction, TablePartition, partition_class, register, stream_schemas
 
 STATEMENTS = """
 STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;
@@ -133,7 +133,7 @@ def test_malformed_events_are_counted(spark: SparkSession, caplog: pytest.LogCap
         [told] = partition.terminate()
         assert told["events"].to_pylist() == [{"a": 0, "b": 1}]
     partition.cleanup()
-    assert caplog.messages == ["s: 4 malformed events are set aside, one of them: no time"]
+    assert caplog.messages == ["s: 4 malformed events are quarantined, one of them: no time"]
     partition = _handler(spark, BAD, strict=True)()
     [*partition.eval(pa.RecordBatch.from_pydict(rows))]
     with pytest.raises(ft.ForetellError, match="s:2: no time"):
@@ -146,7 +146,7 @@ def _view(spark: SparkSession, name: str, query: str) -> None:
 
 def _handler(spark: SparkSession, text: str, *, strict: bool = False) -> type[TablePartition]:
     program = ft.parse(text)
-    return handler(TableFunction(program.text, "m", stream_schemas(spark, program, None, None), {}, strict))
+    return partition_class(TableFunction(program.text, "m", stream_schemas(spark, program, None, None), {}, strict))
 
 
 # ── mistakes ──
@@ -156,7 +156,7 @@ def _handler(spark: SparkSession, text: str, *, strict: bool = False) -> type[Ta
     ("call", "message"),
     [
         ("rise(TABLE(SELECT ts, name FROM ticks) PARTITION BY name)", "ticks: no column 'price'"),
-        ("rise(TABLE(ticks))", "rise: without PARTITION BY the table is cut anywhere, and so are its patterns"),
+        ("rise(TABLE(ticks))", "rise: without PARTITION BY Spark divides the table anywhere, and breaks matches apart"),
     ],
 )
 def test_a_query_that_is_wrong(spark: SparkSession, call: str, message: str) -> None:
@@ -168,10 +168,10 @@ def test_a_query_that_is_wrong(spark: SparkSession, call: str, message: str) -> 
 @pytest.mark.parametrize(
     ("given", "named", "message"),
     [
-        (([1.0],), {}, "m is given no table of events"),
-        ((), {}, "m is given no table of events"),
+        (([1.0],), {}, "m needs a table of events"),
+        ((), {}, "m needs a table of events"),
         ((), {"event": EVENTS}, "m has no argument 'event'"),
-        ((EVENTS, pa.array([1, 1]), 3), {}, "m has no argument a third one"),
+        ((EVENTS, pa.array([1, 1]), 3), {}, "m has no third argument"),
         ((EVENTS,), {"until": pa.array(["soon"] * 2)}, "until: expected a number, found 'soon'"),
     ],
 )

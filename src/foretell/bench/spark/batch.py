@@ -23,7 +23,7 @@ from foretell.bench.spark.baselines import events_read, events_shuffled, notific
 from foretell.bench.workloads.ticks import ticks
 from foretell.language.subscriptions import parse
 from foretell.spark.batch.job import BatchJob
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 
 EVENTS = 10_000_000
 RUNS = 3

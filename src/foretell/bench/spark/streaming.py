@@ -63,7 +63,7 @@ def write_ticks(folder: Path, files: int, rows: int) -> None:
 
 def _measured(case: str, place: Path, ticks: Path, *, files: bool = False, by_key: bool = False) -> BenchResult:
     from foretell.bench.spark.state_per_key import follow_by_key
-    from foretell.spark.session.spark_session import session
+    from foretell.spark.session import session
     from foretell.spark.streaming.query import follow
 
     conf: dict[str, str | int | float | bool] = {"spark.master": "local[2,4]", "spark.sql.shuffle.partitions": 2}

@@ -57,7 +57,7 @@ from foretell.spark.batch.reduce_side import (
 from foretell.spark.batch.sources import BatchSource, TaskFunction, numbered_rows, source_of
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import batch_groups
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 
 #: What foretell.api.run returns where an input is a DataFrame.
 Frame: TypeAlias = DataFrame

@@ -28,6 +28,7 @@ from foretell.events.ingest.formats import input_files
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read
 from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, table_from_evidence
 from foretell.events.types import Schema, Type
+from foretell.spark.arrow_schemas import empty_source, schema_from_arrow
 from foretell.spark.batch.input_splits import ARRIVAL_BITS, ROWS, InputSplit, json_chunks
 from foretell.spark.batch.map_side import map_files, map_loaded
 from foretell.spark.batch.plan import PlanHandle
@@ -87,8 +88,7 @@ def source_of(source: object, declaration: StreamDeclaration, strict: bool, surv
 
 
 def _frame_source(frame: DataFrame, declaration: StreamDeclaration) -> BatchSource:
-    arrow = frame.limit(0).toArrow().schema
-    schema = infer_schema(combine_tables([_empty_sheet(declaration.stream, arrow)]), declaration)
+    schema = schema_from_arrow(frame.limit(0).toArrow().schema, declaration)
     identified = declaration.id is not None and _keeps_nulls(schema, declaration.id)
     identified = identified and never_null(frame, str(declaration.id))
     return BatchSource(schema, schema, frame=frame, identified=identified)
@@ -102,7 +102,7 @@ def _keeps_nulls(schema: Schema, name: str) -> bool:
 def _parquet_source(files: list[str], declaration: StreamDeclaration) -> BatchSource:
     """Read the footers of Parquet files: their columns, and the place of their rows."""
     splits: list[InputSplit] = []
-    sheets: list[ArrowSource] = []
+    sources: list[ArrowSource] = []
     arrival, null_ids = 0, 0
     for path in files:
         try:
@@ -112,21 +112,16 @@ def _parquet_source(files: list[str], declaration: StreamDeclaration) -> BatchSo
                     splits.append(InputSplit("Parquet", path, arrival, group, row))
                     row += file.metadata.row_group(group).num_rows
                     null_ids += null_count(file, group, declaration.id)
-                sheets.append(_empty_sheet(path, file.schema_arrow))
+                sources.append(empty_source(path, file.schema_arrow))
                 arrival += row
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             detail = str(error).splitlines()[0]
             raise InputError("wrong-format", f"{path} is not a Parquet file", hint=detail) from None
         except OSError as error:
             raise unreadable_file(Path(path), error) from None
-    schema = infer_schema(combine_tables(sheets), declaration)
+    schema = infer_schema(combine_tables(sources), declaration)
     identified = declaration.id is not None and null_ids == 0 and _keeps_nulls(schema, declaration.id)
     return BatchSource(schema, schema, splits=tuple(splits), identified=identified)
-
-
-def _empty_sheet(name: str, schema: pa.Schema) -> ArrowSource:
-    columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in schema]
-    return ArrowSource(name, pa.table(columns, schema=schema), schema.names)
 
 
 # ── JSON lines and CSV ──

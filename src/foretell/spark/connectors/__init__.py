@@ -1,4 +1,4 @@
-"""Spark data sources and sinks: MQTT and webhooks."""
+"""Spark data sources and sinks for MQTT and webhooks."""
 
 from foretell.spark.connectors.registry import register
 

@@ -1,8 +1,8 @@
-"""`foretell_mqtt`: messages of an MQTT broker as a stream, and notifications of a stream to a broker.
+"""`foretell_mqtt`: a source of an MQTT broker's messages, and a sink that publishes notifications to a broker.
 
-Spark asks a source for offsets and may ask for the same messages again; MQTT knows neither. So one subscriber, beside
-the driver, writes all messages down in a spool (connectors.mqtt.spool) and the tasks read that; offsets are numbers in
-the spool. The tasks must see its folder: local mode, or a folder that all machines share.
+Spark needs offsets and may read the same messages again; MQTT has neither. So one subscriber, in the driver's process,
+writes all messages to a spool (connectors.mqtt.spool), which the tasks read; offsets are message numbers in the spool.
+All tasks must reach its folder: local mode, or a folder that all machines share.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _TYPES: Mapping[type[DataType], Type] = {
     StringType: Type.STRING,
     TimestampType: Type.TIMESTAMP,
 }
-_ARROW_BATCH = 10_000  # messages that a task hands over at a time
-_QUIET = 1.0  # seconds without a message, after which `availableNow` takes it that the broker has sent what it had
+_ARROW_BATCH = 10_000  # messages in a record batch of a task
+_QUIET = 1.0  # seconds without a message after which `availableNow` assumes that the broker has sent all it had
 
 
 class MqttSource(DataSource):
-    """Source and sink. Options: docs/brokers.md."""
+    """A source and a sink. Options: docs/brokers.md."""
 
     @classmethod
     def name(cls) -> str:
@@ -65,11 +65,11 @@ class MqttSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         options = SourceOptions(self.options, _READER)
-        topic = options.required("topic", "what to subscribe to, such as plant/+/temperature")
+        topic = options.required("topic", "the topics to subscribe to, such as plant/+/temperature")
         return MqttReader(
             _broker(options),
             TopicSubscription(topic, options.whole("qos", 1), options.text("clientId")),
-            options.required("spool", "a folder in which messages are kept until the query is done with them"),
+            options.required("spool", "a folder that keeps messages until the query has processed them"),
             options.whole("maxMessagesPerBatch", 0),
             schema,
             _fields(schema),
@@ -78,20 +78,20 @@ class MqttSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         check_columns(schema)
         options = SourceOptions(self.options, _WRITER)
-        topic = Topic(_broker(options), options.required("topic", "where to publish, such as foretell/{subscription}"))
-        outbox = options.required("outbox", "a folder for what is not sent yet")
-        return OutboxWriter(topic, outbox, options.seconds("wait", 30.0))
+        name = options.required("topic", "the topic to publish to, such as foretell/{subscription}")
+        outbox = options.required("outbox", "a folder for unsent notifications")
+        return OutboxWriter(Topic(_broker(options), name), outbox, options.seconds("wait", 30.0))
 
 
 @dataclass
 class SpoolPartition(InputPartition):
-    """What one task reads."""
+    """The messages that one task reads."""
 
     slice: SpoolRange
 
 
 class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader. Spark sends copies of it to the tasks, so it connects only when it is asked for offsets."""
+    """Reads messages. Spark sends copies of it to the tasks, so it connects only when Spark asks for offsets."""
 
     def __init__(
         self,
@@ -158,13 +158,13 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if offset["spool"] != self._open().spool.id:
             raise InputError(
                 "other-spool",
-                f"the checkpoint goes with another spool than '{self._spool}'",
-                hint="bring that spool back, or begin with a new checkpoint",
+                f"the checkpoint belongs to another spool than '{self._spool}'",
+                hint="restore that spool, or start with a new checkpoint",
             )
         return int(offset["number"])
 
     def _shaped(self, table: pa.Table) -> pa.Table:
-        """The columns that the query has, in its order."""
+        """Return the columns of the query, in its order."""
         columns = [_text(table[f.name]) if _is_text(f) else table[f.name] for f in self._schema.fields]
         return pa.table(columns, names=self._schema.names)
 
@@ -193,11 +193,11 @@ def _broker(options: SourceOptions) -> Broker:
 
 
 def _fields(schema: StructType) -> dict[str, Type]:
-    """The columns that are fields of the payload: all that a message does not have by itself."""
+    """Return the columns that are fields of the payload: those that are not columns of every message."""
     kinds = {field.name: type(field.dataType) for field in schema.fields}
     if len(kinds) < len(schema.fields):
         raise InputError(
-            "bad-option", "schema: a column is there twice; a message has topic, payload, received, number"
+            "bad-option", "schema: a column occurs twice; every message has topic, payload, received and number"
         )
     _check_envelope(kinds)
     fields = {name: kind for name, kind in kinds.items() if name not in ENVELOPE}
@@ -206,13 +206,13 @@ def _fields(schema: StructType) -> dict[str, Type]:
             raise InputError(
                 "wrong-type",
                 f"{name}: a field is BOOLEAN, BIGINT, DOUBLE, STRING or TIMESTAMP, not {kind.typeName().upper()}",
-                hint="leave the field out, and take it from the payload with from_json",
+                hint="leave the field out, and extract it from the payload with from_json",
             )
     if fields and not {"payload", "malformed"} <= kinds.keys():
         raise InputError(
             "missing-column",
-            "a schema with fields needs 'payload BINARY' and 'malformed STRING' too, or what is malformed is lost",
-            hint="with .option('schema', …) instead of .schema(…) they are there by themselves",
+            "a schema with fields also needs 'payload BINARY' and 'malformed STRING', or malformed messages are lost",
+            hint="add them, or use .option('schema', …) instead of .schema(…), which adds them",
         )
     return {name: _TYPES[kind] for name, kind in fields.items()}
 
@@ -227,5 +227,5 @@ def _check_envelope(kinds: Mapping[str, type[DataType]]) -> None:
     }
     for name in kinds.keys() & wanted.keys():
         if kinds[name] not in wanted[name]:
-            said = wanted[name][0].typeName().upper()
-            raise InputError("wrong-type", f"{name}: this column of a message is {said}")
+            expected = wanted[name][0].typeName().upper()
+            raise InputError("wrong-type", f"{name}: this column of a message is {expected}")

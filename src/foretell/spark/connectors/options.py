@@ -1,4 +1,4 @@
-"""The options of a data source, read with errors that say which one is wrong."""
+"""Options of a data source, parsed with errors that name the wrong one."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from typing import NoReturn
 
 from foretell.errors import InputError, suggestion
 
-#: What Spark itself puts among the options.
+#: Options that Spark itself adds.
 _SPARKS_OWN = frozenset({"path", "checkpointlocation", "queryname", "outputmode"})
 
 
 class SourceOptions:
-    """The options that a user gave; Spark takes no account of their case."""
+    """The options that a user gave; Spark ignores their case."""
 
-    def __init__(self, given: Mapping[str, str], known: Iterable[str], prefix: str | None = None) -> None:
-        self._given = {name.lower(): value for name, value in given.items()}
+    def __init__(self, options: Mapping[str, str], known: Iterable[str], prefix: str | None = None) -> None:
+        self._options = {name.lower(): value for name, value in options.items()}
         names = {name.lower(): name for name in known}
-        for name in self._given.keys() - names.keys() - _SPARKS_OWN:
+        for name in self._options.keys() - names.keys() - _SPARKS_OWN:
             if prefix is None or not name.startswith(prefix):
                 meant = suggestion(name, names.values())
                 raise InputError("unknown-option", f"there is no option '{name}'", hint=meant)
 
     def text(self, name: str) -> str | None:
-        return self._given.get(name.lower())
+        return self._options.get(name.lower())
 
     def required(self, name: str, why: str) -> str:
         value = self.text(name)
-        return value if value else _refuse(name, f"is missing: {why}")
+        return value if value else _refuse(name, f"is missing: give {why}")
 
     def whole(self, name: str, default: int) -> int:
         value = self.text(name)
         if value is None:
             return default
-        return int(value) if value.isdecimal() else _refuse(name, f"'{value}' is no whole number")
+        return int(value) if value.isdecimal() else _refuse(name, f"'{value}' is not a whole number")
 
     def seconds(self, name: str, default: float) -> float:
         value = self.text(name)
         try:
             return default if value is None else float(value)
         except ValueError:
-            _refuse(name, f"'{value}' is no number of seconds")
+            _refuse(name, f"'{value}' is not a number of seconds")
 
     def flag(self, name: str) -> bool:
         value = self.text(name) or "false"
@@ -49,7 +49,7 @@ class SourceOptions:
         return value.lower() == "true"
 
     def prefixed(self, prefix: str) -> dict[str, str]:
-        return {name.removeprefix(prefix): value for name, value in self._given.items() if name.startswith(prefix)}
+        return {name.removeprefix(prefix): value for name, value in self._options.items() if name.startswith(prefix)}
 
 
 def _refuse(name: str, what: str) -> NoReturn:

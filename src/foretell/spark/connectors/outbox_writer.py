@@ -1,8 +1,8 @@
-"""Spark's part in sending notifications: the tasks stage their rows as files, the driver takes them into an outbox.
+"""Outbox writer: tasks stage their notifications as files, and the driver moves them into an outbox and sends them.
 
-`write` runs in the tasks and is not told which batch it is for; some of them run twice, some fail. Only `commit`, on
-the driver, knows the number of the batch and which of the files count. A batch that Spark commits again after a crash
-is already in the outbox and is not sent a second time.
+`write` runs in the tasks without knowing its batch; some tasks run twice, some fail. Only `commit`, on the driver,
+knows the number of the batch and which files count. A batch that Spark commits again after a crash is already in the
+outbox and is not sent a second time.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ _LOG = logging.getLogger(__name__)
 
 
 class NotificationTarget(Protocol):
-    """Where messages go: a `webhook.Receiver` or an `mqtt.Topic`; values that Spark can send to its workers."""
+    """Where messages go: a webhook or an MQTT topic, as a value that Spark can send to its workers."""
 
     def connect(self) -> Transport: ...
 
 
 @dataclass
 class StagedFile(WriterCommitMessage):
-    """What a task has staged; no path where it had no rows."""
+    """The file that a task has staged; no path if it had no rows."""
 
     path: str | None
 
 
 @dataclass
 class OutboxWriter(DataSourceStreamArrowWriter):
-    """Notifications of a streaming query to a receiver. A commit may take `patience` seconds to send what waits."""
+    """Sends the notifications of a streaming query. A commit sends for at most `patience` seconds."""
 
     receiver: NotificationTarget
     outbox: str
     patience: float
 
-    # Spark gives this class Arrow batches; only its base class, as declared, gets rows.
+    # Spark passes Arrow batches to this class; only the declared type of its base class has rows.
     def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedFile:  # type: ignore[override]
         messages = (message for batch in iterator for message in messages_of_batch(batch))
         first = next(messages, None)
@@ -69,7 +69,7 @@ class OutboxWriter(DataSourceStreamArrowWriter):
         paths = _paths(messages)
         with closing(Outbox(self.outbox)) as outbox:
             outbox.put((message for path in paths for message in _staged(path)), batchId)
-            # Also what tasks left behind that failed or died: one query writes here, and no task of it runs now.
+            # Includes files of failed tasks: only one query writes here, and none of its tasks runs now.
             _remove(self._staging().glob("*"))
             with closing(self.receiver.connect()) as transport:
                 if not drain(outbox, transport, timeout=self.patience):
@@ -87,8 +87,8 @@ def check_columns(schema: StructType) -> None:
     if missing:
         raise InputError(
             "missing-column",
-            f"this sink takes notifications; the frame has no column {', '.join(map(repr, missing))}",
-            hint=f"their columns: {', '.join(COLUMNS)}",
+            f"the sink needs notifications, and the frame has no column {', '.join(map(repr, missing))}",
+            hint=f"pass a frame of notifications, with the columns {', '.join(COLUMNS)}",
         )
 
 

@@ -1,4 +1,4 @@
-"""What makes `foretell_mqtt` and `foretell_webhook` known to a Spark session."""
+"""Registration of the data sources `foretell_mqtt` and `foretell_webhook` in a Spark session."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from foretell.spark.connectors.webhook import WebhookSource
 
 
 def register(spark: SparkSession) -> None:
-    """From here on the session knows our sources and sinks."""
+    """Register the sources and sinks in a session."""
     for source in (MqttSource, WebhookSource):
         spark.dataSource.register(source)

@@ -1,4 +1,4 @@
-"""`foretell_webhook`: notifications of a streaming query by HTTP."""
+"""`foretell_webhook`: a sink that posts the notifications of a streaming query by HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADER = "header."
 
 
 class WebhookSource(DataSource):
-    """The sink; there is nothing to read. Options: docs/brokers.md."""
+    """A sink without a source. Options: docs/brokers.md."""
 
     @classmethod
     def name(cls) -> str:
@@ -30,5 +30,5 @@ class WebhookSource(DataSource):
             headers=options.prefixed(_HEADER),
             ca=options.text("ca"),
         )
-        outbox = options.required("outbox", "a folder for what is not sent yet")
+        outbox = options.required("outbox", "a folder for unsent notifications")
         return OutboxWriter(receiver, outbox, options.seconds("wait", 30.0))

@@ -1,4 +1,4 @@
-"""A local Spark session and the Java that it runs on."""
+"""The Spark session, and the Java that it runs on."""
 
 from foretell.spark.session.spark_session import session
 

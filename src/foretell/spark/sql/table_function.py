@@ -1,9 +1,9 @@
-"""Statements as table functions of Spark SQL.
+"""Table functions of Spark SQL, one for each subscription.
 
     SELECT key.ip, start, end FROM intrusion(events => TABLE(logins) PARTITION BY ip ORDER BY time)
 
-Each partition of the table is a stream by itself. Its rows come in Arrow batches, and when all have come the engine in
-process runs them: it puts them in the order of time, whatever ORDER BY says, and tells lanes apart by PER.
+Each partition of the table is a stream of its own. When all its Arrow batches have come, a MatchRuntime processes them:
+it orders events by time, whatever ORDER BY says, and divides them into lanes by PER.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
 from foretell.engine.planning import start_runtime
 from foretell.errors import ForetellError, InputError, suggestion
-from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
 from foretell.events.ingest.raw_columns import ARROW_TYPES
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema, Type
 from foretell.language import tree
@@ -41,10 +40,11 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import attributes_read_by
-from foretell.spark.sql.typed_columns import TypedColumns
+from foretell.spark.arrow_schemas import schema_from_arrow
+from foretell.spark.sql.typed_columns import TypedNotifications
 
 _LOG = logging.getLogger(__name__)
-_CALL = "{name}(events => TABLE(...) PARTITION BY ...), and until => a time if need be"
+_CALL = "{name}(events => TABLE(...) PARTITION BY ...), and optionally until => a time"
 
 
 def register(
@@ -56,31 +56,31 @@ def register(
     tables: Mapping[str, object] | None = None,
     strict: bool = False,
 ) -> tuple[str, ...]:
-    """Each subscription as a table function of its name; the names.
+    """Register each subscription as a table function of its name, and return the names.
 
-    The types of events are those of the STREAM statements. What these leave open is read off `inputs`: for a stream a
-    frame, a schema, or the name of a table, of which no rows are read. `time` names the time column of streams without
-    a STREAM statement, `tables` are those of FOR EACH. With `strict` a malformed event stops the query; without, they
-    are set aside, and the log of the task says how many.
+    The STREAM statements have the types of events. `inputs` has those that they leave open: for a stream a frame, a
+    schema, or the name of a table, of which no rows are read. `time` names the time column of streams without a STREAM
+    statement, `tables` has the FOR EACH tables. With `strict` a malformed event stops the query; without, malformed
+    events are quarantined, and the log of the task counts them.
     """
     program = as_subscriptions(subscriptions)
     schemas = stream_schemas(spark, program, inputs, time)
-    given = read_tables(program.tables, as_tables(tables))
+    loaded = read_tables(program.tables, as_tables(tables))
     if not isinstance(strict, bool):
         raise bad_argument("strict", "True or False", strict)
-    checked = program.checked(schemas, {name: table.types for name, table in given.items()})
-    works = [TableFunction(program.text, one.name, schemas, given, strict) for one in checked.statements]
-    for work in works:
-        work.settle()
-    for work in works:
-        function: Any = arrow_udtf(handler(work), returnType=from_arrow_schema(work.columns.schema))
-        spark.udtf.register(work.name, function)
-    return tuple(work.name for work in works)
+    checked = program.checked(schemas, {name: table.types for name, table in loaded.items()})
+    functions = [TableFunction(program.text, s.name, schemas, loaded, strict) for s in checked.statements]
+    for function in functions:
+        function.validate()
+    for function in functions:
+        udtf: Any = arrow_udtf(partition_class(function), returnType=from_arrow_schema(function.columns.schema))
+        spark.udtf.register(function.name, udtf)
+    return tuple(function.name for function in functions)
 
 
 @dataclass(frozen=True)
 class TableFunction:
-    """What a task is told of a function: the statements as text, to be checked there again, once."""
+    """A table function as the tasks receive it: the statements as text, which each worker checks again, once."""
 
     text: str
     name: str
@@ -88,22 +88,22 @@ class TableFunction:
     tables: Mapping[str, TemplateTable]
     strict: bool
 
-    def settle(self) -> None:
-        """Refuses what cannot be a function, before it is one."""
+    def validate(self) -> None:
+        """Raise an error if the statement cannot run as a table function."""
         try:
             start_runtime(self.checked, self.tables)
         except UnsupportedError as error:
             message = f"the engine on Spark does not run {error} yet"
-            raise InputError("not-in-engine", message, hint="ft.run with engine='reference' does") from None
+            raise InputError("not-in-engine", message, hint="use ft.run with engine='reference'") from None
         if len(self._sources) != 1:
             message = (
                 f"'{self.name}' reads several streams ({', '.join(self._sources)}), and a function takes one table"
             )
-            raise InputError("several-streams", message, hint="ft.run takes several Spark frames")
+            raise InputError("several-streams", message, hint="use ft.run, which takes several Spark frames")
 
     @cached_property
     def checked(self) -> CheckedProgram:
-        """The subscription and the statements that it reads, each of the rank that it has among all."""
+        """The subscription and the statements that it reads; each keeps the rank that it has among all."""
         columns = {name: table.types for name, table in self.tables.items()}
         whole = parse_text(self.text).checked(self.schemas, columns)
         wanted = {self.name}
@@ -113,18 +113,18 @@ class TableFunction:
         return CheckedProgram(whole.streams, tuple(s for s in whole.statements if s.name in wanted), whole.ranks)
 
     @cached_property
-    def columns(self) -> TypedColumns:
+    def columns(self) -> TypedNotifications:
         statement = self.checked.statements[-1]
         assert isinstance(statement, CheckedSubscription)
         ids = self.tables[statement.tree.table].types.get("id") if statement.tree.table else None
-        read_here = [self.schemas[name] for name in statement.tree.streams if name in self.schemas]
-        names = {one.attributes[one.id] for one in read_here if one.id is not None}
-        return TypedColumns(statement, ids or Type.STRING, Type.INT if names <= {Type.INT} else Type.STRING)
+        schemas = [self.schemas[name] for name in statement.tree.streams if name in self.schemas]
+        names = {schema.attributes[schema.id] for schema in schemas if schema.id is not None}
+        return TypedNotifications(statement, ids or Type.STRING, Type.INT if names <= {Type.INT} else Type.STRING)
 
     @cached_property
     def _sources(self) -> tuple[str, ...]:
-        read_here = (str(name) for statement in self.checked.statements for name in statement.tree.streams)
-        return tuple(dict.fromkeys(name for name in read_here if name in self.schemas))
+        streams = (str(name) for statement in self.checked.statements for name in statement.tree.streams)
+        return tuple(dict.fromkeys(name for name in streams if name in self.schemas))
 
     @property
     def stream(self) -> str:
@@ -135,92 +135,92 @@ class TableFunction:
         statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
         return {name for s in statements if self.stream in s.tree.streams for name in attributes_read_by(s)}
 
-    def load(self, parts: Sequence[pa.RecordBatch]) -> EventBatch:
-        """The events of a partition in their types. A column that nothing needs may be missing."""
-        table, schema = pa.Table.from_batches(parts), self.schemas[self.stream]
+    def read(self, batches: Sequence[pa.RecordBatch]) -> EventBatch:
+        """Read the events of a partition. A column that no statement needs may be missing."""
+        table, schema = pa.Table.from_batches(batches), self.schemas[self.stream]
         assert schema.time is not None
         roles = schema.time, schema.id, schema.order
-        there = self._needed.union(table.column_names)
-        attributes = {name: kind for name, kind in schema.attributes.items() if name in there or name in roles}
+        expected = self._needed.union(table.column_names, roles)
+        attributes = {name: kind for name, kind in schema.attributes.items() if name in expected}
         declaration = StreamDeclaration(self.stream, attributes, *roles, schema.simultaneous, schema.lateness)
-        loaded = read(table, declaration, strict=self.strict)
-        return replace(loaded, schema=schema)
+        return replace(read(table, declaration, strict=self.strict), schema=schema)
 
-    def until(self, given: object) -> int | float | None:
-        return parse_until(given, {self.schemas[self.stream].time_type})
+    def parse_until(self, until: object) -> int | float | None:
+        return parse_until(until, {self.schemas[self.stream].time_type})
 
-    def rows(self, loaded: EventBatch, until: int | float | None) -> Iterator[pa.Table]:
-        running = start_runtime(self.checked, self.tables)
-        for told in running.process({self.stream: loaded}, until):
-            if told.schema.name == self.name and told.notification_count:
-                yield self.columns.rows(told)
-        for note in running.ledger.tell():
+    def process(self, batch: EventBatch, until: int | float | None) -> Iterator[pa.Table]:
+        runtime = start_runtime(self.checked, self.tables)
+        for results in runtime.process({self.stream: batch}, until):
+            if results.schema.name == self.name and results.notification_count:
+                yield self.columns.table(results)
+        for note in runtime.ledger.tell():
             _LOG.warning("%s", note)
 
 
 class TablePartition:
-    """A partition of a call. Spark makes one for each, of a class of the function's own, which is new in every task."""
+    """A partition of a call. Spark creates each from the function's own subclass, which every task loads anew."""
 
-    work: ClassVar[TableFunction]
-    bad: ClassVar[int] = 0
-    reason: ClassVar[str] = ""
+    function: ClassVar[TableFunction]
+    quarantined: ClassVar[int] = 0
+    first_reason: ClassVar[str] = ""
 
     def __init__(self) -> None:
-        self._parts: list[pa.RecordBatch] = []
+        self._batches: list[pa.RecordBatch] = []
         self._until: int | float | None = None
-        # Nothing tells a function how it was called. With PARTITION BY something of Spark's stands in between.
+        # Spark does not pass on how the function was called. With PARTITION BY a wrapper of Spark creates this object.
         self._whole_task = sys._getframe(1).f_code.co_name == "read_udtf"
 
-    def eval(self, *given: object, **named: object) -> Iterator[pa.Table]:
-        with _told_plainly():
-            self._take(*given, **named)
+    def eval(self, *arguments: object, **named: object) -> Iterator[pa.Table]:
+        with _hidden_traceback():
+            self._add(*arguments, **named)
         yield from ()
 
     def terminate(self) -> Iterator[pa.Table]:
-        if self._parts:
-            with _told_plainly():
-                loaded = self.work.load(self._parts)
-                self._set_aside(loaded)
-                yield from self.work.rows(loaded, self._until)
+        if self._batches:
+            with _hidden_traceback():
+                batch = self.function.read(self._batches)
+                self._count_quarantined(batch)
+                yield from self.function.process(batch, self._until)
 
     def cleanup(self) -> None:
-        """At the end of a task, on its last partition."""
-        if self.bad:
-            _LOG.warning(
-                "%s: %d malformed events are set aside, one of them: %s", self.work.stream, self.bad, self.reason
-            )
+        """Log malformed events at the end of a task: Spark calls this for its last partition."""
+        if self.quarantined:
+            message = "%s: %d malformed events are quarantined, one of them: %s"
+            _LOG.warning(message, self.function.stream, self.quarantined, self.first_reason)
 
-    def _take(self, *given: object, **named: object) -> None:
-        arguments = dict(zip(("events", "until"), given)) | named
-        events, until = arguments.pop("events", None), arguments.pop("until", None)
-        call = _CALL.format(name=self.work.name)
-        if len(given) > 2 or arguments:
-            which = f"'{next(iter(arguments))}'" if arguments else "a third one"
-            raise InputError("unknown-argument", f"{self.work.name} has no argument {which}", hint=call)
+    def _add(self, *arguments: object, **named: object) -> None:
+        by_name = dict(zip(("events", "until"), arguments)) | named
+        events, until = by_name.pop("events", None), by_name.pop("until", None)
+        name = self.function.name
+        call = _CALL.format(name=name)
+        if len(arguments) > 2 or by_name:
+            which = f"no argument '{next(iter(by_name))}'" if by_name else "no third argument"
+            raise InputError("unknown-argument", f"{name} has {which}", hint=call)
         if not isinstance(events, pa.RecordBatch):
-            raise InputError("no-events", f"{self.work.name} is given no table of events", hint=call)
+            raise InputError("no-events", f"{name} needs a table of events", hint=call)
         context = TaskContext.get()
         if self._whole_task and context is not None and context.partitionId() > 0:
-            message = f"{self.work.name}: without PARTITION BY the table is cut anywhere, and so are its patterns"
+            message = f"{name}: without PARTITION BY Spark divides the table anywhere, and breaks matches apart"
             raise InputError("no-partition", message, hint="PARTITION BY a key, or WITH SINGLE PARTITION")
-        if isinstance(until, pa.Array) and not self._parts and len(until):
-            self._until = self.work.until(until[0].as_py())
-        self._parts.append(events)
+        if isinstance(until, pa.Array) and not self._batches and len(until):
+            self._until = self.function.parse_until(until[0].as_py())
+        self._batches.append(events)
 
-    def _set_aside(self, loaded: EventBatch) -> None:
-        if loaded.quarantined:
-            mine = type(self)
-            mine.bad, mine.reason = mine.bad + len(loaded.quarantined), mine.reason or loaded.quarantined[0].reason
+    def _count_quarantined(self, batch: EventBatch) -> None:
+        if batch.quarantined:
+            task = type(self)
+            task.quarantined += len(batch.quarantined)
+            task.first_reason = task.first_reason or batch.quarantined[0].reason
 
 
-def handler(work: TableFunction) -> type[TablePartition]:
-    """What Spark sends to its tasks."""
-    return type(work.name, (TablePartition,), {"work": work})
+def partition_class(function: TableFunction) -> type[TablePartition]:
+    """Return the class that Spark sends to its tasks."""
+    return type(function.name, (TablePartition,), {"function": function})
 
 
 @contextmanager
-def _told_plainly() -> Iterator[None]:
-    """A user's mistake needs no traceback; this makes Spark's worker, which such an error ends, leave it out."""
+def _hidden_traceback() -> Iterator[None]:
+    """Make Spark's worker, which an error ends, leave the traceback out of a user's mistake."""
     try:
         yield
     except ForetellError:
@@ -228,48 +228,42 @@ def _told_plainly() -> Iterator[None]:
         raise
 
 
-# ── what is known of the streams ──
+# ── schemas ──
 
 
 def stream_schemas(spark: SparkSession, program: Subscriptions, inputs: object, time: object) -> dict[str, Schema]:
-    given = as_mapping({} if inputs is None else inputs, "inputs", "inputs={'logins': frame}")
+    """Return the schema of each stream that the statements read, by its declaration or its input."""
+    by_stream = as_mapping({} if inputs is None else inputs, "inputs", "inputs={'logins': frame}")
     times = as_time_columns(time)
     sources = program.sources
     if not any(isinstance(s, tree.Subscription | tree.Correlator) for s in program.program.statements):
-        raise InputError("no-statements", "there is no statement that could be a function")
-    for name in (*given, *times):
+        raise InputError("no-statements", "there is no subscription to register", hint="add a SUBSCRIBE statement")
+    for name in (*by_stream, *times):
         if name not in sources:
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=suggestion(name, sources))
-    return {name: _schema(declaration_of(program, name, times), spark, given.get(name)) for name in sources}
+    return {name: _schema(declaration_of(program, name, times), spark, by_stream.get(name)) for name in sources}
 
 
-def _schema(declaration: StreamDeclaration, spark: SparkSession, given: object) -> Schema:
-    if given is not None:
-        return _read_off(to_arrow_schema(_columns(spark, declaration.stream, given), timezone="UTC"), declaration)
+def _schema(declaration: StreamDeclaration, spark: SparkSession, source: object) -> Schema:
     name = declaration.stream
+    if source is not None:
+        return schema_from_arrow(to_arrow_schema(_columns(spark, name, source), timezone="UTC"), declaration)
     hint = f"declare it, STREAM {name} (attribute TYPE, ...) TIME column, or give a frame: inputs={{'{name}': frame}}"
     if declaration.open:
-        raise InputError("undeclared-stream", f"nothing is known of stream '{name}'", hint=hint)
+        raise InputError("undeclared-stream", f"stream '{name}' has no declaration and no input", hint=hint)
     for column in declaration.columns:
         if declaration.declared_type(column) is None:
             raise InputError("undeclared-stream", f"stream '{name}': '{column}' is declared without a type", hint=hint)
     fields: Any = [(column, ARROW_TYPES[declaration.attributes[column]]) for column in declaration.columns]
-    return _read_off(pa.schema(fields), declaration)
+    return schema_from_arrow(pa.schema(fields), declaration)
 
 
-def _read_off(schema: pa.Schema, declaration: StreamDeclaration) -> Schema:
-    """As events of these columns have it. (A table without even a chunk would tell no types.)"""
-    columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in schema]
-    sheet = ArrowSource(declaration.stream, pa.table(columns, schema=schema), schema.names)
-    return infer_schema(combine_tables([sheet]), declaration)
-
-
-def _columns(spark: SparkSession, stream: str, given: object) -> StructType:
-    if isinstance(given, str):
-        if not spark.catalog.tableExists(given):
-            raise InputError("unknown-table", f"inputs: Spark has no table {describe(given)}")
-        given = spark.table(given)
-    found = given.schema if isinstance(given, DataFrame) else given
-    if not isinstance(found, StructType):
-        raise bad_argument(f"inputs: '{stream}'", "a Spark frame, a schema, or the name of a table", given)
-    return found
+def _columns(spark: SparkSession, stream: str, source: object) -> StructType:
+    if isinstance(source, str):
+        if not spark.catalog.tableExists(source):
+            raise InputError("unknown-table", f"inputs: Spark has no table {describe(source)}")
+        source = spark.table(source)
+    schema = source.schema if isinstance(source, DataFrame) else source
+    if not isinstance(schema, StructType):
+        raise bad_argument(f"inputs: '{stream}'", "a Spark frame, a schema, or the name of a table", source)
+    return schema

@@ -1,4 +1,4 @@
-"""Notifications as typed columns, for SQL: the same ten, with key, bindings and events as structs instead of JSON."""
+"""Notifications as typed columns for SQL: key, bindings and events are structs instead of JSON."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ from foretell.machine.matches.results import ResultBatch
 
 
 def column_type(kind: Type) -> ArrowType:
-    """A length of time is in seconds, as everywhere in notifications; what has no type, as NULL, is a text."""
+    """Return the Arrow type of a value: a DURATION is in seconds, as in all notifications, an untyped value a text."""
     return pa.float64() if kind is Type.DURATION else ARROW_TYPES.get(kind, pa.string())
 
 
 @dataclass(frozen=True)
-class TypedColumns:
-    """The columns of one subscription. `ids` is the type of the FOR EACH table's ids, `names` that of events' names:
-    INT, for numbers and INT IDs, or STRING for any other."""
+class TypedNotifications:
+    """The columns of one subscription.
+
+    `ids` is the type of the FOR EACH table's ids, `names` that of events' names: INT for numbers and INT IDs, else
+    STRING.
+    """
 
     checked: CheckedSubscription
     ids: Type
@@ -55,58 +58,64 @@ class TypedColumns:
         }
         return pa.schema(list(columns.items()))
 
-    def rows(self, told: ResultBatch) -> pa.Table:
-        """All notifications of a result, in no particular order: SQL has none."""
-        match, row = told.notification_rows
+    def table(self, results: ResultBatch) -> pa.Table:
+        """Return all notifications of a result batch, in no particular order: SQL has none."""
+        match, row = results.notification_rows
         count, time = len(match), column_type(self.checked.time)
         columns: list[ArrowArray] = [
             _same(self.checked.name, count),
             _same("match", count),
-            self._keys(told, match),
-            *(arrow_of(_numbers(times[match], self.checked.time), time) for times in (told.start, told.end)),
+            self._keys(results, match),
+            *(arrow_of(_numbers(times[match], self.checked.time), time) for times in (results.start, results.end)),
             arrow_of(np.ones(count)),
             pa.nulls(count, pa.string()),
-            self._ids(told, row),
-            _structs({n: _returned(c, match, self.checked.returns[n], told.strings) for n, c in told.bindings.items()}),
-            _structs({step: steps.take(pa.array(match)) for step, steps in self._events(told)}),
+            self._ids(results, row),
+            _structs(
+                {n: _returned(c, match, self.checked.returns[n], results.strings) for n, c in results.bindings.items()}
+            ),
+            _structs({step: steps.take(pa.array(match)) for step, steps in self._events(results)}),
         ]
-        given = [pa.nulls(count, f.type) if c is None else c for c, f in zip(columns, self.schema, strict=True)]
-        return pa.table(given, schema=self.schema)
+        filled = [pa.nulls(count, f.type) if c is None else c for c, f in zip(columns, self.schema, strict=True)]
+        return pa.table(filled, schema=self.schema)
 
     @property
     def _per(self) -> dict[str, Type]:
         return {name: self.checked.attributes.get(name, Type.STRING) for name in self.checked.tree.per}
 
-    def _keys(self, told: ResultBatch, match: Ints) -> ArrowArray | None:
-        lanes, which = np.unique(told.lane[match], return_inverse=True)
-        keys = [told.keys[lane] for lane in lanes.tolist()] if self._per else []
+    def _bindings(self, results: ResultBatch, match: Ints) -> dict[str, ArrowArray]:
+        types = self.checked.returns
+        return {n: _returned(c, match, types[n], results.strings) for n, c in results.bindings.items()}
+
+    def _keys(self, results: ResultBatch, match: Ints) -> ArrowArray | None:
+        lanes, which = np.unique(results.lane[match], return_inverse=True)
+        keys = [results.keys[lane] for lane in lanes.tolist()] if self._per else []
         columns = {name: _values([key[str(name)] for key in keys], kind) for name, kind in self._per.items()}
         return _structs({name: column.take(pa.array(which)) for name, column in columns.items()})
 
-    def _ids(self, told: ResultBatch, row: Ints) -> ArrowArray:
+    def _ids(self, results: ResultBatch, row: Ints) -> ArrowArray:
         rows, which = np.unique(row, return_inverse=True)
-        return _values([told.id_of(one) for one in rows.tolist()], self.ids).take(pa.array(which))
+        return _values([results.id_of(number) for number in rows.tolist()], self.ids).take(pa.array(which))
 
-    def _events(self, told: ResultBatch) -> Iterator[tuple[str, ArrowArray]]:
-        """Of each step its events' names: one for each match, or a list of them where the step is repeated."""
-        bound = told.bound_events
-        names = _names([] if told.matches is None else told.matches.buffer.names(bound.position), self.names)
-        owner = np.repeat(np.arange(len(told)), np.diff(bound.starts))
+    def _events(self, results: ResultBatch) -> Iterator[tuple[str, ArrowArray]]:
+        """Yield the names of each step's events: one for each match, or a list if the step is repeated."""
+        bound = results.bound_events
+        names = _names([] if results.matches is None else results.matches.buffer.names(bound.position), self.names)
+        owner = np.repeat(np.arange(len(results)), np.diff(bound.starts))
         for number, step in enumerate(self.checked.positive):
             at = np.flatnonzero(bound.step == number)
             if self.checked.steps[step].shape.repeated:
-                ends = np.cumsum(np.bincount(owner[at], minlength=len(told)))
+                ends = np.cumsum(np.bincount(owner[at], minlength=len(results)))
                 begins: Any = pa.array(np.concatenate([[0], ends]), pa.int32())
                 unbound: Any = pa.array(np.diff(ends, prepend=0) == 0)
                 yield step, pa.ListArray.from_arrays(begins, names.take(pa.array(at)), mask=unbound)
             else:
-                place = np.full(len(told), -1, np.int64)
+                place = np.full(len(results), -1, np.int64)
                 place[owner[at]] = at
                 yield step, names.take(pa.array(place, mask=place < 0))
 
 
 def _struct(fields: Mapping[str, ArrowType]) -> ArrowType:
-    """Spark knows no struct without fields: then the column is a text, and NULL."""
+    """Return a struct type. Spark has no struct without fields: the column is then a text, and NULL."""
     return pa.struct(list(fields.items())) if fields else pa.string()
 
 
@@ -119,7 +128,7 @@ def _same(text: str, count: int) -> ArrowArray:
 
 
 def _returned(column: Column, match: Ints, kind: Type, strings: StringDictionary) -> ArrowArray:
-    """A RETURN column or a variable."""
+    """Encode a RETURN column or a variable."""
     values, nulls = column.values[match], column.nulls[match]
     if column_type(kind) == pa.string():
         codes, which = np.unique(np.where(nulls, 0, values).astype(np.int64), return_inverse=True)
@@ -131,19 +140,19 @@ def _returned(column: Column, match: Ints, kind: Type, strings: StringDictionary
 
 
 def _numbers(values: NDArray[Any], kind: Type) -> NDArray[Any]:
-    """As Arrow has them: an INT may stand where FLOAT is the type."""
+    """Return numbers in Arrow's layout of a type: an INT may be the value of a FLOAT."""
     dtype = {Type.BOOL: np.bool_, Type.FLOAT: np.float64, Type.DURATION: np.float64}.get(kind, np.int64)
     return values.astype(dtype, copy=False)
 
 
 def _values(values: Sequence[Scalar], kind: Type) -> ArrowArray:
-    """Values as notifications show them, where a timestamp is a text."""
+    """Encode values of notifications, in which a timestamp is a text."""
     if kind is Type.TIMESTAMP:
-        values = [parse_timestamp(one) if isinstance(one, str) else one for one in values]
+        values = [parse_timestamp(v) if isinstance(v, str) else v for v in values]
     return arrow_of_values(values, kind)
 
 
 def _names(names: Sequence[Any], kind: Type) -> ArrowArray:
     if kind is Type.STRING:
-        names = [one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in names]
+        names = [name if isinstance(name, str) else msgspec.json.encode(name).decode() for name in names]
     return arrow_of_values(names, kind)

@@ -24,7 +24,7 @@ from foretell.errors import InputError
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
 from foretell.spark.connectors.registry import register
-from foretell.spark.session.spark_session import session
+from foretell.spark.session import session
 from foretell.spark.streaming.query import follow
 
 #: Formats of files that our own readers read.

@@ -25,8 +25,7 @@ from foretell.arguments.validation import as_mapping, as_tables, as_time_columns
 from foretell.engine import Engine
 from foretell.errors import InputError, suggestion
 from foretell.events.arrow_interop import arrow_of_values
-from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
-from foretell.events.ingest.reader import StreamDeclaration, infer_schema
+from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import COLUMNS
 from foretell.events.types import Type
@@ -38,6 +37,7 @@ from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.notify.row_encoder import TIME_TYPES
+from foretell.spark.arrow_schemas import schema_from_arrow
 from foretell.spark.column_names import column
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import StatementGroup, stream_groups
@@ -198,10 +198,7 @@ def _declaration(
     arrow = to_arrow_schema(frames[name].schema, timezone="UTC")
     if declaration.open and MALFORMED[0] in arrow.names:
         arrow = arrow.remove(arrow.get_field_index(MALFORMED[0]))
-    columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in arrow]
-    sheet = ArrowSource(name, pa.table(columns, schema=arrow), arrow.names)
-    schema = infer_schema(combine_tables([sheet]), declaration)
-    return replace(declaration, attributes=schema.attributes, open=False)
+    return replace(declaration, attributes=schema_from_arrow(arrow, declaration).attributes, open=False)
 
 
 def _file_declaration(declaration: StreamDeclaration) -> StreamDeclaration:
