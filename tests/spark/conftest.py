@@ -1,4 +1,4 @@
-"""One Spark for all tests of this folder; starting it is what costs."""
+"""One Spark session for all tests of this folder, since starting it takes long."""
 
 from __future__ import annotations
 

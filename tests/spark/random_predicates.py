@@ -1,4 +1,4 @@
-"""Conditions by chance over a stream whose columns hold what numbers and texts have in corners."""
+"""Random conditions, and random events whose columns have the edge cases of numbers and texts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def schema_of() -> Schema:
 
 
 def ours(events: EventBatch, statement: CheckedSubscription) -> NDArray[np.bool_]:
-    """Which events may matter, by our own rules."""
+    """Return which events may matter, by our own rules."""
     found = may_matter(events, [statement], {"s"})
     assert found is not None
     return found

@@ -17,7 +17,7 @@ import foretell as ft
 from foretell.spark.streaming import chunked_state
 from foretell.spark.streaming.chunked_state import ChunkedState, page_ends
 from foretell.spark.streaming.query import follow
-from tests.spark.test_stream import TYPES, WATCH, crowd, expected, frame, logins, put, rows_of
+from tests.spark.streaming_queries import TYPES, WATCH, crowd, expected, frame, logins, put, rows_of
 
 OLD = Path(__file__).parent / "state" / "one_value.tar.gz"
 
@@ -26,8 +26,8 @@ def block(count: int, seed: int = 1) -> bytes:
     return np.random.default_rng(seed).bytes(count)
 
 
-class Keeper(StatefulProcessor):
-    """Tells the block before, and keeps the one that comes."""
+class SnapshotProcessor(StatefulProcessor):
+    """Returns the snapshot before, and writes the one that comes."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.state = ChunkedState(handle)
@@ -43,11 +43,11 @@ class Keeper(StatefulProcessor):
         pass
 
 
-class Kept:
-    """One block in Spark's state, each time compared with what was put there before."""
+class CheckedState:
+    """One snapshot in Spark's state, compared each time with the one that was written before."""
 
     def __init__(self) -> None:
-        self.tester = TwsTester(Keeper())
+        self.tester = TwsTester(SnapshotProcessor())
         self.last: tuple[str, bytes] | None = None
 
     def put(self, about: str, block: bytes) -> chunked_state.WriteCost:
@@ -61,29 +61,29 @@ class Kept:
         return cost
 
 
-def test_small_states_are_one_value() -> None:
-    kept = Kept()
-    assert kept.put("first", b"few bytes") == chunked_state.WriteCost(9, 1, 1, 9)
-    assert kept.put("second", b"") == chunked_state.WriteCost(0, 1, 1, 0)
-    assert kept.put("third", block(chunked_state.SMALL_BYTES)).pages == 1
+def test_a_small_state_is_one_value() -> None:
+    state = CheckedState()
+    assert state.put("first", b"few bytes") == chunked_state.WriteCost(9, 1, 1, 9)
+    assert state.put("second", b"") == chunked_state.WriteCost(0, 1, 1, 0)
+    assert state.put("third", block(chunked_state.SMALL_BYTES)).pages == 1
 
 
-def test_only_what_has_changed_is_written() -> None:
-    kept, first = Kept(), block(4_000_000)
-    cost = kept.put("first", first)
+def test_only_new_pages_are_written() -> None:
+    state, first = CheckedState(), block(4_000_000)
+    cost = state.put("first", first)
     assert cost.pages == cost.pages_written > 100
     assert cost.bytes_written == 4_000_000 + 8 + 16 * cost.pages
-    assert kept.put("again", first).pages_written == 0
+    assert state.put("again", first).pages_written == 0
     changed = bytearray(first)
     changed[2_000_000] ^= 1
-    assert 1 <= kept.put("a byte", bytes(changed)).pages_written <= 3
-    assert kept.put("longer", first + block(8_000, 2)).pages_written <= 4
-    assert kept.put("moved on", first[80_000:] + block(80_000, 3)).pages_written <= 12
+    assert 1 <= state.put("a byte", bytes(changed)).pages_written <= 3
+    assert state.put("longer", first + block(8_000, 2)).pages_written <= 4
+    assert state.put("moved on", first[80_000:] + block(80_000, 3)).pages_written <= 12
     more = first[:1_000_000] + block(4_096, 4) + first[1_000_000:]
-    assert kept.put("more in between", more).pages_written <= 12
-    assert kept.put("back", first).pages_written <= 12
-    assert kept.put("small", b"small").pages_written == 1
-    assert kept.put("large", first).pages_written == cost.pages
+    assert state.put("more in between", more).pages_written <= 12
+    assert state.put("back", first).pages_written <= 12
+    assert state.put("small", b"small").pages_written == 1
+    assert state.put("large", first).pages_written == cost.pages
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 4_095, 4_096, 4_097, 65_536, 1_000_003])
@@ -98,17 +98,17 @@ def test_where_pages_end(length: int, content: str) -> None:
 
 
 def test_a_page_that_is_missing() -> None:
-    kept = Kept()
-    kept.put("first", block(1_000_000))
-    left = dict(kept.tester.peekMapState("pages", "key"))
+    state = CheckedState()
+    state.put("first", block(1_000_000))
+    left = dict(state.tester.peekMapState("pages", "key"))
     left.popitem()
-    kept.tester.updateMapState("pages", "key", left)
+    state.tester.updateMapState("pages", "key", left)
     with pytest.raises(ft.InputError, match="lacks some of its pages"):
-        kept.put("second", b"")
+        state.put("second", b"")
 
 
 def test_a_checkpoint_from_before_there_were_pages(spark: SparkSession, tmp_path: Path) -> None:
-    """It has one value for each of two shards, after 150 events in two micro-batches; then the state grows large."""
+    """The checkpoint has one value for each of two shards, after 150 events; then the state becomes large."""
     shutil.unpack_archive(OLD, tmp_path)
     for path in ("sources/0/0", "sources/0/1", "state/0/_metadata/v2/0"):  # Spark has paths there
         file = tmp_path / "checkpoint" / path

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import foretell as ft
 from foretell.spark.column_names import column
 from foretell.spark.streaming import follow
-from tests.spark.test_stream import finish, frame, put, read
+from tests.spark.streaming_queries import finish, frame, put, read
 
 NAME = "a.`b"
 TEXT = f"""

@@ -1,4 +1,4 @@
-"""Exactly once: a query is killed, all of it or one of its workers, and tells what one tells that was left alone."""
+"""Exactly once: a query that is killed, or whose workers are, gives the notifications of an undisturbed one."""
 
 from __future__ import annotations
 
@@ -17,16 +17,28 @@ from pyspark.sql import SparkSession
 import foretell as ft
 from foretell.spark.streaming.chunked_state import SMALL_BYTES
 from foretell.spark.streaming.query import follow, matches
-from tests.spark.test_stream import TYPES, WATCH, crowd, expected, finish, frame, in_files, logins, put, read, rows_of
+from tests.spark.streaming_queries import (
+    TYPES,
+    WATCH,
+    crowd,
+    expected,
+    finish,
+    frame,
+    in_files,
+    logins,
+    put,
+    read,
+    rows_of,
+)
 
 LOG = logging.getLogger(__name__)
 
-# Some wait for long, so that the state is large enough to be in pages.
+# Partial matches that wait long make a state that is large enough for pages.
 LASTING = WATCH + "SUBSCRIBE return FROM logins PER ip MATCH a ; b DEFINE a AS NOT ok, b AS ok;"
 
 
 def child(folder: Path) -> None:
-    """What is killed: a query from a folder to a folder, one small file at a time."""
+    """Run the query to kill: from a folder to a folder, one small file at a time."""
     from foretell.spark.session import session
 
     spark = session("foretell-killed", **{"spark.master": "local[2,4]"})
@@ -47,14 +59,14 @@ def commits(folder: Path) -> int:
 
 
 def wait_for(folder: Path, running: subprocess.Popen[bytes], wanted: int) -> bool:
-    """Until so many micro-batches are done; whether the query is still at work then."""
+    """Wait for a number of micro-batches, and return whether the query still runs."""
     while commits(folder) < wanted and running.poll() is None:
         time.sleep(0.02)
     return running.poll() is None
 
 
 def workers(session: int) -> list[int]:
-    """The Python processes that run tasks: forked by Spark's daemon, in the session that the query was started in."""
+    """Return the Python processes that run tasks: forked by Spark's daemon, in the session of the query."""
     found = {}
     for place in Path("/proc").iterdir():
         try:
@@ -68,7 +80,7 @@ def workers(session: int) -> list[int]:
 
 
 def kill_all(folder: Path, times: int, seed: int) -> int:
-    """Kills Python, Java and the workers, each time at a random moment after a micro-batch; how often it did."""
+    """Kill Python, Java and the workers at random moments after micro-batches; return how often."""
     random, killed = Random(seed), 0
     for _ in range(times):
         running = start(folder)
@@ -82,7 +94,7 @@ def kill_all(folder: Path, times: int, seed: int) -> int:
 
 
 def kill_workers(folder: Path, times: int, seed: int) -> int:
-    """Kills workers of one query that goes on."""
+    """Kill workers of one query, which continues; return how often."""
     random, killed = Random(seed), 0
     running = start(folder)
     for _ in range(times):
@@ -97,7 +109,7 @@ def kill_workers(folder: Path, times: int, seed: int) -> int:
 
 
 def events_in_files(folder: Path, count: int, size: int) -> list[dict[str, object]]:
-    """A crowd fails first, and some of it come back in each file."""
+    """Write a crowd of failed logins, and files in which some of the crowd come back."""
     crowded = crowd(3_000, "2026-02-28T23:00:00Z")
     put(folder, crowded, 0)
     events = logins(count)
@@ -111,12 +123,12 @@ def check(spark: SparkSession, folder: Path, events: list[dict[str, object]]) ->
     found = read(spark, folder)
     engine = ft.Engine(LASTING)
     assert rows_of(matches(found)) == expected(spark, [engine.push("logins", events)])
-    assert len(engine.snapshot()) > 3 * SMALL_BYTES  # of two shards: they have their state in pages
+    assert len(engine.snapshot()) > 3 * SMALL_BYTES  # of two shards, so both have pages
     assert found.count() == matches(found).count()
 
 
 def test_killed_now_and_then(spark: SparkSession, tmp_path: Path) -> None:
-    """The query once, then a worker of the one that goes on."""
+    """Kill the query once, then a worker of the next."""
     events = events_in_files(tmp_path / "in", 300, 40)
     assert kill_all(tmp_path, 1, seed=1) == 1
     assert kill_workers(tmp_path, 1, seed=2) == 1

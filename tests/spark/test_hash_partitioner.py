@@ -1,4 +1,4 @@
-"""Events are dealt out to shards as they ever were: the state of a stream lies under the number of its shard."""
+"""The hash partitioner puts keys where it always did: the state of a stream lies under the id of its shard."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def events(**columns: list[object]) -> EventBatch:
         (["i", "s"], [0, 7, 11, 11, 11, 10, 1, 9]),
     ],
 )
-def test_the_shards_of_some_keys(keys: list[str], shards: list[int]) -> None:
+def test_the_partition_of_a_key_does_not_change(keys: list[str], shards: list[int]) -> None:
     some = events(
         i=[0, 1, 2, -7, 2**53, 2**53 + 1, None, 10],
         f=[0.0, 1.0, 2.0, -7.0, 0.5, -0.0, None, float("nan")],
@@ -36,13 +36,16 @@ def test_the_shards_of_some_keys(keys: list[str], shards: list[int]) -> None:
     assert hash_partition(some, keys, 16).tolist() == shards
 
 
-def test_small_whole_numbers_come_to_all_shards() -> None:
+def test_small_whole_numbers_come_to_all_partitions() -> None:
     for kind in (int, float):
         counts = np.bincount(hash_partition(events(k=[kind(i) for i in range(800)]), ["k"], 8), minlength=8)
         assert counts.min() > 60
 
 
-def test_what_is_split_stands_as_it_came() -> None:
+def test_splitting_keeps_the_order_of_rows() -> None:
     number = np.array([2, 0, 2, 2, 0])
-    found = {one: rows["k"].to_pylist() for one, rows in split_by_partition(pa.table({"k": list("abcde")}), number, 4)}
+    found = {
+        partition: rows["k"].to_pylist()
+        for partition, rows in split_by_partition(pa.table({"k": list("abcde")}), number, 4)
+    }
     assert found == {0: ["b", "e"], 2: ["a", "c", "d"]}

@@ -28,7 +28,7 @@ from foretell.spark.streaming import chunked_state, shard_processor
 from foretell.spark.streaming.map_side import StreamMapper
 from foretell.spark.streaming.query import StreamTopology, topology_of
 from tests.case_files import Case, sampled
-from tests.spark.test_stream_cases import ALL, as_types, batches, lateness_of, live
+from tests.spark.micro_batches import ALL, as_types, batches, lateness_of, live
 
 SHARD_IDS = (4112907113393557205, 4112907113393553511)
 COLUMNS = ("subscription", "kind", "key", "start", "end", "id", "bindings", "events")

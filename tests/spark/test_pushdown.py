@@ -1,4 +1,4 @@
-"""What others drop for us: never an event that our own rules would keep, and where they have words for all, no more."""
+"""Pushed-down predicates keep every event that our own rules keep, and no more if they are translated completely."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from tests.spark.random_predicates import checked, loaded, ours, predicate, sche
 
 
 @dataclass(frozen=True)
-class Noting(CatalystDialect):
-    """Notes what it has no words for."""
+class RecordingDialect(CatalystDialect):
+    """Records the attributes of untranslatable comparisons."""
 
     left_out: list[AttributeOperand] = field(default_factory=list)
 
     def compare(self, sign: str, left: AttributeOperand, right: AttributeOperand | ConstantOperand) -> Column | None:
-        return self._noted(left, super().compare(sign, left, right))
+        return self._recorded(left, super().compare(sign, left, right))
 
-    def _noted(self, left: AttributeOperand, found: Column | None) -> Column | None:
+    def _recorded(self, left: AttributeOperand, found: Column | None) -> Column | None:
         if found is None:
             self.left_out.append(left)
         return found
 
 
-def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_path: Path) -> None:
+def test_predicates_in_spark_keep_all_events_that_may_matter(spark: SparkSession, tmp_path: Path) -> None:
     dice = random.Random(5)
     rows = table(dice, 400)
     events, attributes = loaded(rows), schema_of().attributes
@@ -44,11 +44,11 @@ def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_p
     expected, exact, conditions = [], 0, []
     while len(columns) < 40:
         condition = predicate(dice)
-        statement, dialect = checked(condition), Noting({c.name: c.dataType for c in frame.schema})
-        said = pushed_down_predicate("s", attributes, [statement], {"s"}, dialect)
-        if said is not None:
+        statement, dialect = checked(condition), RecordingDialect({c.name: c.dataType for c in frame.schema})
+        pushed = pushed_down_predicate("s", attributes, [statement], {"s"}, dialect)
+        if pushed is not None:
             whole = "+ 1" not in condition and not dialect.left_out
-            columns.append(f.coalesce(said, f.lit(False)).alias(str(len(columns))))
+            columns.append(f.coalesce(pushed, f.lit(False)).alias(str(len(columns))))
             expected.append((ours(events, statement), whole))
             conditions.append(condition)
             exact += whole
@@ -58,13 +58,13 @@ def test_conditions_in_spark_mean_what_they_mean_here(spark: SparkSession, tmp_p
         theirs = told[str(number)].to_numpy()
         assert not (mine & ~theirs).any(), conditions[number]
         assert not whole or (mine == theirs).all(), conditions[number]
-    # What reads a file may take -0.0 for another number than 0.0.
+    # Spark's reader may take -0.0 for another number than 0.0.
     for condition in ("f = 0", "h >= 0.0", "0 > f"):
         assert (
             pushed_down_predicate("s", attributes, [checked(condition)], {"s"}, CatalystDialect.of(frame.schema))
             is None
         )
-    # As a filter it also reaches what reads the file.
+    # A filter also reaches the file's reader.
     for number in range(3):
         kept = frame.filter(columns[number]).select("id").toArrow()["id"].to_numpy()
         assert set(np.flatnonzero(expected[number][0])) <= set(kept.tolist()), conditions[number]
@@ -100,7 +100,7 @@ def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("condition", "said"),
+    ("condition", "text"),
     [
         ("i > 5 AND f + 1 > 2", "i > 5"),
         ("i > 5 OR f + 1 > 2", None),
@@ -113,11 +113,11 @@ def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) 
         ("stream = 'u'", "FALSE"),
     ],
 )
-def test_what_a_sieve_says(condition: str, said: str | None) -> None:
-    assert pushed_down_predicate("s", schema_of().attributes, [checked(condition)], {"s"}, TextDialect()) == said
+def test_predicates_as_text(condition: str, text: str | None) -> None:
+    assert pushed_down_predicate("s", schema_of().attributes, [checked(condition)], {"s"}, TextDialect()) == text
 
 
-def test_a_sieve_that_would_take_longer_than_it_saves_says_nothing() -> None:
+def test_a_large_predicate_is_not_pushed_down() -> None:
     many = [checked(f"i > {n}") for n in range(300)]
     attributes = schema_of().attributes
     assert pushed_down_predicate("s", attributes, many[:100], {"s"}, TextDialect()) is not None

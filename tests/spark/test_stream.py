@@ -1,103 +1,33 @@
-"""Streaming frames give what the engine in process gives, also when a query is stopped or killed in between."""
+"""Streaming queries give the notifications of the engine in process, also when they stop and start again."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-import numpy as np
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_json
 
 import foretell as ft
-from foretell.arguments.streams import declaration_of
 from foretell.errors import InputError
-from foretell.spark.partitioning.shard_ids import shard_ids, spark_hash
-from foretell.spark.partitioning.statement_groups import stream_groups
 from foretell.spark.streaming.query import bad, follow, late, matches, refused
-
-LOGINS = "STREAM logins (id STRING, ip STRING, ok BOOL, at TIMESTAMP) TIME at ID id LATE BY 20 s;"
-WATCH = (
-    LOGINS
-    + """
-SUBSCRIBE guess FROM logins PER ip MATCH a , b , c DEFINE a AS NOT ok, b AS NOT ok, c AS ok WITHIN 2 min;
-SUBSCRIBE quiet FROM logins PER ip MATCH a ; !b WITHIN 1 min DEFINE a AS NOT ok;
-"""
+from tests.spark.streaming_queries import (
+    TYPES,
+    WATCH,
+    Event,
+    expected,
+    finish,
+    frame,
+    in_files,
+    logins,
+    put,
+    read,
+    rows_of,
 )
-TYPES = {"logins": "id STRING, ip STRING, ok BOOLEAN, at TIMESTAMP"}
-
-Event = dict[str, Any]
-
-
-def logins(count: int, seed: int = 1, disorder: int = 8) -> list[Event]:
-    """Two seconds apart, and not quite in order."""
-    random = Random(seed)
-    order = sorted(range(count), key=lambda i: i + random.uniform(0, disorder))
-    return [_login(i, Random(i)) for i in order]
-
-
-def _login(i: int, random: Random) -> Event:
-    at = f"2026-03-01T{i // 1800:02}:{i // 30 % 60:02}:{2 * i % 60:02}Z"
-    return {"id": f"e{i}", "ip": f"10.0.0.{random.randrange(40)}", "ok": random.random() < 0.4, "at": at}
-
-
-def crowd(count: int, at: str, ok: bool = False) -> list[Event]:
-    """So many addresses at once, for a state that is large."""
-    return [{"id": f"{at}{i}", "ip": f"11.0.{i // 250}.{i % 250}", "ok": ok, "at": at} for i in range(count)]
-
-
-def put(folder: Path, events: Iterable[Event], number: int) -> None:
-    """A file more, whole at once; its age is its place in the order."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f".{number}.json"
-    path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
-    path.rename(folder / f"{number:04}.json")
-
-
-def in_files(folder: Path, events: Sequence[Event], size: int, first: int = 0) -> None:
-    for number, start in enumerate(range(0, len(events), size)):
-        put(folder, events[start : start + size], first + number)
-
-
-def frame(spark: SparkSession, folder: Path, types: str, files: int = 1) -> DataFrame:
-    return spark.readStream.schema(types).option("maxFilesPerTrigger", files).json(str(folder))
-
-
-def finish(told: DataFrame, folder: Path) -> None:
-    """Goes on from the checkpoint until all files are read.
-
-    Spark gives a Python process ten seconds to start before a query begins, which on a busy machine is not enough.
-    """
-    writer = told.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
-    for tries_left in reversed(range(5)):
-        try:
-            writer.start(str(folder / "out"), format="parquet").awaitTermination()
-            return
-        except StreamingQueryException as error:
-            if "failed to connect back" not in str(error) or not tries_left:
-                raise
-
-
-def rows_of(told: DataFrame) -> list[tuple[object, ...]]:
-    told = told.selectExpr("subscription", "kind", "key", "start", "end", "id", "bindings", "events")
-    return sorted((tuple(row) for row in told.collect()), key=repr)
-
-
-def read(spark: SparkSession, folder: Path) -> DataFrame:
-    return spark.read.parquet(str(folder / "out"))
-
-
-def expected(spark: SparkSession, told: Iterable[ft.Notifications]) -> list[tuple[object, ...]]:
-    """The same rows by the same way: through a file, as the query's."""
-    tables = [one.table() for one in told if len(one)]
-    return sorted((row for table in tables for row in rows_of(spark.createDataFrame(table))), key=repr)
 
 
 def test_the_same_as_in_process(spark: SparkSession, tmp_path: Path) -> None:
@@ -304,32 +234,6 @@ def test_run_gives_a_streaming_frame(spark: SparkSession, tmp_path: Path) -> Non
     tmp_path.joinpath("in").mkdir()
     given: Any = {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}
     assert cast(Any, ft.run(WATCH, given)).isStreaming
-
-
-def test_shards_go_round_the_partitions(spark: SparkSession) -> None:
-    codes = shard_ids("PER ip", 16)
-    found = spark.createDataFrame([(code,) for code in codes], "code BIGINT").selectExpr("hash(code) AS hash").collect()
-    assert [row.hash for row in found] == spark_hash(np.array(codes)).tolist()
-    assert [row.hash % 4 for row in found] == [n % 4 for n in range(16)]
-    assert codes[:2] == (shard_ids("PER ip", 1)[0], codes[1])
-    assert not set(codes) & set(shard_ids("PER port", 16))
-
-
-@pytest.mark.parametrize(
-    ("text", "groups"),
-    [
-        ("SUBSCRIBE x FROM s PER b, a MATCH m;", ["PER a, b"]),
-        ("SUBSCRIBE x FROM s PER a, stream MATCH m;", ["PER a"]),
-        ("SUBSCRIBE x FROM s PER a MATCH m; SUBSCRIBE y FROM s MATCH m;", ["PER a", "without PER"]),
-        ("SUBSCRIBE x FROM s PER a MATCH m RETURN m.b AS a; SUBSCRIBE y FROM x PER a MATCH m;", ["without PER"]),
-        ("SUBSCRIBE x FROM s PER a MATCH m RETURN m.a AS a; SUBSCRIBE y FROM x PER a MATCH m;", ["PER a"]),
-        ("SUBSCRIBE x FROM s PER a MATCH n , m? RETURN m.a AS a; SUBSCRIBE y FROM x PER a MATCH m;", ["without PER"]),
-    ],
-)
-def test_groups_are_named_by_their_partition_keys(text: str, groups: list[str]) -> None:
-    program = ft.parse("STREAM s (a INT, b INT, t INT) TIME t;" + text)
-    found = stream_groups(program, {"s": declaration_of(program, "s", {})}, 4)
-    assert [group.name for group in found] == groups
 
 
 def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:
