@@ -136,8 +136,8 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SpoolPartition)
         messages = partition.slice.read()
-        while some := list(islice(messages, _ARROW_BATCH)):
-            yield from self._shaped(message_table(some, self._fields)).to_batches()
+        while batch := list(islice(messages, _ARROW_BATCH)):
+            yield from self._shaped(message_table(batch, self._fields)).to_batches()
 
     def commit(self, end: dict[str, Any]) -> None:
         self._open().discard(self._number(end))

@@ -54,7 +54,7 @@ class ShardInput:
     @property
     def clocks(self) -> dict[str, int | float]:
         """The latest time of each stream that has events, in all shards."""
-        return {stream: one.latest for stream, one in self.progress.items() if one.latest is not None}
+        return {name: progress.latest for name, progress in self.progress.items() if progress.latest is not None}
 
     @property
     def quarantined(self) -> list[QuarantinedEvent]:

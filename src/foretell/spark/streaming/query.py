@@ -250,7 +250,7 @@ def _initial_snapshot(
 ) -> bytes:
     """Start an engine, so that statements which it cannot run are refused here and not in a task."""
     names = {str(s.name) for s in parse(group.text).statements}
-    learned = {} if forecasts is None else {name: one for name, one in forecasts.models.items() if name in names}
+    learned = {} if forecasts is None else {name: model for name, model in forecasts.models.items() if name in names}
     engine = Engine(
         group.text,
         tables={name: tables[name] for name in group.tables},

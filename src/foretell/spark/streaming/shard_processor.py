@@ -104,7 +104,7 @@ class ShardProcessor(StatefulProcessor):
         result = engine.push_columns(batches, shard_input.clocks)
         for note in result.notes:
             _LOG.warning("%s", note)
-        late = [event for some in result.late if self._reports(group, some.stream) for event in some.events()]
+        late = [event for events in result.late if self._reports(group, events.stream) for event in events.events()]
         bad = shard_input.quarantined
         matches = self._matches(result)
         side_rows = [
