@@ -34,14 +34,8 @@ from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Decomposition, decompose
 from foretell.spark.batch.job import BatchJob, Reports, by_kind
 from foretell.spark.batch.plan import PlanHandle
-from foretell.spark.batch.reduce_side import (
-    REPORT_COLUMNS,
-    BatchShardInput,
-    process_shard,
-    report,
-    report_quarantine,
-    shard_inputs,
-)
+from foretell.spark.batch.reduce_side import REPORT_COLUMNS, report, report_quarantine, shard_inputs
+from foretell.spark.batch.shard import BatchShardInput, process_shard
 from foretell.spark.batch.sources import TaskFunction
 from foretell.spark.partitioning.shuffle_rows import table_buffer
 

@@ -97,6 +97,27 @@ class ShardProcessor(StatefulProcessor):
         applier = ChangeApplier(self.groups, group, shard == group.shards[0], metadata.directory)
         for change in decode_changes(shard_input.changes):
             applier.apply(engine, change)
+        notifications, counts = self._processed(engine, group, shard_input, applier.refused)
+        started = perf_counter()
+        cost = self._write(before, metadata, engine)
+        state_seconds += perf_counter() - started
+        yield Row(
+            notifications=table_to_bytes(notifications) if notifications.num_rows else None,
+            **counts,
+            partial_matches=engine.partial_matches,
+            waiting=engine.waiting,
+            **asdict(cost),
+            state_ms=round(1000 * state_seconds),
+        )
+
+    def _processed(
+        self,
+        engine: Engine,
+        group: StatementGroup,
+        shard_input: ShardInput,
+        refused: Sequence[tuple[StatementChange, str]],
+    ) -> tuple[pa.Table, dict[str, int]]:
+        """Process the events of a micro-batch; return the rows of all kinds, and the number of each kind."""
         batches = {
             stream: pa.concat_tables(table for _, table in shard_input.tables(stream))
             for stream in shard_input.segments
@@ -107,28 +128,15 @@ class ShardProcessor(StatefulProcessor):
         late = [event for events in result.late if self._reports(group, events.stream) for event in events.events()]
         bad = shard_input.quarantined
         matches = self._matches(result)
-        side_rows = [
-            *map(self._late_row, late),
-            *quarantine_rows(bad),
-            *(_refused_row(*refused) for refused in applier.refused),
-        ]
-        notifications = pa.concat_tables([*matches, pa.Table.from_pylist(side_rows, self.schema)])
-        started = perf_counter()
-        cost = self._write(before, metadata, engine)
-        state_seconds += perf_counter() - started
-        counted = sum(len(table) for stream, table in batches.items() if self._reports(group, stream))
-        yield Row(
-            notifications=table_to_bytes(notifications) if notifications.num_rows else None,
-            events=counted + len(bad),
-            matches=sum(map(len, matches)),
-            late=len(late),
-            bad=len(bad),
-            refused=len(applier.refused),
-            partial_matches=engine.partial_matches,
-            waiting=engine.waiting,
-            **asdict(cost),
-            state_ms=round(1000 * state_seconds),
-        )
+        side_rows = [*map(self._late_row, late), *quarantine_rows(bad), *(_refused_row(*one) for one in refused)]
+        counts = {
+            "events": sum(len(t) for stream, t in batches.items() if self._reports(group, stream)) + len(bad),
+            "matches": sum(map(len, matches)),
+            "late": len(late),
+            "bad": len(bad),
+            "refused": len(refused),
+        }
+        return pa.concat_tables([*matches, pa.Table.from_pylist(side_rows, self.schema)]), counts
 
     def close(self) -> None:
         pass
