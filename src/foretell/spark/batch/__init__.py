@@ -1,1 +1,1 @@
-"""Batch jobs on Spark."""
+"""Batch jobs on Spark: plan, map side, reduce side, and training."""

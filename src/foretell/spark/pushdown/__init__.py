@@ -1,1 +1,1 @@
-"""Dropping events early: quenching, predicates pushed down to Spark and Parquet."""
+"""Dropping events early: quenching, and predicates pushed down to Spark's optimizer and to Parquet statistics."""

@@ -1,4 +1,4 @@
-"""Structured Streaming: shards with state, their checkpoints and control stream."""
+"""Streaming queries: map side, stateful reduce side, chunked state and control stream."""
 
 from foretell.spark.streaming.query import bad, follow, late, matches, refused
 
