@@ -29,7 +29,7 @@ def expected() -> list[dict[str, Any]]:
     return [dict(n.events) for n in found]
 
 
-def test_column(spark: SparkSession) -> None:
+def test_quoted_columns(spark: SparkSession) -> None:
     [row] = spark.createDataFrame([(1, 2)], ["a.b", NAME]).select(column("a.b"), column(NAME)).collect()
     assert tuple(row) == (1, 2)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
@@ -9,3 +11,8 @@ from pyspark.sql import functions as f
 def column(name: str) -> Column:
     """Return the column of a name, which may contain dots and backticks."""
     return f.col("`" + name.replace("`", "``") + "`")
+
+
+def numbered_columns(names: Iterable[str]) -> list[Column]:
+    """Return columns named by their numbers, for `mapInArrow`, which does not quote names; tasks rename them back."""
+    return [column(name).alias(f"column{number}") for number, name in enumerate(names)]

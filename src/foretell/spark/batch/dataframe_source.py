@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from foretell.events.types import Schema
 from foretell.spark.batch.map_side import map_frame, map_progress
 from foretell.spark.batch.plan import BatchPlan, PlanHandle
-from foretell.spark.column_names import column
+from foretell.spark.column_names import column, numbered_columns
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.pushdown.catalyst import CatalystDialect, malformed
 from foretell.spark.pushdown.plan_inspection import is_cheap
@@ -29,10 +29,11 @@ def frame_shuffle_rows(frame: DataFrame, handle: PlanHandle, stream: str) -> Dat
     schema = plan.schemas[stream]
     frame = frame.select(*map(column, schema.attributes))
     filters = _filters(frame, plan, stream)
+    numbered = numbered_columns(schema.attributes)
     if filters is None:
-        return frame.mapInArrow(partial(map_frame, handle, stream), SHUFFLE_COLUMNS)
+        return frame.select(*numbered).mapInArrow(partial(map_frame, handle, stream), SHUFFLE_COLUMNS)
     wanted, misfits = filters
-    kept = frame.filter(wanted | misfits)
+    kept = frame.filter(wanted | misfits).select(*numbered)
     rows = kept.mapInArrow(partial(map_frame, handle, stream, report_progress=False), SHUFFLE_COLUMNS)
     progress = _progress(frame, schema, misfits).mapInArrow(partial(map_progress, handle, stream), SHUFFLE_COLUMNS)
     return rows.union(progress)
@@ -53,4 +54,4 @@ def _progress(frame: DataFrame, schema: Schema, misfits: Column) -> DataFrame:
     """Aggregate the number of rows, and the times of the first and the latest event."""
     assert schema.time is not None
     time = f.when(~f.coalesce(misfits, f.lit(False)), column(schema.time))
-    return frame.agg(f.count(f.lit(1)), f.min(time), f.max(time))
+    return frame.agg(f.count(f.lit(1)).alias("total"), f.min(time).alias("first"), f.max(time).alias("latest"))

@@ -35,12 +35,16 @@ EVENT_COUNT = "count long"
 def map_frame(
     handle: PlanHandle, stream: str, batches: Batches, *, report_progress: bool = True
 ) -> Iterator[pa.RecordBatch]:
-    """Encode rows of a Spark DataFrame. They arrive by partition, then in the order of the partition.
+    """Encode rows of a Spark DataFrame, whose columns are the attributes in their order.
+
+    They arrive by partition, then in the order of the partition.
 
     Where Spark has dropped rows, `map_progress` reports the progress of all.
     """
     plan = handle.plan
-    splits = frame_events(plan, stream, batches, map_task() << ARRIVAL_BITS)
+    names = list(plan.schemas[stream].attributes)
+    named = (batch.rename_columns(names) for batch in batches)
+    splits = frame_events(plan, stream, named, map_task() << ARRIVAL_BITS)
     yield from _shuffle_rows(plan, stream, splits, report_progress=report_progress)
 
 

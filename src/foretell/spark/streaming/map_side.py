@@ -24,7 +24,7 @@ FILE = ("path", "content")
 
 @dataclass(frozen=True)
 class StreamMapper:
-    """Encodes the rows of one stream, for `mapInArrow`.
+    """Encodes the rows of one stream, for `mapInArrow`: the declared columns in their order, then those of MALFORMED.
 
     With `files` a row is a whole file, its path and content: events then pass through Spark in one piece and are read
     here, several times as fast as by Spark's own readers, and by the same rules as in process.
@@ -56,7 +56,7 @@ class StreamMapper:
     def _well_formed(self, rows: pa.Table) -> tuple[pa.Table, list[QuarantinedEvent]]:
         """Separate the rows that their source could not read, which have a reason in the column MALFORMED."""
         count = len(self.declaration.columns)
-        events = rows.select(list(range(count)))
+        events = rows.select(list(range(count))).rename_columns(self.declaration.columns)
         if rows.num_columns == count:
             return events, []
         well_formed = pc.is_null(rows.column(count))

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -38,7 +38,7 @@ from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.notify.row_encoder import TIME_TYPES
 from foretell.spark.arrow_schemas import schema_from_arrow
-from foretell.spark.column_names import column
+from foretell.spark.column_names import numbered_columns
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import StatementGroup, stream_groups
 from foretell.spark.streaming.control_stream import control_rows
@@ -267,8 +267,8 @@ def _initial_snapshot(
 
 def _shuffle_rows(frame: DataFrame, mapper: StreamMapper) -> DataFrame:
     files = _has_files(frame, mapper.declaration)
-    columns = [column(name) for name in FILE] if files else _columns(frame, mapper.declaration)
-    return frame.select(*columns).mapInArrow(replace(mapper, files=files), SHUFFLE_COLUMNS)
+    names = FILE if files else _column_names(frame, mapper.declaration)
+    return frame.select(*numbered_columns(names)).mapInArrow(replace(mapper, files=files), SHUFFLE_COLUMNS)
 
 
 def _has_files(frame: DataFrame, declaration: StreamDeclaration) -> bool:
@@ -276,10 +276,10 @@ def _has_files(frame: DataFrame, declaration: StreamDeclaration) -> bool:
     return set(FILE) <= set(frame.columns) and not set(FILE) & set(declaration.columns)
 
 
-def _columns(frame: DataFrame, declaration: StreamDeclaration) -> list[Column]:
+def _column_names(frame: DataFrame, declaration: StreamDeclaration) -> tuple[str, ...]:
     marked = MALFORMED[0] in frame.columns and MALFORMED[0] not in declaration.columns
     marks = [name for name in MALFORMED if name in frame.columns and name not in declaration.columns] if marked else []
-    return [column(name) for name in (*declaration.columns, *marks)]
+    return (*declaration.columns, *marks)
 
 
 def _configure(session: SparkSession, groups: tuple[StatementGroup, ...]) -> None:
