@@ -206,7 +206,7 @@ NAMED = "'m': its delays: expected an object, found a list"
             "the model 'm.json', subscription 'm': expected 'after' or 'before' in the delays, found 'next'",
         ),
         ("abc", "the model 'm.json' is not JSON: Expecting value: line 1 column 1 (char 0)"),
-        pytest.param("9" * 5000, "the model 'm.json' holds a number that is too long", id="digits"),
+        pytest.param("9" * 5000, "the model 'm.json' has a number with too many digits", id="digits"),
         pytest.param(NESTED, "the model 'm.json' is nested too deeply", id="nested"),
     ],
 )
