@@ -1,6 +1,8 @@
-"""The order in which lowering allocates slots. Snapshots refer to slots by number: a failure here breaks them."""
+"""The order in which lowering numbers slots and counters. Snapshots refer to these numbers: a change breaks them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
@@ -8,6 +10,7 @@ from foretell import parse
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Codes
+from foretell.plan.expressions import Disjunction, EveryNth
 from foretell.plan.lower.registers import Register, SlotKey
 from foretell.plan.prefix_sharing import SharedNfa
 
@@ -40,11 +43,15 @@ PATTERNS = {
 }
 
 
-def slots(text: str, ties: str = "") -> str:
+def compiled(text: str, ties: str = "") -> SharedNfa:
     (statement,) = parse(STREAM.format(ties=ties) + f"SUBSCRIBE m FROM ticks PER name {text};").checked().statements
     assert isinstance(statement, CheckedSubscription)
     nfa, _ = SharedNfa.empty(Codes(), statement.simultaneous, statement.time).joined_by(statement)
-    table = nfa.symbols.slot_table
+    return nfa
+
+
+def slots(text: str, ties: str = "") -> str:
+    table = compiled(text, ties).symbols.slot_table
     assert list(table.slots.values()) == list(range(10, 10 + len(table.slots)))
     return ", ".join(map(described, table.slots))
 
@@ -71,6 +78,32 @@ def written(expression: tree.Expression | None) -> str:
         case tree.Binary(operator=operator, left=left, right=right):
             return f"{written(left)} {operator} {written(right)}"
     raise AssertionError(expression)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "steps"),
+    [
+        ("a[2] & b[3]", "ba"),
+        ("a[2] | b[3]", "ab"),
+        ("(a[2] ; c) & b[3] & d[4]", "adb"),
+        ("(a[2] ; c) & (b[3] | d[4])", "abd"),
+    ],
+)
+def test_counters_of_lanes(pattern: str, steps: str) -> None:
+    """Snapshots number the counters of each a[i] in the order of the predicates."""
+    nfa = compiled(f"MATCH {pattern} WITHIN 9")
+    counters = dict.fromkeys(c for predicate in nfa.compiled.predicates for c in counted(predicate))
+    assert "".join(counter.step for counter in counters) == steps
+
+
+def counted(predicate: tuple[tree.Expression, ...]) -> Iterator[EveryNth]:
+    for condition in predicate:
+        match condition:
+            case EveryNth():
+                yield condition
+            case Disjunction(predicates=predicates):
+                for option in predicates:
+                    yield from counted(option)
 
 
 @pytest.mark.parametrize("name", PATTERNS)

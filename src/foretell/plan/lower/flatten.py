@@ -62,7 +62,7 @@ class _Flat:
         first_edge = len(starting) + np.concatenate([np.zeros(1, np.int64), np.cumsum(leaving)])
         chain_nodes = 1 + 2 * deferred if shared.chains else 0
         state_within, edge_within = self._windows()
-        begins = self._any_of(edges[i].guard for i in starting)
+        # Predicates get their numbers in this order. Snapshots number the counters of an a[i] by it, so it must stay.
         tables = NfaTables(
             states=self._states(first_edge),
             threads=self._threads(linked),
@@ -74,7 +74,7 @@ class _Flat:
             edge_within=edge_within,
             starts=np.array(starting, np.uint64),
             finals=np.array(list(shared.finals), np.uint64),
-            begins=np.uint64(begins),
+            begins=np.uint64(self._any_of(edges[i].guard for i in starting)),
             fan=Fan(runs=max([1, *leaving.tolist()]), starts=len(starting), nodes=chain_nodes),
             simultaneous=shared.simultaneous,
         )
@@ -88,7 +88,7 @@ class _Flat:
             positions=slot_table.position_slots,
             owners=np.array([s.owner for s in states], np.int64),
             members=tuple(frozenset(s.members) for s in states),
-            kernel=choose_kernel(self._shape(tables, begins, chain_nodes)),
+            kernel=choose_kernel(self._shape(tables, int(tables.begins), chain_nodes)),
             waits=any(s.waiting.waits and s.members for s in states),
             chains=shared.chains,
             time=shared.time,
