@@ -12,8 +12,9 @@ import pytest
 
 from foretell.language.tree import Policy
 from foretell.machine.matches import after_match
-from foretell.machine.matches.after_match import AfterMatchPolicy, FirstLastFilter, Positions
+from foretell.machine.matches.after_match import AfterMatchPolicy, FirstLastFilter, PositionSet
 from foretell.machine.matches.bound_events import BoundEvents
+from foretell.plan.match_selection import StepChoice, after_match_rule
 
 STEPS = 4
 SEEDS = range(150)
@@ -127,6 +128,10 @@ def order_of(matches: list[Match]) -> Any:
     return bound_of(matches).order(list(np.array([m.order for m in matches], np.int64).reshape(-1, 3).T))
 
 
+def _planned(choices: tuple[tuple[int, str], ...]) -> tuple[StepChoice, ...]:
+    return tuple(StepChoice(step, which == "FIRST") for step, which in choices)
+
+
 def restored(old: Any, new: Any) -> Any:
     """What was written down, in one that knows nothing yet."""
     new.restore(old.state())
@@ -155,11 +160,13 @@ def test_after_match(policy: Policy, ranked: str) -> None:
         chance = random.Random(seed)
         times = np.cumsum([chance.randint(0, 1) for _ in range(100)]) - 5
         ranks = {"position": np.arange(100), "instant": times, "float instant": times / 4}[ranked]
-        plain, taker = PlainTaker(policy, 1, lambda p, ranks=ranks: ranks[p].item()), AfterMatchPolicy(policy, 1)  # type: ignore[misc]
+        plain = PlainTaker(policy, 1, lambda p, ranks=ranks: ranks[p].item())  # type: ignore[misc]
+        rule = after_match_rule(policy, 1)
+        taker = AfterMatchPolicy(rule)
         for oldest, matches in batches(chance, repeated=True):
-            taker = restored(taker, AfterMatchPolicy(policy, 1)) if chance.random() < 0.3 else taker
+            taker = restored(taker, AfterMatchPolicy(rule)) if chance.random() < 0.3 else taker
             taker.forget(oldest)
-            keep = taker.taken(bound_of(matches), order_of(matches), lambda p, ranks=ranks: ranks[p])  # type: ignore[misc]
+            keep = taker.take(bound_of(matches), order_of(matches), lambda p, ranks=ranks: ranks[p])  # type: ignore[misc]
             expected = plain.take(matches)
             assert [m for m, kept in zip(matches, keep) if kept] == [m for m in matches if m in expected]
 
@@ -168,19 +175,23 @@ def test_after_match(policy: Policy, ranked: str) -> None:
 def test_first_and_last(choices: tuple[tuple[int, str], ...]) -> None:
     for seed in SEEDS:
         chance = random.Random(seed)
-        plain, chooser = PlainChooser(choices), FirstLastFilter(choices)
+        plain, chooser = PlainChooser(choices), FirstLastFilter(_planned(choices))
         for oldest, matches in batches(chance, repeated=False):
-            chooser = restored(chooser, FirstLastFilter(choices)) if chance.random() < 0.3 else chooser
+            chooser = restored(chooser, FirstLastFilter(_planned(choices))) if chance.random() < 0.3 else chooser
             chooser.forget(oldest)
-            assert chooser.chosen(bound_of(matches)).tolist() == plain.chosen(matches)
+            assert chooser.keep(bound_of(matches)).tolist() == plain.chosen(matches)
 
 
 def test_what_cannot_matter_is_forgotten() -> None:
-    taker, chooser, left = AfterMatchPolicy(Policy.CONSUME, None), FirstLastFilter(((0, "FIRST"),)), []
+    taker, chooser, left = (
+        AfterMatchPolicy(after_match_rule(Policy.CONSUME, None)),
+        FirstLastFilter((StepChoice(0, True),)),
+        [],
+    )
     for oldest in range(0, 4000, 4):
         matches = [Match(0, ((oldest, 0), (oldest + 1, 1)), (oldest,))]
-        taker.taken(bound_of(matches), np.zeros(1, np.int64), lambda p: p)
-        chooser.chosen(bound_of(matches))
+        taker.take(bound_of(matches), np.zeros(1, np.int64), lambda p: p)
+        chooser.keep(bound_of(matches))
         taker.forget(oldest)
         chooser.forget(oldest)
         left.append((taker.spent.count, len(chooser.rests)))
@@ -199,6 +210,6 @@ def test_very_many_positions_in_one_set() -> None:
         expected.append(not spent & set(one) and len(set(one)) == 3)
         spent |= set(one) if expected[-1] else set()
     by = np.flatnonzero([len(set(one)) == 3 for one in position.reshape(-1, 3).tolist()])
-    positions = Positions()
-    assert positions.take(by, begin, begin + 3, position).tolist() == expected
+    positions = PositionSet()
+    assert positions.add_disjoint(by, begin, begin + 3, position).tolist() == expected
     assert positions.state().tolist() == sorted(spent)

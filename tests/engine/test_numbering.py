@@ -14,7 +14,7 @@ from foretell.machine.input.occurrence_counters import OccurrenceCounters
 
 def _number(numbering: KeyIndex, keys: list[tuple[int, ...]]) -> list[int]:
     starts = np.cumsum([0, *map(len, keys)])
-    found: list[int] = numbering.of(starts, np.array([w for key in keys for w in key], np.int64)).tolist()
+    found: list[int] = numbering.number(starts, np.array([w for key in keys for w in key], np.int64)).tolist()
     return found
 
 

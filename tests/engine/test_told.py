@@ -14,7 +14,7 @@ from foretell.engine.planning import start_runtime
 from foretell.errors import ForetellError
 from foretell.events.notification import Notification
 from foretell.filter.template_index import SHIFT
-from foretell.machine.matches.after_match import AT_ONCE, LATER, NEVER, known
+from foretell.machine.matches.after_match import AT_ONCE, LATER, NEVER, settlement
 from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.lower.program import UnsupportedError
@@ -112,7 +112,7 @@ def test_when_last_is_known() -> None:
         late = [chance.random() < 0.3 for _ in steps]
         starts = np.cumsum([0, *map(len, steps)])
         flat = np.array([s for some in steps for s in some]), np.array([b for some in begins for b in some])
-        when, since = known(np.array(late), starts, *flat, last, settles)
+        when, since = settlement(np.array(late), starts, *flat, last, settles)
         expected = [_known(*one) for one in zip(steps, begins, late)]
         assert [(w, s if w == LATER else 0) for w, s in zip(when.tolist(), since.tolist())] == expected
 

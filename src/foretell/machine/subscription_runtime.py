@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.events.types import Scalar
-from foretell.filter.column import Column
+from foretell.filter.column import Column, concatenate_columns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import EventOrder, deepened
 from foretell.machine.input.merged_stream import MergedStream
-from foretell.machine.matches.after_match import AT_ONCE, LATER, AfterMatchPolicy, FirstLastFilter, Rank, known
-from foretell.machine.matches.codec import told_of, told_state
+from foretell.machine.matches.after_match import AT_ONCE, LATER, AfterMatchPolicy, FirstLastFilter, Rank, settlement
+from foretell.machine.matches.codec import restore_results, results_state
 from foretell.machine.matches.match_batch import MatchBatch
-from foretell.machine.matches.post_filter import finished
+from foretell.machine.matches.match_values import evaluate_matches
+from foretell.machine.matches.post_filter import post_filter
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.template_rows import TemplateRows
 from foretell.plan.lower.program import SubscriptionPlan
@@ -46,8 +47,8 @@ class SubscriptionRuntime:
     def __post_init__(self) -> None:
         self.schema = self.plan.schema
         self.selection = self.plan.selection
-        self.first_last = FirstLastFilter(self.selection.first_last)
-        self.after_match = AfterMatchPolicy(self.selection.policy, self.selection.skip_to)
+        self.first_last = FirstLastFilter(self.selection.choices)
+        self.after_match = AfterMatchPolicy(self.selection.after_match)
         self.pending: list[ResultBatch] = []  # matches that a LAST leaves undecided
         self.due: int | float = -math.inf  # no pending match is decided before; -inf where that is not known
 
@@ -61,7 +62,7 @@ class SubscriptionRuntime:
         """The results of the matches of a batch, and of pending matches that time decides by now."""
         if self.since:
             matches = matches.only(matches.first >= self.since)
-        results = self._results(finished(self._match_batch(matches)), order)
+        results = self._results(post_filter(self._match_batch(matches)), order)
         if self.rows is not None:
             rows = self.rows
             return replace(results, intervals=_row_intervals(results), row_ids=rows.row_ids, row_since=rows.row_since)
@@ -73,11 +74,13 @@ class SubscriptionRuntime:
         self.after_match.forget(oldest)
 
     def _match_batch(self, matches: RawMatches) -> MatchBatch:
-        return MatchBatch(self.plan, self.stream.history, self.strings, matches, self.parameters, since=self.since)
+        return MatchBatch(
+            self.plan.post_match, self.stream.history, self.strings, matches, self.parameters, since=self.since
+        )
 
     def _results(self, matches: MatchBatch, order: EventOrder) -> ResultBatch:
         places = matches.buffer.order(matches.last)
-        late = matches.late
+        late = matches.completed_by_time
         if late.any():
             places[late] = -1
             places[late, 0] = order.deadlines(matches.end[late])
@@ -88,7 +91,7 @@ class SubscriptionRuntime:
             matches.start,
             matches.end,
             places,
-            {name: matches.evaluate(expression) for name, expression in self.plan.outputs.items()},
+            {name: evaluate_matches(column, matches) for name, column in self.plan.post_match.returns.items()},
             self.stream.keys,
             self.id,
             self.strings,
@@ -98,14 +101,14 @@ class SubscriptionRuntime:
 
     def _selected(self, results: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
         """The results that FIRST, LAST and AFTER MATCH leave."""
-        if self.selection.settled_by:
+        if self.selection.late_choices:
             results = self._decided(results, now, order)
         if self.selection.ambiguous:
             results = results.filter(results.bound_events.distinct())
-        if self.selection.first_last:
-            results = results.filter(self.first_last.chosen(results.bound_events))
+        if self.selection.choices:
+            results = results.filter(self.first_last.keep(results.bound_events))
         if self.selection.excludes:
-            taken = self.after_match.taken(results.bound_events, results.completion_order(), self._rank(results))
+            taken = self.after_match.take(results.bound_events, results.completion_order(), self._rank(results))
             results = results.filter(taken)
         return results
 
@@ -132,15 +135,13 @@ class SubscriptionRuntime:
 
     def _decided_at(self, results: ResultBatch) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         """Whether each match is decided with its last event, later or never; and when, if later."""
-        settled_by, bound = self.selection.settled_by, results.bound_events
+        choices, bound = self.selection.late_choices, results.bound_events
         assert results.matches is not None
         assert self.selection.within is not None
-        last = np.array(list(settled_by), np.int64)
-        settles = np.array(
-            [[n in steps for n in range(len(self.plan.steps))] for steps in settled_by.values()], np.bool_
-        )
+        last = np.array([choice.step for choice in choices], np.int64)
+        settles = np.array([choice.settled_by for choice in choices], np.bool_)
         begins = results.matches.buffer.starts(bound.position)
-        when, since = known(results.matches.late, bound.starts, bound.step, begins, last, settles)
+        when, since = settlement(results.matches.completed_by_time, bound.starts, bound.step, begins, last, settles)
         return when, since + self.selection.within
 
     def _rank(self, results: ResultBatch) -> Rank:
@@ -158,7 +159,7 @@ class SubscriptionRuntime:
             "since": self.since,
             "chooser": self.first_last.state(),
             "taker": self.after_match.state(),
-            "waiting": [told_state(result) for result in self.pending],
+            "waiting": [results_state(result) for result in self.pending],
             "due": self.due,
         }
 
@@ -179,13 +180,13 @@ class SubscriptionRuntime:
                 self.id,
                 self.strings,
             )
-            self.pending.append(told_of(recorded, like))
+            self.pending.append(restore_results(recorded, like))
 
 
 def _row_intervals(results: ResultBatch) -> Ints:
     """The rows of a template that each match is of, as intervals."""
     assert results.matches is not None
-    return results.matches.rows
+    return results.matches.intervals
 
 
 def _joined(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch:
@@ -193,18 +194,14 @@ def _joined(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch:
     matches = [p.matches for p in parts if p.matches is not None]
     return replace(
         parts[-1],
-        matches=MatchBatch.joined(matches, buffer),
+        matches=MatchBatch.concatenate(matches, buffer),
         lane=np.concatenate([p.lane for p in parts]),
         start=np.concatenate([p.start for p in parts]),
         end=np.concatenate([p.end for p in parts]),
         order=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
         bindings={
-            n: Column(
-                c.kind,
-                np.concatenate([p.bindings[n].values for p in parts]),
-                np.concatenate([p.bindings[n].nulls for p in parts]),
-            )
-            for n, c in parts[-1].bindings.items()
+            name: concatenate_columns([part.bindings[name] for part in parts], column.kind)
+            for name, column in parts[-1].bindings.items()
         },
     )
 

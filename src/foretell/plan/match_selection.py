@@ -2,11 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+
+
+@dataclass(frozen=True)
+class StepChoice:
+    """FIRST or LAST for a step. `settled_by` marks the steps that settle a LAST when one of them is bound; without such
+    an event the end of the window settles it. None: the match's last event settles it."""
+
+    step: int
+    first: bool
+    settled_by: tuple[bool, ...] | None = None
+
+
+class Excludes(Enum):
+    """The matches of its lane that a taken match excludes."""
+
+    NOTHING = "HOLD"
+    SAME_EVENTS = "CONSUME: matches that bind one of its events"
+    SAME_START = "SKIP TO NEXT: matches that begin with its first event"
+    EARLIER_STARTS = "SKIP PAST LAST, SKIP TO a step: matches that begin before some event of it"
+
+
+@dataclass(frozen=True)
+class AfterMatchRule:
+    """AFTER MATCH. With EARLIER_STARTS, matches may begin again with the first or the `latest` event of the step
+    `skip_to`; None: after the last event of the match."""
+
+    excludes: Excludes = Excludes.NOTHING
+    skip_to: int | None = None
+    latest: bool = False
+
+
+def after_match_rule(policy: tree.Policy, step: int | None) -> AfterMatchRule:
+    """`step` is the number of the step that SKIP TO FIRST and SKIP TO LAST name."""
+    match policy:
+        case tree.Policy.HOLD:
+            return AfterMatchRule()
+        case tree.Policy.CONSUME:
+            return AfterMatchRule(Excludes.SAME_EVENTS)
+        case tree.Policy.SKIP_TO_NEXT:
+            return AfterMatchRule(Excludes.SAME_START)
+        case tree.Policy.SKIP_PAST_LAST:
+            return AfterMatchRule(Excludes.EARLIER_STARTS)
+    assert step is not None
+    return AfterMatchRule(Excludes.EARLIER_STARTS, step, latest=policy is tree.Policy.SKIP_TO_LAST)
 
 
 @dataclass(frozen=True)
@@ -15,46 +59,50 @@ class MatchSelection:
 
     | field | holds |
     | --- | --- |
-    | first_last | the steps with FIRST or LAST, and which of the two |
-    | settled_by | each LAST that the end of the window may have to decide, with the steps that decide it earlier |
-    | within | the window, for those |
-    | policy, skip_to | AFTER MATCH, and the step it names |
+    | choices | FIRST and LAST |
+    | after_match | AFTER MATCH |
+    | within | the window, which settles a LAST that no event settles |
     | simultaneous | whether events of one instant have the same rank |
     | ambiguous | whether the same match may be found twice |
     """
 
-    first_last: tuple[tuple[int, str], ...]
-    settled_by: Mapping[int, frozenset[int]]
+    choices: tuple[StepChoice, ...]
+    after_match: AfterMatchRule
     within: int | float | None
-    policy: tree.Policy
-    skip_to: int | None
     simultaneous: bool
     ambiguous: bool
 
     @property
+    def late_choices(self) -> tuple[StepChoice, ...]:
+        """Each LAST that the end of the window may have to settle."""
+        return tuple(choice for choice in self.choices if choice.settled_by is not None)
+
+    @property
     def excludes(self) -> bool:
-        """Whether AFTER MATCH excludes events of a match from others."""
-        return self.policy is not tree.Policy.HOLD
+        """Whether AFTER MATCH excludes matches."""
+        return self.after_match.excludes is not Excludes.NOTHING
 
     @property
     def selects(self) -> bool:
         """Whether any rule may drop or delay a match."""
-        return bool(self.first_last or self.settled_by or self.excludes or self.ambiguous)
+        return bool(self.choices or self.excludes or self.ambiguous)
 
 
 def match_selection(subscription: CheckedSubscription, *, ambiguous: bool) -> MatchSelection:
-    number = {step: i for i, step in enumerate(subscription.positive)}
-    chosen = [(step, checked.shape.chosen) for step, checked in subscription.steps.items()]
-    after = subscription.tree.after
+    steps, late, after = subscription.positive, subscription.known_late, subscription.tree.after
+    choices = [
+        StepChoice(
+            steps.index(name),
+            step.shape.chosen == "FIRST",
+            tuple(other in late[name] for other in steps) if name in late else None,
+        )
+        for name, step in subscription.steps.items()
+        if step.shape.chosen is not None
+    ]
     return MatchSelection(
-        tuple((number[step], which) for step, which in chosen if which is not None),
-        {
-            number[step]: frozenset(number[other] for other in others)
-            for step, others in subscription.known_late.items()
-        },
+        tuple(choices),
+        after_match_rule(after.policy, None if after.step is None else steps.index(after.step)),
         subscription.within,
-        after.policy,
-        None if after.step is None else number[after.step],
         subscription.simultaneous,
         ambiguous,
     )

@@ -25,7 +25,7 @@ class ListHeads:
     def of(self, keys: Ints) -> Ints:
         """The list of each key, a row of words that begins with its lane."""
         starts = np.arange(len(keys) + 1) * keys.shape[1]
-        return self._keys.of(starts, keys.reshape(-1))
+        return self._keys.number(starts, keys.reshape(-1))
 
     @property
     def lanes(self) -> Ints:

@@ -33,7 +33,7 @@ class KeyIndex:
     def __len__(self) -> int:
         return self.count
 
-    def of(self, starts: Ints, words: Ints) -> Ints:
+    def number(self, starts: Ints, words: Ints) -> Ints:
         """The numbers of keys; one that is new has the next number."""
         numbers = np.empty(len(starts) - 1, np.int64)
         done = 0

@@ -18,7 +18,7 @@ from foretell.machine.input.event_buffer import EventBuffer, EventSegment
 from foretell.machine.input.event_order import OrderedInput, deepened
 from foretell.machine.input.lag_columns import LagColumns
 from foretell.machine.input.lane_index import LaneIndex
-from foretell.machine.matches.codec import piece_of, piece_state
+from foretell.machine.matches.codec import restore_segment, segment_state
 from foretell.machine.matches.rendering import scalar_of
 from foretell.plan.match_plan import InputPlan
 
@@ -90,14 +90,14 @@ class MergedStream:
             "lanes": self.lanes.state(),
             "positions": self.positions,
             "lags": self.lags.state(),
-            "history": piece_state(self.history.whole) if self.history.pieces else None,
+            "history": segment_state(self.history.whole) if self.history.pieces else None,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.lanes.restore(state["lanes"])
         self.positions = state["positions"]
         if state["history"] is not None:
-            self.history = EventBuffer((piece_of(state["history"], self.plan.attributes),))
+            self.history = EventBuffer((restore_segment(state["history"], self.plan.attributes),))
             self._kept = len(self.history)
 
     def keep_only(self, referenced: list[Ints]) -> None:

@@ -28,7 +28,7 @@ class OccurrenceCounters:
         """The number of each event among those of its kind, from 1."""
         columns = [np.full(len(lane), step, np.int64), lane, *(_word(v) for v in values)]
         words = np.stack(columns, axis=1)
-        kind = self.kinds.of(np.arange(len(lane) + 1) * len(columns), words.ravel())
+        kind = self.kinds.number(np.arange(len(lane) + 1) * len(columns), words.ravel())
         self.counts = with_room(self.counts, len(self.kinds))
         return _counted(kind, self.counts)
 

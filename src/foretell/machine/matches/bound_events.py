@@ -57,7 +57,7 @@ class BoundEvents:
     def distinct(self) -> Flags:
         """Marks the matches that do not repeat an earlier one: two ways to the same bindings are one match."""
         words = np.stack([self.position, self.step], axis=1).ravel()
-        number = KeyIndex().of(2 * self.starts, words)
+        number = KeyIndex().number(2 * self.starts, words)
         # Keys are numbered as they first come, so a new one has a higher number than all before it.
         return np.diff(np.maximum.accumulate(number), prepend=-1) > 0
 

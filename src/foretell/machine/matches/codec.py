@@ -1,4 +1,4 @@
-"""Events and results as plain values and arrays, to be packed, and back."""
+"""Event segments and results as plain values and arrays, for snapshots. Earlier versions wrote the same keys."""
 
 from __future__ import annotations
 
@@ -13,50 +13,51 @@ from foretell.filter.predicates import EventColumns
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.matches.bound_events import BoundEvents
-from foretell.machine.matches.match_batch import Gaps, MatchBatch
+from foretell.machine.matches.event_chains import Gaps
+from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
 
-Tree = dict[str, Any]
+State = dict[str, Any]
 
 
-def column_state(column: Column) -> Tree:
+def column_state(column: Column) -> State:
     nulls = column.nulls if may_be_null(column.nulls) and column.nulls.any() else None
     return {"kind": column.kind.value, "values": np.ascontiguousarray(column.values), "nulls": nulls}
 
 
-def column_of(state: Mapping[str, Any]) -> Column:
+def restore_column(state: Mapping[str, Any]) -> Column:
     values, nulls = state["values"], state["nulls"]
     return Column(Type(state["kind"]), values, no_nulls(len(values)) if nulls is None else nulls)
 
 
-def _columns_state(columns: Mapping[str, Column]) -> Tree:
+def _columns_state(columns: Mapping[str, Column]) -> State:
     return {str(name): column_state(column) for name, column in columns.items()}
 
 
-def _columns_of(state: Mapping[str, Any]) -> dict[str, Column]:
-    return {name: column_of(column) for name, column in state.items()}
+def _restore_columns(state: Mapping[str, Any]) -> dict[str, Column]:
+    return {name: restore_column(column) for name, column in state.items()}
 
 
-def piece_state(piece: EventSegment) -> Tree:
-    events = piece.events
+def segment_state(segment: EventSegment) -> State:
+    events = segment.events
     return {
-        "base": piece.base,
+        "base": segment.base,
         "attributes": _columns_state(events.attributes),
         "time": column_state(events.time),
         "start": None if events.start is events.time else column_state(events.start),
         "stream": column_state(events.stream),
-        "lane": piece.lane,
-        "number": piece.number,
-        "name": None if piece.name is None else piece.name.tolist(),
-        "order": piece.order,
-        "places": piece.places,
+        "lane": segment.lane,
+        "number": segment.number,
+        "name": None if segment.name is None else segment.name.tolist(),
+        "order": segment.order,
+        "places": segment.places,
     }
 
 
-def piece_of(state: Mapping[str, Any], types: Mapping[str, Type]) -> EventSegment:
-    time = column_of(state["time"])
-    start = time if state["start"] is None else column_of(state["start"])
-    events = EventColumns(_columns_of(state["attributes"]), types, time, start, column_of(state["stream"]))
+def restore_segment(state: Mapping[str, Any], types: Mapping[str, Type]) -> EventSegment:
+    time = restore_column(state["time"])
+    start = time if state["start"] is None else restore_column(state["start"])
+    events = EventColumns(_restore_columns(state["attributes"]), types, time, start, restore_column(state["stream"]))
     names = None
     if state["name"] is not None:
         names = np.empty(len(state["name"]), object)
@@ -64,38 +65,36 @@ def piece_of(state: Mapping[str, Any], types: Mapping[str, Type]) -> EventSegmen
     return EventSegment(state["base"], events, state["lane"], state["number"], names, state["order"], state["places"])
 
 
-def told_state(told: ResultBatch) -> Tree:
-    """What waits to be told: its matches with their events, so that nothing leads into the machine any more."""
-    assert told.matches is not None
-    found, bound = told.matches.raw, told.matches.bound
+def results_state(results: ResultBatch) -> State:
+    """Matches that wait to be settled, with their events, so that no chain leads into the executor any more."""
+    assert results.matches is not None
+    raw, bound = results.matches.raw, results.matches.bound
     return {
-        "found": [found.state, found.lane, found.position, found.first, found.rows],
-        "slots": found.slots,
-        "nulls": found.nulls,
+        "found": [raw.state, raw.lane, raw.position, raw.first, raw.rows],
+        "slots": raw.slots,
+        "nulls": raw.nulls,
         "bound": [bound.starts, bound.position, bound.step],
-        "start": told.start,
-        "end": told.end,
-        "order": told.order,
-        "returned": _columns_state(told.bindings),
+        "start": results.start,
+        "end": results.end,
+        "order": results.order,
+        "returned": _columns_state(results.bindings),
     }
 
 
-def told_of(state: Mapping[str, Any], like: ResultBatch) -> ResultBatch:
-    """`like` is a result of the same subscription, of no matches."""
+def restore_results(state: Mapping[str, Any], like: ResultBatch) -> ResultBatch:
+    """`like` is an empty result of the same subscription."""
     assert like.matches is not None
     number, lane, position, first, rows = state["found"]
-    nowhere = np.full(len(lane), -1, np.int64)
-    found = RawMatches(number, lane, position, first, nowhere, rows, state["slots"], state["nulls"], NO_NODES)
-    given = BoundEvents(lane, *state["bound"]), Gaps.none()
+    no_chain = np.full(len(lane), -1, np.int64)
+    raw = RawMatches(number, lane, position, first, no_chain, rows, state["slots"], state["nulls"], NO_NODES)
     matches = MatchBatch(
-        like.matches.program,
+        like.matches.plan,
         like.matches.buffer,
         like.strings,
-        found,
+        raw,
         like.matches.parameters,
-        given,
+        (BoundEvents(lane, *state["bound"]), Gaps.none()),
         like.matches.since,
     )
-    returned = _columns_of(state["returned"])
-    parts = lane, state["start"], state["end"], state["order"], returned
-    return ResultBatch(like.schema, matches, *parts, like.keys, like.id, like.strings)
+    columns = lane, state["start"], state["end"], state["order"], _restore_columns(state["returned"])
+    return ResultBatch(like.schema, matches, *columns, like.keys, like.id, like.strings)

@@ -1,4 +1,4 @@
-"""From what the kernel found to the matches that count: what is judged on the finished match, and what is absent."""
+"""The post filter: conditions that the kernel could not decide, evaluated for all raw matches of a batch at once."""
 
 from __future__ import annotations
 
@@ -8,78 +8,74 @@ import numpy as np
 
 from foretell.arrays import Flags, Ints
 from foretell.filter.predicates import evaluate_predicates
-from foretell.language import tree
-from foretell.machine.matches.match_batch import MatchBatch, Rows
-from foretell.plan.condition_scope import is_static
-from foretell.plan.lower.registers import Register, RegisterKind
+from foretell.machine.matches.event_chains import Gaps
+from foretell.machine.matches.match_batch import MatchBatch
+from foretell.machine.matches.match_values import Candidates, candidates_satisfying, matches_satisfying
+from foretell.plan.lower.post_match import EventSearch, GapAbsence, GapCount, LeadingAbsence, StepCondition
 
 
-def finished(matches: MatchBatch) -> MatchBatch:
-    """Those of which every remaining condition is true."""
-    program = matches.program
-    for condition in program.automaton.final:
+def post_filter(matches: MatchBatch) -> MatchBatch:
+    """The matches that satisfy step conditions, absences before and between events, counts, and HAVING."""
+    plan = matches.plan
+    for condition in plan.conditions:
         if len(matches):
-            matches = matches.filter(_condition_holds(matches, condition.owner, condition.expression))
-    for step in program.leading:
+            matches = matches.filter(_step_condition_holds(matches, condition))
+    for absence in plan.leading:
         if len(matches):
-            matches = matches.filter(~_came_before(matches, step))
-    for number, step in enumerate(program.deferred):
+            matches = matches.filter(~_came_before(matches, absence))
+    for number, step in enumerate(plan.gaps):
         if len(matches):
-            numbered = program.subscription.steps[step].shape.numbered
-            matches = matches.filter(
-                _is_counted(matches, number, step) if numbered else ~_came_between(matches, number, step)
-            )
-    having = program.subscription.tree.having
-    if having is not None and len(matches):
-        matches = matches.filter(matches.holds(having))
+            matches = matches.filter(_gap_holds(matches, matches.gaps.of(number), step))
+    if plan.having is not None and len(matches):
+        matches = matches.filter(matches_satisfying(plan.having, matches))
     return matches
 
 
-def _condition_holds(matches: MatchBatch, owner: str, condition: tree.Expression) -> Flags:
-    """A step's condition, for every event bound to the step."""
-    mine = np.flatnonzero(matches.step == matches.program.steps.index(owner))
-    before = mine - 1
-    follows = (mine > 0) & (matches.match[before] == matches.match[mine])
+def _step_condition_holds(matches: MatchBatch, condition: StepCondition) -> Flags:
+    """Whether every event bound to the step satisfies the condition."""
+    events = np.flatnonzero(matches.step == condition.step)
+    before = events - 1
+    follows = (events > 0) & (matches.match[before] == matches.match[events])
     previous = np.where(follows, matches.position[before], -1)
-    rows = Rows(matches.match[mine], owner, matches.position[mine], previous, matches.position[mine])
+    position = matches.position[events]
+    candidates = Candidates(matches.match[events], position, previous, until=position)
     holds = np.ones(len(matches), np.bool_)
-    holds[rows.match[~matches.holds(condition, rows)]] = False
+    holds[candidates.match[~candidates_satisfying(condition.condition, matches, candidates)]] = False
     return holds
 
 
 # ── absence ──
 
 
-def _came_before(matches: MatchBatch, step: str) -> Flags:
-    """Whether the step came in the window before the match, up to its first event."""
-    within = matches.program.subscription.within
-    assert within is not None
-    times = matches.buffer.whole.events.time.values
-    ended = matches.buffer.times(matches.last)
-    # Time goes up with the position, so the window is a range of positions.
-    low = matches.buffer.base + np.searchsorted(times + within, ended, side="left")
+def _came_before(matches: MatchBatch, absence: LeadingAbsence) -> Flags:
+    """Whether the absent step came in the window before the match, up to its first event."""
+    plan, buffer = matches.plan, matches.buffer
+    assert plan.within is not None
+    # Time grows with the position, so the window is a range of positions.
+    times = buffer.whole.events.time.values
+    low = buffer.base + np.searchsorted(times + plan.within, buffer.times(matches.last), side="left")
     low = np.maximum(low, matches.since)
-    everyone = np.arange(len(matches))
-    asked = matches.register(Register(RegisterKind.LEADING, step))[1] == 0
+    high = buffer.instant_of(matches.first, plan.simultaneous)
     nothing = np.full(len(matches), -1, np.int64)
-    high = matches.buffer.instant_of(matches.first, matches.program.subscription.simultaneous)
-    return np.asarray(asked) & _came(matches, step, _Where(everyone, low, high, nothing, matches.first))
+    ranges = _SearchRanges(np.arange(len(matches)), low, high, nothing, matches.first)
+    asked = matches.register(absence.output)[1] == 0
+    return np.asarray(asked) & _came(matches, absence.search, ranges)
 
 
-def _came_between(matches: MatchBatch, number: int, step: str) -> Flags:
-    """Whether the step came in one of its gaps, which the kernel has written down."""
-    gaps = matches.gaps.of(number)
-    simultaneous = matches.program.subscription.simultaneous
-    low = matches.buffer.instant_after(gaps.after, simultaneous)
-    high = matches.buffer.instant_of(gaps.before, simultaneous)
-    return _came(matches, step, _Where(gaps.match, low, high, gaps.after, gaps.before))
+def _gap_holds(matches: MatchBatch, gaps: Gaps, step: GapAbsence | GapCount) -> Flags:
+    if isinstance(step, GapCount):
+        return _is_counted(matches, gaps, step)
+    buffer, simultaneous = matches.buffer, matches.plan.simultaneous
+    low = buffer.instant_after(gaps.after, simultaneous)
+    high = buffer.instant_of(gaps.before, simultaneous)
+    return ~_came(matches, step.search, _SearchRanges(gaps.match, low, high, gaps.after, gaps.before))
 
 
 @dataclass(frozen=True)
-class _Where:
-    """Where to look: for a match, at positions from `low` up to and without `high`.
+class _SearchRanges:
+    """Ranges of positions, from `low` up to and without `high`, each to be searched for a match.
 
-    `previous` is the event bound before, `until` how far the match is seen by a step repeated with others.
+    `previous` is the event bound before; `until` is how far a step sees others that repeat together with it.
     """
 
     match: Ints
@@ -89,29 +85,25 @@ class _Where:
     until: Ints
 
 
-def _came(matches: MatchBatch, step: str, where: _Where) -> Flags:
-    """Whether, in the match's lane, an event satisfies the step."""
-    conditions = matches.program.subscription.steps[step].conditions
-    place, position = _candidates(matches, conditions, where.match, where.low, where.high)
-    match = where.match[place]
-    rows = Rows(match, step, position, where.previous[place], where.until[place])
+def _came(matches: MatchBatch, search: EventSearch, ranges: _SearchRanges) -> Flags:
+    """Whether an event of the match's lane within the range satisfies the search."""
+    place, position = _statically_satisfying(matches, search, ranges.match, ranges.low, ranges.high)
+    match = ranges.match[place]
+    candidates = Candidates(match, position, ranges.previous[place], ranges.until[place])
     came = np.zeros(len(matches), np.bool_)
-    came[match[_satisfied(matches, conditions, rows)]] = True
+    came[match[_satisfying(matches, search, candidates)]] = True
     return came
 
 
-def _candidates(
-    matches: MatchBatch, conditions: tuple[tree.Expression, ...], match: Ints, low: Ints, high: Ints
+def _statically_satisfying(
+    matches: MatchBatch, search: EventSearch, match: Ints, low: Ints, high: Ints
 ) -> tuple[Ints, Ints]:
-    """The events of the matches' lanes from `low` up to and without `high` that satisfy what is static.
-
-    For each of them: for which of the given places it was found, and its position.
-    """
-    history = matches.buffer.whole
-    static = [c for c in conditions if is_static(c)]
-    satisfied = np.flatnonzero(evaluate_predicates([static], history.events, matches.strings)[0])
-    order = np.lexsort((satisfied, history.lane[satisfied]))
-    lanes, positions = history.lane[satisfied][order], satisfied[order] + history.base
+    """The events of the matches' lanes, from `low` up to and without `high`, that satisfy the static conditions: for
+    each the number of its range, and its position."""
+    segment = matches.buffer.whole
+    satisfying = np.flatnonzero(evaluate_predicates([search.static], segment.events, matches.strings)[0])
+    order = np.lexsort((satisfying, segment.lane[satisfying]))
+    lanes, positions = segment.lane[satisfying][order], satisfying[order] + segment.base
     width = int(positions.max(initial=0)) + 2
     keys = lanes * width + np.clip(positions, 0, width - 1)
     lane = matches.lane[match] * width
@@ -123,43 +115,40 @@ def _candidates(
     return place, positions[np.repeat(first, lengths) + within]
 
 
-def _satisfied(matches: MatchBatch, conditions: tuple[tree.Expression, ...], rows: Rows) -> Flags:
-    """Whether the conditions that are not static are true."""
-    true = np.ones(len(rows.match), np.bool_)
-    for condition in conditions:
-        if not is_static(condition):
-            true &= matches.holds(condition, rows)
-    return true
+def _satisfying(matches: MatchBatch, search: EventSearch, candidates: Candidates) -> Flags:
+    """The candidates that satisfy the other conditions too."""
+    holds = np.ones(len(candidates.match), np.bool_)
+    for condition in search.relative:
+        holds &= candidates_satisfying(condition, matches, candidates)
+    return holds
 
 
 # ── counts ──
 
 
-def _is_counted(matches: MatchBatch, number: int, step: str) -> Flags:
-    """Whether the event of an a[i] is the i-th that would do, with all else of the match as it is."""
-    checked = matches.program.subscription
-    index = next(n.index for n in checked.pattern.walk() if isinstance(n, tree.Numbered) and n.step.name == step)
-    gaps, conditions = matches.gaps.of(number), checked.steps[step].counted
-    everywhere = gaps.after < 0  # nothing precedes it: it counts in the whole lane
+def _is_counted(matches: MatchBatch, gaps: Gaps, step: GapCount) -> Flags:
+    """Whether the event of an a[i] is the i-th that satisfies the step, with all else of the match as it is."""
+    everywhere = gaps.after < 0  # no event precedes it: it counts in the whole lane
     low = np.full(len(gaps.match), matches.since)
-    low[~everywhere] = matches.buffer.instant_after(gaps.after[~everywhere], checked.simultaneous)
-    place, position = _candidates(matches, conditions, gaps.match, low, gaps.before + 1)
-    first, previous = _others(matches, step, gaps.match[place], position)
-    rows = Rows(gaps.match[place], step, position, previous, position, first)
-    counts = np.bincount(place[_satisfied(matches, conditions, rows)], minlength=len(gaps.match))
-    right = np.where(everywhere, counts % index == 0, counts == index)
+    low[~everywhere] = matches.buffer.instant_after(gaps.after[~everywhere], matches.plan.simultaneous)
+    place, position = _statically_satisfying(matches, step.search, gaps.match, low, gaps.before + 1)
+    match = gaps.match[place]
+    first, previous = _others(matches, step.step, match, position)
+    candidates = Candidates(match, position, previous, position, first)
+    counts = np.bincount(place[_satisfying(matches, step.search, candidates)], minlength=len(gaps.match))
+    right = np.where(everywhere, counts % step.index == 0, counts == step.index)
     counted = np.ones(len(matches), np.bool_)
     counted[gaps.match[~right]] = False
     return counted
 
 
-def _others(matches: MatchBatch, step: str, match: Ints, position: Ints) -> tuple[Ints, Ints]:
-    """With what a match begins if an event at some position is tried for the step, and what is bound just before it."""
-    others = np.flatnonzero(matches.step != matches.program.steps.index(step))
+def _others(matches: MatchBatch, step: int, match: Ints, position: Ints) -> tuple[Ints, Ints]:
+    """The first event of a match, and the event just before, if the event at `position` took the step."""
+    others = np.flatnonzero(matches.step != step)
     width = int(max(matches.position.max(initial=0), position.max(initial=0))) + 2
     keys = matches.match[others] * width + matches.position[others]
     beginning = np.searchsorted(keys, match * width, side="left")
     at = np.searchsorted(keys, match * width + position, side="left")
     before = at > beginning
-    found = np.append(matches.position[others], -1)
-    return np.where(before, found[beginning], position), np.where(before, found[at - 1], -1)
+    positions = np.append(matches.position[others], -1)
+    return np.where(before, positions[beginning], position), np.where(before, positions[at - 1], -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.match_batch import MatchBatch
+from foretell.machine.matches.match_values import evaluate_matches
 from foretell.machine.matches.rendering import scalar_of
 from foretell.machine.matches.results import ForecastColumns, ResultBatch
 from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.plan.expressions import Expression
-from foretell.plan.lower.arrival_analysis import about_step
+from foretell.plan.lower.match_expressions import MatchExpression
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,9 @@ class ForecastEmitter:
     def _told(self, found: RawMatches, probability: NDArray[np.float64]) -> ResultBatch:
         member = self.member
         assert isinstance(member, SubscriptionRuntime)
-        program = replace(member.plan, last=None)  # what every match ends with, these have not bound
-        matches = MatchBatch(program, member.stream.history, member.strings, found, member.parameters)
-        returned = {v: _variable(matches, v) for v in member.schema.variables}
+        plan, buffer = member.plan.post_match.of_partial_matches(), member.stream.history
+        matches = MatchBatch(plan, buffer, member.strings, found, member.parameters)
+        returned = {name: _first_bound(values, matches) for name, values in plan.bindings.items()}
         times = matches.buffer.times(found.position)
         places = matches.buffer.order(found.position)
         return self._forecast(matches, matches.lane, matches.start, times, places, returned, probability)
@@ -138,20 +139,13 @@ class ForecastEmitter:
         )
 
 
-def _variable(matches: MatchBatch, name: str) -> Column:
-    """The value of a variable: that of the first step that binds it and is bound."""
-    steps = matches.program.subscription.steps
-    values = [
-        matches.evaluate(about_step(value, step))
-        for step in matches.program.subscription.positive
-        for binding, value in steps[step].binders
-        if binding == name
-    ]
-    found = values[0]
-    for value in values[1:]:
-        words = np.where(found.nulls, value.values, found.values)
-        found = Column(found.kind, words.astype(found.values.dtype), found.nulls & value.nulls)
-    return found
+def _first_bound(values: Sequence[MatchExpression], matches: MatchBatch) -> Column:
+    """A variable's value: that of the first step that binds it and is bound."""
+    first, *others = (evaluate_matches(value, matches) for value in values)
+    for other in others:
+        words = np.where(first.nulls, other.values, first.values)
+        first = Column(first.kind, words.astype(first.values.dtype), first.nulls & other.nulls)
+    return first
 
 
 _NONE = np.zeros(0, np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,6 +17,7 @@ from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE
 from foretell.machine.kernels.structs import NfaTables
 from foretell.plan.expressions import Disjunction, Lagged
 from foretell.plan.lower.bytecode import LinkedCode
+from foretell.plan.lower.post_match import PostMatchPlan, post_match_plan
 from foretell.plan.lower.registers import Register
 from foretell.plan.match_selection import MatchSelection, match_selection
 from foretell.plan.nfa.automaton import Automaton
@@ -63,6 +64,10 @@ class SubscriptionPlan:
     last: str | None = None
     expiries: tuple[RunExpiry, ...] = ()
 
+    @cached_property
+    def post_match(self) -> PostMatchPlan:
+        return post_match_plan(self)
+
     @property
     def name(self) -> str:
         return self.subscription.name
@@ -75,14 +80,6 @@ class SubscriptionPlan:
     def selection(self) -> MatchSelection:
         """FIRST, LAST and AFTER MATCH."""
         return match_selection(self.subscription, ambiguous=self.ambiguous)
-
-    @cached_property
-    def outputs(self) -> Mapping[str, tree.Expression]:
-        """The columns of results: those of RETURN, or else the variables."""
-        returns = self.subscription.tree.returns
-        if returns:
-            return {str(r.name): r.expression for r in returns}
-        return {variable: tree.Variable(variable) for variable in self.subscription.variables}
 
     @property
     def binders(self) -> tuple[tuple[str, tree.Expression], ...]:

@@ -1,0 +1,172 @@
+"""What a subscription does with raw matches: late conditions, HAVING and RETURN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from foretell.events.types import Type
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.plan.condition_scope import is_static
+from foretell.plan.lower.match_expressions import MatchExpression, MatchExpressionCompiler
+from foretell.plan.lower.registers import Register, RegisterKind
+
+if TYPE_CHECKING:
+    from foretell.plan.lower.program import SubscriptionPlan
+
+
+class PositionSource(Enum):
+    """Where a finished match has the position of a step's event."""
+
+    REGISTER = "a register that the kernel wrote out"
+    FIRST_EVENT = "the first event of the match"
+    LAST_EVENT = "the last event of the match"
+    CHAIN = "the chain of bound events, because the step may have several"
+
+
+@dataclass(frozen=True)
+class StepPosition:
+    source: PositionSource
+    output: int = -1
+
+
+@dataclass(frozen=True)
+class StepCondition:
+    """A condition that must be true for every event bound to a step."""
+
+    step: int
+    condition: MatchExpression
+
+
+@dataclass(frozen=True)
+class EventSearch:
+    """Conditions on an event that the match has not bound: `static` ones on the event alone, others on both."""
+
+    static: tuple[tree.Expression, ...]
+    relative: tuple[MatchExpression, ...]
+
+
+@dataclass(frozen=True)
+class LeadingAbsence:
+    """A negated step before the first event. The register `output` is NULL where the pattern took another way."""
+
+    search: EventSearch
+    output: int
+
+
+@dataclass(frozen=True)
+class GapAbsence:
+    """A negated step in a gap, if it names events that are bound after the gap."""
+
+    search: EventSearch
+
+
+@dataclass(frozen=True)
+class GapCount:
+    """A step `a[index]` that counts by events bound after it."""
+
+    search: EventSearch
+    step: int
+    index: int
+
+
+@dataclass(frozen=True)
+class PostMatchPlan:
+    """`positions` has one entry for each step that binds events, in the order of the pattern.
+
+    `gaps` are numbered as the kernel numbers the gaps that it writes out. `returns` are the RETURN columns or, without
+    RETURN, the variables; `bindings` has for each variable the values of the steps that bind it, for partial matches.
+    """
+
+    positions: tuple[StepPosition, ...]
+    time: Type
+    within: int | float | None
+    simultaneous: bool
+    conditions: tuple[StepCondition, ...]
+    leading: tuple[LeadingAbsence, ...]
+    gaps: tuple[GapAbsence | GapCount, ...]
+    having: MatchExpression | None
+    returns: Mapping[str, MatchExpression]
+    bindings: Mapping[str, tuple[MatchExpression, ...]]
+
+    def of_partial_matches(self) -> PostMatchPlan:
+        """The same for partial matches, which have not bound the event that every match ends with."""
+        chain = StepPosition(PositionSource.CHAIN)
+        positions = (chain if p.source is PositionSource.LAST_EVENT else p for p in self.positions)
+        return replace(self, positions=tuple(positions))
+
+
+def post_match_plan(plan: SubscriptionPlan) -> PostMatchPlan:
+    return _PostMatchCompiler(plan).compile()
+
+
+def _number(subscription: CheckedSubscription, step: str) -> int:
+    return subscription.positive.index(step)
+
+
+class _PostMatchCompiler:
+    def __init__(self, plan: SubscriptionPlan) -> None:
+        self.plan, self.subscription = plan, plan.subscription
+        self.expressions = MatchExpressionCompiler(plan.subscription, plan.finals)
+
+    def compile(self) -> PostMatchPlan:
+        subscription, having = self.subscription, self.subscription.tree.having
+        final = self.plan.automaton.final
+        return PostMatchPlan(
+            tuple(map(self._position, subscription.positive)),
+            subscription.time,
+            subscription.within,
+            subscription.simultaneous,
+            tuple(
+                StepCondition(_number(subscription, c.owner), self.expressions.compile(c.expression, c.owner))
+                for c in final
+            ),
+            tuple(
+                LeadingAbsence(self._search(step), self.plan.finals[Register(RegisterKind.LEADING, step)])
+                for step in self.plan.leading
+            ),
+            tuple(map(self._gap, self.plan.deferred)),
+            None if having is None else self.expressions.compile(having),
+            self._returns(),
+            {variable: self._bindings(variable) for variable in subscription.variables},
+        )
+
+    def _position(self, step: str) -> StepPosition:
+        register = Register(RegisterKind.POSITION, step)
+        if register in self.plan.finals:
+            return StepPosition(PositionSource.REGISTER, self.plan.finals[register])
+        if step == self.plan.first:
+            return StepPosition(PositionSource.FIRST_EVENT)
+        return StepPosition(PositionSource.LAST_EVENT if step == self.plan.last else PositionSource.CHAIN)
+
+    def _search(self, step: str, conditions: tuple[tree.Expression, ...] | None = None) -> EventSearch:
+        conditions = self.subscription.steps[step].conditions if conditions is None else conditions
+        return EventSearch(
+            tuple(c for c in conditions if is_static(c)),
+            tuple(self.expressions.compile(c, step) for c in conditions if not is_static(c)),
+        )
+
+    def _gap(self, step: str) -> GapAbsence | GapCount:
+        checked = self.subscription.steps[step]
+        if not checked.shape.numbered:
+            return GapAbsence(self._search(step))
+        numbered = (n for n in self.subscription.pattern.walk() if isinstance(n, tree.Numbered))
+        index = next(n.index for n in numbered if n.step.name == step)
+        return GapCount(self._search(step, checked.counted), _number(self.subscription, step), index)
+
+    def _returns(self) -> dict[str, MatchExpression]:
+        returns = self.subscription.tree.returns
+        if returns:
+            return {str(column.name): self.expressions.compile(column.expression) for column in returns}
+        return {name: self.expressions.compile(tree.Variable(name)) for name in self.subscription.variables}
+
+    def _bindings(self, variable: str) -> tuple[MatchExpression, ...]:
+        return tuple(
+            self.expressions.compile_binding(value, step)
+            for step in self.subscription.positive
+            for name, value in self.subscription.steps[step].binders
+            if name == variable
+        )
