@@ -19,7 +19,7 @@ from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
-from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, go_on, kept
+from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFactory, observer_state, restore_observer
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import TemplateRows, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
@@ -52,7 +52,7 @@ class InputGroup:
             absent = absence.process(segment, now, order)
             results.append(absent)
             if absence.observer is not None:
-                results += ForecastEmitter(absence.observer, absence).tell(segment, None, [absent])
+                results += ForecastEmitter(absence.observer, absence).emit(segment, None, [absent])
         self.now = now
         if self.stream.crowded:
             self._forget()
@@ -204,7 +204,7 @@ class InputGroup:
             "now": self.now,
             "feed": self.stream.state(),
             "groups": [group.state() for group in self.nfa_groups],
-            "silent": [[a.plan.name, a.id, a.silences.state(), kept(a.observer)] for a in self.absences],
+            "silent": [[a.plan.name, a.id, a.silences.state(), observer_state(a.observer)] for a in self.absences],
         }
 
     def restore(self, state: Mapping[str, Any], tables: Mapping[str, TemplateTable]) -> None:
@@ -222,7 +222,7 @@ class InputGroup:
             executor = self._start(statement, None if row_id is None else rows.row(statement, row_id))
             assert isinstance(executor, AbsenceExecutor)
             executor.silences.restore(silences)
-            go_on(executor.observer, observer[0] if observer else None)
+            restore_observer(executor.observer, observer[0] if observer else None)
 
     def _restore_group(self, state: Mapping[str, Any], rows: _RowsById, tables: Mapping[str, TemplateTable]) -> None:
         names = [state["joined"][int(number)][0] for number in state["members"]]

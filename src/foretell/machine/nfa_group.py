@@ -27,7 +27,7 @@ from foretell.machine.matches.exclusions import Exclusions
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.arrival_tracker import ArrivalTracker
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
-from foretell.machine.observe.observer import Observer, Probe, go_on, kept
+from foretell.machine.observe.observer import Observer, Probe, observer_state, restore_observer
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import Move, TemplateRows
 from foretell.plan.expressions import IndexKey, Lagged
@@ -152,14 +152,14 @@ class NfaGroup:
         excluding = [result.bound_events for result in results if len(result)] if member.selection.excludes else []
         exclusion = self.excluded.after(segment, excluding)
         if self.tracker is not None:
-            observation: Observation | None = self.tracker.see(segment, exclusion)
+            observation: Observation | None = self.tracker.observe(segment, exclusion)
         elif self.second_executor is not None:
             self.second_executor.exclusion = exclusion
             self.second_executor.process(segment, len(self.stream.lanes), now)
             observation = self.second_executor.observation
         else:
             observation = self._nfa_executor.observation
-        return ForecastEmitter(self.observer, member).tell(segment, observation, results)
+        return ForecastEmitter(self.observer, member).emit(segment, observation, results)
 
     def observed(self, now: int | float) -> ObservedStatement | None:
         """The observer with the processes it observes; None where nobody observes, or no event has come yet."""
@@ -167,13 +167,13 @@ class NfaGroup:
             return None
         (member,) = self.members.values()
         if self.tracker is not None:
-            return ObservedStatement(self.observer, member, self.tracker.by_value, self.tracker.values, now)
+            variables = member.plan.variables_bound_to(self.tracker.tracking.key)
+            return ObservedStatement(self.observer, member, self.tracker.by_value, variables, now)
         executor = self.second_executor or self._nfa_executor
         key = executor.nfa.columns[executor.nfa.process_key] if executor.nfa.has_process_key else None
         if isinstance(key, IndexKey):
-            return ObservedStatement(
-                self.observer, member, executor.columns.value_lists.get(key.kind), (key.expression,), now
-            )
+            variables = member.plan.variables_bound_to((key.expression,))
+            return ObservedStatement(self.observer, member, executor.columns.value_lists.get(key.kind), variables, now)
         return ObservedStatement(self.observer, member, None, (), now)
 
     @property
@@ -224,7 +224,7 @@ class NfaGroup:
             "members": {str(number): member.state() for number, member in self.members.items()},
             "stage": None if self.executor is None else self.executor.state(),
             "rows": None if self.rows is None else self.rows.since,
-            "watcher": kept(self.observer),
+            "watcher": observer_state(self.observer),
             "standing": None if self.tracker is None else self.tracker.state(),
             "past": None if self.excluded is None else self.excluded.past,
         }
@@ -240,7 +240,7 @@ class NfaGroup:
             self.stream.ledger.held[id(self.executor)] = self.executor.alive
         for number, member in self.members.items():
             member.restore(state["members"][str(number)])
-        go_on(self.observer, state.get("watcher"))
+        restore_observer(self.observer, state.get("watcher"))
         if self.tracker is not None and state.get("standing") is not None:
             self.tracker.restore(state["standing"])
         if self.excluded is not None:

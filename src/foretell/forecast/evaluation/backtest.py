@@ -34,10 +34,10 @@ class BacktestObserver:
     logs: Mapping[Horizon, ForecastLog]
     recorder: TraceRecorder
 
-    def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
-        self.recorder.see(seen)
+    def observe(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
+        self.recorder.observe(seen)
         for forecaster in self.forecasters.values():
-            forecaster.see(seen)
+            forecaster.observe(seen)
         return np.zeros(0, np.int64), np.zeros(0)
 
     def points(self, horizon: Horizon) -> ForecastPoints:

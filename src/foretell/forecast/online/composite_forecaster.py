@@ -58,7 +58,7 @@ class CompositeForecaster:
         self._keyed = False
         self._combined: dict[bytes, Floats] = {}
 
-    def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
+    def observe(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         """The rows at which the probability rose to the threshold, and the probabilities."""
         sides = seen.sides
         assert sides is not None
@@ -69,7 +69,7 @@ class CompositeForecaster:
         configuration, matched = part_configurations(sides, seen.process, self._words)
         nobody = np.zeros(0, np.int64)
         for part, forecaster in enumerate(self._forecasters):
-            forecaster.see(
+            forecaster.observe(
                 replace(
                     seen,
                     configuration=np.ascontiguousarray(configuration[:, part]),

@@ -78,7 +78,7 @@ class Forecaster:
 
     # ── processing events ──
 
-    def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
+    def observe(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         """The rows at which the probability rose to the threshold, and the probabilities."""
         self._add_processes(seen)
         events = EventRows(

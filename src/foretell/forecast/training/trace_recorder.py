@@ -58,7 +58,7 @@ class TraceRecorder:
         self._by_value = False
         self._events = 0
 
-    def see(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
+    def observe(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         self._by_value, self._keys = seen.by_value, seen.keys
         self._lane = _extended(self._lane, seen.process)
         self._pending = _extended(self._pending, seen.process)

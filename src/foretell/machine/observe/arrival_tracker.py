@@ -10,7 +10,7 @@ that began earlier than the one kept nothing is known, also where that one is ex
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,11 +29,9 @@ from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.kernels.layout import S, U
 from foretell.machine.kernels.probe import BEGINNING, EVENTS, FIRSTS, is_spent
 from foretell.machine.kernels.structs import Exclusion
-from foretell.plan.condition_scope import is_static
-from foretell.plan.expressions import Expression
+from foretell.plan.lower.arrival_tracking import tracking_plan
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register, RegisterKind
-from foretell.plan.nfa.expiry import expiries
 
 # fmt: off
 
@@ -135,41 +133,28 @@ class ArrivalTracker:
     by_value: LaneIndex | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        checked = self.plan.program.subscription
-        self._time = np.float64 if checked.time is Type.FLOAT else np.int64
+        self.tracking = tracking_plan(self.plan)
+        self._time = np.float64 if self.tracking.time is Type.FLOAT else np.int64
         steps = len(self.plan.steps)
-        keys = set(self.plan.keys[:steps])
-        self.values: Sequence[Expression] = ()
-        if len(keys) == 1 and (key := keys.pop()):
-            self.values = key
+        if self.tracking.key:
             self.by_value = LaneIndex([Type.INT, *self.plan.key_types])
         self._began = np.zeros((0, steps - 1), self._time)
         self._bound = np.zeros((0, steps - 1, steps - 1), np.int64)
         self._ended = np.zeros((0, steps - 1, steps - 1), self._time)
-        automaton = self.plan.program.automaton
-        limits = [one for one in expiries(checked, automaton) if len(automaton.states[one.state].bound) < steps]
-        where = [
-            (len(automaton.states[one.state].bound) - 1, self.plan.steps.index(one.since or self.plan.steps[0]))
-            for one in limits
-        ]
-        self._limits = np.array(where, np.int64).reshape(-1, 2)
-        self._amounts = np.array([one.amount for one in limits]).astype(self._time)
-        # Of a negated step what it compares is not judged here, so only one that compares nothing ends anything.
-        self._gaps = [gap.after if self._is_plain(gap.step) else -1 for gap in self.plan.gaps]
+        limits = self.tracking.limits
+        self._limits = np.array([(limit.state, limit.step) for limit in limits], np.int64).reshape(-1, 2)
+        self._amounts = np.array([limit.amount for limit in limits]).astype(self._time)
 
-    def _is_plain(self, step: str) -> bool:
-        return all(is_static(c) for c in self.plan.program.subscription.steps[step].conditions)
-
-    def see(self, piece: EventSegment, excluding: Exclusion) -> Observation:
-        """What a batch has left, when it is known what its matches exclude."""
-        events, count, checked = piece.events, len(piece), self.plan.program.subscription
+    def observe(self, piece: EventSegment, excluding: Exclusion) -> Observation:
+        """The partial matches after each event of a batch, given the exclusions by its matches."""
+        events, count, within, gaps = piece.events, len(piece), self.tracking.within, self.tracking.gaps
         flags = evaluate_predicates(self.plan.predicates, events, self.strings)
-        kept = [number for number, after in enumerate(self._gaps) if after >= 0]
+        kept = [number for number, after in enumerate(gaps) if after >= 0]
         steps = len(self.plan.steps)
         flags = np.ascontiguousarray(flags[[*range(steps), *(steps + number for number in kept)]])
         process = piece.lane
         if self.by_value is not None:
-            values = [events.evaluate(expression, self.strings) for expression in self.values]
+            values = [events.evaluate(expression, self.strings) for expression in self.tracking.key]
             lane = Column(Type.INT, piece.lane, no_nulls(count))
             process = self.by_value.of([lane, *values], count)
         self._room_for(int(process.max(initial=-1)) + 1)
@@ -181,9 +166,9 @@ class ArrivalTracker:
             read_only(events.start.values),
             piece.base,
             flags,
-            np.array([self._gaps[number] for number in kept], np.int64),
-            checked.within is not None,
-            self._time(checked.within or 0),
+            np.array([gaps[number] for number in kept], np.int64),
+            within is not None,
+            self._time(within or 0),
             self._limits,
             self._amounts,
             excluding,

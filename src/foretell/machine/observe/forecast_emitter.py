@@ -1,4 +1,4 @@
-"""A subscription that somebody watches: what is seen of a batch, and what is told of forecasts."""
+"""Forecasts of an observed subscription: the observer sees the runs of a batch, its forecasts become results."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ from foretell.machine.matches.rendering import scalar_of
 from foretell.machine.matches.results import ForecastColumns, ResultBatch
 from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
 from foretell.machine.subscription_runtime import SubscriptionRuntime
-from foretell.plan.expressions import Expression
 from foretell.plan.lower.match_expressions import MatchExpression
 
 
 @dataclass(frozen=True)
 class ObservedStatement:
-    """Whose the processes of one that is watched are. `by_value` tells them apart within a lane, by the values of these
-    expressions; `now` is how far time has come for it."""
+    """A subscription with its observer. `by_value` tells processes of one lane apart; `key_variables` has the variables
+    that are bound to each value of its keys. `now` is the time up to which events are known."""
 
     watcher: Observer
     member: SubscriptionRuntime | AbsenceExecutor
     by_value: LaneIndex | None
-    values: Sequence[Expression]
+    key_variables: Sequence[Sequence[str]]
     now: int | float
 
     def lane(self, process: int) -> int:
@@ -50,13 +49,10 @@ class ObservedStatement:
         if self.by_value is None:
             return {}
         _, *values = self.by_value.key(process)
-        assert isinstance(self.member, SubscriptionRuntime)
-        binders = self.member.plan.binders
         return {
             variable: scalar_of(value, kind, self.member.strings)
-            for expression, (kind, value) in zip(self.values, values, strict=True)
-            for variable, bound in binders
-            if bound == expression
+            for variables, (kind, value) in zip(self.key_variables, values, strict=True)
+            for variable in variables
         }
 
 
@@ -65,8 +61,8 @@ class ForecastEmitter:
     watcher: Observer
     member: SubscriptionRuntime | AbsenceExecutor
 
-    def tell(self, piece: EventSegment, partial: Observation | None, told: list[ResultBatch]) -> list[ResultBatch]:
-        """The forecasts that a batch brings, after the matches that it has brought. Of silence nothing is partial."""
+    def emit(self, piece: EventSegment, partial: Observation | None, told: list[ResultBatch]) -> list[ResultBatch]:
+        """The forecasts after the events of a batch, whose results are `told`. Absences have no partial matches."""
         if not len(piece):
             return []
         if partial is None:
@@ -86,7 +82,7 @@ class ForecastEmitter:
             self.member.strings,
             _sides(piece, partial, told),
         )
-        rows, probability = self.watcher.see(seen)
+        rows, probability = self.watcher.observe(seen)
         if not len(rows):
             return []
         position = rows + piece.base

@@ -1,8 +1,8 @@
-"""What is seen of partial matches after each event: which states they have reached, and the furthest of them.
+"""Observers: forecasting's view of the runs after each event (P-ToPSS section 5.2).
 
-Forecasts go by it (P-ToPSS section 5.2). The states that live partial matches stand at are the *configuration* of what
-is watched, as bits: the nearer a state is to a match, the higher its bit. What is watched, a *process*, is a lane; or a
-lane and a value, where all that partial matches wait for has to have the value that they have bound.
+The *configuration* of a process is the set of states that its runs have reached, as bits: the nearer a state is to a
+match, the higher its bit. A *process* is a lane; or a lane and a value, where all events that its runs wait for must
+have the value that the runs have bound.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from foretell.plan.observation import NothingObserved, ObservationPolicy
 
 @dataclass(frozen=True)
 class Sides:
-    """The same of the parts of a pattern: the word of each after each event (the bits of its partial matches), and
-    whether the event completed a match in which it has a share."""
+    """The runs of each part of a pattern: its configuration after each event (`words`), and whether the event completed
+    a match to which the part belongs."""
 
     parts: Decomposition
     words: NDArray[np.uint64]
@@ -45,10 +45,13 @@ class Sides:
 
 @dataclass(frozen=True)
 class ObservedRuns:
-    """A batch as a watcher sees it, event by event: whose it is, its lane and its number there, when it ended, the
-    configuration after it, and whether it completed a match. `completed` are processes that time brought a match to
-    after their last event here. Processes are lanes, with these keys, unless they are told apart by a value too.
-    `sides` are there where the machine is too large to be seen exactly and has parts."""
+    """The runs of a batch, event by event: the event's process, its lane and its number there, its end, the
+    configuration after it, and whether it completed a match.
+
+    `completed` are the processes with a match that time completed after their last event of the batch. Processes are
+    lanes, with these `keys`, unless `by_value` tells them apart within a lane. `sides` are there if the NFA has too
+    many states to be observed exactly, and has parts.
+    """
 
     process: Ints
     lane: Ints
@@ -65,27 +68,27 @@ class ObservedRuns:
 
 
 class Observer(Protocol):
-    """Makes forecasts of what is seen of one subscription, or of one row of a template."""
+    """Makes forecasts from the runs of one subscription, or of one row of a template."""
 
-    def see(self, seen: ObservedRuns) -> tuple[Ints, NDArray[np.float64]]:
-        """The events, by their rows, at which something is to be told, and how likely a match is."""
+    def observe(self, seen: ObservedRuns) -> tuple[Ints, NDArray[np.float64]]:
+        """The rows of the events after which a forecast is due, and its probability of a match."""
 
 
 @runtime_checkable
 class PersistentObserver(Observer, Protocol):
-    """One that goes on where it was when its engine is restored. Those that only look back need not."""
+    """An observer with state that snapshots keep. Observers for training and backtests have none."""
 
     def state(self) -> Mapping[str, Any]: ...
 
     def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
-def kept(watcher: Observer | None) -> dict[str, Any] | None:
-    """What is written down of a watcher."""
+def observer_state(watcher: Observer | None) -> dict[str, Any] | None:
+    """The state of an observer for a snapshot; None if it keeps none."""
     return dict(watcher.state()) if isinstance(watcher, PersistentObserver) else None
 
 
-def go_on(watcher: Observer | None, state: Mapping[str, Any] | None) -> None:
+def restore_observer(watcher: Observer | None, state: Mapping[str, Any] | None) -> None:
     if isinstance(watcher, PersistentObserver) and state is not None:
         watcher.restore(state)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -81,10 +81,10 @@ class SubscriptionPlan:
         """FIRST, LAST and AFTER MATCH."""
         return match_selection(self.subscription, ambiguous=self.ambiguous)
 
-    @property
-    def binders(self) -> tuple[tuple[str, tree.Expression], ...]:
-        """The variables, each with the expressions that bind it."""
-        return tuple(binder for step in self.subscription.steps.values() for binder in step.binders)
+    def variables_bound_to(self, expressions: Iterable[tree.Expression]) -> tuple[tuple[str, ...], ...]:
+        """The variables that steps bind to each of some expressions."""
+        binders = [binder for step in self.subscription.steps.values() for binder in step.binders]
+        return tuple(tuple(name for name, value in binders if value == expression) for expression in expressions)
 
     @property
     def steps(self) -> tuple[str, ...]:
