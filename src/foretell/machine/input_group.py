@@ -46,7 +46,7 @@ class InputGroup:
     def process(self, inputs: list[OrderedInput], now: int | float, order: EventOrder) -> list[ResultBatch]:
         """The results of a batch, and of time until `now`."""
         self._adopt_plans()
-        segment = self.stream.take(inputs)
+        segment = self.stream.append(inputs)
         results = [result for group in self.nfa_groups for result in group.process(segment, now, order)]
         for absence in self.absences:
             absent = absence.process(segment, now, order)
@@ -104,7 +104,7 @@ class InputGroup:
         ago, as a match may that waits for a trailing negation."""
         within = member.selection.within
         assert within is not None
-        whole = self.stream.history.whole
+        whole = self.stream.buffer.whole
         return whole.base + int(np.searchsorted(whole.events.time.values + 2 * within, self.now, side="left"))
 
     # ── statements ──
@@ -197,7 +197,7 @@ class InputGroup:
     # ── snapshots ──
 
     def state(self) -> dict[str, Any]:
-        if self.stream.history.pieces:
+        if self.stream.buffer.segments:
             self._forget()
         return {
             "statements": list(self.plan.statements),

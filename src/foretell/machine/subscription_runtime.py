@@ -75,7 +75,7 @@ class SubscriptionRuntime:
 
     def _match_batch(self, matches: RawMatches) -> MatchBatch:
         return MatchBatch(
-            self.plan.post_match, self.stream.history, self.strings, matches, self.parameters, since=self.since
+            self.plan.post_match, self.stream.buffer, self.strings, matches, self.parameters, since=self.since
         )
 
     def _results(self, matches: MatchBatch, order: EventOrder) -> ResultBatch:
@@ -117,14 +117,14 @@ class SubscriptionRuntime:
         0002, item 11)."""
         # Pending matches are looked at when the first of them is due, not with each batch.
         is_due = self.due < now
-        together = _joined([*(self.pending if is_due else ()), results], self.stream.history)
+        together = _joined([*(self.pending if is_due else ()), results], self.stream.buffer)
         when, at = self._decided_at(together)
         passed = (when == LATER) & (at < now)
         waits = (when == LATER) & ~passed
         if is_due:
             self.pending, self.due = [], math.inf
         if waits.any():
-            self.pending = _compacted([*self.pending, together.filter(waits)], self.stream.history)
+            self.pending = _compacted([*self.pending, together.filter(waits)], self.stream.buffer)
             self.due = min(self.due, at[waits].min().item())
         keep = passed | (when == AT_ONCE)
         ready, at, passed = together.filter(keep), at[keep], passed[keep]

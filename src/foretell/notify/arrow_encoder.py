@@ -178,7 +178,7 @@ class _ArrowEncoder:
     def _names(self, positions: Ints) -> ArrowArray:
         assert self._results.matches is not None
         buffer = self._results.matches.buffer
-        if all(piece.name is None for piece in buffer.pieces):
+        if all(piece.name is None for piece in buffer.segments):
             numbers = buffer.values(lambda piece: piece.number, positions)
             return arrow_of(numbers.astype(np.int64, copy=False)).cast(pa.string())
         return pa.array([self._json(name) for name in buffer.names(positions)], pa.string())

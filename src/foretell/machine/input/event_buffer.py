@@ -1,4 +1,4 @@
-"""The events that matches may still speak of, by their position in the merged stream."""
+"""The event buffer: the events that matches may still refer to, by their position in the merged stream."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from foretell.machine.input.event_order import deepened
 
 @dataclass(frozen=True)
 class EventSegment:
-    """Events from position `base` on, each at the next one; or only some, which then stand at `places`.
+    """Consecutive events from position `base` on, or only some events, whose positions are then `places`.
 
-    `number` is an event's number in its lane, `order` its place in the one order of all events (see ordering);
-    `name` is None where no stream has an ID.
+    `number` is an event's number in its lane, `order` its place in the order of all events (see `event_order`);
+    `name` is None if no stream has an ID.
     """
 
     base: int
@@ -37,15 +37,15 @@ class EventSegment:
 
     @property
     def end(self) -> int:
-        """The position after the last."""
+        """The position after the last event."""
         return self.base + len(self) if self.places is None else int(self.places[-1]) + 1
 
     def rows(self, positions: Ints) -> Ints:
-        """Where the events of positions stand."""
+        """The rows of the events at some positions."""
         return positions - self.base if self.places is None else np.searchsorted(self.places, positions)
 
     def only(self, positions: Ints) -> EventSegment:
-        """Only the events at some positions, in order, which it has."""
+        """The events at some positions, which must be in the segment and in order."""
         at = self.rows(positions)
         return EventSegment(
             int(positions[0]),
@@ -58,7 +58,7 @@ class EventSegment:
         )
 
     def since(self, position: int) -> EventSegment:
-        """Without what lies before a position. What is left of much is copied, so that the rest can go."""
+        """Without the events before a position. A small rest is copied, so that the large arrays can be freed."""
         if position <= self.base:
             return self
         cut = int(self.rows(np.array(position)))
@@ -81,91 +81,91 @@ class EventSegment:
 
 @dataclass(frozen=True)
 class EventBuffer:
-    """Pieces one after the other. They stay as they came: a batch is long, and most of it is soon forgotten."""
+    """Segments in order. A batch stays one segment: it is long, and most of it is soon dropped."""
 
-    pieces: tuple[EventSegment, ...] = field(default=())
+    segments: tuple[EventSegment, ...] = field(default=())
 
     def __len__(self) -> int:
-        return sum(len(piece) for piece in self.pieces)
+        return sum(len(segment) for segment in self.segments)
 
     @property
     def base(self) -> int:
-        return self.pieces[0].base
+        return self.segments[0].base
 
-    def extended(self, piece: EventSegment) -> EventBuffer:
-        """With one more piece. Short ones before it are joined in twos, so that many small batches are few pieces."""
-        older = [p for p in self.pieces if len(p)]
+    def extended(self, segment: EventSegment) -> EventBuffer:
+        """With one more segment. Short ones before it are merged in pairs: many small batches become few segments."""
+        older = [p for p in self.segments if len(p)]
         while len(older) > 1 and len(older[-2]) < 2 * len(older[-1]):
             older[-2:] = [_joined(*older[-2:])]
-        return EventBuffer((*older, piece))
+        return EventBuffer((*older, segment))
 
     def since(self, position: int) -> EventBuffer:
-        """Without what lies before a position."""
-        kept = [p.since(min(position, p.end)) for p in self.pieces if p.end > position]
-        return EventBuffer(tuple(kept) or (self.pieces[-1].since(self.pieces[-1].end),))
+        """Without the events before a position."""
+        kept = [p.since(min(position, p.end)) for p in self.segments if p.end > position]
+        return EventBuffer(tuple(kept) or (self.segments[-1].since(self.segments[-1].end),))
 
     def only(self, positions: Ints) -> EventBuffer:
-        """Only the events at some positions, in order."""
+        """The events at some positions, in order."""
         kept = []
-        for piece in self.pieces:
-            mine = positions[np.searchsorted(positions, piece.base) : np.searchsorted(positions, piece.end)]
+        for segment in self.segments:
+            mine = positions[np.searchsorted(positions, segment.base) : np.searchsorted(positions, segment.end)]
             if len(mine):
-                kept.append(piece.only(mine))
-        return EventBuffer(tuple(kept)) if kept else self.since(self.pieces[-1].end)
+                kept.append(segment.only(mine))
+        return EventBuffer(tuple(kept)) if kept else self.since(self.segments[-1].end)
 
     @cached_property
     def whole(self) -> EventSegment:
-        """All pieces as one: for what looks at events between those of a match."""
-        return reduce(_joined, self.pieces)
+        """All segments as one, to search between the events of a match."""
+        return reduce(_joined, self.segments)
 
     # ── values at positions ──
 
     def values(self, of: Callable[[EventSegment], NDArray[Any]], positions: Ints) -> NDArray[Any]:
-        """What each position has in a column, which `of` finds in a piece."""
-        last = self.pieces[-1]
-        if len(self.pieces) == 1 or not len(positions) or positions.min() >= last.base:
+        """The values of a column at some positions; `of` finds the column in a segment."""
+        last = self.segments[-1]
+        if len(self.segments) == 1 or not len(positions) or positions.min() >= last.base:
             return of(last).take(last.rows(positions), axis=0)  # in half the time of indexing
         if not len(last):
-            return EventBuffer(self.pieces[:-1]).values(of, positions)
-        # Most are of the last piece, and are looked up there as if all were.
+            return EventBuffer(self.segments[:-1]).values(of, positions)
+        # Most positions are in the last segment: look all up there, then correct the earlier ones.
         found = of(last).take(last.rows(np.maximum(positions, last.base)), axis=0)
         earlier = np.flatnonzero(positions < last.base)
-        found[earlier] = EventBuffer(self.pieces[:-1]).values(of, positions[earlier])
+        found[earlier] = EventBuffer(self.segments[:-1]).values(of, positions[earlier])
         return found
 
     def times(self, positions: Ints) -> NDArray[Any]:
-        return self.values(lambda piece: piece.events.time.values, positions)
+        return self.values(lambda segment: segment.events.time.values, positions)
 
     def starts(self, positions: Ints) -> NDArray[Any]:
-        return self.values(lambda piece: piece.events.start.values, positions)
+        return self.values(lambda segment: segment.events.start.values, positions)
 
     def order(self, positions: Ints) -> Ints:
-        depth = max(piece.order.shape[1] for piece in self.pieces)
-        return self.values(lambda piece: deepened(piece.order, depth), positions)
+        depth = max(segment.order.shape[1] for segment in self.segments)
+        return self.values(lambda segment: deepened(segment.order, depth), positions)
 
     def gather(self, of: Callable[[EventColumns], Column | None], positions: Ints) -> Column | None:
-        """A column's values at positions; NULL at a negative one. None where no event has the column."""
-        found = next((c for c in (of(piece.events) for piece in self.pieces) if c is not None), None)
+        """A column at some positions, NULL at negative ones; None if no event has the column."""
+        found = next((c for c in (of(segment.events) for segment in self.segments) if c is not None), None)
         if found is None:
             return None
         kind = found.kind
         absent = positions < 0
 
-        def column(piece: EventSegment) -> Column:
-            return of(piece.events) or null_column(kind, len(piece))
+        def column(segment: EventSegment) -> Column:
+            return of(segment.events) or null_column(kind, len(segment))
 
         if not len(self) or absent.all():
             return null_column(kind, len(positions))
-        at = np.where(absent, self.pieces[-1].end - 1, positions) if absent.any() else positions
-        values = self.values(lambda piece: column(piece).values, at)
-        if not absent.any() and not any(may_be_null(column(piece).nulls) for piece in self.pieces):
+        at = np.where(absent, self.segments[-1].end - 1, positions) if absent.any() else positions
+        values = self.values(lambda segment: column(segment).values, at)
+        if not absent.any() and not any(may_be_null(column(segment).nulls) for segment in self.segments):
             return Column(kind, values, no_nulls(len(positions)))
-        return Column(kind, values, self.values(lambda piece: column(piece).nulls, at) | absent)
+        return Column(kind, values, self.values(lambda segment: column(segment).nulls, at) | absent)
 
     def names(self, positions: Ints) -> list[Any]:
-        """What events are called: by their ID, or by their number in the lane."""
-        numbers: list[Any] = self.values(lambda piece: piece.number, positions).tolist()
-        if all(piece.name is None for piece in self.pieces):
+        """The names of events: their ID, or else their number in the lane."""
+        numbers: list[Any] = self.values(lambda segment: segment.number, positions).tolist()
+        if all(segment.name is None for segment in self.segments):
             return numbers
         names = self.values(_names, positions).tolist()
         return [number if name is None else name for name, number in zip(names, numbers, strict=True)]
@@ -173,22 +173,22 @@ class EventBuffer:
     # ── instants ──
 
     def instant_of(self, positions: Ints, simultaneous: bool) -> Ints:
-        """Where the instant of an event begins: what comes before it lies before that."""
+        """The position at which the instant of each event begins: earlier events lie before it."""
         if not simultaneous:
             return positions
         times = self.whole.events.time.values
         return self.base + np.searchsorted(times, times[positions - self.base], side="left")
 
     def instant_after(self, positions: Ints, simultaneous: bool) -> Ints:
-        """Where what follows an event begins."""
+        """The position from which on events follow each event."""
         if not simultaneous:
             return positions + 1
         times = self.whole.events.time.values
         return self.base + np.searchsorted(times, times[positions - self.base], side="right")
 
 
-def _names(piece: EventSegment) -> NDArray[np.object_]:
-    return piece.name if piece.name is not None else np.full(len(piece), None, object)
+def _names(segment: EventSegment) -> NDArray[np.object_]:
+    return segment.name if segment.name is not None else np.full(len(segment), None, object)
 
 
 def _joined(one: EventSegment, other: EventSegment) -> EventSegment:
@@ -206,8 +206,8 @@ def _joined(one: EventSegment, other: EventSegment) -> EventSegment:
     )
 
 
-def _places(piece: EventSegment) -> Ints:
-    return np.arange(piece.base, piece.end) if piece.places is None else piece.places
+def _places(segment: EventSegment) -> Ints:
+    return np.arange(segment.base, segment.end) if segment.places is None else segment.places
 
 
 def _some(nulls: NDArray[np.bool_], at: Ints) -> NDArray[np.bool_]:

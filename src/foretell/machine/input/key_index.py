@@ -1,4 +1,4 @@
-"""Keys numbered as they first come: a hash table that is nothing but arrays."""
+"""A hash table of keys of any length, numbered as they first come; it consists of arrays only."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _empty(size: int) -> Ints:
 
 @dataclass
 class KeyIndex:
-    """Keys are runs of words, those of key i at `starts[i]` to `starts[i + 1]`, each as long as it likes.
+    """Keys are sequences of words of any length; those of key i lie at `starts[i]` to `starts[i + 1]`.
 
-    `slots` is open-addressed, a power of two in size and at most half full; each has the number of a key, or -1.
+    `slots` is open-addressed, its size a power of two, at most half full; a slot has the number of a key, or -1.
     """
 
     count: int = 0
@@ -34,7 +34,7 @@ class KeyIndex:
         return self.count
 
     def number(self, starts: Ints, words: Ints) -> Ints:
-        """The numbers of keys; one that is new has the next number."""
+        """The numbers of keys; a new key gets the next number."""
         numbers = np.empty(len(starts) - 1, np.int64)
         done = 0
         while True:
@@ -45,7 +45,7 @@ class KeyIndex:
             self._grow(int(starts[done + 1] - starts[done]))
 
     def keep(self, keep: Flags) -> None:
-        """Forgets all other keys; those that stay are numbered anew, in the order they had."""
+        """Drops all other keys and renumbers those that stay, in their order."""
         self.restore(self._state(np.flatnonzero(keep)))
 
     def _grow(self, length: int) -> None:
@@ -56,7 +56,7 @@ class KeyIndex:
             self.starts = with_room(self.starts, len(self.slots) // 2 + 1)
             _index(self.count, self.starts, self.words, self.slots)
 
-    # ── to be written down ──
+    # ── snapshots ──
 
     def state(self) -> dict[str, Ints]:
         return self._state(np.arange(self.count))
@@ -76,14 +76,14 @@ class KeyIndex:
 
 
 def with_room(array: NDArray[Any], count: int, value: int | float = 0) -> NDArray[Any]:
-    """An array at least so long. It grows by doubling, so that growing little by little costs little."""
+    """The array with room for `count` entries; it grows by doubling, so that appending is cheap on average."""
     if count <= len(array):
         return array
     return np.concatenate([array, np.full(max(count, 2 * len(array)) - len(array), value, array.dtype)])
 
 
 def slots_for(count: int) -> int:
-    """A power of two that so many fill to a quarter at most, so that there is room for as many again."""
+    """The size of a table that `count` entries fill to a quarter at most: there is room for as many again."""
     return 1 << max(4, (4 * count - 1).bit_length())
 
 

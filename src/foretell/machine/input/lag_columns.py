@@ -1,4 +1,4 @@
-"""Columns of earlier events: what an expression was worth for the lane's event before, or some more before that."""
+"""Lag columns: the values of an expression for an earlier event of the same lane, as LAG in SQL."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from foretell.plan.expressions import Lagged
 
 
 class LagColumns:
-    """For each such column what the lane's latest event had; NULL where the lane has had none yet."""
+    """Keeps, for each lag column, the value of each lane's latest event; NULL if the lane has had none."""
 
     def __init__(self) -> None:
         self._latest: dict[Lagged, tuple[Ints, NDArray[np.bool_]]] = {}
 
     def want(self, wanted: Iterable[Lagged]) -> None:
-        """Keeps these from now on, and no others."""
+        """Keeps exactly these columns from now on."""
         nearer = {Lagged(d, one.expression): None for one in wanted for d in range(1, one.distance + 1)}
         nothing = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         self._latest = {one: self._latest.get(one, nothing) for one in nearer}
 
     def columns(self, events: EventColumns, lane: Ints, lanes: int, strings: StringDictionary) -> dict[Lagged, Column]:
-        """The columns for the events of a batch."""
+        """The lag columns of the events of a batch."""
         found: dict[Lagged, Column] = {}
         for one in self._latest:
             nearer = Lagged(one.distance - 1, one.expression)

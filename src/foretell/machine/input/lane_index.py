@@ -1,4 +1,4 @@
-"""Lanes by the values of their PER attributes, numbered as they begin."""
+"""The lane index: lanes by the values of their PER attributes, numbered as they first come."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Numbers = NDArray[np.int32]
 
 
 class LaneIndex:
-    """An open-addressed table of lane numbers; what a lane's key is lies in one row of words.
+    """An open-addressed table of lane numbers. The key of a lane is a row of words.
 
-    A word is a value's 64 bits; with NULLs there is one more word for each value, which tells whether it is NULL.
+    Each value has two words: whether it is NULL, and its 64 bits.
     """
 
     def __init__(self, kinds: Sequence[Type]) -> None:
@@ -40,7 +40,7 @@ class LaneIndex:
         return self.numbered(columns, count)[0]
 
     def numbered(self, columns: Sequence[Column], count: int) -> tuple[Ints, Ints]:
-        """The lane of each event, and its number there, going on from the batches before."""
+        """The lane of each event, and its number there, continued from earlier batches."""
         if not self.kinds:
             first = int(self.lengths[0])
             self.lengths[0] += count
@@ -67,7 +67,7 @@ class LaneIndex:
 
     @property
     def _is_coded(self) -> bool:
-        """Whether keys are strings, whose codes are small numbers: then no hash is needed."""
+        """Whether keys are strings: their codes are small numbers, which need no hash."""
         return self.kinds == (Type.STRING,)
 
     def _by_code(self, codes: Ints) -> tuple[Ints, Ints]:
@@ -80,7 +80,7 @@ class LaneIndex:
         return lanes, numbers
 
     def _enter_code(self, code: int) -> None:
-        """Makes a string's lane known by its code; it may have one already, by its hash."""
+        """Enters the lane of a string under its code; the hash table may have the lane already."""
         text = Column(Type.STRING, np.array([code]), np.array([False]))
         entered, _ = self._hashed([text], 1)
         self.lengths[entered[0]] -= 1  # this was no event

@@ -1,4 +1,4 @@
-"""What statements with the same FROM and PER read: their streams as one, its lanes, and its latest events."""
+"""The streams of one FROM, merged and ordered, with the lanes of one PER and a buffer of their latest events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from foretell.plan.match_plan import InputPlan
 
 
 class Keys(Sequence[Mapping[str, Scalar]]):
-    """The key of each lane as notifications carry it, made when one is asked for."""
+    """The key of each lane as notifications show it, rendered on first use."""
 
     def __init__(self, names: Sequence[str], lanes: LaneIndex, strings: StringDictionary) -> None:
         self._names, self._lanes, self._strings = tuple(names), lanes, strings
@@ -48,6 +48,11 @@ class Keys(Sequence[Mapping[str, Scalar]]):
 
 
 class MergedStream:
+    """The input of an input group. A position is an event's number in the merged stream, from the first event on.
+
+    `needed` are the attributes that some statement reads.
+    """
+
     def __init__(self, plan: InputPlan, strings: StringDictionary, ledger: RunLedger | None = None) -> None:
         self.plan, self.strings = plan, strings
         self.ledger = ledger or RunLedger()
@@ -55,58 +60,58 @@ class MergedStream:
         self.lanes = LaneIndex([self._kind(name) for name in self.per])
         self.keys = Keys(self.per, self.lanes, strings)
         self.lags = LagColumns()
-        self.history = EventBuffer()
+        self.buffer = EventBuffer()
         self.positions = 0
         self.needed: set[str] = set(self.per)
-        self._kept = 0
+        self._remained = 0
 
     def _kind(self, name: str) -> Type:
         return self.plan.attributes.get(name, Type.STRING)
 
-    def take(self, inputs: list[OrderedInput]) -> EventSegment:
-        """The events of a batch, as one piece of the history."""
+    def append(self, inputs: list[OrderedInput]) -> EventSegment:
+        """Merges the events of a batch and appends them to the event buffer as one segment."""
         merged = self._merged(inputs)
         keys = [merged.events.attributes.get(n) or null_column(self._kind(n), len(merged)) for n in self.per]
         lane, number = self.lanes.numbered(keys, len(merged))
         earlier = self.lags.columns(merged.events, lane, len(self.lanes), self.strings)
         events = replace(merged.events, earlier=earlier) if earlier else merged.events
-        piece = EventSegment(self.positions, events, lane, number, merged.name, merged.order)
+        segment = EventSegment(self.positions, events, lane, number, merged.name, merged.order)
         self.positions += len(merged)
-        self.history = self.history.extended(piece)
-        return piece
+        self.buffer = self.buffer.extended(segment)
+        return segment
 
     @property
     def crowded(self) -> bool:
-        """Whether so much has come since the last time that it is worth asking what can be forgotten."""
-        return len(self.history) > 2 * self._kept + 64
+        """Whether the buffer has grown so much since the last clean-up that another one is worth its cost."""
+        return len(self.buffer) > 2 * self._remained + 64
 
     def forget(self, oldest: int) -> None:
-        """Lets go of the events before a position."""
-        self.history = self.history.since(oldest)
-        self._kept = len(self.history)
+        """Drops the events before a position."""
+        self.buffer = self.buffer.since(oldest)
+        self._remained = len(self.buffer)
 
     def state(self) -> dict[str, Any]:
         return {
             "lanes": self.lanes.state(),
             "positions": self.positions,
             "lags": self.lags.state(),
-            "history": segment_state(self.history.whole) if self.history.pieces else None,
+            "history": segment_state(self.buffer.whole) if self.buffer.segments else None,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.lanes.restore(state["lanes"])
         self.positions = state["positions"]
         if state["history"] is not None:
-            self.history = EventBuffer((restore_segment(state["history"], self.plan.attributes),))
-            self._kept = len(self.history)
+            self.buffer = EventBuffer((restore_segment(state["history"], self.plan.attributes),))
+            self._remained = len(self.buffer)
 
     def keep_only(self, referenced: list[Ints]) -> None:
-        """Lets go of the events that nothing has bound, if they are most of those that are left."""
+        """Drops the events that no match refers to, if they are most of the buffer."""
         positions = np.sort(np.concatenate([np.zeros(0, np.int64), *referenced]))
         positions = positions[np.diff(positions, prepend=-1) > 0]  # (np.unique hashes, in ten times the time)
-        if 2 * len(positions) < len(self.history):
-            self.history = self.history.only(positions[positions >= self.history.base])
-            self._kept = len(self.history)
+        if 2 * len(positions) < len(self.buffer):
+            self.buffer = self.buffer.only(positions[positions >= self.buffer.base])
+            self._remained = len(self.buffer)
 
     def _merged(self, inputs: list[OrderedInput]) -> OrderedInput:
         """The streams of FROM as one, in order."""
@@ -133,7 +138,7 @@ class MergedStream:
             return OrderedInput(events, names, order)
         if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
             return OrderedInput(events, names, order)
-        # What time completed between the same two events goes by its end.
+        # Derived events that time completed between the same two events go by their end.
         by = np.lexsort((*order.T[:0:-1], time.values, order[:, 0]))
 
         def in_order(column: Column) -> Column:

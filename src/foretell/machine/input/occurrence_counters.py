@@ -1,4 +1,4 @@
-"""`a[i]` where nothing precedes it: which events are every i-th of their lane that satisfies the step."""
+"""Occurrence counters for an `a[i]` that no step precedes: it binds every i-th event of the lane that satisfies a."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from foretell.machine.input.key_index import KeyIndex, with_room
 
 @dataclass
 class OccurrenceCounters:
-    """How many events there were of each kind: step, lane and the values that the step's variables are bound to.
+    """The number of events so far for each step, lane and values of the step's variables.
 
-    Counting goes on for ever, so nothing is forgotten: there is a count for each lane and each binding ever seen.
+    Counts never end, so they are never dropped: there is one for each lane and each binding that ever occurred.
     """
 
     kinds: KeyIndex = field(default_factory=KeyIndex)
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def of(self, step: int, lane: Ints, values: Sequence[NDArray[Any]]) -> Ints:
-        """The number of each event among those of its kind, from 1."""
+        """The number of each event among those with the same step, lane and values, from 1."""
         columns = [np.full(len(lane), step, np.int64), lane, *(_word(v) for v in values)]
         words = np.stack(columns, axis=1)
         kind = self.kinds.number(np.arange(len(lane) + 1) * len(columns), words.ravel())

@@ -100,7 +100,7 @@ class ForecastEmitter:
     def _told(self, found: RawMatches, probability: NDArray[np.float64]) -> ResultBatch:
         member = self.member
         assert isinstance(member, SubscriptionRuntime)
-        plan, buffer = member.plan.post_match.of_partial_matches(), member.stream.history
+        plan, buffer = member.plan.post_match.of_partial_matches(), member.stream.buffer
         matches = MatchBatch(plan, buffer, member.strings, found, member.parameters)
         returned = {name: _first_bound(values, matches) for name, values in plan.bindings.items()}
         times = matches.buffer.times(found.position)
