@@ -131,9 +131,9 @@ class NfaExecutor:
 
     def _ways(self, batch: Batch) -> NDArray[np.uint8]:
         """Of each waiting state and event the edge that its runs take."""
-        predicates = batch.events.predicates
+        predicates, tables = batch.events.predicates, self.nfa.tables
         ways = np.empty((len(self.nfa.waiting), predicates.shape[1]), np.uint8)
-        lockstep.find_ways(self.nfa.waiting, self.nfa.tables, predicates, ways)
+        lockstep.find_ways(self.nfa.waiting, tables.states, tables.edges, predicates, ways)
         return ways
 
     def _raw_matches(self, output: Output, base: int) -> RawMatches:

@@ -309,7 +309,7 @@ def started(edge: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, run
     return run
 
 
-@expanded
+@inlined
 def lacking(most: int, nodes: int, runs: Runs, output: Output) -> int:
     """What would not hold so many new runs, with so many nodes each; 0 where all would."""
     counters = runs.counters

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from foretell.machine.kernels.actions import aggregate, copy, lacking
-from foretell.machine.kernels.decorators import expanded, inlined, kernel
+from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.layout import (
     CHAIN,
     COUNT,
@@ -60,13 +60,13 @@ SEVERAL: Any = np.uint64(254)
 
 
 @kernel
-def find_ways(waiting: Array, tables: NfaTables, predicates: Array, ways: Array) -> None:
+def find_ways(waiting: Array, states: Array, edges: Array, predicates: Array, ways: Array) -> None:
     """Find the edge along which each event takes the runs of each waiting state."""
     for i in range(U(waiting.size)):
         for row in range(U(ways.shape[1])):
             ways[i, row] = NO_WAY
-        for edge in range(tables.states[waiting[i], STATE_EDGES], tables.states[waiting[i], STATE_EDGES_STOP]):
-            predicate = tables.edges[edge, EDGE_PREDICATE]
+        for edge in range(states[waiting[i], STATE_EDGES], states[waiting[i], STATE_EDGES_STOP]):
+            predicate = edges[edge, EDGE_PREDICATE]
             for row in range(U(ways.shape[1])):
                 # Without branches, so that the processor looks at many events together.
                 known = ways[i, row]
@@ -132,7 +132,7 @@ def _emit(
         output.nulls[i, match] = nulls[at + finals[i]]
 
 
-@expanded
+@inlined
 def _free_list(run: Any, flat: Values, runs: Runs) -> int:
     """Give all runs of a list back to the pool; return how many."""
     width, counters, count = U(runs.registers.nulls.shape[1]), runs.counters, 0
@@ -198,7 +198,7 @@ def _hand_on_copies(
     return chosen, added
 
 
-@expanded
+@inlined
 def _begin(
     edge: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output, lockstep: Lockstep
 ) -> int:

@@ -88,7 +88,7 @@ def _record(
         emit(state, lane, S(row), furthest, finals, runs.registers, probe.furthest, probe.counters)
 
 
-@expanded
+@inlined
 def probe_lane(row: Any, lane: Any, run: Any, probe: ProbeArrays, finals: Array, runs: Runs) -> None:
     """Probe the runs of a lane that stand in one list, from its first run on."""
     cells = runs.registers.integers
@@ -125,7 +125,7 @@ def _is_useful(state: Any, run: Any, time: Any, probe: ProbeArrays, tables: NfaT
     return True
 
 
-@expanded
+@inlined
 def probe_states(row: Any, lane: Any, place: Any, time: Any, probe: ProbeArrays, tables: NfaTables, runs: Runs) -> None:
     """Probe the runs of a lane that stand in a list for each state; `place` is their list where a value finds it."""
     cells, heads = runs.registers.integers, runs.lanes.heads
