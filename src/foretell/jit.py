@@ -1,4 +1,4 @@
-"""How the kernels are compiled, and kept for the next start."""
+"""Numba compilation with a disk cache: compiled kernels are there at the next start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from foretell.machine.kernels import decorators
 from foretell.machine.kernels.decorators import Decorator, Function
 from foretell.storage.disk_cache import digest, load_cached, store_cached
 
-# What Numba's types do not tell.
+# Parts of Numba that its type hints leave out.
 _compiler: Any = compiler
 _runtime: Any = runtime
 _serialize: Any = serialize
@@ -52,10 +52,10 @@ def _cached(decorator: Decorator) -> Decorator:
 
 
 class _DiskCache(_Cache):
-    """The compiled versions of one kernel, in place of Numba's own cache.
+    """A cache of the compiled versions of one kernel, in place of Numba's own.
 
-    Numba's looks only at the file that the kernel stands in: it goes on using what was compiled when a callee or a
-    constant in another file has changed. Here a version is known by all it was made of.
+    Numba's looks only at the file that defines the kernel: it goes on using a version after a callee or a constant in
+    another file has changed. Here the key of a version is a digest of everything it was compiled from.
     """
 
     def __init__(self, dispatcher: Any) -> None:
@@ -66,9 +66,10 @@ class _DiskCache(_Cache):
         content = load_cached(self._name, self._key(sig, target_context.codegen())) if self._enabled else None
         if content is None:
             return None
-        # Numba would load all it can compile from, a third of a second. To run what is compiled its memory is enough.
+        # Numba would load all that compiling needs, which takes a third of a second. To run a compiled kernel its
+        # memory management is enough.
         _runtime.rtsys.initialize(target_context)
-        # Numba writes kernels down in no other way; `load_cached` says who may write to these folders.
+        # Numba has no other format for kernels than pickle; see `load_cached` about who may write to these folders.
         return _compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -108,7 +109,7 @@ class _DiskCache(_Cache):
 
 
 def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
-    """What decides how a kernel is compiled: its code, its options, the constants it names, its callees likewise."""
+    """All that a kernel is compiled from: its code, its options, the constants it names, and the same of its callees."""
     if dispatcher in seen:
         return
     seen.add(dispatcher)
@@ -159,7 +160,7 @@ def _is_foreign(value: object) -> bool:
 
 
 def _is_global(name: str, code: CodeType) -> bool:
-    """Whether it is not only an attribute of that name."""
+    """Whether the code loads a global of this name, and not only an attribute."""
     return any(i.opname == "LOAD_GLOBAL" and i.argval == name for i in dis.get_instructions(code))
 
 
@@ -170,7 +171,7 @@ compiled: Decorator = _cached(decorators.compiled)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view. Kernels are compiled once more for arrays that may not be written to, as Arrow's are: give them such."""
+    """A view that cannot be written to, as Arrow's arrays are: Numba would compile a kernel once more for others."""
     view = array.view()
     view.flags.writeable = False
     return view

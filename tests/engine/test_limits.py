@@ -34,8 +34,10 @@ def test_a_lane_with_too_many_is_refused_and_others_go_on() -> None:
     found, running = run(OPEN, rows, Limits(lane=10))
     assert [one[2] for one in found] == [(("k", ("str", "'y'")),)]
     assert running.ledger.refused == [("m", {"k": "x"})]
-    assert running.ledger.tell() == ("'m' in lane {'k': 'x'} is refused: more than 10 partial matches",)
-    assert running.ledger.tell() == ()
+    assert running.ledger.take_warnings() == (
+        "'m' stopped in lane {'k': 'x'}: over 10 partial matches; add WITHIN or raise Limits.lane",
+    )
+    assert running.ledger.take_warnings() == ()
 
 
 def test_the_oldest_are_dropped_and_counted() -> None:
@@ -207,7 +209,7 @@ def test_what_was_found_before_a_lane_is_refused_is_told_however_batches_are_cut
 def test_the_engine_tells() -> None:
     engine = ft.Engine("STREAM s (k STRING, v INT, time INT) TIME time;" + OPEN, limits=ft.Limits(lane=10))
     found = engine.push("s", events(*((i, "x", 1) for i in range(20))))
-    assert found.notes == ("'m' in lane {'k': 'x'} is refused: more than 10 partial matches",)
+    assert found.notes == ("'m' stopped in lane {'k': 'x'}: over 10 partial matches; add WITHIN or raise Limits.lane",)
     assert engine.refused == (("m", {"k": "x"}),)
     assert engine.partial_matches == 0
     again = ft.Engine.restore(None, engine.snapshot(), limits=ft.Limits(lane=10))

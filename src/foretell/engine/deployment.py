@@ -55,7 +55,7 @@ class EventPipeline:
 
     def limit_notes(self) -> tuple[str, ...]:
         """The limits that subscriptions have exceeded since the last call, as notes for the user."""
-        return self.runtime.ledger.tell()
+        return self.runtime.ledger.take_warnings()
 
 
 @dataclass

@@ -191,7 +191,7 @@ class ArrivalExecutor:
         if self.ring.make_room(self.lists.heads):
             return
         limits = self.ledger.limits
-        if self.ledger.left > 0:
+        if self.ledger.remaining > 0:
             self.ring.grow()
         elif limits.then == "drop":
             self._count_dropped(self.ring.drop(max(self._last + 1, len(self) // 4)))

@@ -1,7 +1,7 @@
-"""How many partial matches there may be, and what happens when there are more.
+"""Limits on partial matches, and what happens when there are more.
 
-A pattern such as `a ; b` without WITHIN keeps every a for ever. No machine is taken down by it: a lane that has more
-partial matches of a subscription than it may is refused, which is told, or the oldest of them are dropped, counted.
+A pattern such as `a ; b` without WITHIN keeps every a for ever. So that it cannot exhaust memory, a subscription stops
+in a lane where it has too many partial matches, with a warning, or drops the oldest of them and counts these.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class Limits:
     """At most so many partial matches of one subscription in one `lane`, and of all in the `engine`.
 
-    `then` is what happens when there are more. "refuse": the subscription is told nothing more in that lane, from the
-    event on that was too much. "drop": the oldest are dropped, a quarter at once; matches are then missing. With as
-    many as it may have by itself, an engine takes two to three gigabytes.
+    `then` is what happens when there are more. "refuse": the subscription stops in that lane, from the event on that
+    exceeded the limit. "drop": the oldest are dropped, a quarter at once; matches are then missing. With as many as the
+    defaults allow, an engine takes two to three gigabytes.
     """
 
     lane: int = 1_000_000
@@ -44,37 +44,42 @@ class Limits:
 
 @dataclass
 class RunLedger:
-    """What the limits have done so far. `refused` has subscriptions and lane keys, `dropped` a count for each.
+    """Which subscriptions the limits stopped, with the keys of their lanes, and how many runs of each they dropped.
 
-    `news` is what has not been told yet; `held` is asked how many partial matches there are in all.
+    `warnings` are those that the caller has not taken yet; `held` is how many runs each executor has, by its id.
     """
 
     limits: Limits = field(default_factory=Limits)
     refused: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
-    news: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     held: dict[int, int] = field(default_factory=dict)
 
     @property
-    def left(self) -> int:
-        """How many more there may be."""
+    def remaining(self) -> int:
+        """How many more runs the engine may have."""
         return self.limits.engine - sum(self.held.values())
 
     def refuse(self, subscription: str, key: dict[str, Any], most: int) -> None:
         self.refused.append((subscription, key))
         where = f" in lane {key}" if key else ""
-        self.news.append(f"'{subscription}'{where} is refused: more than {most:,} partial matches")
+        limit = "lane" if most == self.limits.lane else "engine"
+        self.warnings.append(
+            f"'{subscription}' stopped{where}: over {most:,} partial matches; add WITHIN or raise Limits.{limit}"
+        )
 
     def drop(self, subscription: str, count: int) -> None:
         first = subscription not in self.dropped
         self.dropped[subscription] = self.dropped.get(subscription, 0) + count
         if first:
-            self.news.append(f"'{subscription}' has too many partial matches: the oldest are dropped from now on")
+            self.warnings.append(
+                f"'{subscription}' has too many partial matches and drops the oldest; add WITHIN or raise Limits"
+            )
 
-    def tell(self) -> tuple[str, ...]:
-        """What is new, once."""
-        news, self.news = tuple(self.news), []
-        return news
+    def take_warnings(self) -> tuple[str, ...]:
+        """The warnings since the last call."""
+        warnings, self.warnings = tuple(self.warnings), []
+        return warnings
 
     def state(self) -> dict[str, Any]:
         return {"refused": [[name, key] for name, key in self.refused], "dropped": self.dropped}

@@ -208,13 +208,13 @@ class NfaExecutor:
 
     def _grow_or_relieve(self, position: int) -> None:
         self.ledger.held[id(self)] = self.alive
-        if self.ledger.left <= 0:
+        if self.ledger.remaining <= 0:
             relieve_engine(self, position)
             self.ledger.held[id(self)] = self.alive
         pool, fan = self.pool, self.nfa.tables.fan
         wanted = int(pool.counters[layout.LONGEST]) * fan.runs + fan.starts
         if pool.counters[layout.FREE] < wanted:
-            pool.grow(max(wanted, min(len(pool.cells), self.ledger.left)))
+            pool.grow(max(wanted, min(len(pool.cells), self.ledger.remaining)))
 
     def sweep(self) -> int:
         """Free the runs that can come to nothing; return how many."""

@@ -79,7 +79,7 @@ class ReverseScan:
             return False
         # There can be no more partial matches than this, in one lane or in all: no limit has to be looked at.
         most, ledger = executor.alive + count * len(self.nfa.tables.starts), executor.ledger
-        return most <= min(ledger.limits.lane, ledger.left) and not (ways == int(SEVERAL)).any()
+        return most <= min(ledger.limits.lane, ledger.remaining) and not (ways == int(SEVERAL)).any()
 
     def pays_off(self, executor: NfaExecutor, count: int) -> bool:
         """Whether there are more events than there is to look at."""

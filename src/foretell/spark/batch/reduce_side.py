@@ -57,7 +57,7 @@ def run_and_report(handle: PlanHandle, batches: Iterable[pa.RecordBatch]) -> Ite
         runtime = plan.runtime(group, plan.observers)
         for result in sorted_results(runtime, group, shard_input):
             yield report(MATCH_REPORT, "", table_buffer(result.table(exact=True)))
-        for note in runtime.ledger.tell():
+        for note in runtime.ledger.take_warnings():
             yield report(NOTE_REPORT, "", pa.py_buffer(note.encode()))
 
 

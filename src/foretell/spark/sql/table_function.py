@@ -153,7 +153,7 @@ class TableFunction:
         for results in runtime.process({self.stream: batch}, until):
             if results.schema.name == self.name and results.notification_count:
                 yield self.columns.table(results)
-        for note in runtime.ledger.tell():
+        for note in runtime.ledger.take_warnings():
             _LOG.warning("%s", note)
 
 
