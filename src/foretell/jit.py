@@ -109,7 +109,7 @@ class _DiskCache(_Cache):
 
 
 def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
-    """All that a kernel is compiled from: its code, its options, the constants it names, and the same of its callees."""
+    """All that a kernel is compiled from: its code, options, the constants it names, and the same of its callees."""
     if dispatcher in seen:
         return
     seen.add(dispatcher)

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from foretell.events.types import Type
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.lower.flatten import machine_of
+from foretell.plan.lower.flatten import flatten
 from foretell.plan.lower.ir import CHAINED, Guard, LoweredEdge, LoweredNfa, RegisterUpdate, SymbolTable, WaitingState
 from foretell.plan.lower.nfa import lower_nfa
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
@@ -87,7 +87,7 @@ class SharedNfa:
     @cached_property
     def compiled(self) -> CompiledNfa:
         """The NFA as the flat arrays that kernels read."""
-        return machine_of(self)
+        return flatten(self)
 
     @property
     def shared_states(self) -> int:

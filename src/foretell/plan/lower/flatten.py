@@ -1,18 +1,18 @@
-"""A machine's states and edges as flat tables, as the kernels read them. A row is a state, an edge and so on.
+"""Flattening: the states and edges of an NFA as tables, which kernels read. A row is a state, an edge and so on.
 
 | table | its columns |
 | --- | --- |
-| states | threads from, to; edges from, to; the predicate without which an event leaves it alone; the column and the slot by which its instances are found; does it wait for its window to pass; ticks from, to |
+| states | threads from, to; edges from, to; the predicate without which an event does not touch it; the column and the slot by which an event finds its runs; whether it waits for its window to pass; ticks from, to |
 | threads | kind, predicate, code from, to; negations from, to; the slot of its mark |
 | negations | predicate, code from, to |
 | ticks | slot, predicate, code from, to; the slot of its mark |
-| edges | predicate, code from, to; updates from, to; target; is that a match; one more than its thread |
-| updates | kind, slot, argument, end of code, is its result a float |
-| windows | of each state; of the target of each edge; -1 for none |
-| starts | the edges that a match begins with |
-| finals | the slots that finished matches are asked for |
+| edges | predicate, code from, to; updates from, to; target; whether that is a match; one more than its thread |
+| updates | kind, slot, argument, end of code, whether its result is a float |
+| state_within, edge_within | the window of each state, and of the target of each edge; -1 for none |
+| starts | the edges that a run begins with |
+| finals | the slots that a finished match carries |
 
-All but the windows are unsigned, since a signed index costs a test for being negative at each use. NONE stands for none.
+All but the windows are unsigned (see `foretell.machine.kernels.layout`, which numbers the columns). NONE stands for none.
 """  # noqa: E501 - a row of a table is one line
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ if TYPE_CHECKING:
     from foretell.plan.prefix_sharing import SharedNfa, SharedState
 
 
-def machine_of(shared: SharedNfa) -> CompiledNfa:
-    return _Flat(shared).machine()
+def flatten(shared: SharedNfa) -> CompiledNfa:
+    return _Flattening(shared).compiled()
 
 
-class _Flat:
+class _Flattening:
     def __init__(self, shared: SharedNfa) -> None:
         self.shared = shared
         self.states = shared.states
         self.edges = sorted(shared.edges, key=lambda e: -1 if e.source is None else e.source)
         self.predicates: dict[tuple[tree.Expression, ...], int] = {}
-        self._asked = list(shared.symbols.predicates)
+        self._all_predicates = list(shared.symbols.predicates)
 
-    def machine(self) -> CompiledNfa:
+    def compiled(self) -> CompiledNfa:
         shared, states, edges = self.shared, self.states, self.edges
         linked = link(shared.symbols.codes)
         starting = [i for i, e in enumerate(edges) if e.source is None]
         leaving = np.bincount(
             np.array([e.source for e in edges if e.source is not None], np.int64), minlength=len(states)
         )
-        kept = self._kept()
+        kept = self._live_updates()
         deferred = max((len(p.deferred) for p in shared.members.values()), default=0)
         first_edge = len(starting) + np.concatenate([np.zeros(1, np.int64), np.cumsum(leaving)])
         chain_nodes = 1 + 2 * deferred if shared.chains else 0
@@ -124,23 +124,23 @@ class _Flat:
         """A predicate's number among those in use."""
         if number < 0:
             return int(NONE)
-        return self.predicates.setdefault(self._asked[number], len(self.predicates))
+        return self.predicates.setdefault(self._all_predicates[number], len(self.predicates))
 
-    def _any_of(self, judged: Iterable[Guard]) -> int:
-        """The predicate that one of several holds; NONE where one of them is always tried."""
-        numbers = sorted({j.predicate for j in judged})
+    def _any_of(self, guards: Iterable[Guard]) -> int:
+        """The predicate that one of several guards may hold; NONE where one of them has no predicate."""
+        numbers = sorted({guard.predicate for guard in guards})
         if not numbers or numbers[0] < 0:
             return int(NONE)
         if len(numbers) == 1:
             return self._predicate(numbers[0])
-        options = (Disjunction(tuple(self._asked[n] for n in numbers)),)
+        options = (Disjunction(tuple(self._all_predicates[n] for n in numbers)),)
         return self.predicates.setdefault(options, len(self.predicates))
 
     def _touching(self, number: int) -> int:
-        """The predicate without which an event leaves a state's instances alone; NONE where there is none.
+        """The predicate without which an event does not touch the runs of a state; NONE where there is none.
 
         It is that of the operator where the state waits under one `;{θ}`; elsewhere any of those of its edges,
-        negations and counters. An event always touches what waits for the very next one.
+        negations and counters. An event always touches runs that wait for the very next one.
         """
         waiting = self.states[number].waiting
         if any(t.kind == NEXT for t in waiting.threads) or waiting.final:
@@ -171,31 +171,31 @@ class _Flat:
         for thread in (t for s in self.states for t in s.waiting.threads):
             stop = negation + len(thread.absent)
             mark = NONE if thread.mark == NO_MARK else thread.mark
-            rows.append([thread.kind, *self._asked_of(thread.where, linked), negation, stop, mark])
+            rows.append([thread.kind, *self._guard_cells(thread.where, linked), negation, stop, mark])
             negation = stop
         return _table(rows, 7)
 
     def _negations(self, linked: LinkedCode) -> Words:
         absent = (n for s in self.states for t in s.waiting.threads for n in t.absent)
-        return _table([self._asked_of(n, linked) for n in absent], 3)
+        return _table([self._guard_cells(n, linked) for n in absent], 3)
 
     def _ticks(self, linked: LinkedCode) -> Words:
         ticks = (t for s in self.states for t in s.waiting.counters)
         marked = ((t, NONE if t.mark == NO_MARK else t.mark) for t in ticks)
-        return _table([[t.slot, *self._asked_of(t.counted, linked), mark] for t, mark in marked], 5)
+        return _table([[t.slot, *self._guard_cells(t.counted, linked), mark] for t, mark in marked], 5)
 
     def _edges(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Words:
         rows, update = [], 0
         for edge, updates in zip(self.edges, kept, strict=True):
             stop = update + len(updates)
             final = self.states[edge.target].waiting.final
-            rows.append([*self._asked_of(edge.guard, linked), update, stop, edge.target, final, edge.thread + 1])
+            rows.append([*self._guard_cells(edge.guard, linked), update, stop, edge.target, final, edge.thread + 1])
             update = stop
         return _table(rows, 8)
 
     def _updates(self, linked: LinkedCode, kept: list[list[RegisterUpdate]]) -> Words:
         rows = []
-        for update in (u for some in kept for u in some):
+        for update in (u for updates in kept for u in updates):
             first, stop = _span(linked, update.code)
             argument = first if update.kind == COMPUTE else update.argument
             rows.append([update.kind, max(update.slot, 0), argument, stop, update.is_float])
@@ -206,13 +206,13 @@ class _Flat:
         of_edges = [self.states[e.target].within for e in self.edges]
         return np.array([s.within for s in self.states], dtype), np.array(of_edges, dtype)
 
-    def _asked_of(self, judged: Guard, linked: LinkedCode) -> list[int]:
-        return [self._predicate(judged.predicate), *_span(linked, judged.code)]
+    def _guard_cells(self, guard: Guard, linked: LinkedCode) -> list[int]:
+        return [self._predicate(guard.predicate), *_span(linked, guard.code)]
 
-    # ── what is worth keeping ──
+    # ── register updates that are read later ──
 
-    def _kept(self) -> list[list[RegisterUpdate]]:
-        """Of what each edge could keep, what is still read where it leads."""
+    def _live_updates(self) -> list[list[RegisterUpdate]]:
+        """The updates of each edge whose slots are read from its target on."""
         live = self._live()
         return [
             sorted((u for u in e.updates if u.slot == CHAINED or u.kind == GAP or u.slot in live[e.target]), key=_turn)
@@ -240,19 +240,19 @@ class _Flat:
 
     def _read_at(self, state: SharedState) -> set[int]:
         reads, waiting = self.shared.symbols.reads, state.waiting
-        judged = [t.where for t in waiting.threads] + [n for t in waiting.threads for n in t.absent]
-        judged += [t.counted for t in waiting.counters]
-        found = {slot for j in judged for slot in reads[j.code]} | {t.slot for t in waiting.counters}
-        found |= {t.mark for t in waiting.threads if t.mark != NO_MARK}
+        guards = [t.where for t in waiting.threads] + [n for t in waiting.threads for n in t.absent]
+        guards += [t.counted for t in waiting.counters]
+        slots = {slot for guard in guards for slot in reads[guard.code]} | {t.slot for t in waiting.counters}
+        slots |= {t.mark for t in waiting.threads if t.mark != NO_MARK}
         if waiting.key is not None:
-            found.add(waiting.key.slot)
+            slots.add(waiting.key.slot)
         if waiting.final or waiting.waits:
-            found |= set(self.shared.finals)
-        return found
+            slots |= set(self.shared.finals)
+        return slots
 
 
 def _turn(update: RegisterUpdate) -> int:
-    """What reads other slots comes before what writes them."""
+    """Updates that read other slots come before those that write them."""
     return {COMPUTE: 0, GAP: 1}.get(update.kind, 2)
 
 
