@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from foretell.machine.kernels.decorators import expanded, inlined, kernel
+from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.interpreter import holds
 from foretell.machine.kernels.layout import Array
 from foretell.machine.kernels.opcodes import Op
@@ -189,7 +189,7 @@ def _floor(step: int, bucket: int, lane: int, tables: ArrivalTables, lists: Arri
     return floor
 
 
-@expanded
+@inlined
 def _emit_matches(
     row: int, time: Any, front: int, matcher: Matcher, ring: RingArrays, search: Search, output: ArrivalOutput,
     counters: Array,
@@ -219,7 +219,7 @@ def _emit_matches(
     return True
 
 
-@expanded
+@inlined
 def _walk(
     row: int, time: Any, front: int, matcher: Matcher, ring: RingArrays, search: Search, output: ArrivalOutput,
     counters: Array,
@@ -258,7 +258,7 @@ def _walk(
 # ── arrivals ──
 
 
-@expanded
+@inlined
 def _append(
     step: int, row: int, bucket: int, front: int, matcher: Matcher, events: ArrivalEvents, columns: Values,
     ring: RingArrays, lists: ArrivalLists, counters: Array,
@@ -312,7 +312,7 @@ def expire(time: Any, within: Any, ring: RingArrays, lists: ArrivalLists, counte
     counters[FRONT] = front
 
 
-@expanded
+@inlined
 def _begin_walk(
     row: int, front: int, matcher: Matcher, events: ArrivalEvents, columns: Values, lists: ArrivalLists,
     search: Search, counters: Array,
@@ -329,7 +329,7 @@ def _begin_walk(
         counters[LEVEL] = last - 1
 
 
-@expanded
+@inlined
 def _note_absences(
     row: int, matcher: Matcher, events: ArrivalEvents, columns: Values, lists: ArrivalLists, steps: int
 ) -> None:
