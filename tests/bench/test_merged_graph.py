@@ -7,7 +7,7 @@ import pytest
 
 from foretell import parse
 from foretell.bench.ptopss.merged_graph import merged, transitions
-from foretell.bench.workloads.planted import Composites, composites, planted
+from foretell.bench.workloads.planted_patterns import Composites, composites, planted
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import Codes
 from foretell.plan.prefix_sharing import SharedNfa

@@ -226,7 +226,8 @@ class _GroupBuilder:
         """Groups as the snapshot records them, then the statements that it has no group for."""
         planned: dict[str, StatementPlan] = {}
         for group in record.groups:
-            if group.joined[0][0] not in planned or len(group.joined) > 1:  # else another row of the same template
+            first, _ = group.joined[0]
+            if first not in planned or len(group.joined) > 1:  # else another row of the same template
                 planned |= {s.name: s for s in self._replayed(group, checked, recheck, tables)}
         for name in record.statements:
             if name in planned:

@@ -122,18 +122,24 @@ def explain(
     why = strategy.executor.why
     if nfa is None and strategy.executor.value in (Executor.NFA, Executor.ARRIVALS):
         why += "; its states depend on the types of its parameters: give its table with --table"
+    states, edges, final = ((), (), ()) if nfa is None or plan is None else _structure(subscription, plan, nfa.compiled)
+    predicates, columns, registers = (0, 0, 0) if nfa is None else _sizes(nfa.compiled)
     return Explained(
-        subscription.name,
-        name,
-        why,
-        tuple(map(str, subscription.tree.per)),
-        subscription.within,
-        *(((), (), ()) if nfa is None or plan is None else _structure(subscription, plan, nfa.compiled)),
-        *((0, 0, 0) if nfa is None else _sizes(nfa.compiled)),
-        tuple(_warnings(subscription)),
-        None if plan is None else _forecast(subscription, plan.automaton),
-        tuple(_choices(subscription.name, strategy, nfa, shared)),
-        tuple(hints_for(subscription, strategy, nfa, shares=shared is not None)),
+        name=subscription.name,
+        strategy=name,
+        why=why,
+        lanes=tuple(map(str, subscription.tree.per)),
+        window=subscription.within,
+        states=states,
+        edges=edges,
+        finally_judged=final,
+        predicates=predicates,
+        columns=columns,
+        registers=registers,
+        warnings=tuple(_warnings(subscription)),
+        forecast=None if plan is None else _forecast(subscription, plan.automaton),
+        choices=tuple(_choices(subscription.name, strategy, nfa, shared)),
+        hints=tuple(hints_for(subscription, strategy, nfa, shares=shared is not None)),
     )
 
 

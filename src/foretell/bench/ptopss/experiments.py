@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from foretell.api import forecasting
 from foretell.bench.growth.curves import Point
-from foretell.bench.workloads.planted import composites, planted
+from foretell.bench.workloads.planted_patterns import composites, planted
 from foretell.bench.workloads.temperatures import CLASSES, HEAT, temperatures
 from foretell.forecast.evaluation.metrics import ConfusionCounts
 from foretell.forecast.evaluation.report import Report

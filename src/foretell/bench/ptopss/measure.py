@@ -1,4 +1,4 @@
-"""`foretell bench forecast`: the experiments of P-ToPSS, section 6, on its own workloads (bench/workloads/planted.py).
+"""`foretell bench forecast`: the experiments of P-ToPSS, section 6, on its own workloads.
 
 Fig. 9 is about matching: states and time against the number of subscriptions, of `;`, of steps, of distinct events.
 Figs. 10 and 11 are about forecasts (bench/ptopss/experiments.py).
@@ -17,7 +17,7 @@ from typing import Any
 from foretell.bench.growth.curves import Point
 from foretell.bench.ptopss.experiments import Backtest, heat_waves, synthetic, train_and_backtest
 from foretell.bench.ptopss.merged_graph import merged, transitions
-from foretell.bench.workloads.planted import Composites, composites, planted
+from foretell.bench.workloads.planted_patterns import Composites, composites, planted
 from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.language.checked import CheckedSubscription

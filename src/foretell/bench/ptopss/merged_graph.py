@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints
-from foretell.bench.workloads.planted import Composites
+from foretell.bench.workloads.planted_patterns import Composites
 from foretell.jit import compiled
 
 

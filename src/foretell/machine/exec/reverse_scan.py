@@ -70,7 +70,17 @@ class ReverseScan:
         for i, j in product(np.flatnonzero(kinds == SUM_FLOAT), np.flatnonzero(kinds == COUNT_KNOWN)):
             if columns[i] == columns[j] and (keeps[i] == keeps[j]).all() and kinds[j] != DONE:
                 counted[i], kinds[j] = j, DONE
-        return Paths(places, leads, chained, kinds, columns, counted, keeps, changes, self.nfa.chains)
+        return Paths(
+            places=places,
+            leads=leads,
+            chained=chained,
+            kinds=kinds,
+            columns=columns,
+            counted=counted,
+            keeps=keeps,
+            changes=changes,
+            chains=self.nfa.chains,
+        )
 
     def applies(self, executor: NfaExecutor, ways: NDArray[np.uint8]) -> bool:
         """Whether a batch with these ways is scanned in reverse."""

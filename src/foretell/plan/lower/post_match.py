@@ -116,22 +116,22 @@ class _PostMatchCompiler:
         subscription, having = self.subscription, self.subscription.tree.having
         final = self.plan.automaton.final
         return PostMatchPlan(
-            tuple(map(self._position, subscription.positive)),
-            subscription.time,
-            subscription.within,
-            subscription.simultaneous,
-            tuple(
+            positions=tuple(map(self._position, subscription.positive)),
+            time=subscription.time,
+            within=subscription.within,
+            simultaneous=subscription.simultaneous,
+            conditions=tuple(
                 StepCondition(_number(subscription, c.owner), self.expressions.compile(c.expression, c.owner))
                 for c in final
             ),
-            tuple(
+            leading=tuple(
                 LeadingAbsence(self._search(step), self.plan.finals[Register(RegisterKind.LEADING, step)])
                 for step in self.plan.leading
             ),
-            tuple(map(self._gap, self.plan.deferred)),
-            None if having is None else self.expressions.compile(having),
-            self._returns(),
-            {variable: self._bindings(variable) for variable in subscription.variables},
+            gaps=tuple(map(self._gap, self.plan.deferred)),
+            having=None if having is None else self.expressions.compile(having),
+            returns=self._returns(),
+            bindings={variable: self._bindings(variable) for variable in subscription.variables},
         )
 
     def _position(self, step: str) -> StepPosition:

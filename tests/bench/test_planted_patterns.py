@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import foretell as ft
-from foretell.bench.workloads.planted import PlantedStream, composites, planted
+from foretell.bench.workloads.planted_patterns import PlantedStream, composites, planted
 
 
 def kinds(stream: PlantedStream) -> list[int]:
