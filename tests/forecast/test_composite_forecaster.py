@@ -17,7 +17,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.learn.model import Model
 from foretell.learn.statistics import Statistics
 from foretell.learn.trace import Trace
-from foretell.machine.observe.observer import Sides
+from foretell.machine.observe.observer import ObservedParts
 from foretell.plan.explain import as_text, explain
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import DONE, Decomposition, Segment, decompose
@@ -97,7 +97,9 @@ def test_sides_that_go_on_by_themselves(seed: int) -> None:
     steps = tuple(map(frozenset, "abc"))
     parts = Decomposition((Segment(True, 0, 3),), steps, words[:0], (0, 0, 0), ended[:0])
     process = np.zeros(count, np.int64)
-    configuration, matched = part_configurations(Sides(parts, words, ended), process, np.zeros((1, 3), np.uint64))
+    configuration, matched = part_configurations(
+        ObservedParts(parts, words, ended), process, np.zeros((1, 3), np.uint64)
+    )
     learned = []
     for n in range(3):
         trace = Trace(process, np.arange(count), process.astype(float), configuration[:, n], matched[:, n])

@@ -21,7 +21,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.trace import Trace
 from foretell.machine.matches.results import ResultBatch
-from foretell.machine.observe.observer import Observer, _steps_left, bits_of
+from foretell.machine.observe.observer import Observer, state_bits, steps_to_match
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import StatementPlan
 from foretell.plan.prefix_sharing import SharedNfa
@@ -148,7 +148,7 @@ def test_the_nearer_to_a_match_the_higher_the_bit(steps: int) -> None:
     assert isinstance(checked, CheckedSubscription)
     shared, _ = SharedNfa.empty(StringDictionary().code, checked.simultaneous, checked.time).joined_by(checked)
     machine = shared.compiled
-    bits, left = bits_of(machine), np.array(_steps_left(machine))
+    bits, left = state_bits(machine), np.array(steps_to_match(machine))
     waiting = bits > 0
     assert waiting.sum() == (steps - 1 if steps > 8 else 2**steps - 2)
     by_distance = [bits[waiting & (left == n)] for n in range(steps - 1, 0, -1)]

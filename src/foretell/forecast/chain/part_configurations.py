@@ -24,7 +24,7 @@ from foretell.forecast.chain.waiting_times import (
     WaitingTimeTree,
     combined_cdf,
 )
-from foretell.machine.observe.observer import Sides
+from foretell.machine.observe.observer import ObservedParts
 from foretell.plan.nfa.decomposition import DONE, Decomposition, Segment
 
 _DONE = np.uint64(DONE)
@@ -32,14 +32,14 @@ _DONE = np.uint64(DONE)
 _ALL_DONE = np.uint64(DONE >> 1)
 
 
-def part_configurations(sides: Sides, process: Ints, last: Words) -> tuple[Words, Flags]:
+def part_configurations(observed: ObservedParts, process: Ints, last: Words) -> tuple[Words, Flags]:
     """[event, part]: the configuration of each part after each event, and whether the event completed the part.
 
     `last` has the words of each process before its first event here, and is updated.
 
     A side of `&` is complete when it is done. While it stays so, the chain learns when all sides are next complete.
     """
-    words, parts = sides.words, sides.parts
+    words, parts = observed.words, observed.decomposition
     before = previous_by_process(words, process, last)
     configuration, matched = words.copy(), np.zeros(words.shape, np.bool_)
     for number, segment in enumerate(parts.segments):
@@ -50,12 +50,12 @@ def part_configurations(sides: Sides, process: Ints, last: Words) -> tuple[Words
             tag = np.where(_all_done(parts, segment, words), _ALL_DONE, np.uint64(0))
             configuration[:, members] |= tag[:, None]
             if is_last:
-                completed = sides.ended[:, members].any(axis=1)
+                completed = observed.ended[:, members].any(axis=1)
             else:
                 completed = words[:, segment.stop :].any(axis=1) & ~before[:, segment.stop :].any(axis=1)
             matched[:, members] = np.asarray(completed)[:, None] | (done & ~was_done)
         else:
-            matched[:, members] = sides.ended[:, members] if is_last else done & ~was_done
+            matched[:, members] = observed.ended[:, members] if is_last else done & ~was_done
     return configuration, matched
 
 

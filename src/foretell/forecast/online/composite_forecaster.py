@@ -60,13 +60,13 @@ class CompositeForecaster:
 
     def observe(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
         """The rows at which the probability rose to the threshold, and the probabilities."""
-        sides = seen.sides
-        assert sides is not None
+        parts = seen.parts
+        assert parts is not None
         self._keyed = seen.by_value
         more = max(0, int(seen.process.max(initial=-1)) + 1 - len(self._above))
         self._words = np.pad(self._words, ((0, more), (0, 0)))
         self._above = np.pad(self._above, (0, more))
-        configuration, matched = part_configurations(sides, seen.process, self._words)
+        configuration, matched = part_configurations(parts, seen.process, self._words)
         nobody = np.zeros(0, np.int64)
         for part, forecaster in enumerate(self._forecasters):
             forecaster.observe(
@@ -77,7 +77,7 @@ class CompositeForecaster:
                     completed=nobody,
                 )
             )
-        cdf, which = self._waiting_times(sides.words)
+        cdf, which = self._waiting_times(parts.words)
         estimator = self._listeners[0].estimator
         probability = self._calibration(estimator.at_horizon(cdf, self._reach))[which]
         if self._keyed:

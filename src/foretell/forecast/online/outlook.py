@@ -35,7 +35,7 @@ class Outlook:
 
 
 def outlooks(name: str, horizon: str, statement: ObservedStatement, request: IntervalRequest) -> Iterator[Outlook]:
-    forecaster = statement.watcher
+    forecaster = statement.observer
     assert isinstance(forecaster, Forecaster | CompositeForecaster)
     current = forecaster.current_forecasts(statement.now, request)
     number = float if forecaster.options.horizon.events is None else int

@@ -59,8 +59,8 @@ def _forecast_from_parts(
     record: RecordedTrace, first: int, rows: Ints, events: int, enough: float, half_life: float
 ) -> Floats:
     """The probability after each of the rows, learned from the rows before `first`."""
-    assert record.sides is not None
-    parts, words = record.sides.parts, record.sides.words[rows]
+    assert record.observed_parts is not None
+    parts, words = record.observed_parts.decomposition, record.observed_parts.words[rows]
     cdfs, numbers, entered = [], [], []
     for trace, entry in zip(record.parts, parts.entries, strict=True):
         cdf, number, entry_number = _part_waiting_times(trace, first, rows, entry, events, enough, half_life)

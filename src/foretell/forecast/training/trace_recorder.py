@@ -18,28 +18,29 @@ from foretell.language.checked import CheckedSubscription
 from foretell.learn.lane_statistics import key_text
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
-from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
+from foretell.machine.observe.observer import ObservedParts, ObservedRuns, Observer
 from foretell.plan.match_plan import StatementPlan
 
 
 @dataclass(frozen=True)
 class RecordedTrace:
-    """A trace, with the conditions that hold for each event, as bits, and `sides` where the pattern has parts."""
+    """A trace. `code` has the conditions that hold for each event, as bits; `observed_parts` is set where there are
+    parts."""
 
     trace: Trace
     code: Ints
-    sides: Sides | None = None
+    observed_parts: ObservedParts | None = None
 
     @cached_property
     def parts(self) -> tuple[Trace, ...]:
         """The trace of each part."""
-        if self.sides is None:
+        if self.observed_parts is None:
             return ()
-        last = np.zeros((self.trace.processes, len(self.sides.parts)), np.uint64)
-        configuration, matched = part_configurations(self.sides, self.trace.process, last)
+        last = np.zeros((self.trace.processes, len(self.observed_parts.decomposition)), np.uint64)
+        configuration, matched = part_configurations(self.observed_parts, self.trace.process, last)
         return tuple(
             replace(self.trace, state=configuration[:, part], matched=matched[:, part])
-            for part in range(len(self.sides.parts))
+            for part in range(len(self.observed_parts.decomposition))
         )
 
 
@@ -50,7 +51,7 @@ class TraceRecorder:
         self.symbols = symbols
         self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
         self._batches: list[tuple[NDArray[Any], ...]] = []
-        self._sides: list[Sides] = []
+        self._observed_parts: list[ObservedParts] = []
         self._lane = np.zeros(0, np.int64)  # of each process
         self._last = np.zeros(0, np.int64)  # of each lane the ordinal of its last event
         self._pending = np.zeros(0, np.bool_)  # of each process whether time has completed a match since its last event
@@ -78,8 +79,8 @@ class TraceRecorder:
         self._batches.append(
             (seen.process, seen.ordinal, seen.time * self._unit, seen.configuration, matched, code, number)
         )
-        if seen.sides is not None:
-            self._sides.append(seen.sides)
+        if seen.parts is not None:
+            self._observed_parts.append(seen.parts)
         return np.zeros(0, np.int64), np.zeros(0)
 
     def record(self, now: int | float | None = None) -> RecordedTrace:
@@ -100,14 +101,14 @@ class TraceRecorder:
             last_ordinal=self.lane_ends,
             last_time=np.full(len(self._lane), end),
         )
-        return RecordedTrace(trace, code, self._joined_sides())
+        return RecordedTrace(trace, code, self._joined_parts())
 
-    def _joined_sides(self) -> Sides | None:
-        if not self._sides:
+    def _joined_parts(self) -> ObservedParts | None:
+        if not self._observed_parts:
             return None
-        words = np.concatenate([sides.words for sides in self._sides])
-        ended = np.concatenate([sides.ended for sides in self._sides])
-        return Sides(self._sides[0].parts, words, ended)
+        words = np.concatenate([batch.words for batch in self._observed_parts])
+        ended = np.concatenate([batch.ended for batch in self._observed_parts])
+        return ObservedParts(self._observed_parts[0].decomposition, words, ended)
 
     @property
     def lane_ends(self) -> Ints:

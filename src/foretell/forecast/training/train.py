@@ -88,7 +88,7 @@ def select_structure(
         codes = _most_frequent(record.code)
         trace = replace(record.trace, symbol=_symbols(record, codes))
         structure = ModelStructure(codes, _select_contexts(checked, trace, settings))
-    if record.sides is None or not len(record.trace):
+    if record.observed_parts is None or not len(record.trace):
         return structure
     comparison = compare_parts(
         record,

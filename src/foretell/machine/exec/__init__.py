@@ -4,6 +4,7 @@ from foretell.jit import cache_on_disk
 from foretell.machine.kernels import (
     absence,
     actions,
+    arrival_tracking,
     arrival_walk,
     general,
     hash_table,
@@ -15,4 +16,16 @@ from foretell.machine.kernels import (
 )
 
 # The kernels import nothing of ours, so the disk cache comes to them from here.
-cache_on_disk(absence, actions, arrival_walk, general, hash_table, interpreter, lockstep, probe, reverse_scan, strict)
+cache_on_disk(
+    absence,
+    actions,
+    arrival_tracking,
+    arrival_walk,
+    general,
+    hash_table,
+    interpreter,
+    lockstep,
+    probe,
+    reverse_scan,
+    strict,
+)

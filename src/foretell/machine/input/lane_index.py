@@ -1,9 +1,9 @@
-"""The lane index: lanes by the values of their PER attributes, numbered as they first come."""
+"""The lane index: lanes by the values of their PER attributes, numbered in the order of their first events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,33 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.jit import compiled, read_only
 from foretell.machine.kernels.hash_table import first_slot, mixed, next_slot
-from foretell.machine.kernels.layout import NONE, S
+from foretell.machine.kernels.layout import NONE, Array, S
 
 Numbers = NDArray[np.int32]
+
+
+class KeyValue(NamedTuple):
+    kind: Type
+    value: Any
+
+
+class LaneRows(NamedTuple):
+    """Columns of a batch: [attribute, row] the values of keys as words, and whether they are NULL (unless there is
+    no NULL among them); of each event, as output, its lane and its number there."""
+
+    values: Array
+    nulls: Array
+    nonnull: bool
+    lanes: Array
+    numbers: Array
+
+
+class LaneTable(NamedTuple):
+    """An open-addressed hash table of lanes; of each lane its key and how many events it has had."""
+
+    slots: Array
+    keys: Array
+    lengths: Array
 
 
 class LaneIndex:
@@ -51,19 +75,17 @@ class LaneIndex:
 
     def _hashed(self, columns: Sequence[Column], count: int) -> tuple[Ints, Ints]:
         values = np.stack([_words(c) for c in columns]) if len(columns) > 1 else _words(columns[0]).reshape(1, -1)
-        known = not any(may_be_null(c.nulls) for c in columns)
-        nulls = no_nulls(count).reshape(1, -1) if known else np.stack([c.nulls for c in columns])
-        lanes, numbers = np.empty(count, np.int64), np.empty(count, np.int64)
+        nonnull = not any(may_be_null(c.nulls) for c in columns)
+        nulls = no_nulls(count).reshape(1, -1) if nonnull else np.stack([c.nulls for c in columns])
+        rows = LaneRows(read_only(values), nulls, nonnull, np.empty(count, np.int64), np.empty(count, np.int64))
         done = 0
         while done < count:
             if 2 * self.count >= len(self._table) - 1:
                 self._grow_table(4 * len(self._table))
             if self.count >= len(self.lengths):
                 self._grow_lanes()
-            done, self.count = _number(
-                read_only(values), nulls, known, done, lanes, numbers, self.keys, self.lengths, self._table, self.count
-            )
-        return lanes, numbers
+            done, self.count = _assign_lanes(done, rows, LaneTable(self._table, self.keys, self.lengths), self.count)
+        return rows.lanes, rows.numbers
 
     @property
     def _is_coded(self) -> bool:
@@ -89,14 +111,14 @@ class LaneIndex:
             self._lane_of = np.concatenate([self._lane_of, np.full(more, NONE, np.uint32)])
         self._lane_of[code] = entered[0]
 
-    def key(self, lane: int) -> list[tuple[Type, Any]]:
+    def key(self, lane: int) -> list[KeyValue]:
         """The values of a lane's key with their types; None for NULL."""
-        found: list[tuple[Type, Any]] = []
+        values = []
         for i, kind in enumerate(self.kinds):
             null, word = self.keys[lane, 2 * i], self.keys[lane, 2 * i + 1 : 2 * i + 2]
             value = word.view(np.float64) if kind is Type.FLOAT else word
-            found.append((kind, None if null else value[0].item()))
-        return found
+            values.append(KeyValue(kind, None if null else value[0].item()))
+        return values
 
     def state(self) -> dict[str, Any]:
         used = max(1, self.count)
@@ -114,7 +136,7 @@ class LaneIndex:
         self.lengths = np.concatenate([self.lengths, np.zeros(more, np.int64)])
 
     def _grow_table(self, size: int) -> None:
-        """A table of this size or more, at most half full: in a full one a free place would be looked for for ever."""
+        """Makes a table of at least this size that is at most half full: in a full one a search would never end."""
         while 2 * self.count >= size - 1:
             size *= 4
         self._table = np.full(size, -1, np.int32)
@@ -132,7 +154,7 @@ def _words(column: Column) -> Ints:
 
 @compiled
 def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, lengths: Ints) -> tuple[int, int]:
-    """The lanes of codes, up to one that has none yet: where that is, and the code; -1 where all have."""
+    """Look up the lanes of codes until one has none; returns its row and the code, or -1 where all have lanes."""
     for i in range(np.uint64(done), np.uint64(codes.size)):
         code = codes[i]
         lane = np.uint64(lane_of[code]) if code < np.uint64(lane_of.size) else NONE
@@ -146,7 +168,7 @@ def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, le
 
 @compiled
 def _enter(keys: Ints, count: int, table: Numbers) -> None:
-    """Puts all lanes into an empty table."""
+    """Enter all lanes into an empty table."""
     for lane in range(count):
         hashed = np.uint64(0)
         for k in range(keys.shape[1] // 2):
@@ -158,39 +180,39 @@ def _enter(keys: Ints, count: int, table: Numbers) -> None:
 
 
 @compiled
-def _number(
-    values: Any, nulls: Any, known: bool, done: int, lanes: Ints, numbers: Ints, keys: Ints, lengths: Ints,
-    table: Numbers, count: int,
-) -> tuple[int, int]:  # fmt: skip
-    """Looks keys up and enters new ones, as long as the table is at most half full and there is room for a lane."""
+def _assign_lanes(done: int, rows: LaneRows, table: LaneTable, count: int) -> tuple[int, int]:
+    """Look up the lanes of rows from `done` on and enter new ones, until the table is half full or there is no room for
+    a lane. Returns how many rows are done, and how many lanes there are."""
+    (values, nulls, nonnull, lanes, numbers) = rows
+    (slots, keys, lengths) = table
     width = values.shape[0]
     for i in range(done, lanes.size):
         hashed = np.uint64(0)
         for k in range(width):
-            hashed = mixed(hashed, values[k, i] + (0 if known else nulls[k, i]))
-        at = first_slot(hashed, table)
+            hashed = mixed(hashed, values[k, i] + (0 if nonnull else nulls[k, i]))
+        at = first_slot(hashed, slots)
         lane = np.int64(-1)
         while True:
-            lane = table[at]
+            lane = slots[at]
             if lane < 0:
                 break
             same = True
             for k in range(width):
-                if keys[lane, 2 * k + 1] != values[k, i] or keys[lane, 2 * k] != (0 if known else nulls[k, i]):
+                if keys[lane, 2 * k + 1] != values[k, i] or keys[lane, 2 * k] != (0 if nonnull else nulls[k, i]):
                     same = False
                     break
             if same:
                 break
-            at = next_slot(at, table)
+            at = next_slot(at, slots)
         if lane < 0:
-            if 2 * count >= table.size - 1 or count >= lengths.size:
+            if 2 * count >= slots.size - 1 or count >= lengths.size:
                 return i, count
             lane = np.int64(count)
             for k in range(width):
                 keys[lane, 2 * k + 1] = values[k, i]
-                keys[lane, 2 * k] = 0 if known else nulls[k, i]
+                keys[lane, 2 * k] = 0 if nonnull else nulls[k, i]
             lengths[lane] = 0
-            table[at] = lane
+            slots[at] = lane
             count += 1
         lanes[i] = lane
         numbers[i] = lengths[lane]

@@ -1,4 +1,4 @@
-"""Forecasts of an observed subscription: the observer sees the runs of a batch, its forecasts become results."""
+"""Forecasts of an observed subscription: the observer gets the runs of a batch, its forecasts become results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Floats, Ints
 from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.machine.exec.absence_executor import AbsenceExecutor
@@ -21,31 +21,34 @@ from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
 from foretell.machine.matches.rendering import scalar_of
 from foretell.machine.matches.results import ForecastColumns, ResultBatch
-from foretell.machine.observe.observer import ObservedRuns, Observer, Sides
+from foretell.machine.observe.observer import ObservedParts, ObservedRuns, Observer
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.plan.lower.match_expressions import MatchExpression
 
 
 @dataclass(frozen=True)
 class ObservedStatement:
-    """A subscription with its observer. `by_value` tells processes of one lane apart; `key_variables` has the variables
-    that are bound to each value of its keys. `now` is the time up to which events are known."""
+    """A subscription with its observer. `by_value` is the index of processes where a lane has several;
+    `key_variables` has the variables that are bound to each value of a process. `now` is the watermark."""
 
-    watcher: Observer
+    observer: Observer
     member: SubscriptionRuntime | AbsenceExecutor
     by_value: LaneIndex | None
     key_variables: Sequence[Sequence[str]]
     now: int | float
 
     def lane(self, process: int) -> int:
-        return process if self.by_value is None else int(self.by_value.key(process)[0][1])
+        if self.by_value is None:
+            return process
+        lane, *_ = self.by_value.key(process)
+        return int(lane.value)
 
     def key(self, process: int) -> Mapping[str, Scalar] | None:
-        """As notifications carry it."""
+        """The key of a process's lane, as notifications have it."""
         return dict(self.member.stream.keys[self.lane(process)]) if self.member.schema.per else None
 
     def bindings(self, process: int) -> dict[str, Scalar]:
-        """The variables whose values tell it apart from others of its lane."""
+        """The variables whose values distinguish a process from the others of its lane."""
         if self.by_value is None:
             return {}
         _, *values = self.by_value.key(process)
@@ -58,154 +61,180 @@ class ObservedStatement:
 
 @dataclass
 class ForecastEmitter:
-    watcher: Observer
+    """Asks the observer of a subscription for forecasts and makes results of them."""
+
+    observer: Observer
     member: SubscriptionRuntime | AbsenceExecutor
 
-    def emit(self, piece: EventSegment, partial: Observation | None, told: list[ResultBatch]) -> list[ResultBatch]:
-        """The forecasts after the events of a batch, whose results are `told`. Absences have no partial matches."""
-        if not len(piece):
+    def emit(
+        self, segment: EventSegment, observation: Observation | None, results: list[ResultBatch]
+    ) -> list[ResultBatch]:
+        """The forecasts after the events of a batch that had these results. Absences have no runs to observe."""
+        if not len(segment):
             return []
-        if partial is None:
-            partial = Observation(piece.lane, False, np.zeros(len(piece), np.uint64), _NOTHING)
-        matched, completed = _completions(piece, partial.process, told)
-        seen = ObservedRuns(
-            partial.process,
-            piece.lane,
-            piece.number,
-            piece.events.time.values,
-            partial.configuration,
-            matched,
-            completed,
-            partial.by_value,
-            self.member.stream.keys,
-            piece.events,
-            self.member.strings,
-            _sides(piece, partial, told),
+        if observation is None:
+            observation = Observation(segment.lane, False, np.zeros(len(segment), np.uint64), _NO_MATCHES)
+        matched, completed = _completions(segment, observation.process, results)
+        rows, probability = self.observer.observe(
+            ObservedRuns(
+                process=observation.process,
+                lane=segment.lane,
+                ordinal=segment.number,
+                time=segment.events.time.values,
+                configuration=observation.configuration,
+                matched=matched,
+                completed=completed,
+                by_value=observation.by_value,
+                keys=self.member.stream.keys,
+                events=segment.events,
+                strings=self.member.strings,
+                parts=_observed_parts(segment, observation, results),
+            )
         )
-        rows, probability = self.watcher.observe(seen)
         if not len(rows):
             return []
-        position = rows + piece.base
-        at = np.searchsorted(partial.furthest.position, position)
-        there = np.zeros(len(rows), np.bool_)
-        inside = at < len(partial.furthest)
-        there[inside] = partial.furthest.position[at[inside]] == position[inside]
+        position, furthest = rows + segment.base, observation.furthest
+        at = np.searchsorted(furthest.position, position)
+        has_run = np.zeros(len(rows), np.bool_)
+        inside = at < len(furthest)
+        has_run[inside] = furthest.position[at[inside]] == position[inside]
         forecasts = []
-        if there.any():
-            forecasts.append(self._told(partial.furthest.only(at[there]), probability[there]))
-        if not there.all():
-            forecasts.append(self._out_of_nothing(piece, rows[~there], probability[~there]))
+        if has_run.any():
+            forecasts.append(self._with_runs(furthest.only(at[has_run]), probability[has_run]))
+        if not has_run.all():
+            forecasts.append(self._without_runs(segment, rows[~has_run], probability[~has_run]))
         return forecasts
 
-    def _told(self, found: RawMatches, probability: NDArray[np.float64]) -> ResultBatch:
+    def _with_runs(self, furthest: RawMatches, probability: Floats) -> ResultBatch:
+        """Forecasts with the events and variables that the furthest runs have bound."""
         member = self.member
         assert isinstance(member, SubscriptionRuntime)
         plan, buffer = member.plan.post_match.of_partial_matches(), member.stream.buffer
-        matches = MatchBatch(plan, buffer, member.strings, found, member.parameters)
-        returned = {name: _first_bound(values, matches) for name, values in plan.bindings.items()}
-        times = matches.buffer.times(found.position)
-        places = matches.buffer.order(found.position)
-        return self._forecast(matches, matches.lane, matches.start, times, places, returned, probability)
+        runs = MatchBatch(plan, buffer, member.strings, furthest, member.parameters)
+        return self._results(
+            runs,
+            lane=runs.lane,
+            start=runs.start,
+            end=buffer.times(furthest.position),
+            order=buffer.order(furthest.position),
+            bindings={name: _first_bound(values, runs) for name, values in plan.bindings.items()},
+            probability=probability,
+        )
 
-    def _out_of_nothing(self, piece: EventSegment, rows: Ints, probability: NDArray[np.float64]) -> ResultBatch:
-        """Of events after which there is no partial match."""
-        member, times = self.member, piece.events.time.values[rows]
-        nothing = {
-            v: Column(k, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
-            for v, k in member.schema.variables.items()
-        }
-        return self._forecast(None, piece.lane[rows], times, times, piece.order[rows], nothing, probability)
+    def _without_runs(self, segment: EventSegment, rows: Ints, probability: Floats) -> ResultBatch:
+        """Forecasts after events of processes that have no run."""
+        times = segment.events.time.values[rows]
+        return self._results(
+            None,
+            lane=segment.lane[rows],
+            start=times,
+            end=times,
+            order=segment.order[rows],
+            bindings={
+                variable: Column(kind, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
+                for variable, kind in self.member.schema.variables.items()
+            },
+            probability=probability,
+        )
 
-    def _forecast(
+    def _results(
         self,
-        matches: MatchBatch | None,
+        runs: MatchBatch | None,
+        *,
         lane: Ints,
         start: NDArray[Any],
         end: NDArray[Any],
-        places: Ints,
-        returned: dict[str, Column],
-        probability: NDArray[np.float64],
+        order: Ints,
+        bindings: dict[str, Column],
+        probability: Floats,
     ) -> ResultBatch:
         member, schema = self.member, self.member.schema
         assert schema.horizon is not None
-        forecasts = ForecastColumns(probability, schema.horizon)
-        keys, strings = member.stream.keys, member.strings
         return ResultBatch(
-            schema, matches, lane, start, end, places, returned, keys, member.id, strings, forecasts=forecasts
+            schema=schema,
+            matches=runs,
+            lane=lane,
+            start=start,
+            end=end,
+            order=order,
+            bindings=bindings,
+            keys=member.stream.keys,
+            id=member.id,
+            strings=member.strings,
+            forecasts=ForecastColumns(probability, schema.horizon),
         )
 
 
-def _first_bound(values: Sequence[MatchExpression], matches: MatchBatch) -> Column:
+def _first_bound(values: Sequence[MatchExpression], runs: MatchBatch) -> Column:
     """A variable's value: that of the first step that binds it and is bound."""
-    first, *others = (evaluate_matches(value, matches) for value in values)
+    first, *others = (evaluate_matches(value, runs) for value in values)
     for other in others:
         words = np.where(first.nulls, other.values, first.values)
         first = Column(first.kind, words.astype(first.values.dtype), first.nulls & other.nulls)
     return first
 
 
-_NONE = np.zeros(0, np.int64)
+_EMPTY = np.zeros(0, np.int64)
 
-#: No matches at all.
-_NOTHING = RawMatches(
-    _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE.reshape(0, 0), np.zeros((0, 0), np.uint8), NO_NODES
-)  # fmt: skip
+_NO_MATCHES = RawMatches(
+    state=_EMPTY,
+    lane=_EMPTY,
+    position=_EMPTY,
+    first=_EMPTY,
+    chain=_EMPTY,
+    rows=_EMPTY,
+    slots=_EMPTY.reshape(0, 0),
+    nulls=np.zeros((0, 0), np.uint8),
+    nodes=NO_NODES,
+)
 
 
-def _sides(piece: EventSegment, partial: Observation, told: list[ResultBatch]) -> Sides | None:
-    """What is seen of the parts of a pattern."""
-    parts, words = partial.parts, partial.words
+def _observed_parts(
+    segment: EventSegment, observation: Observation, results: list[ResultBatch]
+) -> ObservedParts | None:
+    parts, words = observation.parts, observation.words
     if parts is None or words is None:
         return None
     ended = np.zeros(words.shape, np.bool_)
-    for one in told:
-        if one.matches is not None and len(one):
-            row, state = one.matches.last - piece.base, one.matches.raw.state
+    for result in results:
+        if result.matches is not None and len(result):
+            row, state = result.matches.last - segment.base, result.matches.raw.state
             # Of many matches with one last event it is enough to look at one for each state.
             row, state = np.unique(np.stack([row, state])[:, row >= 0], axis=1)
             np.logical_or.at(ended, row, parts.shares[state])
-    return Sides(parts, words, ended)
+    return ObservedParts(parts, words, ended)
 
 
-def _completions(piece: EventSegment, process: Ints, told: list[ResultBatch]) -> tuple[NDArray[np.bool_], Ints]:
-    """Which events completed a match; and whose matches only time completed, after their last event here.
+def _completions(segment: EventSegment, process: Ints, results: list[ResultBatch]) -> tuple[Flags, Ints]:
+    """Which events completed a match; and the processes with a match that time completed after their last event.
 
-    A match that time completed between two events of its lane counts with the second.
+    A match that time completed between two events of its process counts with the second.
     """
-    matched = np.zeros(len(piece), np.bool_)
-    completed = [np.zeros(0, np.int64)]
-    for one in told:
-        if one.matches is None:
-            _count(matched, completed, piece, process, one.lane, one.end)
+    matched = np.zeros(len(segment), np.bool_)
+    owners, ends = [_EMPTY], [segment.events.time.values[:0]]  # of the matches that time completed
+    for result in results:
+        if result.matches is None:
+            owners.append(result.lane)
+            ends.append(result.end)
             continue
-        by_time = (one.order[:, 0] & 1) == 1
-        last = one.matches.last - piece.base
+        by_time = (result.order[:, 0] & 1) == 1
+        last = result.matches.last - segment.base
         matched[last[~by_time & (last >= 0)]] = True
         late = np.flatnonzero(by_time & (last >= 0))
-        _count(matched, completed, piece, process, process[last[late]], one.end[late])
-    return matched, np.unique(np.concatenate(completed))
+        owners.append(process[last[late]])
+        ends.append(result.end[late])
+    owner = np.concatenate(owners)
+    row, exists = _first_after(process, segment.events.time.values, owner, np.concatenate(ends))
+    matched[row[exists]] = True
+    return matched, np.unique(owner[~exists])
 
 
-def _count(
-    matched: NDArray[np.bool_],
-    completed: list[Ints],
-    piece: EventSegment,
-    process: Ints,
-    whose: Ints,
-    end: NDArray[Any],
-) -> None:
-    """Counts matches that time completed."""
-    if len(whose):
-        at, found = _first_after(process, piece.events.time.values, whose, end)
-        matched[at[found]] = True
-        completed.append(whose[~found])
-
-
-def _first_after(process: Ints, times: NDArray[Any], whose: Ints, end: NDArray[Any]) -> tuple[Ints, NDArray[np.bool_]]:
-    """The first event of a process after a point in time, and whether there is one."""
+def _first_after(process: Ints, times: NDArray[Any], owner: Ints, end: NDArray[Any]) -> tuple[Ints, Flags]:
+    """The row of each owner's first event after a point in time, and whether there is one."""
+    if not len(owner):
+        return _EMPTY, np.zeros(0, np.bool_)
     by = np.argsort(process, kind="stable")
-    first = np.searchsorted(process[by], whose, side="left")
-    stop = np.searchsorted(process[by], whose, side="right")
+    first = np.searchsorted(process[by], owner, side="left")
+    stop = np.searchsorted(process[by], owner, side="right")
     at = np.array([a + np.searchsorted(times[by[a:b]], t, side="right") for a, b, t in zip(first, stop, end)], np.int64)
-    found = at < stop
-    return by[np.minimum(at, len(by) - 1)], found
+    return by[np.minimum(at, len(by) - 1)], at < stop

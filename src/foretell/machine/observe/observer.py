@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Flags, Floats, Ints, Words
 from foretell.events.types import Scalar, Type
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
@@ -34,43 +34,43 @@ from foretell.plan.observation import NothingObserved, ObservationPolicy
 
 
 @dataclass(frozen=True)
-class Sides:
-    """The runs of each part of a pattern: its configuration after each event (`words`), and whether the event completed
-    a match to which the part belongs."""
+class ObservedParts:
+    """The runs of each part of a pattern: [event, part] its configuration (`words`), and whether the event completed a
+    match to which the part belongs (`ended`)."""
 
-    parts: Decomposition
-    words: NDArray[np.uint64]
+    decomposition: Decomposition
+    words: Words
     ended: Flags
 
 
 @dataclass(frozen=True)
 class ObservedRuns:
-    """The runs of a batch, event by event: the event's process, its lane and its number there, its end, the
-    configuration after it, and whether it completed a match.
+    """The runs of a batch. Each event has its process, its lane and its number there, its end, the configuration after
+    it, and whether it completed a match.
 
     `completed` are the processes with a match that time completed after their last event of the batch. Processes are
-    lanes, with these `keys`, unless `by_value` tells them apart within a lane. `sides` are there if the NFA has too
-    many states to be observed exactly, and has parts.
+    lanes, with these `keys`, unless `by_value`: then a lane has a process for each value. `parts` is set where the NFA
+    has too many states to be observed exactly, and the pattern has parts.
     """
 
     process: Ints
     lane: Ints
     ordinal: Ints
     time: NDArray[Any]
-    configuration: NDArray[np.uint64]
+    configuration: Words
     matched: Flags
     completed: Ints
     by_value: bool
     keys: Sequence[Mapping[str, Scalar]]
     events: EventColumns
     strings: StringDictionary
-    sides: Sides | None = None
+    parts: ObservedParts | None = None
 
 
 class Observer(Protocol):
     """Makes forecasts from the runs of one subscription, or of one row of a template."""
 
-    def observe(self, seen: ObservedRuns) -> tuple[Ints, NDArray[np.float64]]:
+    def observe(self, runs: ObservedRuns, /) -> tuple[Ints, Floats]:
         """The rows of the events after which a forecast is due, and its probability of a match."""
 
 
@@ -83,14 +83,14 @@ class PersistentObserver(Observer, Protocol):
     def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
-def observer_state(watcher: Observer | None) -> dict[str, Any] | None:
+def observer_state(observer: Observer | None) -> dict[str, Any] | None:
     """The state of an observer for a snapshot; None if it keeps none."""
-    return dict(watcher.state()) if isinstance(watcher, PersistentObserver) else None
+    return dict(observer.state()) if isinstance(observer, PersistentObserver) else None
 
 
-def restore_observer(watcher: Observer | None, state: Mapping[str, Any] | None) -> None:
-    if isinstance(watcher, PersistentObserver) and state is not None:
-        watcher.restore(state)
+def restore_observer(observer: Observer | None, state: Mapping[str, Any] | None) -> None:
+    if isinstance(observer, PersistentObserver) and state is not None:
+        observer.restore(state)
 
 
 class ObserverFactory(ObservationPolicy, Protocol):
@@ -112,60 +112,65 @@ NO_OBSERVERS = NoObservers()
 
 @dataclass(frozen=True)
 class Probe:
-    """What the kernel looks for: the bit of each state, the column that tells processes apart (NONE for lanes), and the
-    time conditions that a state waits to fulfil: by which state, since when (a slot), and how long. And the parts that
-    are looked at besides."""
+    """How a kernel observes the runs of an NFA: the bit of each state in a configuration, and the column whose value
+    is the process within a lane (NONE: processes are lanes).
 
-    bits: NDArray[np.uint64]
+    A run at the state `limits[i, 0]` is of no use once the time in its slot `limits[i, 1]` is more than `amounts[i]`
+    ago. `parts` are observed as well.
+    """
+
+    bits: Words
     key: int
-    limits: NDArray[np.uint64]
+    limits: Words
     amounts: NDArray[Any]
     parts: Decomposition | None = None
 
     @property
-    def part_bits(self) -> NDArray[np.uint64]:
+    def part_bits(self) -> Words:
         return np.zeros((0, 0), np.uint64) if self.parts is None else self.parts.bits
 
     @classmethod
-    def of(cls, machine: CompiledNfa, program: SubscriptionPlan) -> Probe:
-        """Of a subscription that has its machine to itself."""
-        where = [(e.state, RUN_BEGAN if e.slot is None else e.slot) for e in program.expiries]
-        amounts = np.array([e.amount for e in program.expiries])
+    def of(cls, nfa: CompiledNfa, plan: SubscriptionPlan) -> Probe:
+        """The probe of a subscription that shares its NFA with no other."""
+        limits = [(expiry.state, RUN_BEGAN if expiry.slot is None else expiry.slot) for expiry in plan.expiries]
+        amounts = np.array([expiry.amount for expiry in plan.expiries])
         return cls(
-            bits_of(machine),
-            machine.process_key,
-            np.array(where, np.uint64).reshape(-1, 2),
-            amounts.astype(np.float64 if machine.time is Type.FLOAT else np.int64),
-            decompose(program.subscription, program.automaton),
+            bits=state_bits(nfa),
+            key=nfa.process_key,
+            limits=np.array(limits, np.uint64).reshape(-1, 2),
+            amounts=amounts.astype(np.float64 if nfa.time is Type.FLOAT else np.int64),
+            parts=decompose(plan.subscription, plan.automaton),
         )
 
     @classmethod
     def none(cls, time: Any) -> Probe:
-        nothing = np.zeros(0, np.uint64)
-        return cls(nothing, int(NONE), nothing.reshape(0, 2), np.zeros(0, time))
+        empty = np.zeros(0, np.uint64)
+        return cls(bits=empty, key=int(NONE), limits=empty.reshape(0, 2), amounts=np.zeros(0, time))
 
 
-def bits_of(machine: CompiledNfa) -> NDArray[np.uint64]:
-    """The bit of each state; none for one that is not on the way to a match."""
-    left, far = _steps_left(machine), machine.states + 1
-    waiting = {s: left[s] for s in range(machine.states) if 0 < left[s] < far or machine.tables.states[s, STATE_WAITS]}
-    bits = np.zeros(machine.states, np.uint64)
+def state_bits(nfa: CompiledNfa) -> Words:
+    """The bit of each state; 0 for a state that no match passes through."""
+    distances, unreachable = steps_to_match(nfa), nfa.states + 1
+    waits = nfa.tables.states[:, STATE_WAITS]
+    waiting = {
+        state: distance for state, distance in enumerate(distances) if 0 < distance < unreachable or waits[state]
+    }
+    bits = np.zeros(nfa.states, np.uint64)
     for state, bit in bits_by_distance(waiting, BITS).items():
         bits[state] = bit
     return bits
 
 
-def _steps_left(machine: CompiledNfa) -> list[int]:
-    """The fewest events by which a match at a state is complete."""
-    edges, first = machine.tables.edges, machine.tables.states[:, [STATE_EDGES, STATE_EDGES_STOP]]
-    far = machine.states + 1
-    left = [far] * machine.states
-    for state in range(machine.states):
-        if machine.owners[state] >= 0:
-            left[state] = 0
-    targets = [edges[begin:end, EDGE_TARGET].tolist() for begin, end in first.tolist()]
+def steps_to_match(nfa: CompiledNfa) -> list[int]:
+    """The fewest events that complete a match from each state; more than there are states where none do."""
+    edges, spans = nfa.tables.edges, nfa.tables.states[:, [STATE_EDGES, STATE_EDGES_STOP]]
+    targets = [edges[begin:end, EDGE_TARGET].tolist() for begin, end in spans.tolist()]
+    distances = [0 if nfa.owners[state] >= 0 else nfa.states + 1 for state in range(nfa.states)]
     before: list[int] = []
-    while left != before:
-        before = left
-        left = [min([mine, *(1 + before[t] for t in some)]) for mine, some in zip(before, targets, strict=True)]
-    return left
+    while distances != before:
+        before = distances
+        distances = [
+            min([distance, *(1 + before[target] for target in reached)])
+            for distance, reached in zip(before, targets, strict=True)
+        ]
+    return distances

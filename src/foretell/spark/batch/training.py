@@ -29,7 +29,7 @@ from foretell.learn.model import SubscriptionModel
 from foretell.learn.model_codec import decode, encode
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
-from foretell.machine.observe.observer import Sides
+from foretell.machine.observe.observer import ObservedParts
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Decomposition, decompose
 from foretell.spark.batch.job import BatchJob, Reports, by_kind
@@ -108,10 +108,10 @@ def _encoded_record(record: RecordedTrace, most_rows: int) -> pa.Table:
     trace = record.trace
     columns: dict[str, Any] = {name: getattr(trace, name)[:most_rows] for name in _TRACE_COLUMNS}
     columns["code"] = record.code[:most_rows]
-    if record.sides is not None:
-        for part in range(len(record.sides.parts)):
-            columns[f"words{part}"] = record.sides.words[:most_rows, part]
-            columns[f"ended{part}"] = record.sides.ended[:most_rows, part]
+    if record.observed_parts is not None:
+        for part in range(len(record.observed_parts.decomposition)):
+            columns[f"words{part}"] = record.observed_parts.words[:most_rows, part]
+            columns[f"ended{part}"] = record.observed_parts.ended[:most_rows, part]
     metadata = {b"keys": json.dumps(trace.keys).encode(), b"starts": json.dumps(trace.starts).encode()}
     return pa.table(columns).replace_schema_metadata(metadata)
 
@@ -150,14 +150,14 @@ def _decoded_record(data: bytes, parts: Decomposition | None) -> RecordedTrace:
     metadata = table.schema.metadata
     columns = {name: table[name].to_numpy() for name in _TRACE_COLUMNS}
     keys, starts = tuple(json.loads(metadata[b"keys"])), json.loads(metadata[b"starts"])
-    sides = None
+    observed = None
     if parts is not None and "words0" in table.column_names:  # a task without events has recorded no parts
         words, ended = (
             np.stack([table[f"{name}{part}"].to_numpy(zero_copy_only=False) for part in range(len(parts))], axis=1)
             for name in ("words", "ended")
         )
-        sides = Sides(parts, words, ended)
-    return RecordedTrace(Trace(**columns, keys=keys, starts=starts), table["code"].to_numpy(), sides)
+        observed = ObservedParts(parts, words, ended)
+    return RecordedTrace(Trace(**columns, keys=keys, starts=starts), table["code"].to_numpy(), observed)
 
 
 def _joined(records: Sequence[RecordedTrace]) -> RecordedTrace:
@@ -171,13 +171,14 @@ def _joined(records: Sequence[RecordedTrace]) -> RecordedTrace:
     order = np.argsort(columns["number"], kind="stable")
     keys = tuple(key for trace in traces for key in trace.keys)
     ordered = {name: column[order] for name, column in columns.items()}
-    sides = [record.sides for record in records if record.sides is not None]
-    joined_sides = None
-    if sides:
-        words, ended = np.concatenate([one.words for one in sides]), np.concatenate([one.ended for one in sides])
-        joined_sides = Sides(sides[0].parts, words[order], ended[order])
+    observed = [record.observed_parts for record in records if record.observed_parts is not None]
+    joined_parts = None
+    if observed:
+        words = np.concatenate([parts.words for parts in observed])
+        ended = np.concatenate([parts.ended for parts in observed])
+        joined_parts = ObservedParts(observed[0].decomposition, words[order], ended[order])
     return RecordedTrace(
         Trace(process[order], **ordered, keys=keys, starts=traces[0].starts),
         np.concatenate([record.code for record in records])[order],
-        joined_sides,
+        joined_parts,
     )
