@@ -85,16 +85,16 @@ class SubscriptionRuntime:
             places[late] = -1
             places[late, 0] = order.deadlines(matches.end[late])
         return ResultBatch(
-            self.schema,
-            matches,
-            matches.lane,
-            matches.start,
-            matches.end,
-            places,
-            {name: evaluate_matches(column, matches) for name, column in self.plan.post_match.returns.items()},
-            self.stream.keys,
-            self.id,
-            self.strings,
+            schema=self.schema,
+            matches=matches,
+            lane=matches.lane,
+            start=matches.start,
+            end=matches.end,
+            order=places,
+            bindings={name: evaluate_matches(column, matches) for name, column in self.plan.post_match.returns.items()},
+            keys=self.stream.keys,
+            id=self.id,
+            strings=self.strings,
         )
 
     # ── FIRST, LAST, AFTER MATCH ──
@@ -170,15 +170,28 @@ class SubscriptionRuntime:
         self.after_match.restore(state["taker"])
         empty = np.zeros(0, np.int64)
         for recorded in state["waiting"]:
-            raw = RawMatches(*(empty,) * 6, recorded["slots"][:0], recorded["nulls"][:0], NO_NODES)
+            raw = RawMatches(
+                state=empty,
+                lane=empty,
+                position=empty,
+                first=empty,
+                chain=empty,
+                rows=empty,
+                slots=recorded["slots"][:0],
+                nulls=recorded["nulls"][:0],
+                nodes=NO_NODES,
+            )
             like = ResultBatch(
-                self.schema,
-                self._match_batch(raw),
-                *(empty, empty, empty, empty),
-                {},
-                self.stream.keys,
-                self.id,
-                self.strings,
+                schema=self.schema,
+                matches=self._match_batch(raw),
+                lane=empty,
+                start=empty,
+                end=empty,
+                order=empty,
+                bindings={},
+                keys=self.stream.keys,
+                id=self.id,
+                strings=self.strings,
             )
             self.pending.append(restore_results(recorded, like))
 

@@ -69,12 +69,12 @@ class TemplateRows:
 
     @property
     def row_ids(self) -> NDArray[np.object_]:
-        return self.ids[self.selection.rows_in_order]
+        return self.ids[self.selection.sorted_rows]
 
     @property
     def row_since(self) -> Ints | None:
         """None where every row counts from the first event on."""
-        return self.since[self.selection.rows_in_order] if self.since.any() else None
+        return self.since[self.selection.sorted_rows] if self.since.any() else None
 
     def add(self, table: TemplateTable, strings: StringDictionary, since: int) -> Move:
         """Adds rows that count from an event on."""
@@ -94,10 +94,10 @@ class TemplateRows:
 
     def _reindex(self, numbers: Ints) -> Move:
         """Builds the index again. `numbers` has the new number of each row that was there, -1 of a removed one."""
-        before = numbers[self.selection.rows_in_order]
+        before = numbers[self.selection.sorted_rows]
         self.selection = TemplateIndex(self.comparisons, self.columns, self.floats)
         place = np.full(len(self.ids) + 1, -1, np.int64)  # a removed row is number -1, the last place
-        place[self.selection.rows_in_order] = np.arange(len(self.selection.rows_in_order))
+        place[self.selection.sorted_rows] = np.arange(len(self.selection.sorted_rows))
         return _move(place[before])
 
 

@@ -64,16 +64,16 @@ class AbsenceExecutor:
         types = {name: column.kind for name, column in columns.items()}
         rows = EventColumns(columns, types, duration, duration, duration)
         results = ResultBatch(
-            self.schema,
-            None,
-            lane,
-            start,
-            end,
-            order.deadlines(end).reshape(-1, 1),
-            {name: rows.evaluate(expression, self.strings) for name, expression in self.plan.outputs.items()},
-            self.stream.keys,
-            self.id,
-            self.strings,
+            schema=self.schema,
+            matches=None,
+            lane=lane,
+            start=start,
+            end=end,
+            order=order.deadlines(end).reshape(-1, 1),
+            bindings={name: rows.evaluate(expression, self.strings) for name, expression in self.plan.outputs.items()},
+            keys=self.stream.keys,
+            id=self.id,
+            strings=self.strings,
         )
         if self.plan.having is None:
             return results

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints
 from foretell.filter.column import Column, concatenate_columns, may_be_null, no_nulls, null_column
 from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import deepened
@@ -18,7 +18,7 @@ from foretell.machine.input.event_order import deepened
 
 @dataclass(frozen=True)
 class EventSegment:
-    """Consecutive events from position `base` on, or only some events, whose positions are then `places`.
+    """Events by ascending position: consecutive ones from `base` on, unless `positions` says where each is.
 
     `number` is an event's number in its lane, `order` its place in the order of all events (see `event_order`);
     `name` is None if no stream has an ID.
@@ -30,7 +30,7 @@ class EventSegment:
     number: Ints
     name: NDArray[np.object_] | None
     order: Ints
-    places: Ints | None = None
+    positions: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.lane)
@@ -38,44 +38,44 @@ class EventSegment:
     @property
     def end(self) -> int:
         """The position after the last event."""
-        return self.base + len(self) if self.places is None else int(self.places[-1]) + 1
+        return self.base + len(self) if self.positions is None else int(self.positions[-1]) + 1
 
     def rows(self, positions: Ints) -> Ints:
-        """The rows of the events at some positions."""
-        return positions - self.base if self.places is None else np.searchsorted(self.places, positions)
+        """The rows of the events at these positions."""
+        return positions - self.base if self.positions is None else np.searchsorted(self.positions, positions)
 
     def only(self, positions: Ints) -> EventSegment:
-        """The events at some positions, which must be in the segment and in order."""
+        """The events at these positions, which must be in the segment and ascend."""
         at = self.rows(positions)
         return EventSegment(
-            int(positions[0]),
-            _changed(self.events, lambda c: Column(c.kind, c.values[at], _some(c.nulls, at))),
-            self.lane[at],
-            self.number[at],
-            None if self.name is None else self.name[at],
-            self.order[at],
-            positions,
+            base=int(positions[0]),
+            events=_map_columns(self.events, lambda c: Column(c.kind, c.values[at], _taken_nulls(c.nulls, at))),
+            lane=self.lane[at],
+            number=self.number[at],
+            name=None if self.name is None else self.name[at],
+            order=self.order[at],
+            positions=positions,
         )
 
     def since(self, position: int) -> EventSegment:
-        """Without the events before a position. A small rest is copied, so that the large arrays can be freed."""
+        """Drops the events before a position. A small rest is copied, so that the large arrays can be freed."""
         if position <= self.base:
             return self
         cut = int(self.rows(np.array(position)))
         left = len(self) - cut
 
-        def part(array: NDArray[Any]) -> NDArray[Any]:
+        def rest(array: NDArray[Any]) -> NDArray[Any]:
             return array[cut:].copy() if left < cut else array[cut:]
 
-        places = None if self.places is None else part(self.places)
+        positions = rest(self.positions) if self.positions is not None and left else None
         return EventSegment(
-            position if places is None or not len(places) else int(places[0]),
-            _changed(self.events, lambda c: Column(c.kind, part(c.values), _part(c.nulls, cut))),
-            part(self.lane),
-            part(self.number),
-            None if self.name is None else part(self.name),
-            part(self.order),
-            places if places is None or len(places) else None,
+            base=position if positions is None else int(positions[0]),
+            events=_map_columns(self.events, lambda c: Column(c.kind, rest(c.values), _remaining_nulls(c.nulls, cut))),
+            lane=rest(self.lane),
+            number=rest(self.number),
+            name=None if self.name is None else rest(self.name),
+            order=rest(self.order),
+            positions=positions,
         )
 
 
@@ -93,24 +93,24 @@ class EventBuffer:
         return self.segments[0].base
 
     def extended(self, segment: EventSegment) -> EventBuffer:
-        """With one more segment. Short ones before it are merged in pairs: many small batches become few segments."""
-        older = [p for p in self.segments if len(p)]
+        """Adds a segment. Short ones before it are merged in pairs: many small batches become few segments."""
+        older = [segment for segment in self.segments if len(segment)]
         while len(older) > 1 and len(older[-2]) < 2 * len(older[-1]):
             older[-2:] = [_joined(*older[-2:])]
         return EventBuffer((*older, segment))
 
     def since(self, position: int) -> EventBuffer:
-        """Without the events before a position."""
-        kept = [p.since(min(position, p.end)) for p in self.segments if p.end > position]
+        """Drops the events before a position."""
+        kept = [segment.since(min(position, segment.end)) for segment in self.segments if segment.end > position]
         return EventBuffer(tuple(kept) or (self.segments[-1].since(self.segments[-1].end),))
 
     def only(self, positions: Ints) -> EventBuffer:
-        """The events at some positions, in order."""
+        """The events at these positions, which must ascend."""
         kept = []
         for segment in self.segments:
-            mine = positions[np.searchsorted(positions, segment.base) : np.searchsorted(positions, segment.end)]
-            if len(mine):
-                kept.append(segment.only(mine))
+            inside = positions[np.searchsorted(positions, segment.base) : np.searchsorted(positions, segment.end)]
+            if len(inside):
+                kept.append(segment.only(inside))
         return EventBuffer(tuple(kept)) if kept else self.since(self.segments[-1].end)
 
     @cached_property
@@ -121,17 +121,17 @@ class EventBuffer:
     # ── values at positions ──
 
     def values(self, of: Callable[[EventSegment], NDArray[Any]], positions: Ints) -> NDArray[Any]:
-        """The values of a column at some positions; `of` finds the column in a segment."""
+        """The values of a column at these positions; `of` gets the column of a segment."""
         last = self.segments[-1]
         if len(self.segments) == 1 or not len(positions) or positions.min() >= last.base:
             return of(last).take(last.rows(positions), axis=0)  # in half the time of indexing
         if not len(last):
             return EventBuffer(self.segments[:-1]).values(of, positions)
         # Most positions are in the last segment: look all up there, then correct the earlier ones.
-        found = of(last).take(last.rows(np.maximum(positions, last.base)), axis=0)
+        values = of(last).take(last.rows(np.maximum(positions, last.base)), axis=0)
         earlier = np.flatnonzero(positions < last.base)
-        found[earlier] = EventBuffer(self.segments[:-1]).values(of, positions[earlier])
-        return found
+        values[earlier] = EventBuffer(self.segments[:-1]).values(of, positions[earlier])
+        return values
 
     def times(self, positions: Ints) -> NDArray[Any]:
         return self.values(lambda segment: segment.events.time.values, positions)
@@ -144,11 +144,10 @@ class EventBuffer:
         return self.values(lambda segment: deepened(segment.order, depth), positions)
 
     def gather(self, of: Callable[[EventColumns], Column | None], positions: Ints) -> Column | None:
-        """A column at some positions, NULL at negative ones; None if no event has the column."""
-        found = next((c for c in (of(segment.events) for segment in self.segments) if c is not None), None)
-        if found is None:
+        """A column at these positions, NULL at negative ones; None if no event has the column."""
+        kind = next((c.kind for c in (of(segment.events) for segment in self.segments) if c is not None), None)
+        if kind is None:
             return None
-        kind = found.kind
         absent = positions < 0
 
         def column(segment: EventSegment) -> Column:
@@ -191,53 +190,53 @@ def _names(segment: EventSegment) -> NDArray[np.object_]:
     return segment.name if segment.name is not None else np.full(len(segment), None, object)
 
 
-def _joined(one: EventSegment, other: EventSegment) -> EventSegment:
-    depth = max(one.order.shape[1], other.order.shape[1])
-    dense = one.places is None and other.places is None and one.end == other.base
-    unnamed = one.name is None and other.name is None
+def _joined(first: EventSegment, second: EventSegment) -> EventSegment:
+    depth = max(first.order.shape[1], second.order.shape[1])
+    consecutive = first.positions is None and second.positions is None and first.end == second.base
+    unnamed = first.name is None and second.name is None
     return EventSegment(
-        one.base,
-        _joined_events(one.events, other.events),
-        np.concatenate([one.lane, other.lane]),
-        np.concatenate([one.number, other.number]),
-        None if unnamed else np.concatenate([_names(one), _names(other)]),
-        np.concatenate([deepened(one.order, depth), deepened(other.order, depth)]),
-        None if dense else np.concatenate([_places(one), _places(other)]),
+        base=first.base,
+        events=_joined_events(first.events, second.events),
+        lane=np.concatenate([first.lane, second.lane]),
+        number=np.concatenate([first.number, second.number]),
+        name=None if unnamed else np.concatenate([_names(first), _names(second)]),
+        order=np.concatenate([deepened(first.order, depth), deepened(second.order, depth)]),
+        positions=None if consecutive else np.concatenate([_positions(first), _positions(second)]),
     )
 
 
-def _places(segment: EventSegment) -> Ints:
-    return np.arange(segment.base, segment.end) if segment.places is None else segment.places
+def _positions(segment: EventSegment) -> Ints:
+    return np.arange(segment.base, segment.end) if segment.positions is None else segment.positions
 
 
-def _some(nulls: NDArray[np.bool_], at: Ints) -> NDArray[np.bool_]:
+def _joined_events(first: EventColumns, second: EventColumns) -> EventColumns:
+    def column(name: str) -> Column:
+        kind = first.types.get(name) or second.types[name]
+        columns = [e.attributes.get(name) or null_column(kind, len(e)) for e in (first, second)]
+        return concatenate_columns(columns, columns[-1].kind)
+
+    names = dict.fromkeys([*first.attributes, *second.attributes])
+    return EventColumns(
+        {name: column(name) for name in names},
+        {**first.types, **second.types},
+        concatenate_columns([first.time, second.time], second.time.kind),
+        concatenate_columns([first.start, second.start], second.start.kind),
+        concatenate_columns([first.stream, second.stream], second.stream.kind),
+    )
+
+
+def _taken_nulls(nulls: Flags, at: Ints) -> Flags:
     return nulls[at] if may_be_null(nulls) else no_nulls(len(at))
 
 
-def _joined_events(one: EventColumns, other: EventColumns) -> EventColumns:
-    def column(name: str) -> Column:
-        kind = one.types.get(name) or other.types[name]
-        some, more = (e.attributes.get(name) or null_column(kind, len(e)) for e in (one, other))
-        return concatenate_columns([some, more], more.kind)
-
-    names = dict.fromkeys([*one.attributes, *other.attributes])
-    return EventColumns(
-        {n: column(n) for n in names},
-        {**one.types, **other.types},
-        concatenate_columns([one.time, other.time], other.time.kind),
-        concatenate_columns([one.start, other.start], other.start.kind),
-        concatenate_columns([one.stream, other.stream], other.stream.kind),
-    )
-
-
-def _part(nulls: NDArray[np.bool_], cut: int) -> NDArray[np.bool_]:
+def _remaining_nulls(nulls: Flags, cut: int) -> Flags:
     return nulls[cut:].copy() if may_be_null(nulls) else no_nulls(len(nulls) - cut)
 
 
-def _changed(events: EventColumns, change: Callable[[Column], Column]) -> EventColumns:
+def _map_columns(events: EventColumns, change: Callable[[Column], Column]) -> EventColumns:
     time = change(events.time)
     return EventColumns(
-        {n: change(c) for n, c in events.attributes.items()},
+        {name: change(column) for name, column in events.attributes.items()},
         events.types,
         time,
         time if events.start is events.time else change(events.start),

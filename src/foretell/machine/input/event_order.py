@@ -1,13 +1,14 @@
-"""The one order of all events (decision 0002, items 1 and 2).
+"""The total order of all events, base and derived (decision 0002, items 1 and 2).
 
-An event's place is a row of numbers: twice its number among the base events; for a derived event the place of what
-completed it, then its statement's rank and its number there. What only time completed stands between two base events.
+An event's place in it is a row of numbers, compared one after the other. A base event has twice its number among base
+events. A derived event has the place of the event that completed it, then the rank of its statement and its number
+among that statement's events; if time completed it, its place begins with an odd number, between two base events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,10 @@ from foretell.filter.string_dictionary import StringDictionary
 
 @dataclass(frozen=True)
 class OrderedInput:
-    """Events of one stream, base or derived, on their way to the statements that read them.
+    """Events of one stream, base or derived, with their places (`order`), for the statements that read the stream.
 
-    `name` is None where the stream has no ID. `order` has a row for each event, as deep as the stream is derived.
+    `name` is None if the stream has no ID. A place has two more numbers for each statement that the stream is derived
+    through.
     """
 
     events: EventColumns
@@ -39,8 +41,10 @@ class OrderedInput:
 
 
 class EventOrder:
-    """Numbers base events as they come. Only the times of the present batch are remembered: what time completes now
-    was not complete with the batch before."""
+    """Gives the events of each batch their places.
+
+    It keeps the times of the latest batch alone: a match that time completes now was not complete a batch earlier.
+    """
 
     def __init__(self, ranks: Mapping[str, int]) -> None:
         self.ranks = ranks
@@ -51,13 +55,13 @@ class EventOrder:
     def inputs(
         self, loaded: Mapping[str, EventBatch], strings: StringDictionary, needed: Mapping[str, set[str]]
     ) -> dict[str, OrderedInput]:
-        """The events of all streams, with their places; of their attributes only those that somebody needs."""
-        inputs = {name: _input(name, one, strings, needed.get(name, set())) for name, one in loaded.items()}
+        """The events of all streams, with their places; of their attributes only those that a statement needs."""
+        inputs = {name: _input(name, batch, strings, needed.get(name, set())) for name, batch in loaded.items()}
         self._before = self.count
         self._times = np.zeros(0)
         if not inputs:
             return inputs
-        floats = any(one.schema.time_type is Type.FLOAT for one in loaded.values())
+        floats = any(batch.schema.time_type is Type.FLOAT for batch in loaded.values())
         ends = [i.events.time.values.astype(np.float64 if floats else np.int64, copy=False) for i in inputs.values()]
         by = self._in_order(loaded, ends)
         place = 2 * self.count
@@ -69,13 +73,14 @@ class EventOrder:
             self._times = np.concatenate(ends)[by]
             places[by] = places.copy()
         first = 0
-        for name, one in list(inputs.items()):
-            inputs[name] = OrderedInput(one.events, one.name, places[first : first + len(one)].reshape(-1, 1))
-            first += len(one)
+        for name, unplaced in list(inputs.items()):
+            stop = first + len(unplaced)
+            inputs[name] = replace(unplaced, order=places[first:stop].reshape(-1, 1))
+            first = stop
         return inputs
 
     def _in_order(self, loaded: Mapping[str, EventBatch], ends: list[NDArray[Any]]) -> Ints | None:
-        """The order of all events; None where they stand in it, which is the common case."""
+        """The indices that sort all events; None if they are in order already, which is the common case."""
         alone = len(ends) == 1 and next(iter(loaded.values())).schema.order is None
         if alone and (ends[0][1:] >= ends[0][:-1]).all():
             return None
@@ -84,21 +89,21 @@ class EventOrder:
 
     def _sorted(self, loaded: Mapping[str, EventBatch], end: NDArray[Any], sizes: list[int]) -> Ints:
         kinds, ties = [], []
-        for one, size in zip(loaded.values(), sizes, strict=True):
-            kind, tie = tie_breaker(one, size)
+        for batch, size in zip(loaded.values(), sizes, strict=True):
+            kind, tie = tie_breaker(batch, size)
             kinds.append(kind)
             ties += tie
         rank = np.repeat([self.ranks[name] for name in loaded], sizes)
         arrival = np.concatenate([np.arange(size) for size in sizes])
-        return np.lexsort((arrival, rank, _ranked(ties), np.concatenate(kinds), end))
+        return np.lexsort((arrival, rank, _value_ranks(ties), np.concatenate(kinds), end))
 
     def deadlines(self, times: NDArray[Any]) -> Ints:
-        """The places of what time completes: after every event of that instant, before any later one."""
+        """The places of matches that time completes: after every event of that instant, before any later event."""
         return 2 * (self._before + np.searchsorted(self._times, times, side="right")) - 1
 
 
 def deepened(order: Ints, depth: int) -> Ints:
-    """Places with room for more numbers; -1 stands where there is none."""
+    """Places padded with -1 to a number of columns."""
     if order.shape[1] >= depth:
         return order
     return np.concatenate([order, np.full((len(order), depth - order.shape[1]), -1, np.int64)], axis=1)
@@ -120,7 +125,7 @@ def _input(name: str, loaded: EventBatch, strings: StringDictionary, needed: set
 
 
 def tie_breaker(loaded: EventBatch, count: int) -> tuple[Ints, list[Any]]:
-    """Kind and value of each event's tie-breaker: none and NULL first, then numbers, then texts."""
+    """Kind and value of each event's tie-breaker (ORDER): missing and NULL sort first, then numbers, then texts."""
     if loaded.schema.order is None:
         return np.zeros(count, np.int64), [0] * count
     column = loaded.table[loaded.schema.order]
@@ -129,8 +134,8 @@ def tie_breaker(loaded: EventBatch, count: int) -> tuple[Ints, list[Any]]:
     return np.array(kinds, np.int64), [0 if v is None else v for v in values]
 
 
-def _ranked(values: list[Any]) -> Ints:
-    """Numbers in the order of the values; texts and numbers are told apart by their kind before."""
+def _value_ranks(values: list[Any]) -> Ints:
+    """The rank of each value among those of its kind: texts and numbers are ranked separately."""
     numbers = {v: i for i, v in enumerate(sorted({v for v in values if not isinstance(v, str)}))}
     texts = {v: i for i, v in enumerate(sorted({v for v in values if isinstance(v, str)}))}
     return np.array([texts[v] if isinstance(v, str) else numbers[v] for v in values], np.int64)

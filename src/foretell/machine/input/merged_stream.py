@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -28,7 +28,7 @@ class Keys(Sequence[Mapping[str, Scalar]]):
 
     def __init__(self, names: Sequence[str], lanes: LaneIndex, strings: StringDictionary) -> None:
         self._names, self._lanes, self._strings = tuple(names), lanes, strings
-        self._made: dict[int, Mapping[str, Scalar]] = {}
+        self._rendered: dict[int, Mapping[str, Scalar]] = {}
 
     def __len__(self) -> int:
         return len(self._lanes)
@@ -41,10 +41,10 @@ class Keys(Sequence[Mapping[str, Scalar]]):
         if isinstance(lane, slice):
             return [self[i] for i in range(*lane.indices(len(self)))]
         lane = int(lane)
-        if lane not in self._made:
+        if lane not in self._rendered:
             values = [scalar_of(value, kind, self._strings) for kind, value in self._lanes.key(lane)]
-            self._made[lane] = dict(zip(self._names, values, strict=True))
-        return self._made[lane]
+            self._rendered[lane] = dict(zip(self._names, values, strict=True))
+        return self._rendered[lane]
 
 
 class MergedStream:
@@ -128,7 +128,7 @@ class MergedStream:
         start = concatenate_columns([_typed(i.events.start, plan.time, len(i)) for i in inputs], plan.time)
         stream = concatenate_columns([i.events.stream for i in inputs], Type.STRING)
         depth = max((i.order.shape[1] for i in inputs), default=1)
-        order = _one([deepened(i.order, depth) for i in inputs] or [np.zeros((0, depth), np.int64)])
+        order = _concatenated([deepened(i.order, depth) for i in inputs] or [np.zeros((0, depth), np.int64)])
         names = None
         if any(i.name is not None for i in inputs):
             parts = [i.name if i.name is not None else np.full(len(i), None, object) for i in inputs]
@@ -161,6 +161,5 @@ def _typed(column: Column | None, kind: Type, count: int) -> Column:
     return Column(kind, column.values.astype(dtype_of(kind), copy=False), column.nulls)
 
 
-def _one(arrays: Iterable[np.ndarray]) -> np.ndarray:
-    several = list(arrays)
-    return several[0] if len(several) == 1 else np.concatenate(several)
+def _concatenated(arrays: Sequence[Ints]) -> Ints:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

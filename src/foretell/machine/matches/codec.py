@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def segment_state(segment: EventSegment) -> State:
         "number": segment.number,
         "name": None if segment.name is None else segment.name.tolist(),
         "order": segment.order,
-        "places": segment.places,
+        "places": segment.positions,
     }
 
 
@@ -62,7 +63,15 @@ def restore_segment(state: Mapping[str, Any], types: Mapping[str, Type]) -> Even
     if state["name"] is not None:
         names = np.empty(len(state["name"]), object)
         names[:] = state["name"]
-    return EventSegment(state["base"], events, state["lane"], state["number"], names, state["order"], state["places"])
+    return EventSegment(
+        base=state["base"],
+        events=events,
+        lane=state["lane"],
+        number=state["number"],
+        name=names,
+        order=state["order"],
+        positions=state["places"],
+    )
 
 
 def results_state(results: ResultBatch) -> State:
@@ -86,7 +95,17 @@ def restore_results(state: Mapping[str, Any], like: ResultBatch) -> ResultBatch:
     assert like.matches is not None
     number, lane, position, first, rows = state["found"]
     no_chain = np.full(len(lane), -1, np.int64)
-    raw = RawMatches(number, lane, position, first, no_chain, rows, state["slots"], state["nulls"], NO_NODES)
+    raw = RawMatches(
+        state=number,
+        lane=lane,
+        position=position,
+        first=first,
+        chain=no_chain,
+        rows=rows,
+        slots=state["slots"],
+        nulls=state["nulls"],
+        nodes=NO_NODES,
+    )
     matches = MatchBatch(
         like.matches.plan,
         like.matches.buffer,
@@ -96,5 +115,12 @@ def restore_results(state: Mapping[str, Any], like: ResultBatch) -> ResultBatch:
         (BoundEvents(lane, *state["bound"]), Gaps.none()),
         like.matches.since,
     )
-    columns = lane, state["start"], state["end"], state["order"], _restore_columns(state["returned"])
-    return ResultBatch(like.schema, matches, *columns, like.keys, like.id, like.strings)
+    return replace(
+        like,
+        matches=matches,
+        lane=lane,
+        start=state["start"],
+        end=state["end"],
+        order=state["order"],
+        bindings=_restore_columns(state["returned"]),
+    )
