@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from foretell.arrays import Ints, Words
-from foretell.forecast.chain.kernel import ChainIndex
+from foretell.forecast.chain.kernel import ChainIndex, ConfigurationTable
 from foretell.learn.contexts import Contexts
 from foretell.learn.statistics import MAX_STATES
 from foretell.learn.trace import furthest
@@ -17,12 +17,12 @@ from foretell.machine.kernels.hash_table import slot_of_word
 
 class ChainStates:
     """`masks` are the configurations by number, `pairs` the chain states by configuration and context; arrays have room
-    for `capacity` of them. `known` (a hash table from masks to numbers) and `index` are for the kernel."""
+    for `capacity` of them. `configurations` and `index` are for the kernel."""
 
     def __init__(self, contexts: Contexts | None) -> None:
         self.masks: list[int] = []
         self.pairs: dict[tuple[int, int], int] = {}
-        self.known = _new_hash_table(64)
+        self.configurations = _new_hash_table(64)
         self.capacity = 0
         next_node, context = _context_automaton(contexts)
         state_of = np.zeros((0, int(context.max()) + 1), np.int64)
@@ -59,9 +59,9 @@ class ChainStates:
     def configuration_number(self, mask: int) -> int:
         """The number of a configuration, which is added if it is new. With too many, a new one counts as its most
         advanced partial match alone."""
-        at = int(slot_of_word(np.uint64(mask), *self.known))
-        if self.known[1][at] >= 0:
-            return int(self.known[1][at])
+        at = int(slot_of_word(np.uint64(mask), *self.configurations))
+        if self.configurations.numbers[at] >= 0:
+            return int(self.configurations.numbers[at])
         if len(self.masks) >= MAX_STATES - 65 and mask != (alone := int(furthest(np.array([mask], np.uint64))[0])):
             number = self.configuration_number(alone)
         else:
@@ -71,13 +71,13 @@ class ChainStates:
         return number
 
     def _insert(self, mask: int, number: int) -> None:
-        masks, numbers = self.known
+        masks, numbers = self.configurations
         if 2 * (np.count_nonzero(numbers >= 0) + 1) > len(masks):
-            self.known = _new_hash_table(2 * len(masks))
+            self.configurations = _new_hash_table(2 * len(masks))
             for old_mask, old_number in zip(masks[numbers >= 0], numbers[numbers >= 0]):
-                at = int(slot_of_word(old_mask, *self.known))
-                self.known[0][at], self.known[1][at] = old_mask, old_number
-            masks, numbers = self.known
+                at = int(slot_of_word(old_mask, *self.configurations))
+                self.configurations.masks[at], self.configurations.numbers[at] = old_mask, old_number
+            masks, numbers = self.configurations
         at = int(slot_of_word(np.uint64(mask), masks, numbers))
         masks[at], numbers[at] = mask, number
 
@@ -105,8 +105,8 @@ class ChainStates:
         return states
 
 
-def _new_hash_table(size: int) -> tuple[Words, Ints]:
-    return np.zeros(size, np.uint64), np.full(size, -1, np.int64)
+def _new_hash_table(size: int) -> ConfigurationTable:
+    return ConfigurationTable(np.zeros(size, np.uint64), np.full(size, -1, np.int64))
 
 
 def _context_automaton(contexts: Contexts | None) -> tuple[Ints, Ints]:

@@ -62,6 +62,13 @@ class ChainIndex(NamedTuple):
     configuration: Ints
 
 
+class ConfigurationTable(NamedTuple):
+    """A hash table from configurations to their numbers; the number of a free slot is -1."""
+
+    masks: Words
+    numbers: Ints
+
+
 class TransitionCounts(NamedTuple):
     """Weights of transitions from state to state, and to a match; the same by lane."""
 
@@ -99,6 +106,14 @@ class ForecastRows(NamedTuple):
     lookup: Ints
 
 
+class WalkOptions(NamedTuple):
+    """The probability from which on a forecast is due; whether to count transitions; whether sojourns are timed."""
+
+    threshold: float
+    learns: bool
+    timed: bool
+
+
 _LEAST = 2.0**LEAST_OCTAVE / 2.0
 
 # fmt: off
@@ -125,25 +140,26 @@ def _age_index(age: float, ages: Any) -> Any:
 
 
 @kernel
-def walk_chain(first: int, stop: int, events: Any, processes: Any, known: Any, chain: Any, counts: Any, sojourns: Any,
-               tables: Any, weights: Any, counters: Any, threshold: float, learns: bool, timed: bool,
-               forecasts: Any) -> Any:
-    """Processes events from `first` to before `stop`; returns where it stopped. `known` is the hash table of
-    configurations and their numbers; `weights` has the weight of the next event and its growth per event."""
+def walk_chain(first: int, events: EventRows, processes: ProcessColumns, configurations: ConfigurationTable,
+               chain: ChainIndex, counts: TransitionCounts, sojourns: SojournCounts, tables: LookupTables, weights: Floats,
+               counters: Ints, options: WalkOptions, forecasts: ForecastRows) -> int:
+    """Process the events from row `first` on; return the row where it stopped. `weights` has the weight of the
+    next event and its growth per event."""
     (process_of, ordinal_of, time_of, configuration_of, symbol_of, matched_of) = events
     (state, last, entered, is_above, node_of, lane_of, table_of, pending) = processes
-    (masks, numbers) = known
+    (masks, numbers) = configurations
     (state_of, next_node, context_of, configuration_at) = chain
     (count, matches, lane_count, lane_matches) = counts
     (edge_of, bins, total, least, most) = sojourns
     (table, ages) = tables
+    (threshold, learns, timed) = options
     (rise, rise_probability, every_probability, every_lookup) = forecasts
     counters[REASON] = DONE
     seen, due, rises = counters[EVENTS], counters[NEXT_TABLES], counters[RISES]
     weight, growth = weights[0], weights[1]
     matched_column = edge_of.shape[1] - 1
-    done = stop
-    for row in range(U(first), U(stop)):
+    done = process_of.size
+    for row in range(U(first), U(process_of.size)):
         if seen == due:
             counters[REASON] = DUE
             done = S(row)

@@ -26,6 +26,7 @@ from foretell.forecast.chain.kernel import (
     EventRows,
     ForecastRows,
     LookupTables,
+    WalkOptions,
     walk_chain,
 )
 from foretell.forecast.chain.match_interval import IntervalRequest, LookupKeys, WaitingTimeEstimator
@@ -122,19 +123,16 @@ class Forecaster:
         return int(
             walk_chain(
                 first,
-                len(events.process),
                 events,
                 self._processes.columns,
-                self._states.known,
+                self._states.configurations,
                 self._states.index,
                 self._counts.transitions,
                 self._counts.sojourns,
                 self._tables,
                 self._counts.weights,
                 self._counters,
-                self.options.threshold,
-                self.options.settings.online,
-                self._timed,
+                WalkOptions(self.options.threshold, self.options.settings.online, self._timed),
                 forecasts,
             )
         )
