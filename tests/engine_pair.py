@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
+
+import pyarrow as pa
 
 from foretell import parse
 from foretell.arguments.streams import observed_schema, read_inputs, read_tables
@@ -47,13 +51,29 @@ class EnginePair:
     def embedded(self) -> list[Notification]:
         return notifications_of(start_runtime(self.checked, self.given).process(self.loaded, self.until))
 
+    def cut_at(self, cuts: Iterable[int]) -> list[Mapping[str, EventBatch]]:
+        """The input in batches, cut before the events with these numbers in the order of all events."""
+        keyed = [
+            (event.key, name, row)
+            for name, loaded in self.loaded.items()
+            for row, event in enumerate(events_of(loaded, self.checked.ranks[name]))
+        ]
+        ordered = sorted(keyed, key=lambda k: k[0])
+        edges = sorted({0, len(ordered), *(cut % (len(ordered) + 1) for cut in cuts)})
+        batches: list[Mapping[str, EventBatch]] = []
+        for first, stop in pairwise(edges):
+            rows = {name: [row for _, n, row in ordered[first:stop] if n == name] for name in self.loaded}
+            taken = {name: self.loaded[name].table.take(pa.array(rows[name], pa.int64())) for name in rows}
+            batches.append({name: replace(loaded, table=taken[name]) for name, loaded in self.loaded.items()})
+        return batches or [self.loaded]
+
     def embedded_in_batches(self, batches: Sequence[Mapping[str, EventBatch]]) -> list[Notification]:
-        """Fed one after the other; time goes on to `until` with the last."""
-        running = start_runtime(self.checked, self.given)
-        found: list[Notification] = []
+        """Processes one batch after the other; with the last, time advances to `until`."""
+        runtime = start_runtime(self.checked, self.given)
+        notifications: list[Notification] = []
         for number, batch in enumerate(batches, 1):
-            found += notifications_of(running.process(batch, self.until if number == len(batches) else None))
-        return found
+            notifications += notifications_of(runtime.process(batch, self.until if number == len(batches) else None))
+        return notifications
 
 
 def told(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:

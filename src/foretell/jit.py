@@ -99,7 +99,7 @@ class _DiskCache(_Cache):
     @cached_property
     def _stamp(self) -> str:
         versions = numba.__version__, llvmlite.__version__, np.__version__
-        return digest([*versions, *_made_of(self._dispatcher, set())])
+        return digest([*versions, *compilation_inputs(self._dispatcher, set())])
 
     def _key(self, sig: Any, codegen: Any) -> str:
         arguments, _ = _sigutils.normalize_signature(sig)
@@ -108,8 +108,8 @@ class _DiskCache(_Cache):
         return f"{self._stamp}-{digest([str(sig), *fields, str(codegen.magic_tuple())])}.nbc"
 
 
-def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
-    """All that a kernel is compiled from: its code, options, the constants it names, and the same of its callees."""
+def compilation_inputs(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
+    """The inputs of a kernel's compilation: its code, options, the constants it names, and the same of its callees."""
     if dispatcher in seen:
         return
     seen.add(dispatcher)
@@ -126,7 +126,7 @@ def _made_of(dispatcher: Any, seen: set[Any]) -> Iterator[str]:
             yield name
             value = function.__globals__.get(name)
             if isinstance(value, Dispatcher):
-                yield from _made_of(value, seen)
+                yield from compilation_inputs(value, seen)
             elif isinstance(value, bool | int | float | np.generic) or _is_number_type(value):
                 yield repr(value)
             elif isinstance(value, EnumType):

@@ -30,7 +30,6 @@ from foretell.plan.strategy import choose_executor as original
 from tests.engine_pair import EnginePair, told
 from tests.properties import patterns
 from tests.properties.patterns import Case, Chance, Maker, Node, Step, case
-from tests.properties.test_random_programs import _batches, _is_open
 
 
 class Later(Maker):
@@ -113,7 +112,7 @@ def test_they_say_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> No
 def test_batches_may_be_cut_anywhere_and_state_be_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(400, 700):
         found = drawn(seed, monkeypatch)
-        if found is None or _is_open(found[0]):
+        if found is None or found[0].depends_on_batches:
             continue
         wherever_possible(monkeypatch)
         whole = embedded(found[1])
@@ -121,7 +120,7 @@ def test_batches_may_be_cut_anywhere_and_state_be_read_back(monkeypatch: pytest.
             continue
         wherever_possible(monkeypatch, Interrupted)
         cuts = random.Random(seed).choices(range(30), k=4) if seed % 2 else list(range(31))
-        pieces = found[1].embedded_in_batches(_batches(found[1], cuts))
+        pieces = found[1].embedded_in_batches(found[1].cut_at(cuts))
         assert Counter(told(pieces)) == Counter(whole), found[0]
 
 

@@ -162,7 +162,7 @@ def test_a_quiet_lane_does_not_keep_what_another_has_dropped() -> None:
     both = EnginePair(LISTS.format("").removeprefix(STREAM), {"s": events(*arrivals)}, time={"s": "time"})
     running = start_runtime(both.checked, limits=Limits(lane=100, then="drop"))
     running.process(both.loaded)
-    (group,) = next(iter(running._groups.values())).nfa_groups
+    (group,) = next(iter(running.groups.values())).nfa_groups
     assert isinstance(group.executor, ArrivalExecutor)
     assert group.executor.ring.size <= 2048
     assert 76 <= len(group.executor) <= 101

@@ -27,7 +27,6 @@ from foretell.plan.match_plan import StatementPlan
 from foretell.plan.prefix_sharing import SharedNfa
 from tests.engine_pair import EnginePair
 from tests.properties.patterns import Case, cases
-from tests.properties.test_random_programs import _batches
 
 quick = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
@@ -99,7 +98,7 @@ def test_it_does_not_hang_on_batches(one: Case, cuts: list[int]) -> None:
     both = both_of(one)
     try:
         _, whole = watched(both, [both.loaded])
-        _, cut = watched(both, _batches(both, cuts))
+        _, cut = watched(both, both.cut_at(cuts))
     except UnsupportedError:
         assume(False)
         raise

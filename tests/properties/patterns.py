@@ -36,6 +36,11 @@ class Case:
     until: int | float | None = None
     time: str = "INT"
 
+    @property
+    def depends_on_batches(self) -> bool:
+        """With two LAST, a match may be emitted before a better one is known, so results depend on the batches."""
+        return self.text.count("LAST ") - self.text.count("PAST LAST") - self.text.count("TO LAST") > 1
+
     def __repr__(self) -> str:
         rows = "\n".join(f"  {name}: {row}" for name, some in self.streams.items() for row in some)
         tables = f"\n  tables={self.tables}" if self.tables else ""
@@ -450,7 +455,7 @@ class Maker:
 # ── input ──
 
 
-def _rows(chance: Chance, count: int, time: str, *, order: bool, named: bool) -> list[Row]:
+def random_rows(chance: Chance, count: int, time: str, *, order: bool, named: bool) -> list[Row]:
     rows: list[Row] = []
     now: float = 0
     scale = chance.pick(1, 1, 1, 2) * (chance.pick(0.5, 0.1) if time == "FLOAT" else 1)
@@ -492,7 +497,7 @@ def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
         count = chance.number(0 if second else 1, left if name == "s" else min(left, 6))
         count = max(count, chance.number(0, left)) if name == "s" else count
         left -= count
-        streams[name] = _rows(chance, count, time, order=order, named=named)
+        streams[name] = random_rows(chance, count, time, order=order, named=named)
         columns = f"time {time}, {COLUMNS}" + (", seq INT" if order else "") + (", id INT" if named else "")
         options = (" ID id" if named else "") + (" ORDER BY seq" if order else "") + ties
         declarations.append(f"STREAM {name} ({columns}) TIME time{options};")

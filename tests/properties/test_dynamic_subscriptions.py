@@ -13,7 +13,7 @@ import pytest
 import foretell as ft
 from foretell.engine import Engine
 from tests.engine_pair import told
-from tests.properties.patterns import COLUMNS, Case, Chance, Maker, _rows, case
+from tests.properties.patterns import COLUMNS, Case, Chance, Maker, case, random_rows
 
 Told = list[tuple[Any, ...]]
 
@@ -144,7 +144,7 @@ def company(chance: Chance) -> Company:
     ties = " TIES SIMULTANEOUS" if chance.maybe(15) else ""
     columns = f"time {time}, {COLUMNS}, nr INT"
     rows = sorted(
-        ((row["time"], name, row) for name in "su" for row in _rows(chance, 8, time, order=False, named=False)),
+        ((row["time"], name, row) for name in "su" for row in random_rows(chance, 8, time, order=False, named=False)),
         key=lambda r: r[0],
     )
     pushes = tuple((name, [{**row, "nr": number}]) for number, (_, name, row) in enumerate(rows))
@@ -225,7 +225,7 @@ def test_rows_may_come_and_go_anywhere(template: str, seed: int) -> None:
     pushes = [
         ("s", [{**row, "nr": number}])
         for number, row in enumerate(
-            sorted(_rows(chance, 24, "INT", order=False, named=False), key=lambda r: r["time"])
+            sorted(random_rows(chance, 24, "INT", order=False, named=False), key=lambda r: r["time"])
         )
     ]
     first = {"id": -1, "lo": 1, "hi": 1.5, "name": "p"}

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
-from itertools import pairwise
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import foretell as ft
-from foretell.events.ingest.reader import EventBatch, events_of
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.plan.lower.program import UnsupportedError
 from tests.engine_pair import EnginePair, told
@@ -49,33 +44,11 @@ def _agrees(one: Case) -> None:
     assert told(embedded) == told(both.reference())
 
 
-def _is_open(one: Case) -> bool:
-    """With two LAST, a match may be told before a better one is known: what comes then hangs on the batches."""
-    return one.text.count("LAST ") - one.text.count("PAST LAST") - one.text.count("TO LAST") > 1
-
-
-def _batches(both: EnginePair, cuts: list[int]) -> list[Mapping[str, EventBatch]]:
-    """The input cut where the numbers say, in the one order of all its events."""
-    keyed = [
-        (found.key, name, index)
-        for name, one in both.loaded.items()
-        for index, found in enumerate(events_of(one, both.checked.ranks[name]))
-    ]
-    ordered = sorted(keyed, key=lambda k: k[0])
-    edges = sorted({0, len(ordered), *(c % (len(ordered) + 1) for c in cuts)})
-    batches: list[Mapping[str, EventBatch]] = []
-    for first, last in pairwise(edges):
-        rows = {name: [i for _, n, i in ordered[first:last] if n == name] for name in both.loaded}
-        cut = {n: pa.array(some, pa.int64()) for n, some in rows.items()}
-        batches.append({n: replace(one, table=one.table.take(cut[n])) for n, one in both.loaded.items()})
-    return batches or [both.loaded]
-
-
 def _agrees_in_batches(one: Case, cuts: list[int]) -> None:
     both = _both(one)
     assume(both is not None)
     assert both is not None
-    pieces = both.embedded_in_batches(_batches(both, cuts))
+    pieces = both.embedded_in_batches(both.cut_at(cuts))
     assert Counter(told(pieces)) == Counter(told(both.embedded()))
 
 
@@ -97,8 +70,8 @@ def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(300):
         one = case(Chance(random.Random(seed).randint))
         both = _both(one)
-        if both is not None and not _is_open(one):
-            alone = both.embedded_in_batches(_batches(both, list(range(31))))
+        if both is not None and not one.depends_on_batches:
+            alone = both.embedded_in_batches(both.cut_at(list(range(31))))
             assert Counter(told(alone)) == Counter(told(both.embedded()))
 
 

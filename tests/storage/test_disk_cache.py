@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foretell.jit import _made_of, compiled, kernel
+from foretell.jit import compilation_inputs, compiled, kernel
 from foretell.storage import disk_cache
 
 CALLEE = """
@@ -102,9 +102,9 @@ def test_a_kernel_that_names_what_cannot_be_compared_is_refused() -> None:
         return _list
 
     with pytest.raises(TypeError, match="stands within a function whose variables it uses"):
-        list(_made_of(counted, set()))
+        list(compilation_inputs(counted, set()))
     with pytest.raises(TypeError, match="may name kernels and numbers, but not '_list'"):
-        list(_made_of(named, set()))
+        list(compilation_inputs(named, set()))
 
 
 _list = [1, 2]

@@ -58,7 +58,7 @@ class MatchRuntime:
         self._order = EventOrder(plan.ranks)
         self._clocks: dict[str, int | float] = {}
         self._until: int | float = -math.inf
-        self._groups: dict[InputPlan, InputGroup] = {}
+        self.groups: dict[InputPlan, InputGroup] = {}
         self._needed: dict[str, set[str]] = {}
 
     # ── statements ──
@@ -76,9 +76,9 @@ class MatchRuntime:
         self._read_columns(group, statement)
 
     def _group(self, plan: InputGroupPlan) -> InputGroup:
-        if plan.input not in self._groups:
-            self._groups[plan.input] = InputGroup(plan, self.strings, self.ledger, self.observers)
-        return self._groups[plan.input]
+        if plan.input not in self.groups:
+            self.groups[plan.input] = InputGroup(plan, self.strings, self.ledger, self.observers)
+        return self.groups[plan.input]
 
     def _read_columns(self, group: InputGroup, statement: StatementPlan) -> None:
         """Asks the streams of a statement for the attributes that it reads."""
@@ -95,12 +95,12 @@ class MatchRuntime:
         streams."""
         before = self.plan.input_of(name)
         self.plan = self.plan.without(name)
-        group = self._groups[before.input]
+        group = self.groups[before.input]
         group.remove(self.plan.inputs.get(before.input), before.statements[name])
         self._clocks.pop(name, None)
         self._needed.pop(name, None)
         if before.input not in self.plan.inputs:
-            del self._groups[before.input]
+            del self.groups[before.input]
 
     def add_rows(self, name: str, table: TemplateTable) -> None:
         """Adds rows to a template, from the next event on."""
@@ -136,7 +136,7 @@ class MatchRuntime:
         inputs = self._order.inputs(batches, self.strings, self._needed)
         self._advance(inputs, until, clocks)
         results: list[ResultBatch] = []
-        for group in self._groups.values():
+        for group in self.groups.values():
             streams = group.plan.input.streams
             times = [self._clocks[name] for name in streams if name in self._clocks]
             if math.isfinite(self._until):
@@ -183,7 +183,7 @@ class MatchRuntime:
             "clock": dict(self._clocks),
             "until": self._until,
             "ledger": self.ledger.state(),
-            "fed": [group.state() for group in self._groups.values()],
+            "fed": [group.state() for group in self.groups.values()],
         }
 
     @classmethod

@@ -141,8 +141,8 @@ def _age_index(age: float, ages: Any) -> Any:
 
 @kernel
 def walk_chain(first: int, events: EventRows, processes: ProcessColumns, configurations: ConfigurationTable,
-               chain: ChainIndex, counts: TransitionCounts, sojourns: SojournCounts, tables: LookupTables, weights: Floats,
-               counters: Ints, options: WalkOptions, forecasts: ForecastRows) -> int:
+               chain: ChainIndex, counts: TransitionCounts, sojourns: SojournCounts, tables: LookupTables,
+               weights: Floats, counters: Ints, options: WalkOptions, forecasts: ForecastRows) -> int:
     """Process the events from row `first` on; return the row where it stopped. `weights` has the weight of the
     next event and its growth per event."""
     (process_of, ordinal_of, time_of, configuration_of, symbol_of, matched_of) = events

@@ -1,4 +1,4 @@
-"""FIRST, LAST and AFTER MATCH in arrays against the same written plainly, on random matches in random batches."""
+"""FIRST, LAST and AFTER MATCH in arrays against a plain evaluation, on random matches in random batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of any length numbered as they first come, and `a[i]` counted by them, against dicts."""
+"""KeyIndex and OccurrenceCounters against dicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of notifications, column by column, against the same order of tuples; and when LAST is known."""
+"""The order of notifications, by columns, against the same order of tuples; and when LAST is settled."""
 
 from __future__ import annotations
 

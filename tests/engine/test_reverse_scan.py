@@ -1,12 +1,10 @@
-"""Fates found from the end of a batch, against the reference and against instances taken from event to event."""
+"""The reverse scan, against the reference and against runs that advance event by event."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -81,12 +79,6 @@ def _used(monkeypatch: pytest.MonkeyPatch, gains: Callable[[], bool]) -> Counter
     return used
 
 
-def _batches(both: EnginePair, cuts: list[int]) -> list[Any]:
-    loaded = both.loaded["s"]
-    edges = [0, *cuts, loaded.table.num_rows]
-    return [{"s": replace(loaded, table=loaded.table.slice(first, last - first))} for first, last in pairwise(edges)]
-
-
 def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(5)
     used = _used(monkeypatch, lambda: True)
@@ -97,7 +89,7 @@ def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
         found += len(expected)
         assert told(both.embedded()) == expected, both.text
         cuts = sorted(chance.sample(range(1, 40), chance.randint(1, 6)))
-        assert Counter(told(both.embedded_in_batches(_batches(both, cuts)))) == Counter(expected), both.text
+        assert Counter(told(both.embedded_in_batches(both.cut_at(cuts)))) == Counter(expected), both.text
     assert used["batches"] > 200
     assert found > 800
 
@@ -112,7 +104,7 @@ def test_either_way_from_batch_to_batch(monkeypatch: pytest.MonkeyPatch) -> None
         part = 0.0
         expected = Counter(told(both.embedded()))
         part = 0.5
-        assert Counter(told(both.embedded_in_batches(_batches(both, list(range(3, 40, 3)))))) == expected
+        assert Counter(told(both.embedded_in_batches(both.cut_at(list(range(3, 40, 3)))))) == expected
         engine, rows = ft.Engine(both.text), list[Any]()
         events = both.loaded["s"].table.to_pylist()
         for first in range(0, 40, 8):
@@ -137,7 +129,7 @@ def test_long_runs_and_many_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     used = _used(monkeypatch, lambda: True)
     assert len(plain) > 2000
     assert told(both.embedded()) == plain
-    assert told(both.embedded_in_batches(_batches(both, [100, 2500, 2501, 4000]))) == plain
+    assert told(both.embedded_in_batches(both.cut_at([100, 2500, 2501, 4000]))) == plain
     assert used["batches"] == 6
 
 

@@ -1,4 +1,4 @@
-"""Silences in arrays against the same written plainly, and what time costs where it completes nothing."""
+"""Absences (`!b` alone) in arrays against a plain evaluation, and the cost of time that completes none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Plain:
     def __init__(self) -> None:
         self.since: dict[int, Any] = {}
 
-    def feed(self, events: list[tuple[int, Any, bool]], within: Any, now: Any) -> list[tuple[int, Any]]:
+    def process(self, events: list[tuple[int, Any, bool]], within: Any, now: Any) -> list[tuple[int, Any]]:
         found: list[tuple[int, Any]] = []
         for lane, time, breaks in events:
             self.since.setdefault(lane, time)
@@ -54,7 +54,7 @@ def _agrees(chance: random.Random) -> None:
         lane, at, breaks = (list(c) for c in zip(*events)) if events else ([], [], [])
         columns = np.array(lane, np.int64), np.array(at, kind), np.array(breaks, np.bool_)
         found = [c.tolist() for c in silences.process(*columns, within, time)]
-        assert sorted(zip(*found)) == sorted(plain.feed(events, within, time))
+        assert sorted(zip(*found)) == sorted(plain.process(events, within, time))
 
 
 def test_time_costs_nothing_for_those_it_does_not_complete() -> None:
