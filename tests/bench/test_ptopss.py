@@ -21,7 +21,7 @@ def curve(points: list[Point], figure: str, name: str) -> dict[float, float]:
 
 
 def test_states_and_transitions() -> None:
-    points = [*measure._lengths(True), *measure._pool(True), *measure._transitions(True)]
+    points = [*measure.measure_lengths(True), *measure.measure_pool(True), *measure.measure_transitions(True)]
     for workload in measure.WORKLOADS:
         common = curve(points, "fig9d", f"{workload}, shared states")
         assert common[3] > common[5] > 0
@@ -35,7 +35,7 @@ def test_states_and_transitions() -> None:
 
 
 def test_time_is_measured_and_matches_are_found() -> None:
-    points = list(measure._waits(True))
+    points = list(measure.measure_waits(True))
     assert all(p.y is not None and p.y > 0 and p.matches for p in points)
 
 

@@ -87,7 +87,7 @@ class PlainTaker:
 
 @pytest.fixture(autouse=True)
 def forgets_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(after_match, "_SLACK", 0)
+    monkeypatch.setattr(after_match, "SLACK", 0)
 
 
 def batches(chance: random.Random, *, repeated: bool) -> list[tuple[int, list[Match]]]:

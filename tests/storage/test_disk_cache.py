@@ -116,10 +116,10 @@ _list = [1, 2]
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     places = [tmp_path / "first", tmp_path / "second"]
-    monkeypatch.setattr(disk_cache, "_folders", lambda: iter(places))
-    disk_cache._writable.cache_clear()
+    monkeypatch.setattr(disk_cache, "cache_folders", lambda: iter(places))
+    disk_cache.writable_folder.cache_clear()
     yield places
-    disk_cache._writable.cache_clear()
+    disk_cache.writable_folder.cache_clear()
 
 
 def test_what_is_kept_is_found(folders: list[Path]) -> None:
@@ -157,11 +157,11 @@ def test_where_none_can_be_written_to_nothing_is_kept(folders: list[Path]) -> No
 def test_what_lies_beside_the_code_goes_along_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a job brings the package to a cluster."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(disk_cache, "_PACKAGE", tmp_path / "here")
-    disk_cache._writable.cache_clear()
+    monkeypatch.setattr(disk_cache, "PACKAGE", tmp_path / "here")
+    disk_cache.writable_folder.cache_clear()
     disk_cache.store_cached("a", "1", b"kept", valid_prefix="1")
     (tmp_path / "here").rename(tmp_path / "there")
     assert disk_cache.load_cached("a", "1") is None
-    monkeypatch.setattr(disk_cache, "_PACKAGE", tmp_path / "there")
+    monkeypatch.setattr(disk_cache, "PACKAGE", tmp_path / "there")
     assert disk_cache.load_cached("a", "1") == b"kept"
-    disk_cache._writable.cache_clear()
+    disk_cache.writable_folder.cache_clear()

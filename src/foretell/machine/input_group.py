@@ -80,7 +80,7 @@ class InputGroup:
 
     def _want_lags(self) -> None:
         wanted = {lag for group in self.nfa_groups for lag in group.lagged}
-        self.stream.lags.want(sorted(wanted, key=str))
+        self.stream.lags.keep(sorted(wanted, key=str))
 
     # ── memory ──
 

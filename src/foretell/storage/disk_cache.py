@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-_PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parent
 _DIGEST_BYTES = 32
 
 
@@ -25,7 +25,7 @@ def digest(parts: Iterable[str]) -> str:
 
 def load_cached(name: str, key: str) -> bytes | None:
     """The content stored under the name and the key, also in folders that only others can write to."""
-    for folder in _folders():
+    for folder in cache_folders():
         try:
             stored = (folder / f"{name}.{key}").read_bytes()
         except OSError:
@@ -42,7 +42,7 @@ def store_cached(name: str, key: str, content: bytes, *, valid_prefix: str) -> N
     Several processes may do this at once: a file appears whole, and all processes write the same for a name and key.
     (Numba's own cache has an index, in which two processes can mix up their kernels.)
     """
-    folder = _writable()
+    folder = writable_folder()
     if folder is None:
         return
     draft = folder / f"{name}.{uuid.uuid4().hex}.tmp"
@@ -57,8 +57,8 @@ def store_cached(name: str, key: str, content: bytes, *, valid_prefix: str) -> N
 
 
 @cache
-def _writable() -> Path | None:
-    for folder in _folders():
+def writable_folder() -> Path | None:
+    for folder in cache_folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
@@ -68,17 +68,17 @@ def _writable() -> Path | None:
     return None
 
 
-def _folders() -> Iterator[Path]:
+def cache_folders() -> Iterator[Path]:
     """The folder of Numba's environment variable, then `__pycache__` beside our code, then the user's cache folder.
 
     Installations that share a folder have subfolders of their own, since each deletes files that it considers outdated.
     The folder beside our code does not depend on the path, so that it stays valid when the code is moved.
     """
     tag = sys.implementation.cache_tag
-    own = f"foretell-{digest([str(_PACKAGE)])}-{tag}"
+    own = f"foretell-{digest([str(PACKAGE)])}-{tag}"
     if numba_folder := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(numba_folder) / own
-    yield _PACKAGE / "__pycache__" / f"foretell-{tag}"
+    yield PACKAGE / "__pycache__" / f"foretell-{tag}"
     if home := os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA"):
         yield Path(home) / own
     home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() fails where there is none

@@ -33,7 +33,7 @@ STREAMS = {"uniform_pub": False, "gaussian_pub": True}
 
 def measure(quick: bool, backtest: Backtest = train_and_backtest) -> Iterator[Point]:
     """All figures. `quick` makes them small: they then only show that the program works."""
-    for experiment in (_subscriptions, _waits, _lengths, _pool, _transitions):
+    for experiment in (measure_subscriptions, measure_waits, measure_lengths, measure_pool, measure_transitions):
         yield from experiment(quick)
     yield from synthetic(quick, backtest)
     yield from heat_waves(quick, backtest)
@@ -61,7 +61,7 @@ def _point(figure: str, curve: str, x: float, y: float, unit: str = "", **measur
 # ── Fig. 9 (a), (b): the number of subscriptions ──
 
 
-def _subscriptions(quick: bool) -> Iterator[Point]:
+def measure_subscriptions(quick: bool) -> Iterator[Point]:
     cases = (("pool of 10", 10, False), ("pool of 50", 50, False), ("pool of 100", 100, False))
     for curve, pool, gaussian in (*cases, ("pool of 50, gaussian_cs", 50, True)):
         for count in (20, 40) if quick else (125, 250, 500, 1000):
@@ -101,7 +101,7 @@ def _loaded(subscriptions: Composites, most: int) -> EventBatch:
 # ── Fig. 9 (c): the number of non-contiguous operators ──
 
 
-def _waits(quick: bool) -> Iterator[Point]:
+def measure_waits(quick: bool) -> Iterator[Point]:
     for curve, gaussian in WORKLOADS.items():
         for waits in (1, 4) if quick else (0, 1, 2, 3, 4, 5, 6, 7, 8):
             subscriptions = composites(20 if quick else 500, waits=waits, gaussian=gaussian)
@@ -111,7 +111,7 @@ def _waits(quick: bool) -> Iterator[Point]:
 # ── Fig. 9 (d): the number of steps ──
 
 
-def _lengths(quick: bool) -> Iterator[Point]:
+def measure_lengths(quick: bool) -> Iterator[Point]:
     for curve, gaussian in WORKLOADS.items():
         for length in (3, 5) if quick else (3, 4, 5, 6, 8, 10, 12, 15, 20):
             graph = merged(composites(length=length, gaussian=gaussian))
@@ -123,13 +123,13 @@ def _lengths(quick: bool) -> Iterator[Point]:
 # ── Fig. 9 (e), (f): the size of the event pool ──
 
 
-def _pool(quick: bool) -> Iterator[Point]:
+def measure_pool(quick: bool) -> Iterator[Point]:
     for curve, gaussian in WORKLOADS.items():
         for pool in (10, 20) if quick else (10, 20, 30, 50, 70, 100):
             yield _point("fig9e", curve, pool, merged(composites(pool=pool, gaussian=gaussian)).states, "states")
 
 
-def _transitions(quick: bool) -> Iterator[Point]:
+def measure_transitions(quick: bool) -> Iterator[Point]:
     """Over the whole stream, with 20 partial and 20 full matches of each subscription."""
     for workload, gaussian in WORKLOADS.items():
         for stream, shorter in STREAMS.items():

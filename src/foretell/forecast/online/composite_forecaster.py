@@ -58,20 +58,20 @@ class CompositeForecaster:
         self._keyed = False
         self._combined: dict[bytes, Floats] = {}
 
-    def observe(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
+    def observe(self, runs: ObservedRuns) -> tuple[Ints, Floats]:
         """The rows at which the probability rose to the threshold, and the probabilities."""
-        parts = seen.parts
+        parts = runs.parts
         assert parts is not None
-        self._keyed = seen.by_value
-        more = max(0, int(seen.process.max(initial=-1)) + 1 - len(self._above))
+        self._keyed = runs.by_value
+        more = max(0, int(runs.process.max(initial=-1)) + 1 - len(self._above))
         self._words = np.pad(self._words, ((0, more), (0, 0)))
         self._above = np.pad(self._above, (0, more))
-        configuration, matched = part_configurations(parts, seen.process, self._words)
+        configuration, matched = part_configurations(parts, runs.process, self._words)
         nobody = np.zeros(0, np.int64)
         for part, forecaster in enumerate(self._forecasters):
             forecaster.observe(
                 replace(
-                    seen,
+                    runs,
                     configuration=np.ascontiguousarray(configuration[:, part]),
                     matched=np.ascontiguousarray(matched[:, part]),
                     completed=nobody,
@@ -81,13 +81,13 @@ class CompositeForecaster:
         estimator = self._listeners[0].estimator
         probability = self._calibration(estimator.at_horizon(cdf, self._reach))[which]
         if self._keyed:
-            probability[seen.configuration == 0] = np.nan  # no forecasts for bindings without partial matches
+            probability[runs.configuration == 0] = np.nan  # no forecasts for bindings without partial matches
         if self._log is not None:
             start, end = estimator.shortest_intervals(cdf, self._log.request)
             self._log.begin_batch(len(probability))
             rows = np.flatnonzero(~np.isnan(probability))
             self._log.log(rows, probability[rows], start[which][rows], end[which][rows])
-        return self._rises(seen.process, probability)
+        return self._rises(runs.process, probability)
 
     def _waiting_times(self, words: Words) -> tuple[Floats, Ints]:
         """Distinct waiting times of the whole, and the index of the one after each event."""

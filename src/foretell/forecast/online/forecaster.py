@@ -79,18 +79,18 @@ class Forecaster:
 
     # ── processing events ──
 
-    def observe(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
+    def observe(self, runs: ObservedRuns) -> tuple[Ints, Floats]:
         """The rows at which the probability rose to the threshold, and the probabilities."""
-        self._add_processes(seen)
+        self._add_processes(runs)
         events = EventRows(
-            seen.process,
-            seen.ordinal,
-            seen.time * self._unit if self._timed else np.zeros(0),
-            seen.configuration,
-            np.zeros(0, np.int64) if self._symbols is None else self._symbols.symbols(seen.events, seen.strings),
-            seen.matched,
+            runs.process,
+            runs.ordinal,
+            runs.time * self._unit if self._timed else np.zeros(0),
+            runs.configuration,
+            np.zeros(0, np.int64) if self._symbols is None else self._symbols.symbols(runs.events, runs.strings),
+            runs.matched,
         )
-        count = len(seen.process)
+        count = len(runs.process)
         listened = 0 if self._listener is None else count
         forecasts = ForecastRows(
             np.empty(count, np.int64), np.empty(count), np.full(listened, np.nan), np.zeros((listened, 3), np.int64)
@@ -113,8 +113,8 @@ class Forecaster:
                     self._add_edge(events, done)
                 case _:
                     self._add_state(events, done)
-        if len(seen.completed):
-            self._processes.columns.pending[seen.completed] = 1
+        if len(runs.completed):
+            self._processes.columns.pending[runs.completed] = 1
         self._report(reported, done, forecasts)
         rises = int(self._counters[RISES])
         return forecasts.rise[:rises].copy(), forecasts.rise_probability[:rises].copy()
@@ -183,14 +183,14 @@ class Forecaster:
 
     # ── new processes, states and edges ──
 
-    def _add_processes(self, seen: ObservedRuns) -> None:
-        if seen.by_value and not self._keyed:
+    def _add_processes(self, runs: ObservedRuns) -> None:
+        if runs.by_value and not self._keyed:
             self._keyed = True
             self._reserve(0)  # processes by value are too short-lived for counts of their own
             self._rebuild_tables()
-        count = int(seen.process.max(initial=-1)) + 1
+        count = int(runs.process.max(initial=-1)) + 1
         self._processes.reserve(count, -1 if self._keyed else 0)  # a lane starts without partial matches
-        if not self._keyed and self._processes.assign_lanes(seen.keys, count, self._max_lanes):
+        if not self._keyed and self._processes.assign_lanes(runs.keys, count, self._max_lanes):
             lanes, known = self._processes.lanes, self._counts.lane_count
             if lanes > known:
                 self._reserve(min(max(lanes, 2 * known, 16), self._max_lanes))

@@ -59,28 +59,28 @@ class TraceRecorder:
         self._by_value = False
         self._events = 0
 
-    def observe(self, seen: ObservedRuns) -> tuple[Ints, Floats]:
-        self._by_value, self._keys = seen.by_value, seen.keys
-        self._lane = _extended(self._lane, seen.process)
-        self._pending = _extended(self._pending, seen.process)
-        self._last = _extended(self._last, seen.lane)
-        self._lane[seen.process] = seen.lane
-        np.maximum.at(self._last, seen.lane, seen.ordinal)
-        matched = seen.matched.copy()
-        pending = np.flatnonzero(self._pending[seen.process])
+    def observe(self, runs: ObservedRuns) -> tuple[Ints, Floats]:
+        self._by_value, self._keys = runs.by_value, runs.keys
+        self._lane = _extended(self._lane, runs.process)
+        self._pending = _extended(self._pending, runs.process)
+        self._last = _extended(self._last, runs.lane)
+        self._lane[runs.process] = runs.lane
+        np.maximum.at(self._last, runs.lane, runs.ordinal)
+        matched = runs.matched.copy()
+        pending = np.flatnonzero(self._pending[runs.process])
         if len(pending):  # a match that time completed after the last event counts with the next one
-            _, first = np.unique(seen.process[pending], return_index=True)
+            _, first = np.unique(runs.process[pending], return_index=True)
             matched[pending[first]] = True
-            self._pending[seen.process] = False
-        self._pending[seen.completed] = True
+            self._pending[runs.process] = False
+        self._pending[runs.completed] = True
         number = np.arange(self._events, self._events + len(matched))
         self._events += len(matched)
-        code = self.symbols.condition_bits(seen.events, seen.strings)
+        code = self.symbols.condition_bits(runs.events, runs.strings)
         self._batches.append(
-            (seen.process, seen.ordinal, seen.time * self._unit, seen.configuration, matched, code, number)
+            (runs.process, runs.ordinal, runs.time * self._unit, runs.configuration, matched, code, number)
         )
-        if seen.parts is not None:
-            self._observed_parts.append(seen.parts)
+        if runs.parts is not None:
+            self._observed_parts.append(runs.parts)
         return np.zeros(0, np.int64), np.zeros(0)
 
     def record(self, now: int | float | None = None) -> RecordedTrace:

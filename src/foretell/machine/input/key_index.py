@@ -1,4 +1,4 @@
-"""A hash table of keys of any length, numbered as they first come; it consists of arrays only."""
+"""The key index: keys of any length, numbered in the order of their first occurrence, in a hash table of arrays."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def slots_for(count: int) -> int:
 
 @kernel
 def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: Ints, slots: Ints) -> Any:
-    """The slot of a key: where it stands, or where it would."""
+    """The slot of a key, or the free slot where it would be entered."""
     hashed = np.uint64(0)
     for k in range(first, last):
         hashed = mixed(hashed, words[k])
@@ -110,7 +110,7 @@ def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: I
 @compiled
 def _number(done: int, starts: Ints, words: Ints, numbers: Ints, known_starts: Ints, known_words: Ints, slots: Ints,
             count: int) -> tuple[int, int]:  # fmt: skip
-    """Numbers keys from `done` on; returns where room ran out, and how many keys are known."""
+    """Number the keys from `done` on; return where room ran out, and how many keys there are."""
     for i in range(done, numbers.size):
         first, last = starts[i], starts[i + 1]
         at = _slot(first, last, words, known_starts, known_words, slots)

@@ -23,45 +23,45 @@ class LagColumns:
     def __init__(self) -> None:
         self._latest: dict[Lagged, tuple[Ints, NDArray[np.bool_]]] = {}
 
-    def want(self, wanted: Iterable[Lagged]) -> None:
-        """Keeps exactly these columns from now on."""
-        nearer = {Lagged(d, one.expression): None for one in wanted for d in range(1, one.distance + 1)}
-        nothing = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        self._latest = {one: self._latest.get(one, nothing) for one in nearer}
+    def keep(self, lags: Iterable[Lagged]) -> None:
+        """Keeps exactly these columns, and those of smaller distances that they are computed from, from now on."""
+        kept = {Lagged(d, lag.expression): None for lag in lags for d in range(1, lag.distance + 1)}
+        empty = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        self._latest = {lag: self._latest.get(lag, empty) for lag in kept}
 
     def columns(self, events: EventColumns, lane: Ints, lanes: int, strings: StringDictionary) -> dict[Lagged, Column]:
         """The lag columns of the events of a batch."""
-        found: dict[Lagged, Column] = {}
-        for one in self._latest:
-            nearer = Lagged(one.distance - 1, one.expression)
-            value = found[nearer] if one.distance > 1 else events.evaluate(one.expression, strings)
-            found[one] = self._shifted(one, value, lane, lanes)
-        return found
+        columns: dict[Lagged, Column] = {}
+        for lag in self._latest:
+            nearer = Lagged(lag.distance - 1, lag.expression)
+            value = columns[nearer] if lag.distance > 1 else events.evaluate(lag.expression, strings)
+            columns[lag] = self._shifted(lag, value, lane, lanes)
+        return columns
 
-    def _shifted(self, one: Lagged, value: Column, lane: Ints, lanes: int) -> Column:
-        latest, unknown = self._latest[one]
+    def _shifted(self, lag: Lagged, value: Column, lane: Ints, lanes: int) -> Column:
+        latest, unknown = self._latest[lag]
         if len(latest) < lanes:
             more = max(lanes, 2 * len(latest)) - len(latest)
             latest = np.concatenate([latest, np.zeros(more, np.int64)])
             unknown = np.concatenate([unknown, np.ones(more, np.bool_)])
-            self._latest[one] = latest, unknown
+            self._latest[lag] = latest, unknown
         words, nulls = np.empty(len(lane), np.int64), np.empty(len(lane), np.bool_)
-        given = np.ascontiguousarray(value.values).view(np.int64)
-        _shift(lane.view(np.uint64), given, value.nulls, latest, unknown, words, nulls)
+        values = np.ascontiguousarray(value.values).view(np.int64)
+        _shift(lane.view(np.uint64), values, value.nulls, latest, unknown, words, nulls)
         return Column(value.kind, words.view(np.float64) if value.kind is Type.FLOAT else words, nulls)
 
     def state(self) -> dict[str, Any]:
-        return {str(one): {"latest": some, "unknown": unknown} for one, (some, unknown) in self._latest.items()}
+        return {str(lag): {"latest": latest, "unknown": unknown} for lag, (latest, unknown) in self._latest.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        for one in self._latest:
-            if str(one) in state:
-                self._latest[one] = state[str(one)]["latest"], state[str(one)]["unknown"]
+        for lag in self._latest:
+            if str(lag) in state:
+                self._latest[lag] = state[str(lag)]["latest"], state[str(lag)]["unknown"]
 
 
 @compiled
-def _shift(lane: Any, values: Ints, nulls: Any, latest: Ints, unknown: Any, words: Ints, missing: Any) -> None:
-    for i in range(np.uint64(lane.size)):
-        one = lane[i]
-        words[i], missing[i] = latest[one], unknown[one]
-        latest[one], unknown[one] = values[i], nulls[i]
+def _shift(lanes: Any, values: Ints, nulls: Any, latest: Ints, unknown: Any, words: Ints, missing: Any) -> None:
+    for i in range(np.uint64(lanes.size)):
+        lane = lanes[i]
+        words[i], missing[i] = latest[lane], unknown[lane]
+        latest[lane], unknown[lane] = values[i], nulls[i]

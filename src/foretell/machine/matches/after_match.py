@@ -25,7 +25,7 @@ from foretell.plan.match_selection import AfterMatchRule, Excludes, StepChoice
 Rank = Callable[[Ints], NDArray[Any]]
 
 #: State is searched for what can be dropped when it has twice the size that remained the last time, and this more.
-_SLACK = 1024
+SLACK = 1024
 
 
 # ── FIRST and LAST ──
@@ -67,7 +67,7 @@ class FirstLastFilter:
 
     def forget(self, oldest: int) -> None:
         """Drops the rests that no match of events from position `oldest` on can have."""
-        if len(self.rests) < 2 * self.remained + _SLACK:
+        if len(self.rests) < 2 * self.remained + SLACK:
             return
         starts, words = self.rests.starts[: len(self.rests) + 1], self.rests.words
         alone = np.diff(starts) == 2
@@ -233,7 +233,7 @@ class PositionSet:
         return self.slots[self.slots >= 0]
 
     def forget(self, oldest: int) -> None:
-        if self.count >= 2 * self.remained + _SLACK:
+        if self.count >= 2 * self.remained + SLACK:
             members = self.members()
             self._refill(members[members >= oldest], 0)
             self.remained = self.count
