@@ -123,11 +123,13 @@ class NfaExecutor:
     def _call_kernel(
         self, first: int, stop: int, batch: Batch, probe: ProbeArrays, ways: NDArray[np.uint8] | None
     ) -> int:
-        given = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays, probe
+        arguments = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays, probe
         if ways is not None:
             slots = np.arange(layout.FIRST_SLOT, self.pool.cells.shape[1], dtype=np.uint64)
-            return int(lockstep.run_lockstep(*given, Lockstep(self.nfa.waiting, ways, slots, self.pool.flat_registers)))
-        return int(strict.run_strict(*given) if self.nfa.strict else general.run_events(*given))
+            return int(
+                lockstep.run_lockstep(*arguments, Lockstep(self.nfa.waiting, ways, slots, self.pool.flat_registers))
+            )
+        return int(strict.run_strict(*arguments) if self.nfa.strict else general.run_events(*arguments))
 
     def _ways(self, batch: Batch) -> NDArray[np.uint8]:
         """Of each waiting state and event the edge that its runs take."""

@@ -1,4 +1,4 @@
-"""The silences of each lane: state of `foretell.machine.kernels.absence`."""
+"""The silences of each lane: the state that `foretell.machine.kernels.absence` works on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from foretell.arrays import Flags, Ints, Times
 from foretell.jit import read_only
 from foretell.machine.input.key_index import with_room
-from foretell.machine.kernels.absence import SilenceOutput, SilentLanes, hear_events, pass_time
+from foretell.machine.kernels.absence import SilenceEvents, SilenceOutput, SilentLanes, pass_time, run_absence
 from foretell.machine.kernels.structs import Timers
 
 
@@ -27,15 +27,14 @@ class Silences:
     ) -> tuple[Ints, Times]:
         """Lane and start of each silence that the events of a batch complete, and time until `now`."""
         self._grow(int(lane.max(initial=-1)) + 1, time.dtype)
-        # A whole time is before 5.5 where it is before 6.
+        # An integer is before 5.5 if and only if it is before 6.
         until = time.dtype.type(now if time.dtype == np.float64 else math.ceil(now))
         window, lanes = time.dtype.type(within), self.lanes
         output = SilenceOutput(np.empty(1024, np.int64), np.empty(1024, time.dtype))
+        events = SilenceEvents(lane, read_only(time), breaks)
         done = matches = 0
         while True:
-            done, self._count, matches = hear_events(
-                done, lane, read_only(time), breaks, window, lanes, self._count, output, matches
-            )
+            done, self._count, matches = run_absence(done, events, window, lanes, self._count, output, matches)
             if done == len(lane):
                 matches = pass_time(until, window, lanes, self._count, output, matches)
             if matches < len(output.lane):

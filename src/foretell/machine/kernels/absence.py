@@ -1,8 +1,8 @@
 """`!b` alone: no b for so long, since the lane's first event, the latest b or the latest silence.
 
-All lanes that have begun stand in a heap, by when they may be due. A lane that a b has put off keeps its place until
-its old time comes: so each lane costs time only once in a window, and passing time costs nothing for lanes that it
-does not complete.
+All lanes that have begun are in a heap by the time when they may be due. A lane that a b has put off keeps its place
+until its old time comes. So each lane costs time only once in a window, and advancing time costs nothing for lanes in
+which no silence is complete.
 """
 
 from __future__ import annotations
@@ -13,6 +13,14 @@ from foretell.machine.kernels.decorators import kernel
 from foretell.machine.kernels.layout import Array
 from foretell.machine.kernels.structs import Timers
 from foretell.machine.kernels.timer_heap import push_timer, replace_first_timer
+
+
+class SilenceEvents(NamedTuple):
+    """Of each event of a batch its lane, its time, and whether it is a b."""
+
+    lane: Array
+    time: Array
+    breaks: Array
 
 
 class SilentLanes(NamedTuple):
@@ -31,25 +39,24 @@ class SilenceOutput(NamedTuple):
 
 
 @kernel
-def hear_events(
-    done: int, lane: Array, time: Any, breaks: Array, within: Any, lanes: SilentLanes, count: int,
-    output: SilenceOutput, matches: int,
-) -> tuple[int, int, int]:  # fmt: skip
+def run_absence(
+    done: int, events: SilenceEvents, within: Any, lanes: SilentLanes, count: int, output: SilenceOutput, matches: int
+) -> tuple[int, int, int]:
     """Process events from `done` on: return where it stopped, how many lanes and how many silences there are now."""
     since = lanes.since
-    for row in range(done, lane.size):
-        here = lane[row]
-        if not lanes.begun[here]:
-            lanes.begun[here] = True
-            since[here] = time[row]
-            push_timer(time[row] + within, here, 0, lanes.timers, count)
+    for row in range(done, events.lane.size):
+        lane, time = events.lane[row], events.time[row]
+        if not lanes.begun[lane]:
+            lanes.begun[lane] = True
+            since[lane] = time
+            push_timer(time + within, lane, 0, lanes.timers, count)
             count += 1
-        matches = _complete(here, time[row], within, since, output, matches)
+        matches = _complete(lane, time, within, since, output, matches)
         if matches == output.lane.size:
             return row, count, matches
-        if breaks[row] and time[row] > since[here]:
-            since[here] = time[row]
-    return lane.size, count, matches
+        if events.breaks[row] and time > since[lane]:
+            since[lane] = time
+    return events.lane.size, count, matches
 
 
 @kernel
