@@ -76,8 +76,8 @@ class EnginePair:
         return notifications
 
 
-def told(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:
-    """Everything a row says, as values that tell 1 from 1.0 and from true."""
+def comparable_rows(notifications: Iterable[Notification]) -> list[tuple[Any, ...]]:
+    """Notifications as values to compare, with types: 1 is neither 1.0 nor true."""
     return [
         (
             n.subscription,

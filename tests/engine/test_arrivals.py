@@ -27,7 +27,7 @@ from foretell.plan.lower.arrivals import lower_arrivals
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.strategy import Decision, Executor, arrival_hindrance
 from foretell.plan.strategy import choose_executor as original
-from tests.engine_pair import EnginePair, told
+from tests.engine_pair import EnginePair, comparable_rows
 from tests.properties import patterns
 from tests.properties.patterns import Case, Chance, Maker, Node, Step, case
 
@@ -85,7 +85,7 @@ def drawn(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Case, EnginePair]
 
 def embedded(both: EnginePair) -> list[tuple[Any, ...]] | None:
     try:
-        return told(both.embedded())
+        return comparable_rows(both.embedded())
     except UnsupportedError:
         return None
 
@@ -98,7 +98,7 @@ def test_they_say_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> No
         said = None if found is None else embedded(found[1])
         if found is None or said is None or len(said) > 200:
             continue
-        assert said == told(found[1].reference()), found[0]
+        assert said == comparable_rows(found[1].reference()), found[0]
         for one in found[1].checked.statements:
             assert isinstance(one, CheckedSubscription)
             if arrival_hindrance(one) is None:
@@ -121,7 +121,7 @@ def test_batches_may_be_cut_anywhere_and_state_be_read_back(monkeypatch: pytest.
         wherever_possible(monkeypatch, Interrupted)
         cuts = random.Random(seed).choices(range(30), k=4) if seed % 2 else list(range(31))
         pieces = found[1].embedded_in_batches(found[1].cut_at(cuts))
-        assert Counter(told(pieces)) == Counter(whole), found[0]
+        assert Counter(comparable_rows(pieces)) == Counter(whole), found[0]
 
 
 # ── memory ──

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import foretell as ft
 from foretell.engine import Engine
-from tests.engine_pair import told
+from tests.engine_pair import comparable_rows
 
 Row = dict[str, Any]
 
@@ -82,7 +82,7 @@ def in_order(text: str, some: Iterable[Arrival], until: int | None = None) -> li
     inputs: dict[str, list[Row]] = {name: [] for name in ft.parse(text).sources}
     for one in sorted(some, key=lambda a: a.time):
         inputs[one.stream].append(one.row)
-    return told(ft.run(text, inputs, engine="embedded", until=until))
+    return comparable_rows(ft.run(text, inputs, engine="embedded", until=until))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -102,7 +102,7 @@ def test_disorder_within_the_lateness_makes_no_difference(
         if not kept:
             engine = Engine.restore(None, engine.snapshot())
     found += engine.end() if until is None else engine.advance(until)
-    assert sorted(told(found)) == sorted(in_order(text, some, until))
+    assert sorted(comparable_rows(found)) == sorted(in_order(text, some, until))
     assert [n.end for n in found] == sorted(n.end for n in found) or name == "apart"
 
 
@@ -122,7 +122,7 @@ def test_late_events_are_reported_once(some: list[Arrival], cuts: set[int]) -> N
         found += got
     found += engine.end()
     assert engine.late == ({"s": len(late)} if late else {})
-    assert told(found) == in_order(PAIR, [a for a in some if a not in late])
+    assert comparable_rows(found) == in_order(PAIR, [a for a in some if a not in late])
 
 
 # ── by example ──

@@ -14,7 +14,7 @@ from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.runtime import MatchRuntime
-from tests.engine_pair import EnginePair, told
+from tests.engine_pair import EnginePair, comparable_rows
 
 OPEN = "SUBSCRIBE m FROM s PER k MATCH a ; b+ DEFINE a AS v = 1, b AS v = 2;"
 
@@ -26,7 +26,7 @@ def events(*rows: tuple[int, str, int]) -> list[dict[str, object]]:
 def run(text: str, given: list[dict[str, object]], limits: Limits) -> tuple[list[Any], MatchRuntime]:
     both = EnginePair(text, {"s": given}, time={"s": "time"})
     running = start_runtime(both.checked, limits=limits)
-    return told(notifications_of(running.process(both.loaded))), running
+    return comparable_rows(notifications_of(running.process(both.loaded))), running
 
 
 def test_a_lane_with_too_many_is_refused_and_others_go_on() -> None:

@@ -12,7 +12,7 @@ import pytest
 import foretell as ft
 from foretell.machine.exec.nfa_executor import NfaExecutor
 from foretell.machine.exec.reverse_scan import ReverseScan
-from tests.engine_pair import EnginePair, told
+from tests.engine_pair import EnginePair, comparable_rows
 
 SCHEMA = "STREAM s (k INT, v FLOAT, n INT, word STRING, time INT) TIME time;\n"
 RETURNED = (
@@ -85,11 +85,11 @@ def test_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     found = 0
     for _ in range(100):
         both = EnginePair(_program(chance), {"s": _events(chance, 40)})
-        expected = told(both.reference())
+        expected = comparable_rows(both.reference())
         found += len(expected)
-        assert told(both.embedded()) == expected, both.text
+        assert comparable_rows(both.embedded()) == expected, both.text
         cuts = sorted(chance.sample(range(1, 40), chance.randint(1, 6)))
-        assert Counter(told(both.embedded_in_batches(both.cut_at(cuts)))) == Counter(expected), both.text
+        assert Counter(comparable_rows(both.embedded_in_batches(both.cut_at(cuts)))) == Counter(expected), both.text
     assert used["batches"] > 200
     assert found > 800
 
@@ -102,15 +102,15 @@ def test_either_way_from_batch_to_batch(monkeypatch: pytest.MonkeyPatch) -> None
     for _ in range(60):
         both = EnginePair(_program(chance), {"s": _events(chance, 40)})
         part = 0.0
-        expected = Counter(told(both.embedded()))
+        expected = Counter(comparable_rows(both.embedded()))
         part = 0.5
-        assert Counter(told(both.embedded_in_batches(both.cut_at(list(range(3, 40, 3)))))) == expected
+        assert Counter(comparable_rows(both.embedded_in_batches(both.cut_at(list(range(3, 40, 3)))))) == expected
         engine, rows = ft.Engine(both.text), list[Any]()
         events = both.loaded["s"].table.to_pylist()
         for first in range(0, 40, 8):
             rows += engine.push("s", events[first : first + 8])
             engine = ft.Engine.restore(both.text, engine.snapshot())
-        assert Counter(told(rows)) == expected
+        assert Counter(comparable_rows(rows)) == expected
     assert used["batches"] > 100
 
 
@@ -125,11 +125,11 @@ def test_long_runs_and_many_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     for event in events:
         event["n"] = 0 if chance.random() < 0.01 else chance.randint(1, 5)
     both = EnginePair(text, {"s": events})
-    plain = told(both.embedded())
+    plain = comparable_rows(both.embedded())
     used = _used(monkeypatch, lambda: True)
     assert len(plain) > 2000
-    assert told(both.embedded()) == plain
-    assert told(both.embedded_in_batches(both.cut_at([100, 2500, 2501, 4000]))) == plain
+    assert comparable_rows(both.embedded()) == plain
+    assert comparable_rows(both.embedded_in_batches(both.cut_at([100, 2500, 2501, 4000]))) == plain
     assert used["batches"] == 6
 
 

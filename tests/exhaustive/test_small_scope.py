@@ -16,7 +16,7 @@ import pytest
 from foretell.engine.planning import start_runtime
 from foretell.events.notification import Notification
 from foretell.machine.matches.results import ResultBatch
-from tests.engine_pair import EnginePair, told
+from tests.engine_pair import EnginePair, comparable_rows
 from tests.exhaustive.meaning import BITS, Codes, Streams, meaning
 from tests.exhaustive.small import LONGEST, Small, as_lanes, patterns, statement, streams
 
@@ -114,7 +114,7 @@ def test_after_match() -> None:
             after = f" AFTER MATCH {policy.format(step=step)}"
             texts.append(statement(pattern, f"p{len(texts)}", flat=number % 2 == 0, after=after))
     pair = _pair(texts, streams()[::97])
-    assert told(pair.embedded()) == told(pair.reference())
+    assert comparable_rows(pair.embedded()) == comparable_rows(pair.reference())
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ import pytest
 
 import foretell as ft
 from foretell.engine import Engine
-from tests.engine_pair import told
+from tests.engine_pair import comparable_rows
 from tests.properties.patterns import COLUMNS, Case, Chance, Maker, case, random_rows
 
 Told = list[tuple[Any, ...]]
@@ -69,8 +69,8 @@ def script(one: Case, chance: Chance) -> Script:
 
 
 def finished(engine: Engine, one: Script) -> Told:
-    ended = told(engine.end())
-    return ended if one.until is None else [*ended, *told(engine.advance(one.until))]
+    ended = comparable_rows(engine.end())
+    return ended if one.until is None else [*ended, *comparable_rows(engine.advance(one.until))]
 
 
 def restored(engine: Engine, text: str | None = None) -> Engine:
@@ -90,8 +90,8 @@ def test_an_engine_may_be_stopped_after_every_batch(numbers: range) -> None:
         whole, stopped = one.engine(), one.engine()
         for number, (stream, rows) in enumerate(one.pushes):
             stopped = restored(stopped, one.text if number % 2 else None)
-            there = told(whole.push(stream, rows))
-            assert told(stopped.push(stream, rows)) == there, (seed, number, one)
+            there = comparable_rows(whole.push(stream, rows))
+            assert comparable_rows(stopped.push(stream, rows)) == there, (seed, number, one)
             told_some += len(there)
         assert finished(restored(stopped), one) == finished(whole, one), (seed, one)
         assert stopped.late == whole.late
@@ -106,11 +106,11 @@ def test_an_engine_may_be_stopped_anywhere(numbers: range) -> None:
         blobs, there = [], []
         for stream, rows in one.pushes:
             blobs.append(whole.snapshot())
-            there.append(told(whole.push(stream, rows)))
+            there.append(comparable_rows(whole.push(stream, rows)))
         there.append(finished(whole, one))
         for cut, blob in enumerate(blobs):
             engine = Engine.restore(None, blob)
-            found = [told(engine.push(*push)) for push in one.pushes[cut:]]
+            found = [comparable_rows(engine.push(*push)) for push in one.pushes[cut:]]
             assert [*found, finished(engine, one)] == there[cut:], (seed, cut, one)
 
 
@@ -166,7 +166,7 @@ PEOPLE: list[dict[str, Any]] = [{"id": 1, "lo": 1, "hi": 1.5, "name": "p"}, {"id
 
 
 def tell(engine: Engine, pushes: Iterable[tuple[str, list[dict[str, Any]]]]) -> list[Told]:
-    return [told(engine.push(stream, rows)) for stream, rows in pushes]
+    return [comparable_rows(engine.push(stream, rows)) for stream, rows in pushes]
 
 
 def of(name: str, found: list[Told]) -> list[Told]:

@@ -26,7 +26,7 @@ from foretell.spark.batch.sort_keys import number_keys, scalar_key
 from foretell.spark.pushdown import plan_inspection
 from foretell.spark.streaming.query import bad, matches
 from tests.case_files import Case, cases
-from tests.engine_pair import told
+from tests.engine_pair import comparable_rows
 
 W1 = (
     "SUBSCRIBE w1 FROM ticks PER name MATCH a , b , c "
@@ -51,7 +51,7 @@ def both(text: str, inputs: Mapping[str, object], **given: Any) -> tuple[list[An
     assert [(b.stream, b.source, b.row, b.reason) for b in spark.bad] == [
         (b.stream, b.source, b.row, b.reason) for b in embedded.bad
     ]
-    return told(spark), told(embedded)
+    return comparable_rows(spark), comparable_rows(embedded)
 
 
 def frame_of(text: str, inputs: Mapping[str, object], **given: Any) -> DataFrame:
@@ -225,9 +225,9 @@ def test_spark_does_not_start(some_ticks: Path, monkeypatch: pytest.MonkeyPatch,
 def test_malformed_events_of_frames(spark: SparkSession) -> None:
     text = "STREAM s (k INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a , b;"
     frame = spark.createDataFrame([(1, 1.0), (None, 2.0), (3, 2.5), (4, 1.0)], "time int, k double")
-    told = frame_of(text, {"s": frame})
-    assert [(row.start, row.end) for row in matches(told).collect()] == [(1, 4)]
-    rows = [(row.subscription, json.loads(row.bindings)["reason"]) for row in bad(told).collect()]
+    results = frame_of(text, {"s": frame})
+    assert [(row.start, row.end) for row in matches(results).collect()] == [(1, 4)]
+    rows = [(row.subscription, json.loads(row.bindings)["reason"]) for row in bad(results).collect()]
     assert rows == [("s", "no time"), ("s", "k: expected INT, found 2.5")]
     with pytest.raises(PythonException, match=r"no time|k: expected INT"):  # whichever task comes first
         frame_of(text, {"s": frame}, strict=True).count()
@@ -260,9 +260,9 @@ def test_spark_drops_what_cannot_matter(spark: SparkSession, tmp_path: Path) -> 
     assert max(n.end for n in expected) > 890  # time goes on to the last event, which cannot matter
     frame = spark.read.parquet(str(tmp_path))
     for given, pushed in ((frame.filter("id >= 0"), True), (frame.repartition(2), False)):
-        told = frame_of(SIFTED, {"s": given})
-        assert ("Aggregate" in plan_of(told)) == pushed
-        rows = told.toArrow()
+        results = frame_of(SIFTED, {"s": given})
+        assert ("Aggregate" in plan_of(results)) == pushed
+        rows = results.toArrow()
         is_bad = pc.equal(rows["kind"], pa.scalar("bad"))
         assert rows.filter(pc.invert(is_bad)).cast(expected.table().schema).equals(expected.table())
         reasons = {json.loads(str(text))["reason"] for text in rows.filter(is_bad)["bindings"].to_pylist()}

@@ -23,7 +23,7 @@ from foretell.events.types import Type
 from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_table
 from foretell.spark.partitioning.statement_groups import TableSlice
 from tests.case_files import Case, cases, sampled
-from tests.engine_pair import told
+from tests.engine_pair import comparable_rows
 from tests.spark.local_batch import LocalBatchJob, local_batch
 
 
@@ -36,7 +36,7 @@ def test_case(case: Case) -> None:
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
     batch, expected = local_batch(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
     found = batch.notifications()
-    assert told(found) == told(expected)
+    assert comparable_rows(found) == comparable_rows(expected)
     assert found.totals == expected.totals
     assert found.notes == expected.notes
     if len({n.time_type for n in expected}) < 2:
@@ -50,7 +50,7 @@ def test_case_with_more_than_memory_holds(case: Case, monkeypatch: pytest.Monkey
     monkeypatch.setattr("foretell.spark.batch.sources.ROWS", 3)
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
     found, expected = local_batch(case.text, case.streams, **given), ft.run(case.text, case.streams, **given)
-    assert told(found.notifications()) == told(expected)
+    assert comparable_rows(found.notifications()) == comparable_rows(expected)
 
 
 QUENCHED = """
@@ -78,7 +78,7 @@ def test_events_that_cannot_matter_are_dropped(seed: int) -> None:
         for i in range(400)
     ]
     batch = local_batch(QUENCHED, {"s": rows}, until=500)
-    assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}, until=500)) != []
+    assert comparable_rows(batch.notifications()) == comparable_rows(ft.run(QUENCHED, {"s": rows}, until=500)) != []
     partitioned = [shard for group in batch.plan.groups if group.keys for shard in group.shards]
     assert partitioned
     assert 0 < sum(events_of(batch)[shard] for shard in partitioned) < 300
@@ -96,14 +96,14 @@ def test_events_that_cannot_matter_are_dropped(seed: int) -> None:
 def test_events_that_may_matter_are_not(changed: str) -> None:
     rows = [{"time": i, "id": i, "k": "xy"[i % 2], "v": i % 20, "w": 1.0} for i in range(100)]
     batch = local_batch(changed, {"s": rows})
-    assert told(batch.notifications()) == told(ft.run(changed, {"s": rows}))
+    assert comparable_rows(batch.notifications()) == comparable_rows(ft.run(changed, {"s": rows}))
     assert max(events_of(batch).values()) >= 50
 
 
 def test_an_id_that_is_null_is_no_name() -> None:
     rows = [{"time": i, "id": i or None, "k": "x", "v": i % 5, "w": 1.0} for i in range(50)]
     batch = local_batch(QUENCHED, {"s": rows})
-    assert told(batch.notifications()) == told(ft.run(QUENCHED, {"s": rows}))
+    assert comparable_rows(batch.notifications()) == comparable_rows(ft.run(QUENCHED, {"s": rows}))
     assert max(events_of(batch).values()) == 50
 
 
@@ -156,7 +156,7 @@ def test_row_groups_without_an_event_that_can_matter(seed: int, bad: str, tmp_pa
     batch = local_batch(SIFTED, {"s": tmp_path}, **given)
     found = batch.notifications()
     assert {n.subscription for n in expected} == {"pairs", "missed", "all_of_them"}
-    assert told(found) == told(expected)
+    assert comparable_rows(found) == comparable_rows(expected)
     assert found.totals == expected.totals == (("s", 180),)
     assert [(b.source, b.row, b.reason) for b in found.bad] == [(b.source, b.row, b.reason) for b in expected.bad]
     assert len(found.bad) == bool(bad)
@@ -187,7 +187,7 @@ def test_a_column_that_only_the_file_has_is_no_attribute(tmp_path: Path) -> None
         pq.write_table(table, tmp_path / f"{stream}.parquet", row_group_size=2)
     inputs = {stream: tmp_path / f"{stream}.parquet" for stream in "su"}
     expected = ft.run(text, inputs, engine="embedded")
-    assert told(local_batch(text, inputs).notifications()) == told(expected) != []
+    assert comparable_rows(local_batch(text, inputs).notifications()) == comparable_rows(expected) != []
 
 
 TEMPLATE = """
@@ -215,7 +215,7 @@ def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monke
     batch = local_batch(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
     expected = ft.run(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
     assert {n.subscription for n in expected} == {"above", "one_of", "quiet", "of_one", "plain"}
-    assert told(batch.notifications()) == told(expected)
+    assert comparable_rows(batch.notifications()) == comparable_rows(expected)
     assert batch.table().equals(expected.table().cast(batch.schema))
     slices = {name: group.table_slice for group in batch.plan.groups for name in group.statements}
     assert {name for name, one in slices.items() if one == TableSlice(1, 2)} == {"above", "one_of", "quiet"}
@@ -238,7 +238,7 @@ def test_a_chain_runs_in_shards_where_the_key_goes_with_the_results(seed: int) -
     batch = local_batch(CHAIN, {"s": rows}, until=200)
     expected = ft.run(CHAIN, {"s": rows}, until=200)
     assert {n.subscription for n in expected} == {"up", "twice", "quiet"}
-    assert told(batch.notifications()) == told(expected)
+    assert comparable_rows(batch.notifications()) == comparable_rows(expected)
     assert [len(group.shards) for group in batch.plan.groups] == [8]
 
 
@@ -266,7 +266,7 @@ def test_a_chain_runs_in_shards_by_the_keys_that_go_with_its_results(changed: st
             for i in range(90)
         ]
         batch = local_batch(changed, {"s": rows})
-        assert told(batch.notifications()) == told(ft.run(changed, {"s": rows})) != []
+        assert comparable_rows(batch.notifications()) == comparable_rows(ft.run(changed, {"s": rows})) != []
         assert [(group.keys, len(group.shards)) for group in batch.plan.groups] == [(keys, 8 if keys else 1)]
 
 
@@ -311,7 +311,7 @@ def test_text_files_are_read_in_tasks(tmp_path: Path, ending: str, declared: str
     expected = ft.run(text, {"s": tmp_path}, engine="embedded", **given)
     found = local_batch(text, {"s": tmp_path}, **given).notifications()
     assert len(expected.bad) > 1
-    assert told(found) == told(expected) != []
+    assert comparable_rows(found) == comparable_rows(expected) != []
     assert (found.bad, found.totals) == (expected.bad, expected.totals)
 
 
