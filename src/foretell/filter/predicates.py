@@ -89,19 +89,31 @@ def evaluate_predicates(
 
     `precomputed` has the flags of conditions that depend on more than one event, such as `a[3]`.
     """
-    precomputed = precomputed or {}
-
-    def holds(condition: Expression) -> Flags:
-        if condition in precomputed:
-            return precomputed[condition]
-        if isinstance(condition, Disjunction):
-            return reduce(np.logical_or, map(all_hold, condition.predicates), np.zeros(len(events), np.bool_))
-        return events.truth(condition, strings)
-
-    def all_hold(conditions: Sequence[Expression]) -> Flags:
-        return reduce(np.logical_and, map(holds, conditions)) if conditions else np.ones(len(events), np.bool_)
-
     result = np.empty((len(predicates), len(events)), np.bool_)
     for row, conditions in zip(result, predicates, strict=True):
-        row[:] = all_hold(conditions)
+        row[:] = _all_hold(conditions, events, strings, precomputed or {})
     return result.view(np.uint8)
+
+
+# Not closures: two that call each other are a cycle, and the batch's columns would live until it is collected.
+
+
+def _all_hold(
+    conditions: Sequence[Expression],
+    events: EventColumns,
+    strings: StringDictionary,
+    precomputed: Mapping[Expression, Flags],
+) -> Flags:
+    every = [_holds(condition, events, strings, precomputed) for condition in conditions]
+    return reduce(np.logical_and, every) if every else np.ones(len(events), np.bool_)
+
+
+def _holds(
+    condition: Expression, events: EventColumns, strings: StringDictionary, precomputed: Mapping[Expression, Flags]
+) -> Flags:
+    if condition in precomputed:
+        return precomputed[condition]
+    if isinstance(condition, Disjunction):
+        any_of = [_all_hold(conditions, events, strings, precomputed) for conditions in condition.predicates]
+        return reduce(np.logical_or, any_of, np.zeros(len(events), np.bool_))
+    return events.truth(condition, strings)

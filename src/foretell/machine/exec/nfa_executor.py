@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from foretell.machine.exec.reverse_scan import ReverseScan
 from foretell.machine.exec.run_pool import RunPool
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels import general, layout, lockstep, strict
-from foretell.machine.kernels.structs import Batch, Lockstep, Output, ProbeArrays
+from foretell.machine.kernels.structs import Batch, Lockstep, Nodes, Output, ProbeArrays
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.observe.observer import Probe
 from foretell.plan.lower.program import CompiledNfa
@@ -100,7 +101,7 @@ class NfaExecutor:
         while self.nfa.waits and not self.pool.pass_time(now, self.output.arrays):
             self.make_room(segment.base + done)
         self.ledger.held[id(self)] = self.alive
-        matches = self._raw_matches(self.output.take(self.pool.counters), segment.base)
+        matches = _raw_matches(self.output.take(self.pool.counters), segment.base, self.nfa, self.pool.nodes)
         if self.probe is not None:
             self.observation = self._observed(segment, batch.columns.integers, probe, self.probe)
         return matches
@@ -138,22 +139,6 @@ class NfaExecutor:
         lockstep.find_ways(self.nfa.waiting, tables.states, tables.edges, predicates, ways)
         return ways
 
-    def _raw_matches(self, output: Output, base: int) -> RawMatches:
-        position = output.row + np.int64(base)
-        if self.nfa.waits:
-            position[output.row < 0] = -1
-        return RawMatches(
-            state=output.state,
-            lane=output.lane.astype(np.int64),
-            position=position,
-            first=output.first,
-            chain=output.chain,
-            rows=output.rows,
-            slots=output.slots.T,
-            nulls=output.nulls.T,
-            nodes=self.pool.nodes,
-        )
-
     # ── the probe ──
 
     def _probe_arrays(self, rows: int) -> ProbeArrays:
@@ -183,7 +168,7 @@ class NfaExecutor:
             process=columns[probe.key] if by_value else segment.lane,
             by_value=by_value,
             configuration=seen.configurations,
-            furthest=LazyFurthestRuns(lambda: self._raw_matches(furthest, segment.base)),
+            furthest=LazyFurthestRuns(partial(_raw_matches, furthest, segment.base, self.nfa, self.pool.nodes)),
             parts=probe.parts,
             words=seen.part_words,
         )
@@ -240,3 +225,21 @@ class NfaExecutor:
         self.now = state["now"]
         # The first version wrote no event from which on.
         self.refused = {(row[0], row[1]): sum(row[2:]) for row in state["refused"]}
+
+
+def _raw_matches(output: Output, base: int, nfa: CompiledNfa, nodes: Nodes) -> RawMatches:
+    """The matches in an output of a kernel. (Not a method: an observation that holds its executor would be a cycle.)"""
+    position = output.row + np.int64(base)
+    if nfa.waits:
+        position[output.row < 0] = -1
+    return RawMatches(
+        state=output.state,
+        lane=output.lane.astype(np.int64),
+        position=position,
+        first=output.first,
+        chain=output.chain,
+        rows=output.rows,
+        slots=output.slots.T,
+        nulls=output.nulls.T,
+        nodes=nodes,
+    )
