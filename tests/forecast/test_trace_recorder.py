@@ -53,7 +53,7 @@ class Everyone:
 Observed = tuple[list[ResultBatch], dict[str, list[Trace]]]
 
 
-def watched(both: EnginePair, batches: Iterable[Mapping[str, EventBatch]]) -> Observed:
+def observe(both: EnginePair, batches: Iterable[Mapping[str, EventBatch]]) -> Observed:
     everyone = Everyone()
     running = start_runtime(both.checked, both.given, observers=everyone)
     told = [one for batch in batches for one in running.process(batch, both.until)]
@@ -74,7 +74,7 @@ def test_what_becomes_a_match_is_seen_before(one: Case) -> None:
     """From the first event of a match to the last but one there is a partial match in its process."""
     both = both_of(one)
     try:
-        told, traces = watched(both, [both.loaded])
+        told, traces = observe(both, [both.loaded])
     except UnsupportedError:
         assume(False)
         raise
@@ -97,8 +97,8 @@ def test_what_becomes_a_match_is_seen_before(one: Case) -> None:
 def test_it_does_not_hang_on_batches(one: Case, cuts: list[int]) -> None:
     both = both_of(one)
     try:
-        _, whole = watched(both, [both.loaded])
-        _, cut = watched(both, both.cut_at(cuts))
+        _, whole = observe(both, [both.loaded])
+        _, cut = observe(both, both.cut_at(cuts))
     except UnsupportedError:
         assume(False)
         raise
@@ -117,7 +117,7 @@ def trace_of(statement: str, kinds: str, times: Iterable[int] | None = None) -> 
     times = range(len(kinds)) if times is None else times
     events = [{"time": t, "k": k} for t, k in zip(times, kinds)]
     both = EnginePair(f"STREAM s (k STRING, time INT) TIME time; SUBSCRIBE p FROM s {statement}", {"s": events})
-    return watched(both, [both.loaded])[1]["p"][0]
+    return observe(both, [both.loaded])[1]["p"][0]
 
 
 STEPS = "DEFINE a AS k = 'a', b AS k = 'b', c AS k = 'c'"
@@ -203,6 +203,15 @@ def test_events_of_repeated_steps_are_spent_too(policy: str, left: int) -> None:
     assert (found.state[-1] & 1, found.state[-1] > 1) == (left & 1, left > 1)
 
 
+def test_observers_are_made_in_the_order_of_the_program() -> None:
+    """Models list their subscriptions in this order, whichever of them share an input."""
+    statements = (
+        f"SUBSCRIBE {name} FROM s {per} MATCH a , b;" for name, per in (("p", "PER k"), ("q", ""), ("r", "PER k"))
+    )
+    both = EnginePair("\n".join(statements), {"s": [{"time": 1, "k": "x"}]}, time={"s": "time"})
+    assert list(observe(both, [both.loaded])[1]) == ["p", "q", "r"]
+
+
 def test_events_that_complete_a_match_are_marked() -> None:
     assert trace_of(f"MATCH a , b , c {STEPS}", "abcabxabc").matched.nonzero()[0].tolist() == [2, 8]
 
@@ -218,8 +227,8 @@ def test_many_random_streams_leave_the_same_trace_alone_and_together() -> None:
     events = [{"time": t, "k": chance.choice("abc"), "l": chance.choice("xy")} for t in range(400)]
     text = f"STREAM s (k STRING, l STRING, time INT) TIME time; SUBSCRIBE p FROM s PER l MATCH a , b , c {STEPS}"
     both = EnginePair(text, {"s": events})
-    (together,) = watched(both, [both.loaded])[1]["p"]
+    (together,) = observe(both, [both.loaded])[1]["p"]
     for number, lane in enumerate(dict.fromkeys(e["l"] for e in events)):
         mine = EnginePair(text, {"s": [e for e in events if e["l"] == lane]})
-        (alone,) = watched(mine, [mine.loaded])[1]["p"]
+        (alone,) = observe(mine, [mine.loaded])[1]["p"]
         assert together.state[together.process == number].tolist() == alone.state.tolist()
