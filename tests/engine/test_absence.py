@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.machine.exec.silences import Silences
+from foretell.machine.exec.absence_clocks import Silences
 
 
 class Plain:

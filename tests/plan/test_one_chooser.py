@@ -25,7 +25,7 @@ CHOICES = {"Decision", "KernelDecision", "Strategy"}
 USERS: Mapping[str, set[str]] = {
     "choose_strategy": {"plan/compile.py", "plan/explain.py", "plan/sharing_report.py"},
     "choose_keys": {"plan/compile.py", "plan/explain.py"},
-    "choose_kernel": {"plan/lower/flatten.py", "plan/hints.py"},
+    "choose_kernel": {"plan/lower/flatten.py", "plan/performance_hints.py"},
     "choose_executor": set(),
     "arrival_hindrance": set(),
     "as_recorded": {"plan/compile.py"},

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretell.events.delay_distributions import DelayDistribution
-from foretell.reference.gaps import Gap, HiddenStep, Link
+from foretell.reference.gap_probability import Gap, HiddenStep, Link
 
 
 def exponential(mean: float, share: float = 1.0, loss: float = 0.1) -> HiddenStep:

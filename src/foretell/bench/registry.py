@@ -1,4 +1,4 @@
-"""`foretell bench`: programs that measure. One result a line, for people or as JSON (DESIGN section 4)."""
+"""`foretell bench`: programs that measure. One result a line, for people or as JSON."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foretell.engine.input_registry import InputRegistry
+from foretell.engine.live_tables import LiveTable
 from foretell.engine.planning import extend_runtime, restore_runtime, start_runtime
 from foretell.engine.settings import EngineSettings
-from foretell.engine.template_tables import LiveTable
 from foretell.errors import ForetellError, InputError, refuse, suggestion
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable

@@ -16,11 +16,11 @@ from foretell.arguments.model import as_learning, as_model
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_tables, as_time_columns
-from foretell.engine.checkpoint import RestoreRequest, restore_snapshot, take_snapshot
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
+from foretell.engine.live_tables import live_tables
 from foretell.engine.settings import EngineSettings
-from foretell.engine.template_tables import live_tables
+from foretell.engine.snapshot import RestoreRequest, restore_snapshot, take_snapshot
 from foretell.errors import ForetellError, InputError
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, read

@@ -1,7 +1,7 @@
 """Delay distributions: how long one event takes to follow another, if it follows at all.
 
 `share` is the probability that the event comes at all, so the distribution function levels off there; without it
-estimates would ignore base rates (LANGUAGE section 5). A model has delays by name and parameters, in seconds where time
+estimates would ignore base rates. A model has delays by name and parameters, in seconds where time
 is a TIMESTAMP:
 
 >>> delay = DelayDistribution.of({"distribution": "exponential", "mean": 10.0, "share": 0.5})

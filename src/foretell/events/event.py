@@ -1,4 +1,4 @@
-"""An event, and the total order of events (LANGUAGE section 1)."""
+"""An event, and the total order of events."""
 
 from __future__ import annotations
 

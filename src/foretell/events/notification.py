@@ -1,4 +1,4 @@
-"""A notification: one row, with the same columns in every engine and sink (LANGUAGE section 7)."""
+"""A notification: one row, with the same columns in every engine and sink."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs: kernels over flat arrays. They import NumPy and Numba, nothing else."""
+"""The runtime of match plans: input, executors and their kernels, matches, observation."""

@@ -1,4 +1,4 @@
-"""Notifications (LANGUAGE section 7): encoders to rows, JSON and Arrow, the outbox, and sinks."""
+"""Notifications: encoders to rows, JSON and Arrow, the outbox, and sinks."""
 
 from foretell.notify.files import write, write_lines
 from foretell.notify.row_encoder import to_json, to_table

@@ -11,7 +11,6 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.printer import expression_text
 from foretell.plan.compile import PlanCompiler
 from foretell.plan.expressions import IndexKey
-from foretell.plan.hints import hints_for
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
@@ -19,6 +18,7 @@ from foretell.plan.nfa.decomposition import decompose
 from foretell.plan.nfa.derivatives import Connector, Done, threads
 from foretell.plan.nfa.state_bits import BITS
 from foretell.plan.observation import NothingObserved
+from foretell.plan.performance_hints import hints_for
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.strategy import Executor, Kernel, Strategy, TemplateMode, choose_keys, choose_strategy
 

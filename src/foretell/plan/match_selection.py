@@ -1,4 +1,4 @@
-"""FIRST, LAST and AFTER MATCH of a subscription, with steps by their numbers (LANGUAGE section 3)."""
+"""FIRST, LAST and AFTER MATCH of a subscription, with steps by their numbers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The only place that chooses how a subscription runs: executor, sharing, template mode, observation and kernel.
 
-Every choice is a `Decision`: the value, and the reason in words that `explain` prints (DESIGN, section 3).
+Every choice is a `Decision`: the value, and the reason in words that `explain` prints.
 
 Arrival lists pay where nothing is known of a combination before its last step: runs would only copy the events that
 the lists hold anyway. A condition between earlier steps changes that: runs evaluate it once and drop the combinations

@@ -1,4 +1,4 @@
-"""Selection of template rows by the first event of a match, where parameters do nothing else (LANGUAGE section 2)."""
+"""Selection of template rows by the first event of a match, where parameters do nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correlation machines: the meaning of a correlator (ECL sections 3 and 4; LANGUAGE section 6).
+"""Correlation machines: the meaning of a correlator (ECL sections 3 and 4).
 
 A machine has sets of states active at once. A transition is enabled when each of its enabling sets has an active
 state (C0); all enabled transitions that no other enabled one precedes are taken together (C1, C2), those that read

@@ -1,4 +1,4 @@
-"""Lanes of the merged stream, and the order of their events (LANGUAGE section 1)."""
+"""Lanes of the merged stream, and the order of their events."""
 
 from __future__ import annotations
 

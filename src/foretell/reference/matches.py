@@ -75,7 +75,7 @@ class ReferenceMatcher:
         return sorted(chosen, key=self.taking_order)
 
     def taking_order(self, match: Match) -> tuple[object, ...]:
-        """The sort key of the order in which matches are taken (LANGUAGE section 3)."""
+        """The sort key of the order in which matches are taken."""
         order = {name: i for i, name in enumerate(self.subscription.positive)}
         return match.completed_by, [b.at.number for b in match.bound], [order[b.step] for b in match.bound]
 
@@ -310,7 +310,7 @@ def _about_itself(condition: tree.Expression) -> bool:
 
 
 def after_match(matches: Iterable[Match], after: tree.AfterMatch, lane: Lane) -> list[Match]:
-    """AFTER MATCH: takes matches one by one, each removing others (LANGUAGE section 3)."""
+    """AFTER MATCH: takes matches one by one, each removing others."""
     taken: list[Match] = []
     for match in matches:
         if not any(_removes(earlier, match, after, lane) for earlier in taken):

@@ -1,4 +1,4 @@
-"""Every way a pattern can lie on a lane (LANGUAGE section 3), one operator at a time.
+"""Enumeration of the candidate bindings of a pattern on a lane, one operator at a time.
 
 An occurrence binds events to steps so that the order holds. Conditions are not evaluated here, except those in `;{θ}`
 that decide which event comes next; what remains to be checked of an occurrence is listed as its constraints.

@@ -14,12 +14,12 @@ from foretell.events.notification import Notification
 from foretell.events.types import EPOCH, Scalar, Type, format_timestamp
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
+from foretell.reference.absence import silences
 from foretell.reference.correlation import tokens
 from foretell.reference.expressions import Frame, Value, holds, value
 from foretell.reference.lane import Lane, PlacedEvent, lanes
-from foretell.reference.lost import check_timing, estimates
+from foretell.reference.lost_events import check_timing, estimates
 from foretell.reference.matches import Match, ReferenceMatcher, after_match
-from foretell.reference.silence import silences
 
 #: A row of a FOR EACH table, timestamps as datetimes.
 Row = Mapping[str, Value]
@@ -37,7 +37,7 @@ class ReferenceResult:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """By end, then subscription, then the positions of the events (LANGUAGE section 7)."""
+        """By end, then subscription, then the positions of the events."""
         n = self.notification
         key = json.dumps(n.key, sort_keys=True, default=str)
         number = (n.id, "") if isinstance(n.id, int | float) else (math.inf, str(n.id))

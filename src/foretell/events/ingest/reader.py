@@ -1,4 +1,4 @@
-"""Read events into one typed Arrow table; malformed events are quarantined with their reasons (LANGUAGE section 8).
+"""Read events into one typed Arrow table; malformed events are quarantined with their reasons.
 
 >>> rows = [{"time": 1, "price": 2}, {"time": 2, "price": "dear"}, {"price": 3.5}]
 >>> batch = read(rows, StreamDeclaration("ticks", {}, "time", open=True))

@@ -1,4 +1,4 @@
-"""Rules of correlation expressions (LANGUAGE section 6)."""
+"""Rules of correlation expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of expressions (LANGUAGE section 2)."""
+"""Rules of expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of patterns (LANGUAGE section 3)."""
+"""Rules of patterns."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import re
 from lark import Token
 
 from foretell.errors import closest
-from foretell.language.syntax_hints.habits import BETWEEN_PATTERNS, HABITS
+from foretell.language.syntax_hints.other_dialects import BETWEEN_PATTERNS, HABITS
 from foretell.language.syntax_hints.rejection import Rejection
 from foretell.language.syntax_hints.units import closest_unit, is_unit
 from foretell.language.syntax_hints.vocabulary import (

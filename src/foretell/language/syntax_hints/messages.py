@@ -7,8 +7,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from foretell.errors import LanguageError, Place, place_at
 from foretell.language.syntax_hints.expectations import expected
-from foretell.language.syntax_hints.habits import SIGNS
 from foretell.language.syntax_hints.hints import hint_for
+from foretell.language.syntax_hints.other_dialects import SIGNS
 from foretell.language.syntax_hints.rejection import Rejection, blamed, fitting_after, read_tokens, token_place
 from foretell.language.syntax_hints.units import is_unit
 

@@ -1,4 +1,4 @@
-"""Correlation expressions of CORRELATE (LANGUAGE section 6)."""
+"""Correlation expressions of CORRELATE."""
 
 from __future__ import annotations
 

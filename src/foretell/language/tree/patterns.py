@@ -1,4 +1,4 @@
-"""Patterns (LANGUAGE section 3): steps, the operators between them, negations, repetitions."""
+"""Patterns: steps, the operators between them, negations, repetitions."""
 
 from __future__ import annotations
 

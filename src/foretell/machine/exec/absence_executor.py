@@ -14,7 +14,7 @@ from foretell.events.types import Scalar
 from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns, evaluate_predicates
 from foretell.filter.string_dictionary import StringDictionary
-from foretell.machine.exec.silences import Silences
+from foretell.machine.exec.absence_clocks import Silences
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream

@@ -13,8 +13,8 @@ from foretell.filter.column import Column
 from foretell.filter.predicates import EventColumns, evaluate_predicates
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
+from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.exec.batch_columns import event_column
-from foretell.machine.exec.list_heads import ListHeads
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels.arrival_walk import ArrivalEvents
 from foretell.machine.kernels.structs import Values

@@ -15,10 +15,10 @@ from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.arrival_batch import ArrivalBatch, ArrivalColumns
+from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.exec.arrival_ring import ArrivalRing
 from foretell.machine.exec.batch_columns import bytecode, new_stack
 from foretell.machine.exec.limits import RunLedger
-from foretell.machine.exec.list_heads import ListHeads
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels import arrival_walk

@@ -92,7 +92,7 @@ class RunLedger:
 # ── the limits of an NFA ──
 
 
-def relieve_lane(executor: NfaExecutor, lane: int, position: int) -> None:
+def enforce_lane_limit(executor: NfaExecutor, lane: int, position: int) -> None:
     """With the event at a position a lane has more runs than its limit. They may be of several subscriptions."""
     limits, pool = executor.ledger.limits, executor.pool
     runs = _in_lane(executor, lane)
@@ -106,7 +106,7 @@ def relieve_lane(executor: NfaExecutor, lane: int, position: int) -> None:
     pool.lanes.limits[lane] = 2 * left if left > limits.lane else limits.lane
 
 
-def relieve_engine(executor: NfaExecutor, position: int) -> None:
+def enforce_engine_limit(executor: NfaExecutor, position: int) -> None:
     """The engine has more runs than its limit, and this executor needs room for the event at a position."""
     pool, limits = executor.pool, executor.ledger.limits
     runs = pool.in_use

@@ -15,7 +15,7 @@ from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.batch_columns import BatchColumns
-from foretell.machine.exec.limits import RunLedger, relieve_engine, relieve_lane
+from foretell.machine.exec.limits import RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
 from foretell.machine.exec.raw_matches import RawMatches
@@ -190,13 +190,13 @@ class NfaExecutor:
             case layout.FULL_TIMERS:
                 self.pool.grow_timers()
             case layout.FULL_LANE:
-                relieve_lane(self, int(counters[layout.CROWDED]), position - 1)
+                enforce_lane_limit(self, int(counters[layout.CROWDED]), position - 1)
         counters[layout.LACKING] = 0
 
     def _grow_or_relieve(self, position: int) -> None:
         self.ledger.held[id(self)] = self.alive
         if self.ledger.remaining <= 0:
-            relieve_engine(self, position)
+            enforce_engine_limit(self, position)
             self.ledger.held[id(self)] = self.alive
         pool, fan = self.pool, self.nfa.tables.fan
         wanted = int(pool.counters[layout.LONGEST]) * fan.runs + fan.starts

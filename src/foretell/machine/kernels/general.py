@@ -1,4 +1,4 @@
-"""NFA runs with registers under any operators: one flat loop over events (Cayuga section 2.3; DESIGN section 3).
+"""NFA runs with registers under any operators: one flat loop over events (Cayuga section 2.3).
 
 A run is a partial match at a state. On each event of its lane it may bind the event along an edge, which makes a new
 run further on, and it stays where it is if every operator it waits under lets the event pass. Runs of one state stand

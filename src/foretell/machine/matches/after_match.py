@@ -1,4 +1,4 @@
-"""FIRST and LAST, and AFTER MATCH: which of the finished matches are taken (LANGUAGE section 3).
+"""FIRST and LAST, and AFTER MATCH: which of the finished matches are taken.
 
 Matches may come batches apart, so both keep state: FIRST and LAST the best event so far for otherwise equal matches,
 AFTER MATCH the events or starts that matches taken so far exclude. State about events that no later match can bind is

@@ -1,4 +1,4 @@
-"""Quenching: events that cannot matter to any statement need not go through the shuffle (DESIGN section 3).
+"""Quenching: events that cannot matter to any statement need not go through the shuffle.
 
 Under `;` and `;{θ}` an event that no step and no θ accepts has no effect but on time, which travels as the stream's
 progress. Every event matters under `,`, where it stands between two others; to a negation alone, which waits for any

@@ -9,8 +9,8 @@ from typing import Any
 
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
+from foretell.engine.live_tables import LiveTable, live_tables
 from foretell.engine.settings import EngineSettings
-from foretell.engine.template_tables import LiveTable, live_tables
 from foretell.errors import ForetellError, InputError
 from foretell.language import tree
 from foretell.language.parser import parse as parse_text

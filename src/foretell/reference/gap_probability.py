@@ -1,4 +1,4 @@
-"""Probability of a gap: that its unseen positive steps happened and its negated ones did not (LANGUAGE 5; AYAC 3).
+"""Probability of a gap: that its unseen positive steps happened and its negated ones did not (AYAC 3).
 
 A gap lies between two events that were seen. In it the pattern has positive steps that were lost and negated steps
 that did not come. The steps happen one after the other: each positive one some delay after the one before, each

@@ -1,4 +1,4 @@
-"""Estimates: matches of which some events were lost (LANGUAGE section 5; AYAC sections 2 and 3).
+"""Estimates: matches of which some events were lost (AYAC sections 2 and 3).
 
 A match without some of its steps is a match of the pattern without them, in which neither the negated steps nor the
 lost ones were seen in between. So each set of lost steps gives a subscription of its own, whose lost steps stand
@@ -17,7 +17,7 @@ from foretell.events.delay_distributions import DelayDistribution, DelayModel
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
-from foretell.reference.gaps import Gap, HiddenStep, Link
+from foretell.reference.gap_probability import Gap, HiddenStep, Link
 from foretell.reference.matches import Match, ReferenceMatcher
 
 

@@ -1,4 +1,4 @@
-"""Silences, `!b` alone: no b for d (LANGUAGE section 3; A-MEDIAS, Algorithm 7.4)."""
+"""Silences, `!b` alone: no b for d (A-MEDIAS, Algorithm 7.4)."""
 
 from __future__ import annotations
 
