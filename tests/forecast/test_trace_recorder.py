@@ -203,13 +203,13 @@ def test_events_of_repeated_steps_are_spent_too(policy: str, left: int) -> None:
     assert (found.state[-1] & 1, found.state[-1] > 1) == (left & 1, left > 1)
 
 
-def test_observers_are_made_in_the_order_of_the_program() -> None:
-    """Models list their subscriptions in this order, whichever of them share an input."""
-    statements = (
-        f"SUBSCRIBE {name} FROM s {per} MATCH a , b;" for name, per in (("p", "PER k"), ("q", ""), ("r", "PER k"))
-    )
-    both = EnginePair("\n".join(statements), {"s": [{"time": 1, "k": "x"}]}, time={"s": "time"})
-    assert list(observe(both, [both.loaded])[1]) == ["p", "q", "r"]
+def test_models_list_subscriptions_in_the_order_of_the_program() -> None:
+    """Whichever of them share an input."""
+    lanes = {"p": "PER k", "q": "", "r": "PER k"}
+    forecast = "FORECAST WITHIN 2 EVENTS ABOVE 0.5"
+    text = "\n".join(f"SUBSCRIBE {name} FROM s {per} MATCH a , b {forecast};" for name, per in lanes.items())
+    model = ft.train(text, {"s": [{"time": n, "k": "x"} for n in range(9)]}, time={"s": "time"}, engine="embedded")
+    assert list(model.subscriptions) == ["p", "q", "r"]
 
 
 def test_events_that_complete_a_match_are_marked() -> None:

@@ -63,8 +63,9 @@ def train(
     checked, notes = run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
     trained = {
-        name: train_subscription(statements[name], recorders, settings)
-        for name, recorders in observers.recorders.items()
+        name: train_subscription(statement, observers.recorders[name], settings)
+        for name, statement in statements.items()  # recorders are made by input group, models list the program's order
+        if name in observers.recorders
     }
     return _model(trained, notes)
 

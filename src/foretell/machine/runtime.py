@@ -45,8 +45,7 @@ class MatchRuntime:
         observers: ObserverFactory = NO_OBSERVERS,
     ) -> None:
         self._begin(plan, strings, limits, observers)
-        # In the order of the program: models list the statements as their observers were made.
-        for statement in sorted(plan.statements, key=lambda statement: plan.ranks[statement.name]):
+        for statement in plan.statements:
             self._add(plan.input_of(statement.name), statement, tables or {})
 
     def _begin(
