@@ -203,13 +203,16 @@ def test_events_of_repeated_steps_are_spent_too(policy: str, left: int) -> None:
     assert (found.state[-1] & 1, found.state[-1] > 1) == (left & 1, left > 1)
 
 
-def test_models_list_subscriptions_in_the_order_of_the_program() -> None:
+def test_models_and_reports_list_subscriptions_in_the_order_of_the_program() -> None:
     """Whichever of them share an input."""
     lanes = {"p": "PER k", "q": "", "r": "PER k"}
     forecast = "FORECAST WITHIN 2 EVENTS ABOVE 0.5"
     text = "\n".join(f"SUBSCRIBE {name} FROM s {per} MATCH a , b {forecast};" for name, per in lanes.items())
-    model = ft.train(text, {"s": [{"time": n, "k": "x"} for n in range(9)]}, time={"s": "time"}, engine="embedded")
+    inputs = {"s": [{"time": n, "k": "x"} for n in range(9)]}
+    model = ft.train(text, inputs, time={"s": "time"}, engine="embedded")
     assert list(model.subscriptions) == ["p", "q", "r"]
+    report = ft.backtest(text, inputs, model=model, time={"s": "time"})
+    assert [card.subscription for card in report.scorecards] == ["p", "q", "r"]
 
 
 def test_events_that_complete_a_match_are_marked() -> None:

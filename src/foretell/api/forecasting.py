@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from foretell.api.engine_choice import prefers_spark
 from foretell.arguments.model import as_learning, as_model
@@ -30,6 +30,8 @@ from foretell.learn.model import Model, SubscriptionModel
 from foretell.learn.settings import Learning
 from foretell.machine.observe.observer import ObserverFactory
 from foretell.plan.lower.program import UnsupportedError
+
+Member = TypeVar("Member")
 
 
 def train(
@@ -63,11 +65,15 @@ def train(
     checked, notes = run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
     trained = {
-        name: train_subscription(statement, observers.recorders[name], settings)
-        for name, statement in statements.items()  # recorders are made by input group, models list the program's order
-        if name in observers.recorders
+        name: train_subscription(statements[name], recorders, settings)
+        for name, recorders in _in_program_order(observers.recorders, checked).items()
     }
     return _model(trained, notes)
+
+
+def _in_program_order(observers: Mapping[str, list[Member]], checked: CheckedProgram) -> dict[str, list[Member]]:
+    """Observers are made by input group; models and reports list statements in the order of the program."""
+    return {s.name: observers[s.name] for s in checked.statements if s.name in observers}
 
 
 def _model(trained: Mapping[str, SubscriptionModel], notes: tuple[str, ...] = ()) -> Model:
@@ -128,10 +134,10 @@ def backtest(
         _horizons(horizons),
         IntervalRequest(confidence),
     )
-    _, quarantined = run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
+    checked, quarantined = run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
     if not observers.observers:
         raise _no_forecasts()
-    result = report(observers.observers, trained, levels)
+    result = report(_in_program_order(observers.observers, checked), trained, levels)
     return replace(result, warnings=(*notes, *quarantined, *result.warnings))
 
 
