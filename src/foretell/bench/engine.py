@@ -126,10 +126,10 @@ class _Runs:
             self._checked, self._tables, observers=ForecasterFactory() if workload.forecasts else NO_OBSERVERS
         )
         started, busy = time.perf_counter(), time.process_time()
-        told = engine.process({"ticks": loaded})
+        results = engine.process({"ticks": loaded})
         self.busy = min(self.busy, time.process_time() - busy)
         self.seconds = min(self.seconds, time.perf_counter() - started)
-        self.found = sum(one.notification_count for one in told if one.forecasts is None)
+        self.found = sum(result.notification_count for result in results if result.forecasts is None)
         if workload.matches is not None and self.found != workload.matches:
             raise AssertionError(f"{workload.name}: {self.found:,} matches, {workload.matches:,} are right")
 

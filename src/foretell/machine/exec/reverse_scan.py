@@ -25,7 +25,7 @@ from foretell.machine.kernels.layout import (
     UPDATE_SLOT,
 )
 from foretell.machine.kernels.lockstep import SEVERAL
-from foretell.machine.kernels.reverse_scan import DONE, NOTHING, Fates, Paths, Scratch
+from foretell.machine.kernels.reverse_scan import DONE, NOTHING, Paths, RunEnds, Scratch
 from foretell.machine.kernels.structs import Batch
 from foretell.plan.lower.program import CompiledNfa
 
@@ -104,7 +104,7 @@ class ReverseScan:
         # Of each lane and place the event with which a run there is over.
         ends_at = np.full((lanes, len(ways) + 2), count, np.uint32)
         ends_at[:, len(ways)] = count + 1
-        fates = Fates(
+        run_ends = RunEnds(
             ways=ways,
             nexts=np.full(lanes, NOTHING),
             following=np.empty(count, np.uint32),
@@ -112,9 +112,9 @@ class ReverseScan:
             same=np.empty(count * len(tables.starts) + len(carried), np.uint32),
             carried=carried,
         )
-        matches = reverse_scan.find_fates(tables, batch.events, paths.leads, ends_at, fates)
-        reverse_scan.add_carried(paths.places, ends_at, fates, pool.arrays)
-        left = reverse_scan.list_length(int(fates.ends[count]), fates.same)
+        matches = reverse_scan.find_run_ends(tables, batch.events, paths.leads, ends_at, run_ends)
+        reverse_scan.add_carried(paths.places, ends_at, run_ends, pool.arrays)
+        left = reverse_scan.list_length(int(run_ends.ends[count]), run_ends.same)
         pool.reserve(left + 1, count)
         executor.output.reserve(matches + len(carried))
         scratch = Scratch(
@@ -128,9 +128,11 @@ class ReverseScan:
             runs, output = pool.arrays, executor.output.arrays
             if done < count:
                 float_slots = output.slots.view(np.float64)
-                done = reverse_scan.make_matches(done, tables, batch, runs, output, float_slots, paths, fates, scratch)
+                done = reverse_scan.make_matches(
+                    done, tables, batch, runs, output, float_slots, paths, run_ends, scratch
+                )
             if done == count:
-                reverse_scan.leave_runs(tables, batch, runs, paths, fates, scratch)
+                reverse_scan.leave_runs(tables, batch, runs, paths, run_ends, scratch)
             if not pool.counters[LACKING]:
                 break
             executor.make_room(batch.base + count)

@@ -1,7 +1,7 @@
 """NFA runs found from the end of a batch: the ways of runs are known for the whole batch, and none of them divides.
 
 The runs of a lane at a state before an event go along one edge or die, so where they end is where that edge leads from
-there: going back through the events, one look for each state tells the fate of all runs that may be there. A run then
+there: going back through the events, one look for each state tells the end of all runs that may be there. A run then
 needs no list and no cells while it lives. Matches are made when their last event has come, some thousand together:
 first the path of each, then what is kept along it, one register after the other. This pays off where every event
 begins a match (w3); where few do, `lockstep` has less to do.
@@ -63,7 +63,7 @@ class Paths(NamedTuple):
     chains: bool
 
 
-class Fates(NamedTuple):
+class RunEnds(NamedTuple):
     """Of [state, row] the edge; of each lane its first event; of each event the next one of its lane; of each event the
     first of the runs that are over with it, and of each run the next of these. `carried` are the runs that earlier
     batches left; their numbers come behind those of the runs that begin in this batch."""
@@ -86,13 +86,13 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def find_fates(tables: NfaTables, events: Events, leads: Array, ends_at: Array, fates: Fates) -> int:
+def find_run_ends(tables: NfaTables, events: Events, leads: Array, ends_at: Array, run_ends: RunEnds) -> int:
     """Go through the events from the last to the first; return how many matches begin in this batch.
 
     `ends_at` has for each lane and waiting state the event with which a run there is over: the number of events where
     it outlives them, one more where it dies.
     """
-    ways, ends, same, starts = fates.ways, fates.ends, fates.same, tables.starts
+    ways, ends, same, starts = run_ends.ways, run_ends.ends, run_ends.same, tables.starts
     count, states, complete = U(ways.shape[1]), U(ways.shape[0]), 0
     for back in range(count):
         row = count - U(1) - back
@@ -108,9 +108,9 @@ def find_fates(tables: NfaTables, events: Events, leads: Array, ends_at: Array, 
             same[begun] = ends[over]
             ends[over] = begun
             complete += S(over < count)
-        fates.following[row] = fates.nexts[lane]
-        fates.nexts[lane] = row
-        # No edge leads back, so the states are taken in order: a later one still has its fate after the event.
+        run_ends.following[row] = run_ends.nexts[lane]
+        run_ends.nexts[lane] = row
+        # No edge leads back, so the states are taken in order: a later one still has its end after the event.
         for i in range(states):
             state = states - U(1) - i
             ends_at[lane, state] = ends_at[lane, leads[ways[state, row]]]
@@ -118,33 +118,33 @@ def find_fates(tables: NfaTables, events: Events, leads: Array, ends_at: Array, 
 
 
 @kernel
-def add_carried(places: Array, ends_at: Array, fates: Fates, runs: Runs) -> None:
+def add_carried(places: Array, ends_at: Array, run_ends: RunEnds, runs: Runs) -> None:
     """Put the runs that earlier batches left before those that begin in this one. Free those that die."""
-    cells, counters, carried = runs.registers.integers, runs.counters, fates.carried
-    first = U(fates.same.size - carried.size)
+    cells, counters, carried = runs.registers.integers, runs.counters, run_ends.carried
+    first = U(run_ends.same.size - carried.size)
     for back in range(U(carried.size)):
         number = U(carried.size) - U(1) - back
         run = U(carried[number])
         over = ends_at[U(cells[run, RUN_LANE]), places[U(cells[run, RUN_STATE])]]
-        if over == U(fates.ends.size - 1):
+        if over == U(run_ends.ends.size - 1):
             runs.free[U(counters[FREE])] = run
             counters[FREE] += 1
         else:
-            fates.same[first + number] = fates.ends[over]
-            fates.ends[over] = first + number
+            run_ends.same[first + number] = run_ends.ends[over]
+            run_ends.ends[over] = first + number
 
 
 @inlined
-def _follow(place: Any, row: Any, length: Any, leads: Array, fates: Fates, scratch: Scratch) -> Any:
+def _follow(place: Any, row: Any, length: Any, leads: Array, run_ends: RunEnds, scratch: Scratch) -> Any:
     """Append the rest of a path, from a place and the event `row` on; return its length."""
-    complete = U(fates.ways.shape[0]) + U(1)
+    complete = U(run_ends.ways.shape[0]) + U(1)
     while place != complete and row != NOTHING:
-        edge = fates.ways[place, row]
+        edge = run_ends.ways[place, row]
         scratch.rows[length] = row
         scratch.taken[length] = edge
         length += U(1)
         place = U(leads[edge])
-        row = U(fates.following[row])
+        row = U(run_ends.following[row])
     return length
 
 
@@ -236,12 +236,12 @@ def _update(
 
 @expanded
 def _begin_match(
-    match: Any, member: Any, length: Any, paths: Paths, fates: Fates, scratch: Scratch, tables: NfaTables,
+    match: Any, member: Any, length: Any, paths: Paths, run_ends: RunEnds, scratch: Scratch, tables: NfaTables,
     batch: Batch, runs: Runs, output: Output,
 ) -> Any:  # fmt: skip
     """Write what a match has before the batch, or with its first event there; return the length of all paths."""
     starts, finals, cells = tables.starts, tables.finals, runs.registers.integers
-    begun = U(fates.same.size - fates.carried.size)
+    begun = U(run_ends.same.size - run_ends.carried.size)
     if member < begun:
         row = member // U(starts.size)
         edge = starts[member - row * U(starts.size)]
@@ -252,8 +252,8 @@ def _begin_match(
         output.chain[match] = -1
         for i in range(U(finals.size)):
             output.nulls[i, match] = 1
-        return _follow(U(paths.leads[edge]), U(fates.following[row]), length + U(1), paths.leads, fates, scratch)
-    run = U(fates.carried[member - begun])
+        return _follow(U(paths.leads[edge]), U(run_ends.following[row]), length + U(1), paths.leads, run_ends, scratch)
+    run = U(run_ends.carried[member - begun])
     output.first[match] = cells[run, RUN_FIRST]
     output.rows[match] = cells[run, RUN_ROWS]
     output.lane[match] = cells[run, RUN_LANE]
@@ -261,8 +261,8 @@ def _begin_match(
     for i in range(U(finals.size)):
         output.slots[i, match] = cells[run, finals[i]]
         output.nulls[i, match] = runs.registers.nulls[run, finals[i]]
-    place, row = U(paths.places[U(cells[run, RUN_STATE])]), U(fates.nexts[U(cells[run, RUN_LANE])])
-    return _follow(place, row, length, paths.leads, fates, scratch)
+    place, row = U(paths.places[U(cells[run, RUN_STATE])]), U(run_ends.nexts[U(cells[run, RUN_LANE])])
+    return _follow(place, row, length, paths.leads, run_ends, scratch)
 
 
 @expanded
@@ -293,16 +293,16 @@ def _fill_slots(
 @kernel
 def make_matches(
     first: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, float_slots: Array, paths: Paths,
-    fates: Fates, scratch: Scratch,
+    run_ends: RunEnds, scratch: Scratch,
 ) -> Any:  # fmt: skip
     """Make the matches in the order of their last events, from the event `first` on; return where room ran out.
 
     `float_slots` are the slots of the output as floats.
     """
     counters, members = runs.counters, scratch.members
-    count, begun = U(fates.ways.shape[1]), U(fates.same.size - fates.carried.size)
+    count, begun = U(run_ends.ways.shape[1]), U(run_ends.same.size - run_ends.carried.size)
     spare = U(runs.free[U(counters[FREE] - 1)])
-    over, member = U(first), U(fates.ends[first])
+    over, member = U(first), U(run_ends.ends[first])
     while True:
         first_over, first_member = over, member
         number, length = U(0), U(0)
@@ -310,7 +310,7 @@ def make_matches(
         while number < U(members.size):
             while member == NOTHING and over < count:
                 over += U(1)
-                member = U(fates.ends[over])
+                member = U(run_ends.ends[over])
             if over >= count or length + over + U(2) > U(scratch.rows.size):
                 break
             match = done + number
@@ -318,16 +318,16 @@ def make_matches(
                 break
             members[number] = member
             scratch.offsets[number] = length
-            length = _begin_match(match, member, length, paths, fates, scratch, tables, batch, runs, output)
+            length = _begin_match(match, member, length, paths, run_ends, scratch, tables, batch, runs, output)
             output.state[match] = S(tables.edges[scratch.taken[length - U(1)], EDGE_TARGET])
             output.row[match] = S(over)
             number += U(1)
-            member = U(fates.same[member])
+            member = U(run_ends.same[member])
         if number == 0 and over >= count:
             return S(count)
         if number == 0 or U(runs.nodes.parent.size) - U(counters[NODES]) < length:
             counters[LACKING] = FULL_NODES if number else FULL_OUTPUT
-            fates.ends[first_over] = first_member
+            run_ends.ends[first_over] = first_member
             return S(first_over)
         scratch.offsets[number] = length
         if paths.chains:
@@ -336,7 +336,7 @@ def make_matches(
         counters[MATCHES] += S(number)
         for i in range(number):
             if U(members[i]) >= begun:
-                runs.free[U(counters[FREE])] = fates.carried[U(members[i]) - begun]
+                runs.free[U(counters[FREE])] = run_ends.carried[U(members[i]) - begun]
                 counters[FREE] += 1
 
 
@@ -351,23 +351,23 @@ def list_length(member: int, same: Array) -> int:
 
 
 @kernel
-def leave_runs(tables: NfaTables, batch: Batch, runs: Runs, paths: Paths, fates: Fates, scratch: Scratch) -> None:
+def leave_runs(tables: NfaTables, batch: Batch, runs: Runs, paths: Paths, run_ends: RunEnds, scratch: Scratch) -> None:
     """Make the runs that are left after the last event, as far as there are nodes for them."""
     cells, starts, rows, taken = runs.registers.integers, tables.starts, scratch.rows, scratch.taken
-    count, begun = U(fates.ways.shape[1]), U(fates.same.size - fates.carried.size)
-    member = U(fates.ends[count])
+    count, begun = U(run_ends.ways.shape[1]), U(run_ends.same.size - run_ends.carried.size)
+    member = U(run_ends.ends[count])
     while member != NOTHING:
-        fates.ends[count] = member
+        run_ends.ends[count] = member
         run, length = NONE, U(0)
         if member < begun:
             row = member // U(starts.size)
             rows[0], taken[0] = row, starts[member - row * U(starts.size)]
             length = U(1)
-            place, row = U(paths.leads[taken[0]]), U(fates.following[row])
+            place, row = U(paths.leads[taken[0]]), U(run_ends.following[row])
         else:
-            run = U(fates.carried[member - begun])
-            place, row = U(paths.places[U(cells[run, RUN_STATE])]), U(fates.nexts[U(cells[run, RUN_LANE])])
-        length = _follow(place, row, length, paths.leads, fates, scratch)
+            run = U(run_ends.carried[member - begun])
+            place, row = U(paths.places[U(cells[run, RUN_STATE])]), U(run_ends.nexts[U(cells[run, RUN_LANE])])
+        length = _follow(place, row, length, paths.leads, run_ends, scratch)
         if U(runs.nodes.parent.size) - U(runs.counters[NODES]) < length:
             runs.counters[LACKING] = FULL_NODES
             return
@@ -379,5 +379,5 @@ def leave_runs(tables: NfaTables, batch: Batch, runs: Runs, paths: Paths, fates:
             edge = U(taken[i])
             apply_updates(edge, run, U(rows[i]), tables, batch, runs)
             cells[run, RUN_STATE] = S(tables.edges[edge, EDGE_TARGET])
-        member = U(fates.same[member])
-    fates.ends[count] = NOTHING
+        member = U(run_ends.same[member])
+    run_ends.ends[count] = NOTHING
