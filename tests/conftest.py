@@ -20,7 +20,7 @@ class Together(LoadScopeScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith(("tests/spark/", "tests/compatibility/")) else nodeid
+        return "spark" if nodeid.startswith("tests/spark/") else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
