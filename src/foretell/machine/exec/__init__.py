@@ -1,6 +1,7 @@
 """Executors: they own the state of compiled patterns and call the kernels on it."""
 
 from foretell.jit import cache_on_disk
+from foretell.machine.exec.allocator import keep_freed_memory
 from foretell.machine.kernels import (
     absence,
     actions,
@@ -29,3 +30,5 @@ cache_on_disk(
     reverse_scan,
     strict,
 )
+
+keep_freed_memory()
