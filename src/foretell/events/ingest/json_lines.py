@@ -33,6 +33,10 @@ class _JsonLines:
     def text(self, number: int) -> str:
         return self.lines[number - 1].decode("utf-8", "replace").strip()
 
+    def row_text(self, row: int) -> str:
+        """The line of a row of the table."""
+        return self.text(self.numbers[row])
+
 
 def read_json_lines(
     files: Iterable[tuple[str, bytes]], wanted: frozenset[str] | None, *, whole: bool = True
@@ -51,7 +55,7 @@ def read_json_lines(
         before = _positions_before(lines.numbers, lines.reasons, len(rows))
         for number, reason in lines.reasons.items():
             rejected.append(RejectedRow(before[number], source, number, reason, lines.text(number)))
-        origins.append(RowOrigin(source, lines.numbers, lambda i, lines=lines: lines.text(lines.numbers[i])))  # type: ignore[misc]
+        origins.append(RowOrigin(source, lines.numbers, lines.row_text))
         rows += lines.rows
     return _raw_table(rows, origins, rejected, wanted)
 
