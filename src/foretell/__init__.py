@@ -1,22 +1,23 @@
 """Foretell: complex event processing. Subscribe to patterns of events; get matches, estimates and forecasts."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from foretell import build
-from foretell.api.run import run
 from foretell.arguments.statements import load, parse
 from foretell.errors import ForetellError, InputError, LanguageError
 from foretell.events.notification import Notification
 from foretell.language.subscriptions import Subscriptions
-from foretell.learn.model import Model
-from foretell.learn.settings import Learning
-from foretell.notify.notifications import Notifications
 
 if TYPE_CHECKING:
     from foretell.api.forecasting import backtest, recalibrate, train
+    from foretell.api.run import run
     from foretell.engine import Engine
     from foretell.forecast.online.outlook import Outlook
+    from foretell.learn.model import Model
+    from foretell.learn.settings import Learning
     from foretell.machine.exec.limits import Limits
+    from foretell.notify.notifications import Notifications
 
 __all__ = [
     "Engine",
@@ -40,22 +41,27 @@ __all__ = [
 ]
 
 
+#: Where the other names are. They load on first use: the engines take longer to import than all the rest.
+_MODULES = {
+    "Engine": "foretell.engine",
+    "Learning": "foretell.learn.settings",
+    "Limits": "foretell.machine.exec.limits",
+    "Model": "foretell.learn.model",
+    "Notifications": "foretell.notify.notifications",
+    "Outlook": "foretell.forecast.online.outlook",
+    "backtest": "foretell.api.forecasting",
+    "recalibrate": "foretell.api.forecasting",
+    "run": "foretell.api.run",
+    "train": "foretell.api.forecasting",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Load the engine on first use: it imports Numba, which takes as long to load as all the rest."""
-    if name == "Engine":
-        from foretell.engine import Engine
+    if name not in _MODULES:
+        raise AttributeError(f"module 'foretell' has no attribute '{name}'")
+    found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return found
 
-        return Engine
-    if name == "Outlook":
-        from foretell.forecast.online.outlook import Outlook
 
-        return Outlook
-    if name == "Limits":
-        from foretell.machine.exec.limits import Limits
-
-        return Limits
-    if name in ("train", "backtest", "recalibrate"):
-        from foretell.api import forecasting
-
-        return getattr(forecasting, name)
-    raise AttributeError(f"module 'foretell' has no attribute '{name}'")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

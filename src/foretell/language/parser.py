@@ -7,7 +7,7 @@ numbers that must be whole.
 
 from __future__ import annotations
 
-import json
+import marshal
 import sys
 from functools import cache
 from importlib.resources import files
@@ -76,22 +76,15 @@ def _parser() -> Lark:
     """The grammar's tables, which take a while to make, are kept as they are in Lark's standalone parsers."""
     grammar = files("foretell.language").joinpath("grammar.lark").read_text(encoding="utf-8")
     stamp = digest([lark.__version__, sys.version, grammar])
-    tables = load_cached("grammar", f"{stamp}.json")
+    tables = load_cached("grammar", stamp)
     if tables is not None:
         lark_class: Any = Lark  # whose types do not know this
-        return cast(
-            Lark, lark_class._load_from_dict(**json.loads(tables, object_hook=_numbered), transformer=_TreeBuilder())
-        )
+        return cast(Lark, lark_class._load_from_dict(**marshal.loads(tables), transformer=_TreeBuilder()))
     made = Lark(grammar, parser="lalr", start="program", transformer=_TreeBuilder(), maybe_placeholders=True)
     data, memo = made.memo_serialize([TerminalDef, Rule])
     del data["options"]["transformer"]
-    store_cached("grammar", f"{stamp}.json", json.dumps({"data": data, "memo": memo}).encode(), valid_prefix=stamp)
+    store_cached("grammar", stamp, marshal.dumps({"data": data, "memo": memo}), valid_prefix=stamp)
     return made
-
-
-def _numbered(table: dict[str, Any]) -> dict[Any, Any]:
-    """States, tokens and rules have numbers, which JSON makes texts of."""
-    return {int(key) if key.isdecimal() else key: value for key, value in table.items()}
 
 
 class _TreeBuilder(StatementRules, PatternRules, CorrelationRules, ExpressionRules):

@@ -142,12 +142,12 @@ def aggregate(
             registers.nulls[run, slot] = _OVERFLOWN
         else:
             registers.integers[run, slot] = old + value
-    elif kind in (MIN_INT, MAX_INT):
+    elif kind == MIN_INT or kind == MAX_INT:
         value = columns.integers[column, row]
         old = registers.integers[run, slot]
         if unknown or (value < old if kind == MIN_INT else value > old):
             registers.integers[run, slot] = value
-    elif kind in (MIN_TEXT, MAX_TEXT):
+    elif kind == MIN_TEXT or kind == MAX_TEXT:
         text = columns.integers[column, row]
         order = 0
         if not unknown:
@@ -195,7 +195,7 @@ def apply_update(update: Any, run: Any, row: Any, updates: Array, batch: Batch, 
         nodes.position[node] = batch.base + S(row)
         nodes.step[node] = S(argument)
         registers.integers[run, RUN_CHAIN] = S(node)
-    elif kind in (COUNT, COUNT_KNOWN):
+    elif kind == COUNT or kind == COUNT_KNOWN:
         if kind == COUNT or not columns.nulls[argument, row]:
             registers.integers[run, slot] = 1 if registers.nulls[run, slot] else registers.integers[run, slot] + 1
             registers.nulls[run, slot] = 0

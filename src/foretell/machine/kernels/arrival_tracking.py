@@ -105,7 +105,7 @@ def track_runs(events: TrackedEvents, tables: TrackedTables, exclusion: Exclusio
         for state in range(states):
             if by == BEGINNING and bound[process, state, 0] <= past_of_lane[lane]:
                 bound[process, state, 0] = -1
-            if by in (FIRSTS, EVENTS) and bound[process, state, 0] >= 0:
+            if (by == FIRSTS or by == EVENTS) and bound[process, state, 0] >= 0:
                 for step in range(state + U(1) if by == EVENTS else U(1)):
                     if is_spent(bound[process, state, step], row, exclusion):
                         bound[process, state, 0] = -1
