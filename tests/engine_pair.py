@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from foretell import parse
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import observed_schema, read_inputs, read_tables
 from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, events_of
@@ -36,7 +37,7 @@ class EnginePair:
         program = parse(text)
         self.text = text
         self.until = until
-        self.loaded: dict[str, EventBatch] = read_inputs(program, streams, time or {}, False)
+        self.loaded: dict[str, EventBatch] = read_inputs(program, streams, InputSettings(time or {}), False)
         self.given: dict[str, TemplateTable] = read_tables(program.tables, tables or {})
         self.checked: CheckedProgram = program.checked(
             {name: observed_schema(one) for name, one in self.loaded.items()},

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from foretell import build
 from foretell.arguments.statements import load, parse
 from foretell.errors import ForetellError, InputError, LanguageError
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.notification import Notification
 from foretell.language.subscriptions import Subscriptions
 
@@ -30,6 +31,7 @@ __all__ = [
     "Notification",
     "Notifications",
     "Outlook",
+    "ReadOptions",
     "Subscriptions",
     "backtest",
     "build",

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import foretell as ft
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.plan import PlanHandle
@@ -66,5 +67,5 @@ def local_batch(
     until: object = None,
 ) -> LocalBatchJob:
     program = ft.parse(text)
-    declarations = {name: declaration_of(program, name, time or {}) for name in program.sources}
+    declarations = {name: declaration_of(program, name, InputSettings(time or {})) for name in program.sources}
     return LocalBatchJob(program, inputs, declarations, read_tables(program.tables, tables or {}), until)

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
 
 import foretell as ft
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import declaration_of
 from foretell.bench.workloads.ticks import ticks
 from foretell.cli.commands import app
@@ -320,6 +321,10 @@ def test_sort_keys_sort_as_values_do() -> None:
 def test_only_what_is_needed_goes_through_the_shuffle(spark: SparkSession, some_ticks: Path) -> None:
     program = ft.parse(W1)
     batch = BatchJob(
-        program, {"ticks": some_ticks}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None
+        program,
+        {"ticks": some_ticks},
+        {"ticks": declaration_of(program, "ticks", InputSettings({"ticks": "ts"}))},
+        {},
+        None,
     )
     assert [group.columns for group in batch.plan.groups] == [{"ticks": ("ts", "name", "price")}]

@@ -16,6 +16,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import foretell as ft
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import declaration_of
 from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.reader import StreamDeclaration, read
@@ -45,7 +46,7 @@ class LocalStream:
         shards: int,
         forecasts: ForecasterFactory | None = None,
     ) -> None:
-        declarations = {name: declaration_of(program, name, {}) for name in program.sources}
+        declarations = {name: declaration_of(program, name, InputSettings()) for name in program.sources}
         self.types, self.topology = types, topology_of(program, declarations, tables, shards, forecasts=forecasts)
         self._tester = TwsTester(self.topology.processor)
 
@@ -121,7 +122,7 @@ def test_forecasts() -> None:
 
 def topology(shards: int) -> StreamTopology:
     program = ft.parse("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;")
-    return topology_of(program, {"s": declaration_of(program, "s", {})}, None, shards)
+    return topology_of(program, {"s": declaration_of(program, "s", InputSettings())}, None, shards)
 
 
 def counts(mapper: StreamMapper, table: pa.Table) -> list[int]:

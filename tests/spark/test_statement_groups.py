@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import foretell as ft
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import declaration_of
 from foretell.spark.partitioning.shard_ids import shard_ids, spark_hash
 from foretell.spark.partitioning.statement_groups import stream_groups
@@ -34,5 +35,5 @@ def test_shards_go_round_the_partitions(spark: SparkSession) -> None:
 )
 def test_groups_are_named_by_their_partition_keys(text: str, groups: list[str]) -> None:
     program = ft.parse("STREAM s (a INT, b INT, t INT) TIME t;" + text)
-    found = stream_groups(program, {"s": declaration_of(program, "s", {})}, 4)
+    found = stream_groups(program, {"s": declaration_of(program, "s", InputSettings())}, 4)
     assert [group.name for group in found] == groups

@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from foretell.api.engine_choice import prefers_spark
+from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.model import as_learning, as_model
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
-from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
+from foretell.arguments.validation import as_mapping, as_tables, bad_argument, describe
 from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
 from foretell.events.ingest.quarantine import quarantine_summary
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.forecast.chain.match_interval import IntervalRequest
@@ -39,6 +41,7 @@ def train(
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
+    read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     learning: Learning | None = None,
     engine: str | None = None,
@@ -60,9 +63,9 @@ def train(
         )
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     if engine == "spark" or (engine is None and prefers_spark(program, sources)):
-        return _model(*_train_on_spark(program, sources, time, tables, strict, settings))
+        return _model(*_train_on_spark(program, sources, as_input_settings(time, read), tables, strict, settings))
     observers = TraceRecorderFactory(settings)
-    checked, notes = run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
+    checked, notes = run_observed(program, inputs, observers, time=time, read=read, tables=tables, strict=strict)
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
     trained = {
         name: train_subscription(statements[name], recorders, settings)
@@ -87,7 +90,7 @@ def _model(trained: Mapping[str, SubscriptionModel], notes: tuple[str, ...] = ()
 def _train_on_spark(
     program: Subscriptions,
     sources: Mapping[str, object],
-    time: Mapping[str, str] | None,
+    inputs: InputSettings,
     tables: Mapping[str, object] | None,
     strict: bool,
     settings: Learning,
@@ -95,10 +98,9 @@ def _train_on_spark(
     from foretell.spark.batch import training
     from foretell.spark.batch.job import BatchJob
 
-    times = as_time_columns(time)
-    check_input_names(program, sources, times)
+    check_input_names(program, sources, inputs)
     template_tables = read_tables(program.tables, as_tables(tables))
-    declarations = {name: declaration_of(program, name, times) for name in program.sources}
+    declarations = {name: declaration_of(program, name, inputs) for name in program.sources}
     batch = BatchJob(program, sources, declarations, template_tables, None, strict, TraceRecorderFactory(settings))
     forecasting = {
         s.name: s
@@ -114,6 +116,7 @@ def backtest(
     *,
     model: object = None,
     time: Mapping[str, str] | None = None,
+    read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     horizons: Sequence[int] | None = None,
     thresholds: Sequence[float] | None = None,
@@ -134,7 +137,7 @@ def backtest(
         _horizons(horizons),
         IntervalRequest(confidence),
     )
-    checked, quarantined = run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
+    checked, quarantined = run_observed(program, inputs, observers, time=time, read=read, tables=tables, strict=strict)
     if not observers.observers:
         raise _no_forecasts()
     result = report(_in_program_order(observers.observers, checked), trained, levels)
@@ -147,6 +150,7 @@ def recalibrate(
     *,
     model: object,
     time: Mapping[str, str] | None = None,
+    read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     learning: Learning | None = None,
     strict: bool = False,
@@ -157,7 +161,7 @@ def recalibrate(
     if not trained.subscriptions:
         raise InputError("no-model", "there is no model to recalibrate", hint="pass one that train has made")
     observers = BacktestObserverFactory(ForecasterFactory(trained.subscriptions, as_learning(learning)))
-    run_observed(program, inputs, observers, time=time, tables=tables, strict=strict)
+    run_observed(program, inputs, observers, time=time, read=read, tables=tables, strict=strict)
     return recalibrated(observers.observers, trained)
 
 
@@ -167,13 +171,14 @@ def run_observed(
     observers: ObserverFactory,
     *,
     time: Mapping[str, str] | None = None,
+    read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     strict: bool = False,
 ) -> tuple[CheckedProgram, tuple[str, ...]]:
     """Runs statements in this process for their observers; returns notes on malformed events with the program."""
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     template_tables: dict[str, TemplateTable] = read_tables(program.tables, as_tables(tables))
-    batches: dict[str, EventBatch] = read_inputs(program, sources, as_time_columns(time), strict)
+    batches: dict[str, EventBatch] = read_inputs(program, sources, as_input_settings(time, read), strict)
     schemas = {name: observed_schema(batch) for name, batch in batches.items()}
     checked = program.checked(schemas, {name: table.types for name, table in template_tables.items()})
     try:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 from foretell.api.engine_choice import check_engine, is_compiled, is_spark_frame, is_streaming, prefers_spark
+from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.model import ModelLike, as_learning, as_model, delay_models
 from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
 from foretell.arguments.until import TimeLike, parse_until
-from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument
+from foretell.arguments.validation import as_mapping, as_tables, bad_argument
 from foretell.errors import InputError
 from foretell.events.delay_distributions import DelayModel
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, events_of
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
@@ -39,6 +41,7 @@ class RunOptions(TypedDict, total=False):
     """The keyword arguments of `run`."""
 
     time: Mapping[str, str] | None
+    read: ReadOptions | Mapping[str, ReadOptions] | None
     tables: Mapping[str, object] | None
     engine: str | None
     model: ModelLike | None
@@ -60,6 +63,7 @@ def run(
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
+    read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     engine: str | None = None,
     model: ModelLike | None = None,
@@ -73,7 +77,8 @@ def run(
     data, dicts, or a Spark DataFrame. Spark DataFrames give a lazy Spark DataFrame of notifications (see
     foretell.spark.batch.job), streaming ones a streaming one (see foretell.spark.streaming.query).
 
-    `time` names the time column of streams without a STREAM statement, `tables` has the FOR EACH tables, `model` and
+    `time` names the time column of streams without a STREAM statement, `read` has the form of the data where they do
+    not show it (one ReadOptions, or one for each stream), `tables` has the FOR EACH tables, `model` and
     `learning` are for forecasts. `until` lets time pass after the last event, for matches that need only time.
     `strict` makes the first malformed event an error.
 
@@ -88,7 +93,7 @@ def run(
     request = _RunRequest(
         program,
         sources,
-        as_time_columns(time),
+        as_input_settings(time, read),
         read_tables(program.tables, as_tables(tables)),
         as_model(model),
         as_learning(learning),
@@ -112,7 +117,7 @@ class _RunRequest:
 
     program: Subscriptions
     sources: Mapping[str, object]
-    time: Mapping[str, str]
+    settings: InputSettings
     tables: Mapping[str, TemplateTable]
     model: Model
     learning: Learning | None
@@ -128,7 +133,13 @@ def _run_spark_stream(request: _RunRequest, tables: Mapping[str, object] | None)
 
     frames = cast(Mapping[str, Any], request.sources)
     return follow(
-        request.program, frames, time=request.time, tables=tables, model=request.model, learning=request.learning
+        request.program,
+        frames,
+        time=request.settings.time,
+        read=request.settings.read,
+        tables=tables,
+        model=request.model,
+        learning=request.learning,
     )
 
 
@@ -137,8 +148,8 @@ def _run_spark_batch(request: _RunRequest) -> Notifications | Frame:
     from foretell.spark.batch.job import BatchJob  # loads Spark, which takes a while
 
     program, sources = request.program, request.sources
-    check_input_names(program, sources, request.time)
-    declarations = {name: declaration_of(program, name, request.time) for name in program.sources}
+    check_input_names(program, sources, request.settings)
+    declarations = {name: declaration_of(program, name, request.settings) for name in program.sources}
     forecasts = ForecasterFactory(request.model.subscriptions, request.learning)
     notes = untrained_notes(request.model, program)
     job = BatchJob(program, sources, declarations, request.tables, request.until, request.strict, forecasts)
@@ -152,7 +163,7 @@ def _run_spark_batch(request: _RunRequest) -> Notifications | Frame:
 
 
 def _run_in_process(request: _RunRequest, engine: str | None, delays: Mapping[str, DelayModel]) -> Notifications:
-    batches = read_inputs(request.program, request.sources, request.time, request.strict)
+    batches = read_inputs(request.program, request.sources, request.settings, request.strict)
     schemas = {name: observed_schema(batch) for name, batch in batches.items()}
     checked = request.program.checked(schemas, {name: table.types for name, table in request.tables.items()})
     until = parse_until(request.until, {schema.time_type for schema in schemas.values()} - {Type.UNKNOWN})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from foretell.arguments.input_settings import InputSettings
 from foretell.errors import InputError, LanguageError, suggestion
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable, read_table
@@ -15,17 +16,18 @@ from foretell.language.subscriptions import Subscriptions
 
 
 def read_inputs(
-    program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str], strict: bool
+    program: Subscriptions, inputs: Mapping[str, object], settings: InputSettings, strict: bool
 ) -> dict[str, EventBatch]:
     """Read the events of all streams that the statements read."""
-    check_input_names(program, inputs, time)
-    return {name: read(inputs[name], declaration_of(program, name, time), strict=strict) for name in program.sources}
+    check_input_names(program, inputs, settings)
+    declarations = {name: declaration_of(program, name, settings) for name in program.sources}
+    return {name: read(inputs[name], declaration, strict=strict) for name, declaration in declarations.items()}
 
 
-def check_input_names(program: Subscriptions, inputs: Mapping[str, object], time: Mapping[str, str]) -> None:
+def check_input_names(program: Subscriptions, inputs: Mapping[str, object], settings: InputSettings) -> None:
     """Raise unless there is an input for every stream that the statements read, and for no other."""
     sources = program.sources
-    for name in (*inputs, *time):
+    for name in (*inputs, *settings.streams):
         if name not in sources:
             hint = suggestion(name, sources)
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
@@ -44,21 +46,22 @@ def observed_schema(batch: EventBatch) -> Schema:
     return replace(schema, attributes={**schema.attributes, schema.time: Type.UNKNOWN})
 
 
-def declaration_of(program: Subscriptions, name: str, time: Mapping[str, str]) -> StreamDeclaration:
+def declaration_of(program: Subscriptions, name: str, settings: InputSettings) -> StreamDeclaration:
     """The declaration of a stream; an error in its STREAM statement points into the program's text."""
     try:
-        return stream_declaration(program.declared.get(name), name, time)
+        return stream_declaration(program.declared.get(name), name, settings)
     except LanguageError as error:
         raise error.within(program.text, program.file) from None
 
 
-def stream_declaration(stream: tree.Stream | None, name: str, time: Mapping[str, str]) -> StreamDeclaration:
-    """A stream's declaration by its STREAM statement, if it has one, and by the time column that the caller names."""
+def stream_declaration(stream: tree.Stream | None, name: str, settings: InputSettings) -> StreamDeclaration:
+    """A stream's declaration by its STREAM statement, if it has one, and by the caller's settings."""
+    time, options = settings.time, settings.options(name)
     if stream is None:
         if name not in time:
             hint = f"add --time {name}=COLUMN, or a statement STREAM {name} (...) TIME column"
             raise InputError("no-time-column", f"the time column of stream '{name}' is not known", hint=hint)
-        return StreamDeclaration(name, {}, time[name], open=True)
+        return StreamDeclaration(name, {}, time[name], open=True, read=options)
     if time.get(name, stream.time) != stream.time:
         message = f"the time column of stream '{name}' is '{stream.time}' by its STREAM statement, not '{time[name]}'"
         raise InputError("time-twice", message)
@@ -72,6 +75,7 @@ def stream_declaration(stream: tree.Stream | None, name: str, time: Mapping[str,
         stream.simultaneous,
         schema.lateness,
         open=schema.open,
+        read=options,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import observed_schema, stream_declaration
 from foretell.errors import InputError, LanguageError, suggestion
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
@@ -67,7 +68,7 @@ class InputRegistry:
 
     def _declared(self, name: str) -> StreamDeclaration:
         try:
-            return stream_declaration(self.registry.declared(name), name, self.time)
+            return stream_declaration(self.registry.declared(name), name, InputSettings(self.time))
         except LanguageError as error:
             raise error.within(*self.registry.text_of(name)) from None
 

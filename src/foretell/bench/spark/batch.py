@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import declaration_of
 from foretell.bench.engine import WORKLOADS
 from foretell.bench.result import BenchResult
@@ -64,7 +65,13 @@ def write(folder: Path, count: int) -> None:
 
 def _job(text: str, folder: str) -> BatchJob:
     program = parse(text)
-    return BatchJob(program, {"ticks": folder}, {"ticks": declaration_of(program, "ticks", {"ticks": "ts"})}, {}, None)
+    return BatchJob(
+        program,
+        {"ticks": folder},
+        {"ticks": declaration_of(program, "ticks", InputSettings({"ticks": "ts"}))},
+        {},
+        None,
+    )
 
 
 def _measured(name: str, run: Callable[[], int], limit: float | None) -> BenchResult:

@@ -15,6 +15,7 @@ from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables, re
 from foretell.events.ingest.csv_reader import read_csv
 from foretell.events.ingest.json_lines import read_dicts, read_json_lines
 from foretell.events.ingest.raw_columns import RawTable
+from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 
 #: The format of each file name ending.
 FORMATS: Mapping[str, str] = {
@@ -26,14 +27,16 @@ FORMATS: Mapping[str, str] = {
 }
 
 
-def read_raw(source: object, label: str, wanted: frozenset[str] | None = None) -> RawTable:
+def read_raw(
+    source: object, label: str, wanted: frozenset[str] | None = None, options: ReadOptions = DEFAULT_OPTIONS
+) -> RawTable:
     """Read all rows of `source`, and only the `wanted` columns where these are known. `label` names a source without a
     path.
 
     Frames of pandas, polars and other libraries with Arrow's PyCapsule interface are read without a copy.
     """
     if isinstance(source, str | os.PathLike):
-        return _read_files(path_of(source), wanted)
+        return _read_files(path_of(source), wanted, options)
     if isinstance(source, pa.RecordBatchReader):
         source = source.read_all()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
@@ -75,7 +78,9 @@ def input_files(source: object) -> tuple[str, list[Path]]:
     return FORMATS[files[0].suffix.lower()], files
 
 
-def read_raw_content(name: str, content: bytes, wanted: frozenset[str] | None) -> RawTable:
+def read_raw_content(
+    name: str, content: bytes, wanted: frozenset[str] | None, options: ReadOptions = DEFAULT_OPTIONS
+) -> RawTable:
     """Read all rows of a file whose content is in memory."""
     suffix = Path(name).suffix.lower()
     if suffix not in FORMATS:
@@ -87,7 +92,7 @@ def read_raw_content(name: str, content: bytes, wanted: frozenset[str] | None) -
     return read_json_lines([(name, content)], wanted)
 
 
-def _read_files(path: Path, wanted: frozenset[str] | None) -> RawTable:
+def _read_files(path: Path, wanted: frozenset[str] | None, options: ReadOptions) -> RawTable:
     files = _files(path)
     kind = FORMATS[files[0].suffix.lower()]
     if kind == "Parquet":

@@ -24,6 +24,7 @@ from foretell.events.event import Event, base_key
 from foretell.events.ingest.formats import read_raw, read_raw_content
 from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_event
 from foretell.events.ingest.raw_columns import RawTable, RejectedRow, TypedColumn
+from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.scalar_parsing import BEYOND_RANGE, MisfitError
 from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_type, scalar_rows
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
@@ -47,6 +48,7 @@ class StreamDeclaration:
     simultaneous: bool = False
     lateness: int | float = 0
     open: bool = False
+    read: ReadOptions = DEFAULT_OPTIONS
 
     @property
     def columns(self) -> list[str]:
@@ -81,7 +83,7 @@ class EventBatch:
 def read(source: object, declaration: StreamDeclaration, *, strict: bool = False) -> EventBatch:
     """Read a path, Arrow data, a data frame or an iterable of dicts. With `strict` a malformed event is an error."""
     wanted = None if declaration.open else frozenset(declaration.columns)
-    raw = read_raw(source, declaration.stream, wanted)
+    raw = read_raw(source, declaration.stream, wanted, declaration.read)
     batch = cast_events(raw, declaration, _infer_types(raw, declaration))
     if strict and batch.quarantined:
         raise malformed_event(batch.quarantined[0])
@@ -90,7 +92,7 @@ def read(source: object, declaration: StreamDeclaration, *, strict: bool = False
 
 def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> EventBatch:
     """The events of a file whose content is in memory; the ending of its name gives the format."""
-    raw = read_raw_content(name, content, frozenset(declaration.columns))
+    raw = read_raw_content(name, content, frozenset(declaration.columns), declaration.read)
     return cast_events(raw, declaration, _infer_types(raw, declaration))
 
 

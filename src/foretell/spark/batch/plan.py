@@ -8,6 +8,7 @@ from functools import cached_property
 from uuid import uuid4
 
 from foretell.engine.planning import start_runtime
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema
@@ -46,7 +47,8 @@ class BatchPlan:
     """The statements as text, which every worker checks again, and what the driver knows of the data.
 
     `schemas` are those that tasks read events with; `known` holds only what the data or declarations show, for the
-    check. Every event of the streams `identified` has an ID. `observers` make the forecasts.
+    check. Every event of the streams `identified` has an ID. `read` has the read options of each stream.
+    `observers` make the forecasts.
     """
 
     text: str
@@ -57,6 +59,7 @@ class BatchPlan:
     groups: tuple[StatementGroup, ...]
     memory: int
     identified: frozenset[str]
+    read: Mapping[str, ReadOptions]
     observers: ObserverFactory = NO_OBSERVERS
     strict: bool = False
 
@@ -79,7 +82,8 @@ class BatchPlan:
         """Return a declaration with all types settled, so that every task reads its events with the same ones."""
         s = self.schemas[stream]
         assert s.time is not None
-        return StreamDeclaration(stream, s.attributes, s.time, s.id, s.order, s.simultaneous, s.lateness)
+        roles = s.time, s.id, s.order
+        return StreamDeclaration(stream, s.attributes, *roles, s.simultaneous, s.lateness, read=self.read[stream])
 
     @cached_property
     def _checked(self) -> CheckedProgram:

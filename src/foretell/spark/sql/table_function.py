@@ -24,10 +24,11 @@ from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.arguments.until import parse_until
-from foretell.arguments.validation import as_mapping, as_tables, as_time_columns, bad_argument, describe
+from foretell.arguments.validation import as_mapping, as_tables, bad_argument, describe
 from foretell.engine.planning import start_runtime
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.events.ingest.raw_columns import ARROW_TYPES
@@ -234,14 +235,14 @@ def _hidden_traceback() -> Iterator[None]:
 def stream_schemas(spark: SparkSession, program: Subscriptions, inputs: object, time: object) -> dict[str, Schema]:
     """Return the schema of each stream that the statements read, by its declaration or its input."""
     by_stream = as_mapping({} if inputs is None else inputs, "inputs", "inputs={'logins': frame}")
-    times = as_time_columns(time)
+    settings = as_input_settings(time)
     sources = program.sources
     if not any(isinstance(s, tree.Subscription | tree.Correlator) for s in program.program.statements):
         raise InputError("no-statements", "there is no subscription to register", hint="add a SUBSCRIBE statement")
-    for name in (*by_stream, *times):
+    for name in (*by_stream, *settings.streams):
         if name not in sources:
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=suggestion(name, sources))
-    return {name: _schema(declaration_of(program, name, times), spark, by_stream.get(name)) for name in sources}
+    return {name: _schema(declaration_of(program, name, settings), spark, by_stream.get(name)) for name in sources}
 
 
 def _schema(declaration: StreamDeclaration, spark: SparkSession, source: object) -> Schema:

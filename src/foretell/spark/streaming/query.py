@@ -18,13 +18,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.model import as_model
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, read_tables
-from foretell.arguments.validation import as_mapping, as_tables, as_time_columns
+from foretell.arguments.validation import as_mapping, as_tables
 from foretell.engine import Engine
 from foretell.errors import InputError, suggestion
 from foretell.events.arrow_interop import arrow_of_values
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import COLUMNS
@@ -56,6 +58,7 @@ def follow(
     inputs: Mapping[str, DataFrame],
     *,
     time: Mapping[str, str] | None = None,
+    read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     control: DataFrame | None = None,
     shards: int = 8,
@@ -65,15 +68,16 @@ def follow(
 ) -> DataFrame:
     """Return the notifications of statements on streaming frames, as a streaming frame.
 
-    `time` names the time column of streams without a STREAM statement. `control` is a streaming frame of changes to the
-    statements (see `control_stream`). `shards` is the number of shards for each PER; a checkpoint keeps it. `model` and
-    `learning` are for forecasts; each shard learns from its own lanes. Late events, malformed events and refused
-    changes are rows too, of the kinds "late", "bad" and "refused": see `matches`, `late`, `bad` and `refused`.
+    `time` names the time column of streams without a STREAM statement, `read` how values are read. `control` is a
+    streaming frame of changes to the statements (see `control_stream`). `shards` is the number of shards for each
+    PER; a checkpoint keeps it. `model` and `learning` are for forecasts; each shard learns from its own lanes. Late
+    events, malformed events and refused changes are rows too, of the kinds "late", "bad" and "refused": see
+    `matches`, `late`, `bad` and `refused`.
     """
-    times = as_time_columns(time)
+    settings = as_input_settings(time, read)
     program = as_subscriptions(subscriptions)
     frames = _frames(inputs)
-    declarations = _declarations(program, frames, times)
+    declarations = _declarations(program, frames, settings)
     forecasts = ForecasterFactory(as_model(model).subscriptions, learning)
     untrained_notes(as_model(model), program)
     topology = topology_of(program, declarations, tables, shards, limits, forecasts)
@@ -173,26 +177,26 @@ def _streaming(frame: Any, what: str) -> DataFrame:
 
 
 def _declarations(
-    program: Subscriptions, frames: Mapping[str, DataFrame], time: Mapping[str, str]
+    program: Subscriptions, frames: Mapping[str, DataFrame], settings: InputSettings
 ) -> dict[str, StreamDeclaration]:
     sources = program.sources
-    for name in (*frames, *time):
+    for name in (*frames, *settings.streams):
         if name not in sources:
             hint = suggestion(name, sources)
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
     if not sources:
         raise InputError("no-statements", "no statement reads a stream", hint="add a SUBSCRIBE statement")
-    return {name: _declaration(program, name, frames, time) for name in sources}
+    return {name: _declaration(program, name, frames, settings) for name in sources}
 
 
 def _declaration(
-    program: Subscriptions, name: str, frames: Mapping[str, DataFrame], time: Mapping[str, str]
+    program: Subscriptions, name: str, frames: Mapping[str, DataFrame], settings: InputSettings
 ) -> StreamDeclaration:
     """Return the declaration of a stream; the frame has the types that the statements leave open."""
     if name not in frames:
         hint = f"inputs={{'{name}': frame}}"
         raise InputError("missing-input", f"inputs has no frame for stream '{name}'", hint=hint)
-    declaration = declaration_of(program, name, time)
+    declaration = declaration_of(program, name, settings)
     if _has_files(frames[name], declaration):
         return _file_declaration(declaration)
     arrow = to_arrow_schema(frames[name].schema, timezone="UTC")

@@ -1,0 +1,36 @@
+"""Read options: what a user says about the form of a stream's events where the data do not show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read the events of a stream. The defaults fit files that describe themselves.
+
+    Of files: `format` ("csv", "jsonl", "parquet" or "text") replaces the ending of the name, `encoding` is that of text
+    files, `delimiter` separates the fields of CSV, `columns` names the fields of a file without a header, and `pattern`
+    is a regular expression with named groups (or the name of a built-in one) for lines of text.
+
+    Of values: the texts of `nulls` stand for a missing value. `missing_columns` allows declared columns that no event
+    has, and files of a folder with different columns.
+
+    Of times: `time_format` is a format of strptime, `zone` the time zone of times without an offset, `day_first` tells
+    03/04 from 04/03, and `year` belongs to times without one.
+    """
+
+    format: str | None = None
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    columns: tuple[str, ...] | None = None
+    pattern: str | None = None
+    nulls: tuple[str, ...] = ()
+    missing_columns: bool = False
+    time_format: str | None = None
+    zone: str | None = None
+    day_first: bool | None = None
+    year: int | None = None
+
+
+DEFAULT_OPTIONS = ReadOptions()
