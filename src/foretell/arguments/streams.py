@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from foretell.arguments.input_settings import InputSettings
 from foretell.errors import InputError, LanguageError, suggestion
+from foretell.events.ingest.derived_attributes import NOTHING_DERIVED
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable, read_table
 from foretell.events.types import Schema, Type
+from foretell.filter.derived_columns import DerivedColumns
 from foretell.language import tree
-from foretell.language.stream_schemas import declared_schema
+from foretell.language.stream_schemas import declared_schema, null_markers
 from foretell.language.subscriptions import Subscriptions
 
 
@@ -49,13 +51,18 @@ def observed_schema(batch: EventBatch) -> Schema:
 def declaration_of(program: Subscriptions, name: str, settings: InputSettings) -> StreamDeclaration:
     """The declaration of a stream; an error in its STREAM statement points into the program's text."""
     try:
-        return stream_declaration(program.declared.get(name), name, settings)
+        return stream_declaration(program.declared.get(name), name, settings, (program.text, program.file))
     except LanguageError as error:
         raise error.within(program.text, program.file) from None
 
 
-def stream_declaration(stream: tree.Stream | None, name: str, settings: InputSettings) -> StreamDeclaration:
-    """A stream's declaration by its STREAM statement, if it has one, and by the caller's settings."""
+def stream_declaration(
+    stream: tree.Stream | None, name: str, settings: InputSettings, source: tuple[str, str] = ("", "")
+) -> StreamDeclaration:
+    """A stream's declaration by its STREAM statement, if it has one, and by the caller's settings.
+
+    `source` is the text of the statement and its file.
+    """
     time, options = settings.time, settings.options(name)
     if stream is None:
         if name not in time:
@@ -65,10 +72,12 @@ def stream_declaration(stream: tree.Stream | None, name: str, settings: InputSet
     if time.get(name, stream.time) != stream.time:
         message = f"the time column of stream '{name}' is '{stream.time}' by its STREAM statement, not '{time[name]}'"
         raise InputError("time-twice", message)
+    options = replace(options, nulls=tuple(dict.fromkeys((*options.nulls, *null_markers(stream)))))
     schema = declared_schema(stream)
+    derived = DerivedColumns(stream, *source) if stream.derived else NOTHING_DERIVED
     return StreamDeclaration(
         name,
-        schema.attributes,
+        {attribute: kind for attribute, kind in schema.attributes.items() if attribute not in derived.names},
         stream.time,
         stream.id,
         stream.order,
@@ -76,6 +85,7 @@ def stream_declaration(stream: tree.Stream | None, name: str, settings: InputSet
         schema.lateness,
         open=schema.open,
         read=options,
+        derived=derived,
     )
 
 

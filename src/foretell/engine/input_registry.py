@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -45,7 +44,7 @@ class InputRegistry:
         declaration = self._declared(name)
         if name not in self.schemas:
             return declaration
-        return replace(declaration, attributes=self.schemas[name].attributes, open=False)
+        return declaration.settled(self.schemas[name])
 
     def infer_schemas(self, first: EventBatch) -> None:
         """Set the schemas of all streams, with the types that the first events show where the statements have none."""
@@ -67,10 +66,12 @@ class InputRegistry:
             raise error.within(*self.registry.text_of(name)) from None
 
     def _declared(self, name: str) -> StreamDeclaration:
+        stream = self.registry.declared(name)
+        source = ("", "") if stream is None else self.registry.text_of(name)
         try:
-            return stream_declaration(self.registry.declared(name), name, InputSettings(self.time))
+            return stream_declaration(stream, name, InputSettings(self.time), source)
         except LanguageError as error:
-            raise error.within(*self.registry.text_of(name)) from None
+            raise error.within(*source) from None
 
     def _schema(self, name: str, observed: Schema) -> Schema:
         """The schema of a stream that has had no events: where its time has no type, that of an observed stream."""
@@ -82,14 +83,7 @@ class InputRegistry:
             n: observed.time_type if n == declaration.time and kind is Type.UNKNOWN else kind
             for n, kind in declaration.attributes.items()
         }
-        return Schema(
-            attributes,
-            time=declaration.time,
-            id=declaration.id,
-            order=declaration.order,
-            simultaneous=declaration.simultaneous,
-            lateness=declaration.lateness,
-        )
+        return declaration.schema(attributes)
 
     # ── snapshots ──
 

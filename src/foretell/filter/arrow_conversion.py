@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Flags
-from foretell.events.arrow_interop import nulls_of, numpy_of
+from foretell.events.arrow_interop import arrow_of, arrow_of_values, nulls_of, numpy_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray
 from foretell.events.types import Type
-from foretell.filter.column import Column, Values, dtype_of, no_nulls, null_column
+from foretell.filter.column import Column, Values, dtype_of, may_be_null, no_nulls, null_column
 from foretell.filter.string_dictionary import StringDictionary
 
 
@@ -24,6 +24,19 @@ def column_from_arrow(array: ArrowArray, kind: Type, strings: StringDictionary) 
         return Column(kind, *chunks[0])
     values = np.concatenate([np.empty(0, dtype_of(kind)), *(values for values, _ in chunks)])
     return Column(kind, values, np.concatenate([np.empty(0, np.bool_), *(nulls for _, nulls in chunks)]))
+
+
+def arrow_from_column(column: Column, strings: StringDictionary) -> ArrowArray:
+    """A column of an attribute's type as an Arrow array."""
+    nulls = column.nulls if may_be_null(column.nulls) else None
+    if column.kind is not Type.STRING:
+        values = column.values != 0 if column.kind is Type.BOOL else column.values
+        return arrow_of(values, ARROW_TYPES[column.kind], nulls)
+    codes, rows = np.unique(column.values, return_inverse=True)
+    # UTF-8 cannot encode a lone surrogate, which a literal may hold.
+    texts = [strings.text(code).encode("utf-8", "replace").decode() for code in codes.tolist()]
+    indices = arrow_of(rows.astype(np.int32), None, nulls)
+    return pa.DictionaryArray.from_arrays(indices, arrow_of_values(texts, Type.STRING)).cast(pa.string())
 
 
 def _numbers(chunk: ArrowArray, kind: Type) -> tuple[Values, Flags]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from foretell.arrays import Flags, Ints
 from foretell.events.arrow_interop import nulls_of, numpy_of
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.filter.column import no_nulls
+from foretell.filter.text_functions import apply
+from foretell.plan.lower.text_functions import TextFunction
 
 
 class StringDictionary:
@@ -32,8 +35,8 @@ class StringDictionary:
         self._offsets = np.zeros(64, np.int64)
         self._lengths = np.zeros(64, np.int64)
         self._data = np.zeros(1024, np.uint8)
-        self._cases = np.zeros((64, 2), np.int64)
-        self._cased = 0
+        self._results: dict[tuple[TextFunction, ...], _FunctionResults] = {}
+        self._order = np.zeros(0, np.int64)
         self.code("")
         for text in texts:
             self.code(text)
@@ -71,15 +74,38 @@ class StringDictionary:
         """The length of each string in code points."""
         return self._lengths[: len(self)]
 
-    def heap(self, *, cases: bool) -> tuple[Ints, NDArray[np.uint8], Ints]:
-        """The arrays that kernels read: offsets, data and, with `cases`, the codes of each string in lower and upper
-        case. Kernels cannot create strings, so every string that they may produce gets its code beforehand."""
-        while cases and self._cased < len(self):
-            text = self._texts[self._cased]
-            self._cases = _with_room(self._cases, self._cased + 1)
-            self._cases[self._cased] = self.code(text.lower()), self.code(text.upper())
-            self._cased += 1
-        return self.offsets, self.data, self._cases
+    def heap(
+        self, functions: tuple[TextFunction, ...] = (), *, substrings: bool = False
+    ) -> tuple[Ints, NDArray[np.uint8], Ints, Ints]:
+        """The arrays that kernels read: offsets, data, the results of functions for each string, and all codes in the
+        order of their strings.
+
+        Kernels cannot create strings, so every string that a function may produce gets its code beforehand. With
+        `substrings`, so do all parts of strings, of which there are many: a kernel then applies functions to them.
+        """
+        results = self._results.setdefault(functions, _FunctionResults(np.zeros((1, len(functions)), np.int64)))
+        while results.done < len(self) and (functions or substrings):
+            first, last = results.done, len(self)
+            texts = self._texts[first:last]
+            results.table = _with_room(results.table, last)
+            for number, function in enumerate(functions):
+                results.table[first:last, number] = [self._word(value) for value in apply(function, texts)]
+            if substrings:
+                self._add_parts(texts)
+            results.done = last
+        if substrings and len(self._order) < len(self):
+            self._order = np.array(sorted(range(len(self)), key=self._texts.__getitem__), np.int64)
+        return self.offsets, self.data, results.table, self._order
+
+    def _word(self, value: str | bool) -> int:
+        return self.code(value) if isinstance(value, str) else int(value)
+
+    def _add_parts(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            for first in range(len(text)):
+                for last in range(first + 1, len(text)):
+                    self.code(text[first:last])
+                self.code(text[first:])
 
     def state(self) -> list[str]:
         return list(self._texts)
@@ -113,6 +139,14 @@ class StringDictionary:
         missing = np.array([*(code is None for code in codes), True], np.bool_)
         indices = np.where(nulls_of(encoded.indices), len(codes), numpy_of(encoded.indices))
         return code_of[indices], missing[indices]
+
+
+@dataclass
+class _FunctionResults:
+    """What some functions give for the first `done` strings: a row for each."""
+
+    table: Ints
+    done: int = 0
 
 
 def _with_room(array: NDArray[Any], length: int) -> NDArray[Any]:

@@ -30,7 +30,8 @@ def check(
     """
     checker = Checker(schemas)
     statements = checker.add(program, tables)
-    return CheckedProgram(checker.streams, statements, checker.ranks)
+    derived = {str(s.name): s.derived for s in program.statements if isinstance(s, tree.Stream)}
+    return CheckedProgram(checker.streams, statements, checker.ranks, derived)
 
 
 class Checker:

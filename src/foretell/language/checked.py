@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from foretell.events.types import Schema, Type
 from foretell.language.pattern_shape import StepShape
-from foretell.language.tree import Correlator, Expression, Pattern, Subscription
+from foretell.language.tree import Correlator, Derived, Expression, Pattern, Subscription
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,13 @@ CheckedStatement = CheckedSubscription | CheckedCorrelator
 
 @dataclass(frozen=True)
 class CheckedProgram:
-    """Statements in an order in which each reads only streams and statements before it."""
+    """Statements in an order in which each reads only streams and statements before it.
+
+    `derived` are the LET attributes of each stream, for the reference evaluator; in other engines the reader of events
+    works them out.
+    """
 
     streams: Mapping[str, Schema]
     statements: tuple[CheckedStatement, ...]
     ranks: Mapping[str, int]
+    derived: Mapping[str, tuple[Derived, ...]] = field(default_factory=dict)

@@ -14,9 +14,9 @@ _BINDING = {"OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _P
 #: Words that stand in quotes as names: those that would be read as something else where a name may stand, and those
 #: that begin a clause, for people's sake. Asked without case as the grammar does, where `ſ` is an s too.
 _RESERVED = re.compile(
-    "above|accumulate|after|and|as|between|by|correlate|define|do|duration|fail|false|first|for|forecast|from|having|in"
-    "|is|last|like|loop|losing|match|not|null|of|or|parallel|per|persist|prev|push|repeat|return|select|sequential"
-    "|stream|subscribe|timestamp|to|true|when|within",
+    "above|accumulate|after|and|as|between|by|case|correlate|define|do|duration|else|end|fail|false|first|for|forecast"
+    "|from|having|in|is|last|like|loop|losing|match|not|null|of|or|parallel|per|persist|prev|push|repeat|return|select|sequential"
+    "|stream|subscribe|then|timestamp|to|true|when|within",
     re.IGNORECASE,
 )
 
@@ -52,6 +52,10 @@ def _stream(stream: tree.Stream) -> str:
         text += f" LATE BY {expression_text(stream.lateness)}"
     if stream.losses:
         text += f" LOSS {', '.join(map(_loss, stream.losses))}"
+    if stream.nulls:
+        text += f" NULL {', '.join(map(expression_text, stream.nulls))}"
+    if stream.derived:
+        text += f" LET {', '.join(f'{_name(d.name)} AS {expression_text(d.expression)}' for d in stream.derived)}"
     return text + ";"
 
 
@@ -292,9 +296,18 @@ def _atom(expression: tree.Expression) -> str:
             return f"{function}({_name(step)}{'' if attribute is None else f'.{_name(attribute)}'})"
         case tree.Call(function=function, arguments=arguments):
             return f"{function}({', '.join(map(expression_text, arguments))})"
+        case tree.Case():
+            return _case(expression)
         case tree.EventValue(event=event):
             return _event(event)
     raise AssertionError(expression)
+
+
+def _case(case: tree.Case) -> str:
+    branches = zip(case.conditions, case.values, strict=True)
+    words = [f"WHEN {expression_text(condition)} THEN {expression_text(value)}" for condition, value in branches]
+    otherwise = [] if case.otherwise is None else [f"ELSE {expression_text(case.otherwise)}"]
+    return " ".join(["CASE", *words, *otherwise, "END"])
 
 
 def _of(event: tree.EventReference, name: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from foretell.errors import Place, refuse, suggestion
 from foretell.events.types import Schema, Type
 from foretell.language import tree
 from foretell.language.tree import defined_twice, place_of
-from foretell.language.type_check import Scope, check_condition
+from foretell.language.type_check import Scope, check_condition, type_of
 
 TIME_TYPES = (Type.TIMESTAMP, Type.INT, Type.FLOAT, Type.UNKNOWN)
 
@@ -28,13 +28,13 @@ def declared_schema(stream: tree.Stream) -> Schema:
     if time not in TIME_TYPES:
         message = f"the time attribute '{stream.time}' is {time.value}, not a TIMESTAMP or a number"
         refuse("not-a-time", message, place_of(stream.time), f"declare '{stream.time}' as TIMESTAMP, INT or FLOAT")
-    scope = Scope(attributes, (stream.name,), time, has_previous=False, has_match=False, open=not stream.attributes)
+    scope = _event_scope(stream, attributes | derived_types(stream, attributes))
     for loss in stream.losses:
         if loss.condition is not None:
             check_condition(loss.condition, scope)
     lateness = duration_of(stream.lateness, time, "LATE BY") or 0
     return Schema(
-        attributes,
+        attributes | derived_types(stream, attributes),
         stream.time,
         stream.id,
         stream.order,
@@ -42,6 +42,45 @@ def declared_schema(stream: tree.Stream) -> Schema:
         lateness,
         open=not stream.attributes,
     )
+
+
+def null_markers(stream: tree.Stream) -> tuple[str | int | float, ...]:
+    """What stands for a missing value."""
+    return tuple(marker.value for marker in stream.nulls if isinstance(marker.value, str | int | float))
+
+
+def derived_types(stream: tree.Stream, attributes: Mapping[str, Type]) -> dict[str, Type]:
+    """The types of the LET attributes, where those that the events have are of these types."""
+    types: dict[str, Type] = {}
+    for number, derived in enumerate(stream.derived):
+        if derived.name in attributes or derived.name in types:
+            message = f"LET defines '{derived.name}', which is an attribute already"
+            refuse("defined-twice", message, derived.place, "give the new attribute another name")
+        _check_order(derived, stream.derived[number + 1 :])
+        kind = type_of(derived.expression, _event_scope(stream, {**attributes, **types}))
+        # As in RETURN, a duration is in seconds; as in a column of NULLs alone, NULL is a STRING.
+        types[str(derived.name)] = {Type.DURATION: Type.FLOAT, Type.NULL: Type.STRING}.get(kind, kind)
+    return types
+
+
+def _check_order(derived: tree.Derived, later: Sequence[tree.Derived]) -> None:
+    """Refuses a LET attribute that refers to itself, or to one that LET defines after it."""
+    names = {item.name for item in later}
+    for node in derived.expression.walk():
+        if not isinstance(node, tree.Attribute) or not isinstance(node.event, tree.This):
+            continue
+        if node.name == derived.name:
+            message = f"'{derived.name}' refers to itself"
+            refuse("let-order", message, node.place, "name only attributes of the event and earlier ones of LET")
+        if node.name in names:
+            message = f"'{node.name}' is defined after '{derived.name}'"
+            refuse("let-order", message, node.place, f"put '{node.name}' before '{derived.name}'")
+
+
+def _event_scope(stream: tree.Stream, attributes: Mapping[str, Type]) -> Scope:
+    """The scope of an expression about one event of a stream."""
+    open_ended, time = not stream.attributes, attributes[stream.time]
+    return Scope(attributes, (stream.name,), time, has_previous=False, has_match=False, open=open_ended)
 
 
 def duration_of(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:

@@ -10,10 +10,11 @@ from typing import NoReturn
 from foretell.errors import NOWHERE, Place, closest, refuse, suggestion
 from foretell.events.types import Type
 from foretell.language import tree
+from foretell.language.function_types import function_type
 from foretell.language.tree import Expression, place_of
+from foretell.language.type_rules import UNTYPED, arithmetic_type, check_comparable, check_type, common_type
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-_UNKNOWN = (Type.UNKNOWN, Type.NULL)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
@@ -48,7 +49,7 @@ class Scope:
 
 def check_condition(condition: Expression, scope: Scope) -> None:
     kind = type_of(condition, scope)
-    if kind is not Type.BOOL and kind not in _UNKNOWN:
+    if kind is not Type.BOOL and kind not in UNTYPED:
         hint = "write a comparison, such as price > 0"
         refuse("not-a-condition", f"a condition must be true or false, this is {kind.value}", condition.place, hint)
 
@@ -96,22 +97,26 @@ def type_of(expression: Expression, scope: Scope) -> Type:
         case tree.In(value=value, options=options):
             kind = type_of(value, scope)
             for option in options:
-                _comparable(kind, type_of(option, scope), option.place, scope)
+                check_comparable(kind, type_of(option, scope), option.place, scope.time)
             return Type.BOOL
         case tree.Between(value=value, low=low, high=high):
             kind = type_of(value, scope)
             for bound in (low, high):
-                _comparable(kind, type_of(bound, scope), bound.place, scope)
+                check_comparable(kind, type_of(bound, scope), bound.place, scope.time)
             return Type.BOOL
         case tree.Like(value=value, pattern=pattern):
-            _wants(value, Type.STRING, "LIKE", scope)
-            _wants(pattern, Type.STRING, "LIKE", scope)
+            for text in (value, pattern):
+                check_type(text, type_of(text, scope), Type.STRING, "LIKE")
             return Type.BOOL
         case tree.IsNull(value=value):
             type_of(value, scope)
             return Type.BOOL
-        case tree.Call():
-            return _call(expression, scope)
+        case tree.Case(conditions=conditions, results=results):
+            for condition in conditions:
+                check_condition(condition, scope)
+            return common_type(results, [type_of(result, scope) for result in results], scope.time)
+        case tree.Call(arguments=arguments):
+            return function_type(expression, [type_of(argument, scope) for argument in arguments], scope.time)
     raise AssertionError(expression)
 
 
@@ -228,7 +233,7 @@ def _aggregate(aggregate: tree.Aggregate, scope: Scope) -> Type:
     if aggregate.function == "count":
         return Type.INT
     if aggregate.function in ("sum", "avg"):
-        if not kind.numeric and kind not in _UNKNOWN:
+        if not kind.numeric and kind not in UNTYPED:
             refuse(
                 "not-a-number",
                 f"{aggregate.function}(...) needs numbers, '{aggregate.attribute}' is {kind.value}",
@@ -243,7 +248,7 @@ def _unary(unary: tree.Unary, scope: Scope) -> Type:
         check_condition(unary.operand, scope)
         return Type.BOOL
     kind = type_of(unary.operand, scope)
-    if not kind.numeric and kind not in (*_UNKNOWN, Type.DURATION):
+    if not kind.numeric and kind not in (*UNTYPED, Type.DURATION):
         refuse("not-a-number", f"'-' needs a number, this is {kind.value}", unary.place)
     return kind
 
@@ -255,9 +260,9 @@ def _binary(binary: tree.Binary, scope: Scope) -> Type:
         return Type.BOOL
     left, right = type_of(binary.left, scope), type_of(binary.right, scope)
     if binary.operator in _COMPARISONS:
-        _comparable(left, right, binary.place, scope, _quoted_number(binary))
+        check_comparable(left, right, binary.place, scope.time, _quoted_number(binary))
         return Type.BOOL
-    return _arithmetic(binary, left, right, scope)
+    return arithmetic_type(binary, left, right, scope.time)
 
 
 def _quoted_number(binary: tree.Binary) -> str:
@@ -266,92 +271,3 @@ def _quoted_number(binary: tree.Binary) -> str:
         if isinstance(side, tree.Literal) and isinstance(side.value, str) and _NUMBER.fullmatch(side.value):
             return f"write a number without quotes: {side.value}"
     return ""
-
-
-def _comparable(left: Type, right: Type, place: Place, scope: Scope, hint: str = "") -> None:
-    if left is right or left in _UNKNOWN or right in _UNKNOWN or (left.numeric and right.numeric):
-        return
-    both = {left, right}
-    if both == {Type.TIMESTAMP, Type.STRING}:
-        hint = "write a point in time as TIMESTAMP '2026-01-31 12:00:00'"
-    elif Type.DURATION in both and (left.numeric or right.numeric):
-        hint = _duration_hint(scope)
-    message = f"cannot compare {left.value} with {right.value}"
-    refuse("not-comparable", message, place, hint or "compare values of the same type")
-
-
-def _duration_hint(scope: Scope) -> str:
-    if scope.time.numeric:
-        return "time is a number here: write the duration without a unit"
-    return "give the duration a unit, as in 5 min"
-
-
-def _arithmetic(binary: tree.Binary, left: Type, right: Type, scope: Scope) -> Type:
-    if left in _UNKNOWN or right in _UNKNOWN:
-        return Type.UNKNOWN
-    if left.numeric and right.numeric:
-        if binary.operator == "/" or Type.FLOAT in (left, right):
-            return Type.FLOAT
-        return Type.INT
-    result = _TIME_ARITHMETIC.get((left, binary.operator, right))
-    if result is None and Type.DURATION in (left, right):
-        result = _scaled(left, binary.operator, right)
-    if result is None:
-        timed = {left, right} & {Type.DURATION, Type.TIMESTAMP}
-        hint = "calculate with numbers, times and durations only"
-        if timed and (left.numeric or right.numeric):
-            hint = _duration_hint(scope)
-        message = f"cannot calculate {left.value} {binary.operator} {right.value}"
-        refuse("no-arithmetic", message, binary.place, hint)
-    return result
-
-
-_TIME_ARITHMETIC = {
-    (Type.TIMESTAMP, "-", Type.TIMESTAMP): Type.DURATION,
-    (Type.TIMESTAMP, "-", Type.DURATION): Type.TIMESTAMP,
-    (Type.TIMESTAMP, "+", Type.DURATION): Type.TIMESTAMP,
-    (Type.DURATION, "+", Type.TIMESTAMP): Type.TIMESTAMP,
-    (Type.DURATION, "+", Type.DURATION): Type.DURATION,
-    (Type.DURATION, "-", Type.DURATION): Type.DURATION,
-    (Type.DURATION, "/", Type.DURATION): Type.FLOAT,
-}
-
-
-def _scaled(left: Type, operator: str, right: Type) -> Type | None:
-    if operator == "*" and (left.numeric or right.numeric):
-        return Type.DURATION
-    if operator == "/" and right.numeric:
-        return Type.DURATION
-    return None
-
-
-def _wants(argument: Expression, kind: Type, where: str, scope: Scope) -> None:
-    found = type_of(argument, scope)
-    if found is not kind and found not in _UNKNOWN:
-        refuse("wrong-type", f"{where} needs {kind.value}, this is {found.value}", argument.place)
-
-
-def _call(call: tree.Call, scope: Scope) -> Type:
-    if call.function in ("contains", "lower", "upper", "length"):
-        for argument in call.arguments:
-            _wants(argument, Type.STRING, f"{call.function}(...)", scope)
-        return {"contains": Type.BOOL, "length": Type.INT}.get(call.function, Type.STRING)
-    kinds = [type_of(a, scope) for a in call.arguments]
-    if call.function == "abs":
-        if not kinds[0].numeric and kinds[0] not in (*_UNKNOWN, Type.DURATION):
-            refuse("not-a-number", f"abs(...) needs a number, this is {kinds[0].value}", call.arguments[0].place)
-        return kinds[0]
-    return _common(call, kinds, scope)
-
-
-def _common(call: tree.Call, kinds: list[Type], scope: Scope) -> Type:
-    """The type of coalesce: that of its arguments, which must agree."""
-    known = [k for k in kinds if k not in _UNKNOWN]
-    for kind, argument in zip(kinds, call.arguments, strict=True):
-        if known:
-            _comparable(known[0], kind, argument.place, scope)
-    if Type.UNKNOWN in kinds:
-        return Type.UNKNOWN
-    if not known:
-        return Type.NULL
-    return Type.FLOAT if Type.FLOAT in known else known[0]

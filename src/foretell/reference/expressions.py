@@ -18,8 +18,7 @@ from foretell.events.event import Event
 from foretell.events.types import EPOCH, Scalar, Type
 from foretell.language import tree
 from foretell.language.tree import Expression
-
-Value = Scalar | datetime | timedelta
+from foretell.reference.functions import Value, call, fits
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,22 @@ def value(expression: Expression, frame: Frame) -> Value:
         case tree.IsNull(value=inner, negated=negated):
             return (value(inner, frame) is None) is not negated
         case tree.Call(function=function, arguments=arguments):
-            return _call(function, [value(a, frame) for a in arguments])
+            return call(function, [value(a, frame) for a in arguments])
+        case tree.Case(conditions=conditions, results=(*values, otherwise)):
+            branches = (v for c, v in zip(conditions, values, strict=True) if holds(c, frame))
+            return value(next(branches, otherwise), frame)
     raise AssertionError(expression)
+
+
+def scalar(found: Value, kind: Type) -> Scalar:
+    """A value as an attribute of a type: timestamps as microseconds, durations in seconds."""
+    if isinstance(found, datetime):
+        return (found - EPOCH) // timedelta(microseconds=1)
+    if isinstance(found, timedelta):
+        return found / timedelta(seconds=1)
+    if kind is Type.FLOAT and isinstance(found, int) and not isinstance(found, bool):
+        return float(found)
+    return found
 
 
 def moment(micros: int) -> datetime:
@@ -155,10 +168,10 @@ def _aggregate(aggregate: tree.Aggregate, frame: Frame) -> Value:
             return _extreme(max, found)
     total: Value = found[0]
     for addend in found[1:]:
-        total = None if total is None else _fits(total + addend)  # type: ignore[operator]
+        total = None if total is None else fits(total + addend)  # type: ignore[operator]
     if total is None or aggregate.function == "sum":
         return total
-    return _fits(total / len(found))  # type: ignore[operator]
+    return fits(total / len(found))  # type: ignore[operator]
 
 
 def _extreme(choose: Callable[[list[Any]], Any], found: list[Any]) -> Value:
@@ -219,13 +232,13 @@ def _arithmetic(sign: str, left: Value, right: Value) -> Value:
     try:
         match sign:
             case "+":
-                return _fits(left + right)  # type: ignore[operator]
+                return fits(left + right)  # type: ignore[operator]
             case "-":
-                return _fits(left - right)  # type: ignore[operator]
+                return fits(left - right)  # type: ignore[operator]
             case "*":
-                return _fits(left * right)  # type: ignore[operator]
+                return fits(left * right)  # type: ignore[operator]
             case "/":
-                return _fits(left / right)  # type: ignore[operator]
+                return fits(left / right)  # type: ignore[operator]
             case "%":
                 return _remainder(left, right)
     except (ZeroDivisionError, OverflowError):
@@ -239,17 +252,7 @@ def _remainder(left: Value, right: Value) -> Value:
     assert isinstance(right, int | float)
     if isinstance(left, int) and isinstance(right, int):
         return int(math.copysign(1, left)) * (abs(left) % abs(right))
-    return _fits(math.fmod(left, right)) if right and math.isfinite(left) else None
-
-
-def _fits(result: Value) -> Value:
-    if isinstance(result, int) and not -(2**63) <= result < 2**63:
-        return None
-    if isinstance(result, float) and not math.isfinite(result):
-        return None
-    if isinstance(result, timedelta) and not -(2**63) <= result // timedelta(microseconds=1) < 2**63:
-        return None
-    return result
+    return fits(math.fmod(left, right)) if right and math.isfinite(left) else None
 
 
 def _like(text: Value, pattern: Value) -> Value:
@@ -262,24 +265,3 @@ def _like(text: Value, pattern: Value) -> Value:
 def _like_regex(pattern: str) -> re.Pattern[str]:
     wild = {"%": ".*", "_": "."}
     return re.compile("".join(wild.get(c) or re.escape(c) for c in pattern), re.DOTALL)
-
-
-def _call(function: str, arguments: list[Value]) -> Value:
-    if function == "coalesce":
-        return next((a for a in arguments if a is not None), None)
-    if any(a is None for a in arguments):
-        return None
-    match function, arguments:
-        case "contains", [str(text), str(part)]:
-            return part in text
-        case "abs", [int() | float() as number]:
-            return _fits(abs(number))
-        case "abs", [timedelta() as length]:
-            return abs(length)
-        case "lower", [str(text)]:
-            return text.lower()
-        case "upper", [str(text)]:
-            return text.upper()
-        case "length", [str(text)]:
-            return len(text)
-    raise AssertionError(function)

@@ -16,7 +16,8 @@ from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.reference.absence import silences
 from foretell.reference.correlation import tokens
-from foretell.reference.expressions import Frame, Value, holds, value
+from foretell.reference.derived_attributes import with_derived
+from foretell.reference.expressions import Frame, Value, holds, scalar, value
 from foretell.reference.lane import Lane, PlacedEvent, lanes
 from foretell.reference.lost_events import check_timing, estimates
 from foretell.reference.matches import Match, ReferenceMatcher, after_match
@@ -56,7 +57,9 @@ def run(
     for statement in program.statements:
         if isinstance(statement, CheckedSubscription):
             check_timing(statement, (timing or {}).get(statement.name))
-    streams = {name: sorted(unordered, key=lambda e: e.key) for name, unordered in events.items()}
+    streams = {
+        name: sorted(with_derived(unordered, program, name), key=lambda e: e.key) for name, unordered in events.items()
+    }
     clock = {name: ordered[-1].end for name, ordered in streams.items() if ordered}
     results: list[ReferenceResult] = []
     for statement in program.statements:
@@ -178,17 +181,7 @@ def _matched(matcher: ReferenceMatcher, match: Match) -> ReferenceResult:
 
 def _attributes(statement: CheckedSubscription, values: Mapping[str, Value]) -> dict[str, Scalar]:
     """The RETURN columns, without RETURN the variables, as attributes: timestamps as microseconds."""
-    return {name: _scalar(values.get(name), kind) for name, kind in statement.returns.items()}
-
-
-def _scalar(found: Value, kind: Type) -> Scalar:
-    if isinstance(found, datetime):
-        return (found - EPOCH) // timedelta(microseconds=1)
-    if isinstance(found, timedelta):
-        return found / timedelta(seconds=1)
-    if kind is Type.FLOAT and isinstance(found, int) and not isinstance(found, bool):
-        return float(found)
-    return found
+    return {name: scalar(values.get(name), kind) for name, kind in statement.returns.items()}
 
 
 def _shown(attributes: Mapping[str, Scalar], types: Mapping[str, Type]) -> dict[str, Scalar]:

@@ -13,8 +13,8 @@ class ReadOptions:
     files, `delimiter` separates the fields of CSV, `columns` names the fields of a file without a header, and `pattern`
     is a regular expression with named groups (or the name of a built-in one) for lines of text.
 
-    Of values: the texts of `nulls` stand for a missing value. `missing_columns` allows declared columns that no event
-    has, and files of a folder with different columns.
+    Of values: `nulls` stand for a missing value, texts where they are a text and numbers where they are a number.
+    `missing_columns` allows declared columns that no event has, and files of a folder with different columns.
 
     Of times: `time_format` is a format of strptime, `zone` the time zone of times without an offset, `day_first` tells
     03/04 from 04/03, and `year` belongs to times without one.
@@ -25,7 +25,7 @@ class ReadOptions:
     delimiter: str | None = None
     columns: tuple[str, ...] | None = None
     pattern: str | None = None
-    nulls: tuple[str, ...] = ()
+    nulls: tuple[str | int | float, ...] = ()
     missing_columns: bool = False
     time_format: str | None = None
     zone: str | None = None

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -21,6 +21,7 @@ from foretell.arrays import Flags
 from foretell.errors import InputError, suggestion
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
+from foretell.events.ingest.derived_attributes import NOTHING_DERIVED, DerivedAttributes
 from foretell.events.ingest.formats import read_raw, read_raw_content
 from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_event
 from foretell.events.ingest.raw_columns import RawTable, RejectedRow, TypedColumn
@@ -49,6 +50,7 @@ class StreamDeclaration:
     lateness: int | float = 0
     open: bool = False
     read: ReadOptions = DEFAULT_OPTIONS
+    derived: DerivedAttributes = NOTHING_DERIVED
 
     @property
     def columns(self) -> list[str]:
@@ -59,6 +61,22 @@ class StreamDeclaration:
     def declared_type(self, name: str) -> Type | None:
         kind = self.attributes.get(name)
         return None if kind is Type.UNKNOWN else kind
+
+    def schema(self, types: Mapping[str, Type]) -> Schema:
+        """The schema of events whose own attributes have these types, with the derived attributes."""
+        return Schema(
+            attributes={**types, **self.derived.types(types)},
+            time=self.time,
+            id=self.id,
+            order=self.order,
+            simultaneous=self.simultaneous,
+            lateness=self.lateness,
+        )
+
+    def settled(self, schema: Schema) -> StreamDeclaration:
+        """The declaration with the types of a schema, so that all events are read with the same ones."""
+        own = {name: kind for name, kind in schema.attributes.items() if name not in self.derived.names}
+        return replace(self, attributes=own, open=False)
 
 
 @dataclass(frozen=True)
@@ -101,16 +119,16 @@ def cast_events(raw: RawTable, declaration: StreamDeclaration, types: Mapping[st
     columns = cast_columns(raw, types)
     reasons = _reasons(columns, declaration.time)
     quarantined = tuple(_quarantined(declaration.stream, rejected) for rejected in raw.rejections(reasons))
-    table = _without_rows(arrow_table(columns, types), reasons)
+    table = declaration.derived.extend(_without_rows(arrow_table(columns, types), reasons), types)
     time_known = raw.rows > 0 or declaration.declared_type(declaration.time) is not None
     return EventBatch(
-        declaration.stream, _schema(declaration, types), table, quarantined, raw.total, declaration.open, time_known
+        declaration.stream, declaration.schema(types), table, quarantined, raw.total, declaration.open, time_known
     )
 
 
 def infer_schema(raw: RawTable, declaration: StreamDeclaration) -> Schema:
     """The schema of a source's events; of Arrow data the column types show it, without a row."""
-    return _schema(declaration, _infer_types(raw, declaration))
+    return declaration.schema(_infer_types(raw, declaration))
 
 
 def events_of(batch: EventBatch, stream_rank: int) -> list[Event]:
@@ -178,17 +196,6 @@ def _missing_column(raw: RawTable, declaration: StreamDeclaration, name: str) ->
     source = raw.origins[0].source if len(raw.origins) == 1 else declaration.stream
     column = "time column" if name == declaration.time else "column"
     return f"{source}: no event has the {column} '{name}'" if raw.absent_is_null else f"{source}: no {column} '{name}'"
-
-
-def _schema(declaration: StreamDeclaration, types: Mapping[str, Type]) -> Schema:
-    return Schema(
-        attributes=dict(types),
-        time=declaration.time,
-        id=declaration.id,
-        order=declaration.order,
-        simultaneous=declaration.simultaneous,
-        lateness=declaration.lateness,
-    )
 
 
 # ── quarantine ──

@@ -5,7 +5,7 @@ A constant is a column of one row, which NumPy broadcasts: a part that does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
@@ -15,11 +15,13 @@ import numpy as np
 from foretell.arrays import Flags
 from foretell.events.types import Type
 from foretell.filter.column import Column, as_float, constant, dtype_of, may_be_null, null_constant
-from foretell.filter.evaluate import numbers, texts
+from foretell.filter.evaluate import mathematics, numbers, texts
+from foretell.filter.evaluate.calendar_fields import calendar_field
 from foretell.filter.evaluate.logic import COMPARISONS, compare, conjunction, disjunction, negated_if, negation
 from foretell.filter.evaluate.times import time_arithmetic
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
+from foretell.language.functions import CALENDAR_FIELDS
 from foretell.language.tree import Expression
 
 #: Resolves a leaf (an attribute, a time, a parameter…) to its column; None if the leaf is unknown there.
@@ -81,8 +83,10 @@ class _Evaluator:
             case tree.IsNull(value=inner, negated=negated):
                 nulls = self.value(inner).nulls
                 return Column(Type.BOOL, ~nulls if negated else nulls, np.zeros(len(nulls), np.bool_))
+            case tree.Case():
+                return self._case(expression)
             case tree.Call(function=function, arguments=arguments):
-                return self._call(function, [self.value(argument) for argument in arguments])
+                return self._call(function, arguments)
         return self._leaf(expression)
 
     def _leaf(self, leaf: Expression) -> Column:
@@ -113,22 +117,65 @@ class _Evaluator:
             return compare(operator, left, right, self.strings)
         return _arithmetic(operator, left, right)
 
-    def _call(self, function: str, arguments: list[Column]) -> Column:
-        first = arguments[0]
-        match function:
-            case "coalesce":
-                return _coalesce(arguments)
-            case "abs":
-                return numbers.absolute(first)
-            case "contains":
-                return texts.contains(first, arguments[1], self.strings)
-            case "length":
-                return texts.length(first, self.strings)
-            case "lower":
-                return texts.lower(first, self.strings)
-            case "upper":
-                return texts.upper(first, self.strings)
+    def _case(self, case: tree.Case) -> Column:
+        """The last branch whose condition is true is put over those after it, from the end on."""
+        *values, otherwise = _of_one_type([self.value(result) for result in case.results])
+        for condition, value in zip(reversed(case.conditions), reversed(values), strict=True):
+            truth = self.value(condition)
+            otherwise = _chosen((truth.values != 0) & ~truth.nulls, value, otherwise)
+        return otherwise
+
+    def _call(self, function: str, arguments: tuple[Expression, ...]) -> Column:
+        if function == "coalesce":
+            return reduce(_first_present, _of_one_type([self.value(argument) for argument in arguments]))
+        first = self.value(arguments[0])
+        second = arguments[1] if len(arguments) > 1 else None
+        constant_value = second.value if isinstance(second, tree.Literal) else None
+        match function, constant_value:
+            case "regexp_like", str(pattern):
+                return texts.regexp_like(first, pattern, self.strings)
+            case "round", _:
+                return mathematics.rounded(first, constant_value if isinstance(constant_value, int) else 0)
+            case name, zone if name in CALENDAR_FIELDS:
+                return calendar_field(name, first, zone if isinstance(zone, str) else None)
+            case name, _ if second is None:
+                return self._of_one(name, first)
+        return self._of_several(function, [first, *(self.value(argument) for argument in arguments[1:])])
+
+    def _of_one(self, function: str, column: Column) -> Column:
+        if function in _NUMERIC_FUNCTIONS:
+            return _NUMERIC_FUNCTIONS[function](column)
+        return _TEXT_FUNCTIONS[function](column, self.strings)
+
+    def _of_several(self, function: str, columns: list[Column]) -> Column:
+        match function, columns:
+            case "pow", (base, exponent):
+                return mathematics.power(base, exponent)
+            case "substr", (text, start, *length):
+                return texts.substring(text, start, length[0] if length else None, self.strings)
+            case _, (text, part):
+                return _TEXT_TESTS[function](text, part, self.strings)
         raise AssertionError(function)
+
+
+_NUMERIC_FUNCTIONS: Mapping[str, Callable[[Column], Column]] = {
+    "abs": numbers.absolute,
+    "sqrt": mathematics.square_root,
+    "ln": mathematics.logarithm,
+    "exp": mathematics.exponential,
+    "floor": mathematics.floor,
+    "ceil": mathematics.ceiling,
+}
+_TEXT_FUNCTIONS: Mapping[str, Callable[[Column, StringDictionary], Column]] = {
+    "length": texts.length,
+    "lower": texts.lower,
+    "upper": texts.upper,
+}
+_TEXT_TESTS: Mapping[str, Callable[[Column, Column, StringDictionary], Column]] = {
+    "contains": texts.contains,
+    "starts_with": texts.starts_with,
+    "ends_with": texts.ends_with,
+}
 
 
 def _arithmetic(operator: str, left: Column, right: Column) -> Column:
@@ -144,11 +191,20 @@ def _arithmetic(operator: str, left: Column, right: Column) -> Column:
     return numbers.int_arithmetic(operator, left, right, Type.INT)
 
 
-def _coalesce(arguments: list[Column]) -> Column:
-    typed = [argument for argument in arguments if argument.kind is not Type.NULL]
-    if any(argument.kind is Type.FLOAT for argument in typed):
-        typed = [as_float(argument) for argument in typed]
-    return reduce(_first_present, typed) if typed else null_constant(Type.NULL)
+def _of_one_type(columns: list[Column]) -> list[Column]:
+    """The columns in the type that they have in common: NULL in that of the others, INT beside FLOAT as FLOAT."""
+    kinds = [column.kind for column in columns if column.kind is not Type.NULL]
+    if not kinds:
+        return columns
+    kind = Type.FLOAT if Type.FLOAT in kinds else kinds[0]
+    typed = [null_constant(kind) if column.kind is Type.NULL else column for column in columns]
+    return [as_float(column) for column in typed] if kind is Type.FLOAT else typed
+
+
+def _chosen(flags: Flags, first: Column, second: Column) -> Column:
+    """The values of the first column where a flag is set, else those of the second."""
+    values = np.where(flags, first.values, second.values)
+    return Column(first.kind, values, np.where(flags, first.nulls, second.nulls))
 
 
 def _first_present(first: Column, second: Column) -> Column:

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from foretell.arrays import Ints
+from foretell.events.regular_expressions import matching
 from foretell.events.types import Type
 from foretell.filter.column import Column, Values
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.text_functions import substr
 
 
 def length(column: Column, strings: StringDictionary) -> Column:
@@ -30,6 +32,32 @@ def upper(column: Column, strings: StringDictionary) -> Column:
 
 def contains(text: Column, part: Column, strings: StringDictionary) -> Column:
     return _test_pairs(lambda whole, substring: substring in whole, text, part, strings)
+
+
+def starts_with(text: Column, part: Column, strings: StringDictionary) -> Column:
+    return _test_pairs(str.startswith, text, part, strings)
+
+
+def ends_with(text: Column, part: Column, strings: StringDictionary) -> Column:
+    return _test_pairs(str.endswith, text, part, strings)
+
+
+def regexp_like(text: Column, pattern: str, strings: StringDictionary) -> Column:
+    distinct = _distinct(text.values, strings)
+    found = np.zeros(len(strings), np.bool_)
+    found[distinct] = matching([strings.text(code) for code in distinct.tolist()], pattern)
+    return Column(Type.BOOL, found[text.values], text.nulls)
+
+
+def substring(text: Column, start: Column, length: Column | None, strings: StringDictionary) -> Column:
+    """Once for each distinct combination of a text, a start and a length."""
+    parts = np.broadcast_arrays(text.values, start.values, *(() if length is None else (length.values,)))
+    nulls = text.nulls | start.nulls if length is None else text.nulls | start.nulls | length.nulls
+    keys = np.stack(parts, axis=1)
+    keys[np.broadcast_to(nulls, len(keys))] = 0
+    distinct, row = np.unique(keys, axis=0, return_inverse=True)
+    codes = [strings.code(substr(strings.text(code), *places)) for code, *places in distinct.tolist()]
+    return Column(Type.STRING, np.array(codes, np.int64)[row.reshape(-1)], nulls)
 
 
 def like(text: Column, pattern: Column, strings: StringDictionary) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from foretell.errors import suggestion
@@ -155,6 +156,65 @@ class ExpressionBuilder(NotIterable):
         """`contains(text, part)`."""
         return self._call("contains", part)
 
+    def starts_with(self, part: str | ExpressionBuilder) -> Value:
+        return self._call("starts_with", part)
+
+    def ends_with(self, part: str | ExpressionBuilder) -> Value:
+        return self._call("ends_with", part)
+
+    def regexp_like(self, pattern: str) -> Value:
+        """`regexp_like(text, pattern)`: whether the regular expression, in the syntax of RE2, is found in the text."""
+        return self._call("regexp_like", pattern)
+
+    def substr(self, start: int | ExpressionBuilder, length: int | ExpressionBuilder | None = None) -> Value:
+        """`substr(text, start, length)`: the first character is number 1, the last one number -1."""
+        return self._call("substr", start, *(() if length is None else (length,)))
+
+    def sqrt(self) -> Value:
+        return self._call("sqrt")
+
+    def pow(self, exponent: int | float | ExpressionBuilder) -> Value:
+        return self._call("pow", exponent)
+
+    def ln(self) -> Value:
+        return self._call("ln")
+
+    def exp(self) -> Value:
+        return self._call("exp")
+
+    def round(self, digits: int | None = None) -> Value:
+        """`round(number, digits)`: half is rounded away from 0."""
+        return self._call("round", *(() if digits is None else (digits,)))
+
+    def floor(self) -> Value:
+        return self._call("floor")
+
+    def ceil(self) -> Value:
+        return self._call("ceil")
+
+    def year(self, zone: str | None = None) -> Value:
+        """`year(time, zone)`; without a zone in UTC. So have `month`, `day`, `hour`, `minute` and `weekday`."""
+        return self._calendar_field("year", zone)
+
+    def month(self, zone: str | None = None) -> Value:
+        return self._calendar_field("month", zone)
+
+    def day(self, zone: str | None = None) -> Value:
+        return self._calendar_field("day", zone)
+
+    def hour(self, zone: str | None = None) -> Value:
+        return self._calendar_field("hour", zone)
+
+    def minute(self, zone: str | None = None) -> Value:
+        return self._calendar_field("minute", zone)
+
+    def weekday(self, zone: str | None = None) -> Value:
+        """`weekday(time, zone)`: Monday is 0, Sunday 6."""
+        return self._calendar_field("weekday", zone)
+
+    def _calendar_field(self, function: str, zone: str | None) -> Value:
+        return self._call(function, *(() if zone is None else (zone,)))
+
     def coalesce(self, *others: Operand) -> Value:
         """The first of these values that is not NULL."""
         return self._call("coalesce", *others)
@@ -271,6 +331,34 @@ def _compared(operator: str, left: ExpressionBuilder, right: object) -> Value:
 
 def _computed(operator: str, left: object, right: object) -> Value:
     return Value(tree.Binary(operator, value_tree(left), value_tree(right)))
+
+
+# ── CASE ──
+
+
+class CaseBuilder(ExpressionBuilder):
+    """`CASE WHEN … THEN … END`; more branches and the ELSE follow as methods.
+
+    >>> from foretell.build import case, event
+    >>> case(event.price > 100, "dear").when(event.price > 10, "fair").otherwise("cheap")
+    CASE WHEN price > 100 THEN 'dear' WHEN price > 10 THEN 'fair' ELSE 'cheap' END
+    """
+
+    def when(self, condition: ExpressionBuilder, value: Operand) -> CaseBuilder:
+        """One more branch: the value where the condition is true, and none before it is."""
+        assert isinstance(self._tree, tree.Case)
+        conditions, values = self._tree.conditions, self._tree.values
+        return CaseBuilder(tree.Case((*conditions, condition_tree(condition, "when()")), (*values, value_tree(value))))
+
+    def otherwise(self, value: Operand) -> Value:
+        """ELSE: the value where no condition is true; without it, NULL."""
+        assert isinstance(self._tree, tree.Case)
+        return Value(replace(self._tree, otherwise=value_tree(value)))
+
+
+def case(condition: ExpressionBuilder, value: Operand) -> CaseBuilder:
+    """`CASE WHEN condition THEN value END`."""
+    return CaseBuilder(tree.Case((condition_tree(condition, "case()"),), (value_tree(value),)))
 
 
 # ── literals, variables, parameters ──

@@ -87,6 +87,8 @@ _FIELDS = {
     "TIES": "simultaneous",
     "LATE BY": "lateness",
     "LOSS": "losses",
+    "NULL": "nulls",
+    "LET": "derived",
 }
 
 
@@ -263,6 +265,26 @@ class StreamBuilder(StatementBuilder[tree.Stream]):
         """LOSS: the probability that an event is lost; call it again for other events."""
         condition = None if when is None else condition_tree(when, "when=")
         return self._with_item("LOSS", tree.Loss(probability(share), condition))
+
+    def null(self, *markers: str | int | float) -> Self:
+        """NULL: texts and numbers that stand for a missing value."""
+        if not markers:
+            raise builder_error("wrong-arguments", "null() takes at least one marker", "write null('NA', -99)")
+        return self._with_clause("NULL", tuple(_marker(marker) for marker in markers))
+
+    def let(self, **attributes: Operand) -> Self:
+        """LET: attributes that are worked out from the event's own, by name: `let(speed=event.x / event.y)`."""
+        if not attributes:
+            raise builder_error("wrong-arguments", "let() takes at least one attribute", "write let(far=event.x > 10)")
+        derived = (tree.Derived(checked_name(n, "an attribute"), value_tree(v)) for n, v in attributes.items())
+        return self._with_clause("LET", tuple(derived))
+
+
+def _marker(marker: object) -> tree.Literal:
+    node = value_tree(marker)
+    if isinstance(node, tree.Literal) and not isinstance(node.value, bool) and node.value is not None:
+        return node
+    raise builder_error("not-a-marker", f"null() takes texts and numbers, not {marker!r}")
 
 
 def stream(name: str, /, **attributes: type | Type) -> StreamBuilder:

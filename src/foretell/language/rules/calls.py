@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from foretell.errors import Place, refuse, suggestion
 from foretell.language import tree
+from foretell.language.functions import AGGREGATES, FUNCTIONS
 from foretell.language.rules.tokens import QuotedName
 from foretell.language.tree import Name
-
-AGGREGATES = ("count", "sum", "avg", "min", "max")
-FUNCTIONS = {"contains": 2, "abs": 1, "lower": 1, "upper": 1, "length": 1, "coalesce": None}
 
 #: Functions of other languages, and how to say it here.
 _OTHER_FUNCTIONS = {
@@ -19,8 +17,22 @@ _OTHER_FUNCTIONS = {
     "current_timestamp": "write t(step) for the time of an event; there is no current time",
     "classifier": "leave it out: a notification lists the event bound to each step",
     "match_number": "leave it out: every match is one notification",
-    "ceil": "rounding is not supported",
-    "round": "rounding is not supported",
+    "trunc": "write floor(x) or ceil(x)",
+    "ceiling": "did you mean 'ceil'?",
+    "log": "write ln(x) for the natural logarithm, ln(x) / ln(10) for the decimal one",
+    "log10": "write ln(x) / ln(10)",
+    "log2": "write ln(x) / ln(2)",
+    "power": "did you mean 'pow'?",
+    "substring": "did you mean 'substr'?",
+    "left": "write substr(text, 1, length)",
+    "right": "write substr(text, -length)",
+    **dict.fromkeys(("regexp", "rlike", "regexp_matches", "matches"), "did you mean 'regexp_like'?"),
+    "startswith": "did you mean 'starts_with'?",
+    "endswith": "did you mean 'ends_with'?",
+    "dayofweek": "write weekday(time): Monday is 0, Sunday 6",
+    "dayofmonth": "did you mean 'day'?",
+    **dict.fromkeys(("extract", "date_part"), "write year(time), month(time), day(time), hour(time) or minute(time)"),
+    **dict.fromkeys(("if", "iff", "decode"), "write CASE WHEN condition THEN value ELSE value END"),
     "mean": "did you mean 'avg'?",
     "average": "did you mean 'avg'?",
     "nvl": "did you mean 'coalesce'?",
@@ -69,7 +81,7 @@ def call_of(function: Name, arguments: list[tree.Expression], field: Name | None
     word = function.lower()
     place = function.place.through(arguments[-1].place) if arguments else function.place
     if word in ("first", "last"):
-        _check_arity(function, arguments, 1)
+        _check_arity(function, arguments, 1, 1)
         step = _step_name(arguments[0], word)
         event = tree.FirstOf(step, place=place) if word == "first" else tree.LastOf(step, place=place)
         if field is None:
@@ -79,15 +91,15 @@ def call_of(function: Name, arguments: list[tree.Expression], field: Name | None
         hint = "put .attribute only behind first(step) or last(step)"
         refuse("not-an-event", f"{word}(...) is not an event and has no attributes", place.through(field.place), hint)
     if word == "t":
-        _check_arity(function, arguments, 1)
+        _check_arity(function, arguments, 1, 1)
         return tree.TimeOf(_event(arguments[0], "t"), place=place)
     if word in AGGREGATES:
-        _check_arity(function, arguments, 1)
+        _check_arity(function, arguments, 1, 1)
         return _aggregate(word, arguments[0], place)
     if word not in FUNCTIONS:
         hint = _OTHER_FUNCTIONS.get(word) or suggestion(function, [*FUNCTIONS, *AGGREGATES, "t", "first", "last"])
         refuse("unknown-function", f"unknown function '{function}'", function.place, hint)
-    _check_arity(function, arguments, FUNCTIONS[word])
+    _check_arity(function, arguments, *FUNCTIONS[word])
     return tree.Call(word, tuple(arguments), place=place)
 
 
@@ -101,8 +113,10 @@ def _aggregate(word: str, argument: tree.Expression, place: Place) -> tree.Aggre
     refuse("not-step-attribute", message, argument.place, f"write {word}(step.attribute)")
 
 
-def _check_arity(function: Name, arguments: list[tree.Expression], wanted: int | None) -> None:
-    if not arguments if wanted is None else len(arguments) != wanted:
-        place = function.place.through(arguments[-1].place) if arguments else function.place
-        count = "at least 1 argument" if wanted is None else f"{wanted} argument{'s' if wanted > 1 else ''}"
-        refuse("wrong-arguments", f"{function}(...) takes {count}, found {len(arguments)}", place)
+def _check_arity(function: Name, arguments: list[tree.Expression], least: int, most: int | None) -> None:
+    if least <= len(arguments) <= (len(arguments) if most is None else most):
+        return
+    place = function.place.through(arguments[-1].place) if arguments else function.place
+    count = f"at least {least}" if most is None else f"{least}" if least == most else f"{least} or {most}"
+    plural = "s" if (most or least) > 1 else ""
+    refuse("wrong-arguments", f"{function}(...) takes {count} argument{plural}, found {len(arguments)}", place)

@@ -109,6 +109,14 @@ class ExpressionRules(Transformer[Token, tree.Program]):
     def parenthesised(self, expression: tree.Expression) -> tree.Expression:
         return expression
 
+    def when(self, condition: tree.Expression, value: tree.Expression) -> tuple[tree.Expression, tree.Expression]:
+        return condition, value
+
+    def case(self, case: Token, *parts: Any) -> tree.Case:
+        *branches, otherwise, end = parts
+        conditions, values = zip(*branches, strict=True)
+        return tree.Case(conditions, values, otherwise, place=token_place(case).through(token_place(end)))
+
     def length_with_unit(self, number: Token, unit: Token) -> tree.Span:
         word = unit.lower()
         word = _UNITS.get(word.rstrip("s") if word not in ("s", "ms", "us") else word, word.rstrip("s") or word)

@@ -26,6 +26,8 @@ _OPTION_KEYWORDS = {
     "simultaneous": "TIES SIMULTANEOUS",
     "lateness": "LATE BY",
     "losses": "LOSS",
+    "nulls": "NULL",
+    "derived": "LET",
 }
 _CLAUSE_KEYWORDS = {
     "definitions": "DEFINE",
@@ -92,6 +94,15 @@ class StatementRules(Transformer[Token, tree.Program]):
 
     def loss_option(self, *losses: tree.Loss) -> tuple[str, Any]:
         return "losses", losses
+
+    def null_option(self, _: Token, *markers: tree.Literal) -> tuple[str, Any]:
+        return "nulls", markers
+
+    def let_option(self, *derived: tree.Derived) -> tuple[str, Any]:
+        return "derived", derived
+
+    def derived(self, name: Name, expression: tree.Expression) -> tree.Derived:
+        return tree.Derived(name, expression, place=name.place)
 
     def loss(self, probability: tree.Literal, condition: tree.Expression | None) -> tree.Loss:
         return tree.Loss(probability_of(probability), condition, place=probability.place)

@@ -32,6 +32,9 @@ _TERMINALS = {
     "FOR": "FOR EACH",
     "ORDER": "ORDER BY",
     "LATE": "LATE BY",
+    "MINUS": "",
+    "CASE": "",
+    "CASE_END": "END",
 }
 #: What a name is the name of, by the word before it.
 _NAME_AFTER = {
@@ -80,7 +83,9 @@ def expected(rejection: Rejection) -> str:
     fitting = set(rejection.fitting)
     if {"STRING", "NUMBER", "LPAR"} <= fitting:
         in_at = rejection.type_before() == "LPAR" and rejection.type_before(2) == "AT"
-        return "a condition" if in_at or rejection.type_before() in _CONDITION_AFTER else "a value"
+        in_let = rejection.type_before() == "AS" and rejection.statement == "STREAM"
+        condition = in_at or (rejection.type_before() in _CONDITION_AFTER and not in_let)
+        return "a condition" if condition else "a value"
     groups: list[str] = []
     for sign, members, phrase in _GROUPS:
         if sign <= fitting:

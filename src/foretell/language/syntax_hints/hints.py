@@ -60,6 +60,8 @@ def _neighbour_hint(rejection: Rejection) -> str:
             return "name a step: count(b) counts the events of step b"
         case "NUMBER", _ if token == "%" and earlier in ("ABOVE", "LOSING", "LOSS", "COMMA"):
             return "write a probability between 0 and 1: 0.8, not 80%"
+        case "NAME", "FROM" if earlier == "LPAR" and rejection.before[-3].lower() == "extract":
+            return HABITS["EXTRACT"]
         case "STRING", _ if token.start_pos == last.end_pos:
             return "the string ends before this; write a quote inside a string twice: 'it''s'"
         case "WITHIN" | "BY", "STRING" if "NUMBER" in rejection.fitting:

@@ -31,6 +31,11 @@ class Rejection:
         return self.before[-back].type if len(self.before) >= back else ""
 
     @property
+    def statement(self) -> str:
+        """The keyword that begins the statement."""
+        return next((token.type for token in reversed(self.before) if token.type in STATEMENTS), "")
+
+    @property
     def wants_value(self) -> bool:
         return {"NUMBER", "NAME"} <= self.fitting
 

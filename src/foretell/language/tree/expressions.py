@@ -181,6 +181,20 @@ class IsNull(Expression):
 
 
 @dataclass(frozen=True)
+class Case(Expression):
+    """`CASE WHEN condition THEN value … ELSE otherwise END`: the i-th value belongs to the i-th condition."""
+
+    conditions: tuple[Expression, ...]
+    values: tuple[Expression, ...]
+    otherwise: Expression | None = None
+
+    @property
+    def results(self) -> tuple[Expression, ...]:
+        """All values it may have; without ELSE one of them is NULL."""
+        return (*self.values, Literal(None) if self.otherwise is None else self.otherwise)
+
+
+@dataclass(frozen=True)
 class Call(Expression):
     function: str
     arguments: tuple[Expression, ...]

@@ -33,6 +33,14 @@ class Loss(Node):
 
 
 @dataclass(frozen=True)
+class Derived(Node):
+    """`LET name AS expression`: an attribute that is worked out from the event's own."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
 class Stream(Statement):
     name: str
     attributes: tuple[Declared, ...]
@@ -42,6 +50,8 @@ class Stream(Statement):
     simultaneous: bool = False
     lateness: Span | Literal | None = None
     losses: tuple[Loss, ...] = ()
+    nulls: tuple[Literal, ...] = ()
+    derived: tuple[Derived, ...] = ()
 
 
 @dataclass(frozen=True)

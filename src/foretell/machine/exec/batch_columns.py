@@ -145,7 +145,8 @@ def event_column(expression: EventExpression, events: EventColumns, strings: Str
 
 
 def bytecode(code: Code, strings: StringDictionary) -> Bytecode:
-    return Bytecode(code.ops, code.constants_f, code.constants_i, *strings.heap(cases=code.changes_case))
+    heap = strings.heap(code.text_functions, substrings=code.interns)
+    return Bytecode(code.ops, code.constants_f, code.constants_i, *heap)
 
 
 def new_stack(code: Code) -> Values:

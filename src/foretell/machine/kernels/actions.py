@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
-from foretell.machine.kernels.interpreter import compare_texts, holds, run_code
+from foretell.machine.kernels.interpreter import holds, run_code
 from foretell.machine.kernels.layout import (
     CHAIN,
     COMPUTE,
@@ -64,6 +64,7 @@ from foretell.machine.kernels.layout import (
 )
 from foretell.machine.kernels.opcodes import Op
 from foretell.machine.kernels.structs import Batch, Bytecode, NfaTables, Output, Runs, Values
+from foretell.machine.kernels.texts import compare_texts
 
 _MOST = np.int64(2**63 - 1)
 

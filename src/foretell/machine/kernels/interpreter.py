@@ -3,8 +3,7 @@
 Operations are typed, so a value is looked for only where its type has it: in the matrix of floats or in that of
 integers, at the same place, with a third matrix that says whether it is NULL. Nothing is allocated here.
 
-Everything agrees with `foretell.reference.expressions` to the value. Where floats would be off (a quotient of long
-integers, a length of time scaled), 64-bit integers and long division give what Python's exact arithmetic gives.
+Everything agrees with `foretell.reference.expressions` to the value.
 
 An array is some seven numbers to a callee, so a call with all of these costs more than most conditions (30 ns): LLVM is
 told to inline `run_code` where it is called. Then `price > a.price` takes 7 ns and each further operation about 2, in
@@ -14,27 +13,26 @@ a loop over a million rows; the same comparison written out in the loop takes 5.
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from foretell.machine.kernels.decorators import inlined, kernel
-from foretell.machine.kernels.layout import Array
+from foretell.machine.kernels.arithmetic import (
+    LEAST,
+    product_wraps,
+    quotient,
+    remainder,
+    scaled,
+    shrunk,
+    shrunk_by_whole,
+)
+from foretell.machine.kernels.decorators import inlined
+from foretell.machine.kernels.functions import run_function
 from foretell.machine.kernels.opcodes import Op
 from foretell.machine.kernels.structs import Bytecode, Values
+from foretell.machine.kernels.texts import compare_texts, contains, is_like, length
 
-Word: TypeAlias = Any  # an int64 or a uint64, of which mypy knows too little
-
-LEAST = -(2**63)
 LEAST_MICROS = -62_135_596_800_000_000  # year 1
 LAST_MICROS = 253_402_300_799_999_999  # year 9999
-EXACT = 2**53  # up to here every integer is a float
-PERCENT, UNDERSCORE = ord("%"), ord("_")
-
-# Numba takes an int and a uint64 to a float: every number beside an unsigned one is unsigned too.
-U0, U1, U63 = np.uint64(0), np.uint64(1), np.uint64(63)
-U32, LOW32 = np.uint64(32), np.uint64(2**32 - 1)
-U55, TOP = np.uint64(2**55), np.uint64(2**63)
 
 
 @inlined
@@ -237,7 +235,7 @@ def run_code(
             top -= 1
             left, right = stack_i[top], stack_i[top + 1]
             stack_i[top] = left * right
-            stack_null[top] |= stack_null[top + 1] | _product_wraps(left, right)
+            stack_null[top] |= stack_null[top + 1] | product_wraps(left, right)
         elif op == Op.DIVIDE_I:
             top -= 1
             stack_null[top] |= stack_null[top + 1] | (stack_i[top + 1] == 0)
@@ -288,13 +286,21 @@ def run_code(
             stack_null[top] |= stack_null[top + 1]
             if stack_null[top] == 0:
                 stack_i[top] = contains(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
-        elif stack_null[top] == 0:  # of one text
-            if op == Op.LENGTH:
+        elif op == Op.LENGTH:
+            if stack_null[top] == 0:
                 stack_i[top] = length(stack_i[top], code.text_offsets, code.text_bytes)
-            elif op == Op.LOWER:
-                stack_i[top] = code.text_cases[stack_i[top], 0]
-            elif op == Op.UPPER:
-                stack_i[top] = code.text_cases[stack_i[top], 1]
+
+        # ── choices ──
+        elif op == Op.SKIP:
+            at += argument
+        elif op == Op.SKIP_UNLESS:
+            top -= 1
+            if stack_null[top + 1] != 0 or stack_i[top + 1] == 0:
+                at += argument
+
+        # ── functions ──
+        else:
+            top = run_function(op, argument, ops[at - 1, 2], code, stack, top)
 
 
 @inlined
@@ -303,231 +309,3 @@ def _among(left: float, right: float, outcomes: int) -> int:
     # Without branches: which of two prices is greater is just what a processor cannot guess.
     outcome = int(left < right) | int(left == right) << 1 | int(left > right) << 2
     return int((outcome & outcomes) != 0)
-
-
-# ── Integers ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@inlined
-def _product_wraps(left: int, right: int) -> bool:
-    # The float is near enough: no wrap leaves the sign as it is, one turns it, and beyond that the size alone tells.
-    near = float(left) * float(right)
-    size = abs(near)
-    return (size > 1.5 * 2.0**63) | ((size > 2.0**62) & ((left * right < 0) != (near < 0)))
-
-
-@kernel
-def remainder(left: int, right: int) -> int:
-    """With the sign of the dividend. The least integer by -1 would trap the processor."""
-    if right == -1:
-        return 0
-    rest = left % right
-    return rest - right if rest != 0 and (left < 0) != (right < 0) else rest
-
-
-@kernel
-def quotient(left: int, right: int) -> float:
-    """The float nearest to the quotient of two integers; `right` is not 0."""
-    if -EXACT <= left <= EXACT and -EXACT <= right <= EXACT:
-        return left / right
-    if left == 0:
-        return 0.0
-    # 56 bits or more and one that says whether anything was left over: enough to round once, and rightly.
-    above, below = _size(left), _size(right)
-    bits = above // below
-    rest = above - bits * below
-    shift = 0
-    while bits < U55:
-        rest += rest
-        bits += bits
-        if rest >= below:
-            rest -= below
-            bits += U1
-        shift += 1
-    if rest != U0:
-        bits |= U1
-    found = math.ldexp(float(bits), -shift)
-    return -found if (left < 0) != (right < 0) else found
-
-
-@inlined
-def _size(number: int) -> Word:
-    return np.uint64(-number) if number < 0 else np.uint64(number)
-
-
-# ── Lengths of time: exact, then rounded to the microsecond, from half-way to the even one ─────────────────────────
-
-
-@inlined
-def _surely_rounded(near: float) -> bool:
-    """Whether a float that is off by less than 2**-50 of itself rounds as the exact number would."""
-    return bool(0.5 - abs(near - np.rint(near)) > abs(near) * 2.0**-50)
-
-
-@inlined
-def _signed(size: Word, negative: bool) -> tuple[Word, bool]:
-    if negative:
-        return -np.int64(size), size <= TOP
-    return np.int64(size), size < TOP
-
-
-@kernel
-def scaled(micros: int, factor: float) -> tuple[Word, bool]:
-    """`micros` times `factor`, and whether that fits."""
-    near = micros * factor
-    if _surely_rounded(near):
-        return np.int64(np.rint(near)), True
-    if not math.isfinite(factor) or abs(near) > 2.0**64:
-        return 0, False
-    digits, exponent = _digits(factor)
-    high, low = _product(_size(micros), digits)
-    half, more = U0, U0
-    if exponent < -120:  # the product has at most 117 bits
-        return 0, True
-    for _ in range(-exponent):
-        more |= half
-        half = low & U1
-        low = (low >> U1) | ((high & U1) << U63)
-        high >>= U1
-    for _ in range(exponent):
-        high += high + (low >> U63)
-        low += low
-    low += half & (more | (low & U1))
-    if high != U0:
-        return 0, False
-    return _signed(low, (micros < 0) != (factor < 0))
-
-
-@kernel
-def shrunk(micros: int, factor: float) -> tuple[Word, bool]:
-    """`micros` by `factor`, which is not 0, and whether that fits."""
-    near = micros / factor
-    if math.isfinite(factor) and _surely_rounded(near):
-        return np.int64(np.rint(near)), True
-    if not math.isfinite(factor) or abs(near) > 2.0**64:
-        return 0, False
-    below, exponent = _digits(factor)
-    for _ in range(exponent):
-        if below >= TOP:
-            return 0, True  # at most half a microsecond, and that goes to the even 0
-        below += below
-    above = _size(micros)
-    bits = above // below
-    rest = above - bits * below
-    for _ in range(-exponent):
-        if bits >= TOP:
-            return 0, False
-        rest += rest
-        bits += bits
-        if rest >= below:
-            rest -= below
-            bits += U1
-    return _signed(_rounded(bits, rest, below), (micros < 0) != (factor < 0))
-
-
-@kernel
-def shrunk_by_whole(micros: int, divisor: int) -> tuple[Word, bool]:
-    """`micros` by `divisor`, which is not 0, and whether that fits."""
-    above, below = _size(micros), _size(divisor)
-    bits = above // below
-    rest = above - bits * below
-    return _signed(_rounded(bits, rest, below), (micros < 0) != (divisor < 0))
-
-
-@inlined
-def _rounded(bits: Word, rest: Word, below: Word) -> Word:
-    """A quotient with its remainder, rounded half to even."""
-    lacking = below - rest
-    if rest > lacking or (rest == lacking and bits & U1):
-        return bits + U1
-    return bits
-
-
-@inlined
-def _digits(factor: float) -> tuple[Word, int]:
-    """The float's size as a whole number times a power of two."""
-    part, exponent = math.frexp(abs(factor))
-    return np.uint64(part * 2.0**53), exponent - 53
-
-
-@inlined
-def _product(left: Word, right: Word) -> tuple[Word, Word]:
-    """All 128 bits of a product, in two halves."""
-    left_high, left_low = left >> U32, left & LOW32
-    right_high, right_low = right >> U32, right & LOW32
-    middle = left_high * right_low + ((left_low * right_low) >> U32)
-    carry = left_low * right_high + (middle & LOW32)
-    return left_high * right_high + (middle >> U32) + (carry >> U32), left * right
-
-
-# ── Texts: UTF-8 in one heap ───────────────────────────────────────────────────────────────────────────────────────
-
-
-@kernel
-def compare_texts(left: int, right: int, offsets: Array, data: Array) -> int:
-    """Less than, equal to or greater than 0; bytes of UTF-8 have the order of their code points."""
-    a, b = offsets[left], offsets[right]
-    a_end, b_end = offsets[left + 1], offsets[right + 1]
-    while a < a_end and b < b_end:
-        if data[a] != data[b]:
-            return -1 if data[a] < data[b] else 1
-        a += 1
-        b += 1
-    return int((a_end - a) - (b_end - b))
-
-
-@kernel
-def contains(text: int, part: int, offsets: Array, data: Array) -> bool:
-    """No code point's bytes begin inside another's, so bytes can be compared."""
-    begin, size = offsets[part], offsets[part + 1] - offsets[part]
-    for at in range(offsets[text], offsets[text + 1] - size + 1):
-        same = 0
-        while same < size and data[at + same] == data[begin + same]:
-            same += 1
-        if same == size:
-            return True
-    return False
-
-
-@kernel
-def is_like(text: int, pattern: int, offsets: Array, data: Array) -> bool:
-    """Where what follows a % does not fit, the % takes one code point more; only the latest % need ever do so."""
-    at, end = offsets[text], offsets[text + 1]
-    wanted, last = offsets[pattern], offsets[pattern + 1]
-    retry_at, retry_wanted = -1, -1
-    while at < end:
-        if wanted < last and data[wanted] == PERCENT:
-            retry_at, retry_wanted = at, wanted + 1
-            wanted += 1
-        elif wanted < last and data[wanted] == UNDERSCORE:
-            at = _next_code_point(at, end, data)
-            wanted += 1
-        elif wanted < last and data[wanted] == data[at]:
-            at += 1
-            wanted += 1
-        elif retry_wanted >= 0:
-            retry_at = _next_code_point(retry_at, end, data)
-            at, wanted = retry_at, retry_wanted
-        else:
-            return False
-    while wanted < last and data[wanted] == PERCENT:
-        wanted += 1
-    return bool(wanted == last)
-
-
-@inlined
-def _next_code_point(at: int, end: int, data: Array) -> int:
-    at += 1
-    while at < end and data[at] & 0xC0 == 0x80:
-        at += 1
-    return at
-
-
-@kernel
-def length(text: int, offsets: Array, data: Array) -> int:
-    """In code points."""
-    count = 0
-    for at in range(offsets[text], offsets[text + 1]):
-        if data[at] & 0xC0 != 0x80:
-            count += 1
-    return count

@@ -69,9 +69,28 @@ class Op(IntEnum):
     SHRINK_F = 43  # … by a FLOAT
     SHRINK_I = 44  # … by an INT
 
-    # Texts, by their codes.
+    # Texts: by their codes, or as slices of other texts.
     LIKE = 45
     CONTAINS = 46
     LENGTH = 47
-    LOWER = 48
-    UPPER = 49
+
+    # Choices.
+    SKIP = 48  # goes `argument` operations further: they would have put another value in place of the top
+    SKIP_UNLESS = 49  # a → ; goes `argument` operations further unless a is true
+
+    # What foretell.machine.kernels.functions does. A NULL makes the result NULL.
+    SQUARE_ROOT_F = 50
+    EXPONENTIAL_F = 51
+    LOGARITHM_F = 52
+    POWER_F = 53  # a b → a to the power of b
+    FLOOR_F = 54  # a FLOAT → an INT
+    CEILING_F = 55
+    ROUND_F = 56  # to the unit that is constant `argument`, or with `argument2` to its inverse
+    ROUND_I = 57  # to the unit that is constant `argument`
+    LOCAL_TIME = 58  # in the zone whose table of `argument2` changes begins with constant `argument`
+    CALENDAR_FIELD = 59  # field number `argument` of a TIMESTAMP
+    STARTS_WITH = 60
+    ENDS_WITH = 61
+    SUBSTRING = 62  # a text, a start, a count → a slice
+    INTERN = 63  # a slice → its code
+    TEXT_FUNCTION = 64  # a code → what function number `argument` gives for it

@@ -22,14 +22,19 @@ class Values(NamedTuple):
 
 
 class Bytecode(NamedTuple):
-    """Operations with their arguments, constants, and the texts that operations compare: UTF-8 in one heap."""
+    """Operations with their arguments, constants, and the texts that operations compare: UTF-8 in one heap.
+
+    `text_functions` has for each text what the functions of the code give for it. `text_order` has the codes of all
+    texts by their bytes, if the code looks for texts that it cut out of others.
+    """
 
     ops: Array
     floats: Array
     integers: Array
     text_offsets: Array
     text_bytes: Array
-    text_cases: Array
+    text_functions: Array
+    text_order: Array
 
 
 class Fan(NamedTuple):

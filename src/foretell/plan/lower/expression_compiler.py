@@ -20,16 +20,19 @@ COMPARE_F 4 0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from foretell.events.time_zones import zone_offsets
 from foretell.events.types import Type
 from foretell.language import tree
+from foretell.language.functions import CALENDAR_FIELDS
 from foretell.language.tree import Expression
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.lower.bytecode import Code, Instructions, Operand, stack_depth
+from foretell.plan.lower.text_functions import TextFunction, constants_of, pushed_down
 
 #: A comparison is the set of outcomes for which it is true: 1 less, 2 equal, 4 greater.
 OUTCOMES: Mapping[str, int] = {"=": 2, "<>": 5, "<": 1, "<=": 3, ">": 4, ">=": 6}
@@ -53,6 +56,7 @@ class _TypedCode:
 
     ops: Instructions
     type: Type
+    sliced: bool = False  # whether it may be a text that was cut out of another, and has no code
 
 
 def _op(op: Op, argument: int = 0, argument2: int = 0) -> Instructions:
@@ -68,13 +72,18 @@ class _ExpressionCompiler:
     code_of: Callable[[str], int]
     floats: dict[str, int] = field(default_factory=dict)  # by their exact text: 0.0 and -0.0 are two constants
     ints: dict[int, int] = field(default_factory=dict)
+    tables: list[int] = field(default_factory=list)  # of zones; they come after the integers
+    text_functions: dict[TextFunction, int] = field(default_factory=dict)
 
     def assemble(self, ops: Instructions) -> Code:
+        located = np.array(ops, np.int32).reshape(-1, 3)
+        located[located[:, 0] == Op.LOCAL_TIME, 1] += len(self.ints)
         return Code(
-            np.array(ops, np.int32).reshape(-1, 3),
+            located,
             np.array([float.fromhex(text) for text in self.floats], np.float64),
-            np.array(list(self.ints), np.int64),
+            np.array([*self.ints, *self.tables], np.int64),
             stack_depth(ops),
+            tuple(self.text_functions),
         )
 
     def value(self, expression: Expression) -> _TypedCode:
@@ -102,6 +111,8 @@ class _ExpressionCompiler:
                 return _negated_if(self.on_strings(Op.LIKE, Type.BOOL, (text, pattern)), negated)
             case tree.IsNull(value=inner, negated=negated):
                 return _negated_if(_TypedCode(self.value(inner).ops + _op(Op.IS_NULL), Type.BOOL), negated)
+            case tree.Case():
+                return self.case(expression)
             case tree.Call(function=function, arguments=arguments):
                 return self.call(expression, function, arguments)
         raise AssertionError(expression)
@@ -117,11 +128,17 @@ class _ExpressionCompiler:
             case int():
                 return self.integer(value, Type.INT)
             case float():
-                return _TypedCode(_op(Op.CONST_F, self.floats.setdefault(value.hex(), len(self.floats))), Type.FLOAT)
+                return _TypedCode(_op(Op.CONST_F, self.float_number(value)), Type.FLOAT)
         return self.integer(self.code_of(value), Type.STRING)
 
     def integer(self, value: int, kind: Type) -> _TypedCode:
-        return _TypedCode(_op(Op.CONST_I, self.ints.setdefault(value, len(self.ints))), kind)
+        return _TypedCode(_op(Op.CONST_I, self.integer_number(value)), kind)
+
+    def float_number(self, value: float) -> int:
+        return self.floats.setdefault(value.hex(), len(self.floats))
+
+    def integer_number(self, value: int) -> int:
+        return self.ints.setdefault(value, len(self.ints))
 
     # ── conditions ──
 
@@ -154,16 +171,25 @@ class _ExpressionCompiler:
         value = self.value(node.value)
         ops = value.ops + self.integer(0, Type.BOOL).ops
         for option in node.options:
-            equal = _comparison("=", _TypedCode(_op(Op.PICK, 1), value.type), self.value(option)).ops
+            equal = _comparison("=", replace(value, ops=_op(Op.PICK, 1)), self.value(option)).ops
             ops = _short_circuit(Op.SKIP_IF_TRUE, ops, equal + _op(Op.OR))
         return _negated_if(_TypedCode(ops + _op(Op.NIP), Type.BOOL), node.negated)
 
     def between(self, node: tree.Between) -> _TypedCode:
         value = self.value(node.value)
-        above = _comparison(">=", _TypedCode(_op(Op.PICK, 0), value.type), self.value(node.low)).ops
-        below = _comparison("<=", _TypedCode(_op(Op.PICK, 1), value.type), self.value(node.high)).ops
+        above = _comparison(">=", replace(value, ops=_op(Op.PICK, 0)), self.value(node.low)).ops
+        below = _comparison("<=", replace(value, ops=_op(Op.PICK, 1)), self.value(node.high)).ops
         inside = _short_circuit(Op.SKIP_IF_FALSE, above, below + _op(Op.AND))
         return _negated_if(_TypedCode(value.ops + inside + _op(Op.NIP), Type.BOOL), node.negated)
+
+    def case(self, case: tree.Case) -> _TypedCode:
+        """Each branch skips itself unless its condition is true, and all that follow it once it has its value."""
+        *values, otherwise = _of_one_type([self.value(result) for result in case.results])
+        ops = otherwise.ops
+        for condition, value in zip(reversed(case.conditions), reversed(values), strict=True):
+            branch = value.ops + _op(Op.SKIP, len(ops))
+            ops = self.value(condition).ops + _op(Op.SKIP_UNLESS, len(branch)) + branch + ops
+        return _TypedCode(ops, otherwise.type, any(result.sliced for result in (*values, otherwise)))
 
     # ── functions ──
 
@@ -173,50 +199,76 @@ class _ExpressionCompiler:
                 return _coalesce([self.value(a) for a in arguments])
             case "abs":
                 return _signed(self.value(arguments[0]), Op.ABSOLUTE_I, Op.ABSOLUTE_F)
-            case "contains":
-                return self.on_strings(Op.CONTAINS, Type.BOOL, arguments)
             case "length":
                 return self.on_strings(Op.LENGTH, Type.INT, arguments)
-        return self.case_function(call)
+            case "lower" | "upper" | "regexp_like" | "substr":
+                return self.text_function(call)
+            case "round":
+                return self.round(arguments)
+        if function in _TEXT_TESTS:
+            return self.on_strings(_TEXT_TESTS[function], Type.BOOL, arguments)
+        if function in CALENDAR_FIELDS:
+            return self.calendar_field(function, arguments)
+        return self.mathematics(function, [self.value(a) for a in arguments])
+
+    def mathematics(self, function: str, numbers: list[_TypedCode]) -> _TypedCode:
+        if function in ("floor", "ceil"):
+            rounds = _op(Op.FLOOR_F if function == "floor" else Op.CEILING_F) if _is_float(numbers[0].type) else ()
+            return _TypedCode(numbers[0].ops + rounds, Type.INT)
+        ops = tuple(op for number in numbers for op in _as_float(number).ops)
+        return _TypedCode(ops + _op(_MATHEMATICS[function]), Type.FLOAT)
+
+    def round(self, arguments: tuple[Expression, ...]) -> _TypedCode:
+        number = self.value(arguments[0])
+        digits = constants_of(arguments[1:]) or (0,)
+        assert isinstance(digits[0], int)
+        unit = 10 ** abs(digits[0])
+        if _is_float(number.type):
+            op = _op(Op.ROUND_F, self.float_number(float(unit)), int(digits[0] >= 0))
+            return _TypedCode(number.ops + op, Type.FLOAT)
+        ops = _op(Op.ROUND_I, self.integer_number(unit)) if digits[0] < 0 else ()
+        return _TypedCode(number.ops + ops, number.type)
+
+    def calendar_field(self, function: str, arguments: tuple[Expression, ...]) -> _TypedCode:
+        time = self.value(arguments[0]).ops
+        for zone in constants_of(arguments[1:]) or ():
+            time += self.local_time(str(zone))
+        return _TypedCode(time + _op(Op.CALENDAR_FIELD, CALENDAR_FIELDS.index(function)), Type.INT)
+
+    def local_time(self, zone: str) -> Instructions:
+        """The table of a zone is laid out as foretell.machine.kernels.calendar_fields.local_time reads it."""
+        offsets = zone_offsets(zone)
+        at = len(self.tables)
+        instants = offsets.instants.tolist()
+        self.tables.extend([offsets.rule_start, offsets.period, *instants, *offsets.offsets.tolist()])
+        return _op(Op.LOCAL_TIME, at, len(instants))
 
     def on_strings(self, op: Op, kind: Type, texts: Iterable[Expression]) -> _TypedCode:
         ops = tuple(op for text in texts for op in self.value(text).ops)
         return _TypedCode(ops + _op(op), kind)
 
-    def case_function(self, call: tree.Call) -> _TypedCode:
-        """`lower` or `upper`, pushed down to constants and columns as far as possible.
+    def text_function(self, call: tree.Call) -> _TypedCode:
+        """A function of one text, pushed down to constants and columns as far as possible.
 
-        For code that leaves it to the kernel, both cases of every string of the dictionary are computed.
+        For code that leaves it to the kernel, its result for every string of the dictionary is computed.
         """
-        constant = _constant_case(call)
-        if constant is not None:
-            return self.literal(constant)
-        leaves = list(_case_leaves(call))
-        if leaves == [call]:
-            return self.on_strings(Op.LOWER if call.function == "lower" else Op.UPPER, Type.STRING, call.arguments)
-        return _coalesce([self.value(leaf) for leaf in leaves])
+        pushed = pushed_down(call)
+        if pushed != call:
+            return self.value(pushed)
+        text = self.value(call.arguments[0])
+        constants = constants_of(call.arguments[1:])
+        if constants is None:
+            return self.substring(text, call.arguments[1:])
+        number = self.text_functions.setdefault(TextFunction(call.function, constants), len(self.text_functions))
+        intern = _op(Op.INTERN) if text.sliced else ()
+        kind = Type.BOOL if call.function == "regexp_like" else Type.STRING
+        return _TypedCode(text.ops + intern + _op(Op.TEXT_FUNCTION, number), kind)
 
-
-def _constant_case(text: Expression) -> str | None:
-    match text:
-        case tree.Literal(value=str(value)):
-            return value
-        case tree.Call(function="lower" | "upper" as function, arguments=(inner,)):
-            constant = _constant_case(inner)
-            return None if constant is None else constant.lower() if function == "lower" else constant.upper()
-    return None
-
-
-def _case_leaves(text: Expression) -> Iterator[Expression]:
-    """The arguments of the equivalent `coalesce`: `lower(coalesce(x, y))` is `coalesce(lower(x), lower(y))`."""
-    match text:
-        case tree.Call(function="coalesce", arguments=arguments):
-            for argument in arguments:
-                yield from _case_leaves(argument)
-        case tree.Call(function="lower" | "upper" as function, arguments=(inner,)):
-            yield from (tree.Call(function, (leaf,)) for leaf in _case_leaves(inner) if leaf != tree.Literal(None))
-        case _:
-            yield text
+    def substring(self, text: _TypedCode, places: tuple[Expression, ...]) -> _TypedCode:
+        """A part of a text whose place is not the same for all texts: a slice of the text, without a code."""
+        start, *counts = (self.value(place) for place in places)
+        count = counts[0] if counts else self.integer(_MOST_INT, Type.INT)
+        return _TypedCode(text.ops + start.ops + count.ops + _op(Op.SUBSTRING), Type.STRING, sliced=True)
 
 
 _LOADS: Mapping[tuple[str, bool], Op] = {
@@ -233,6 +285,11 @@ _FUSED_COMPARISONS: Mapping[tuple[str, str, bool], Op] = {
     ("column", "parameter", True): Op.COMPARE_COLUMN_PARAMETER_F,
     ("column", "parameter", False): Op.COMPARE_COLUMN_PARAMETER_I,
 }
+
+
+_TEXT_TESTS = {"contains": Op.CONTAINS, "starts_with": Op.STARTS_WITH, "ends_with": Op.ENDS_WITH}
+_MATHEMATICS = {"sqrt": Op.SQUARE_ROOT_F, "exp": Op.EXPONENTIAL_F, "ln": Op.LOGARITHM_F, "pow": Op.POWER_F}
+_MOST_INT = 2**63 - 1
 
 
 def _is_float(kind: Type) -> bool:
@@ -257,21 +314,29 @@ def _comparison(sign: str, left: _TypedCode, right: _TypedCode) -> _TypedCode:
     op = Op.COMPARE_I
     if Type.FLOAT in (left.type, right.type):
         left, right, op = _as_float(left), _as_float(right), Op.COMPARE_F
-    elif Type.STRING in (left.type, right.type) and sign not in ("=", "<>"):
+    elif Type.STRING in (left.type, right.type) and (sign not in ("=", "<>") or left.sliced or right.sliced):
         op = Op.COMPARE_STRING
     return _TypedCode(left.ops + right.ops + _op(op, OUTCOMES[sign]), Type.BOOL)
 
 
 def _coalesce(arguments: Sequence[_TypedCode]) -> _TypedCode:
-    typed = [argument for argument in arguments if argument.type is not Type.NULL]
+    typed = _of_one_type([argument for argument in arguments if argument.type is not Type.NULL])
     if not typed:
         return _NULL
-    if any(argument.type is Type.FLOAT for argument in typed):
-        typed = [_as_float(argument) for argument in typed]
     ops = typed[0].ops
     for other in typed[1:]:
         ops = _short_circuit(Op.SKIP_IF_PRESENT, ops, other.ops + _op(Op.COALESCE))
-    return _TypedCode(ops, typed[0].type)
+    return _TypedCode(ops, typed[0].type, any(argument.sliced for argument in typed))
+
+
+def _of_one_type(codes: list[_TypedCode]) -> list[_TypedCode]:
+    """The codes in the type that their values have in common: a NULL in that of the others, an INT as a FLOAT."""
+    kinds = [code.type for code in codes if code.type is not Type.NULL]
+    if not kinds:
+        return codes
+    kind = Type.FLOAT if Type.FLOAT in kinds else kinds[0]
+    typed = [replace(code, type=kind) if code.type is Type.NULL else code for code in codes]
+    return [_as_float(code) for code in typed] if _is_float(kind) else typed
 
 
 def _signed(number: _TypedCode, on_ints: Op, on_floats: Op) -> _TypedCode:

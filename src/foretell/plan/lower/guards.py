@@ -6,7 +6,7 @@ A condition about the current event alone is *static*: the filter evaluates it f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -15,7 +15,7 @@ from foretell.language import tree
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.condition_scope import is_static
 from foretell.plan.expressions import EveryNth
-from foretell.plan.lower.bytecode import Code, Operand, link
+from foretell.plan.lower.bytecode import Operand, link
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.ir import NO_CODE, Guard, SymbolTable
 from foretell.plan.lower.operands import EvaluationContext
@@ -58,7 +58,7 @@ class GuardCompiler:
         linked = link([first, second])
         ops = np.concatenate([linked.code.ops, np.array([[Op.AND, 0, 0]], np.int32)])
         depth = max(first.depth, second.depth + 1)
-        code = Code(ops, linked.code.constants_f, linked.code.constants_i, depth)
+        code = replace(linked.code, ops=ops, depth=depth)
         return self.symbols.add_code(code, self.symbols.reads[left] | self.symbols.reads[right])
 
     def constant(self, value: int | None) -> int:

@@ -12,6 +12,7 @@ from foretell.plan.lower.bytecode import Code
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, SlotTable
+from foretell.plan.lower.text_functions import TextFunction
 
 NO_CODE = 0
 NO_MARK = -1
@@ -109,7 +110,7 @@ class SymbolTable:
     predicates: dict[tuple[tree.Expression, ...], int] = field(default_factory=dict)
     codes: list[Code] = field(default_factory=list)
     reads: list[frozenset[int]] = field(default_factory=list)  # of each code, the slots that it reads
-    _numbers: dict[tuple[bytes, bytes, bytes], int] = field(default_factory=dict)
+    _numbers: dict[tuple[bytes, bytes, bytes, tuple[TextFunction, ...]], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.add_code(compile_expression(tree.Literal(True), lambda _: None, self.code_of), frozenset())
@@ -124,7 +125,8 @@ class SymbolTable:
 
     def add_code(self, code: Code, reads: frozenset[int]) -> int:
         """The number of a code, the same for equal codes."""
-        content = code.ops.tobytes(), code.constants_f.tobytes(), code.constants_i.tobytes()
+        arrays = code.ops.tobytes(), code.constants_f.tobytes(), code.constants_i.tobytes()
+        content = (*arrays, code.text_functions)
         if content not in self._numbers:
             self._numbers[content] = len(self.codes)
             self.codes.append(code)

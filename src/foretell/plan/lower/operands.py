@@ -156,7 +156,7 @@ def _propagates_null(expression: tree.Expression) -> bool:
     """Whether an expression about one event is certainly NULL where the attributes of the event are."""
     for node in expression.walk():
         match node:
-            case tree.IsNull() | tree.In() | tree.Between() | tree.Call(function="coalesce"):
+            case tree.IsNull() | tree.In() | tree.Between() | tree.Case() | tree.Call(function="coalesce"):
                 return False
             case tree.Binary(operator="AND" | "OR"):
                 return False

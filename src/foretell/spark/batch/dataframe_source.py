@@ -13,7 +13,6 @@ from functools import partial
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from foretell.events.types import Schema
 from foretell.spark.batch.map_side import map_frame, map_progress
 from foretell.spark.batch.plan import BatchPlan, PlanHandle
 from foretell.spark.column_names import column, numbered_columns
@@ -26,32 +25,31 @@ from foretell.spark.pushdown.predicate import pushed_down_predicate
 def frame_shuffle_rows(frame: DataFrame, handle: PlanHandle, stream: str) -> DataFrame:
     """Return the shuffle rows of a frame's events."""
     plan = handle.shipped
-    schema = plan.schemas[stream]
-    frame = frame.select(*map(column, schema.attributes))
+    declaration = plan.declaration(stream)
+    frame = frame.select(*map(column, declaration.attributes))
     filters = _filters(frame, plan, stream)
-    numbered = numbered_columns(schema.attributes)
+    numbered = numbered_columns(declaration.attributes)
     if filters is None:
         return frame.select(*numbered).mapInArrow(partial(map_frame, handle, stream), SHUFFLE_COLUMNS)
     wanted, misfits = filters
     kept = frame.filter(wanted | misfits).select(*numbered)
     rows = kept.mapInArrow(partial(map_frame, handle, stream, report_progress=False), SHUFFLE_COLUMNS)
-    progress = _progress(frame, schema, misfits).mapInArrow(partial(map_progress, handle, stream), SHUFFLE_COLUMNS)
-    return rows.union(progress)
+    progress = _progress(frame, declaration.time, misfits)
+    return rows.union(progress.mapInArrow(partial(map_progress, handle, stream), SHUFFLE_COLUMNS))
 
 
 def _filters(frame: DataFrame, plan: BatchPlan, stream: str) -> tuple[Column, Column] | None:
     """Return the rows that may matter, and the malformed rows; None if Spark cannot tell or would do its work twice."""
-    schema = plan.schemas[stream]
     if plan.strict:
         return None
-    dialect = CatalystDialect.of(frame.schema)
-    wanted = pushed_down_predicate(stream, schema.attributes, plan.statements, plan.identified, dialect)
-    misfits = None if wanted is None else malformed(frame.schema, schema)
+    declaration, dialect = plan.declaration(stream), CatalystDialect.of(frame.schema)
+    attributes, derived = declaration.attributes, declaration.derived.names
+    wanted = pushed_down_predicate(stream, attributes, plan.statements, plan.identified, dialect, derived)
+    misfits = None if wanted is None else malformed(frame.schema, attributes, declaration.time)
     return None if wanted is None or misfits is None or not is_cheap(frame) else (wanted, misfits)
 
 
-def _progress(frame: DataFrame, schema: Schema, misfits: Column) -> DataFrame:
+def _progress(frame: DataFrame, time_column: str, misfits: Column) -> DataFrame:
     """Aggregate the number of rows, and the times of the first and the latest event."""
-    assert schema.time is not None
-    time = f.when(~f.coalesce(misfits, f.lit(False)), column(schema.time))
+    time = f.when(~f.coalesce(misfits, f.lit(False)), column(time_column))
     return frame.agg(f.count(f.lit(1)).alias("total"), f.min(time).alias("first"), f.max(time).alias("latest"))

@@ -77,7 +77,8 @@ def explain_on_spark(
         columns = tuple(n for n in schema.attributes if n in needed)
         cut = tuple(n for n in schema.attributes if n not in needed)
         reasons = [f"{s.name}: {why}" for s in readers if (why := why_all_matter(s, identified)) is not None]
-        pushed = pushed_down_predicate(name, schema.attributes, statements, identified, TextDialect())
+        derived = [str(item.name) for item in checked.derived.get(name, ())]
+        pushed = pushed_down_predicate(name, schema.attributes, statements, identified, TextDialect(), derived)
         why = next(iter(reasons), None) or (None if pushed else "not translatable")
         streams.append(ExplainedShuffle(name, columns, cut, bool(readers) and not reasons, pushed, why))
     return SparkExplanation(runs, tuple(streams))

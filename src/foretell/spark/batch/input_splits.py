@@ -115,7 +115,7 @@ def text_events(plan: BatchPlan, stream: str, split: InputSplit) -> Iterator[Spl
     else:
         chunks = json_chunks(split.path, frozenset(declaration.columns))
     for line, gathered in chunks:
-        batch = cast_events(gathered, declaration, plan.schemas[stream].attributes)
+        batch = cast_events(gathered, declaration, declaration.attributes)
         malformed = {event.row for event in batch.quarantined}
         rows = [row for part in gathered.origins for row in part.numbers if row not in malformed]
         bad = tuple(replace(event, row=line + event.row) for event in batch.quarantined)

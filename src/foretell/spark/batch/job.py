@@ -100,7 +100,7 @@ class BatchJob:
             groups=batch_groups(statements, schemas, tables, observers, shards=shards, cores=self._cores),
             memory=batch_plan.MEMORY_BYTES,
             identified=frozenset(name for name, source in self._sources.items() if source.identified),
-            read={name: declaration.read for name, declaration in declarations.items()},
+            declarations=declarations,
             observers=observers,
         )
 

@@ -42,7 +42,7 @@ def map_frame(
     Where Spark has dropped rows, `map_progress` reports the progress of all.
     """
     plan = handle.plan
-    names = list(plan.schemas[stream].attributes)
+    names = list(plan.declaration(stream).attributes)
     named = (batch.rename_columns(names) for batch in batches)
     splits = frame_events(plan, stream, named, map_task() << ARRIVAL_BITS)
     yield from _shuffle_rows(plan, stream, splits, report_progress=report_progress)

@@ -8,7 +8,6 @@ from functools import cached_property
 from uuid import uuid4
 
 from foretell.engine.planning import start_runtime
-from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema
@@ -47,7 +46,7 @@ class BatchPlan:
     """The statements as text, which every worker checks again, and what the driver knows of the data.
 
     `schemas` are those that tasks read events with; `known` holds only what the data or declarations show, for the
-    check. Every event of the streams `identified` has an ID. `read` has the read options of each stream.
+    check. Every event of the streams `identified` has an ID. `declarations` are those of the statements and the caller.
     `observers` make the forecasts.
     """
 
@@ -59,7 +58,7 @@ class BatchPlan:
     groups: tuple[StatementGroup, ...]
     memory: int
     identified: frozenset[str]
-    read: Mapping[str, ReadOptions]
+    declarations: Mapping[str, StreamDeclaration]
     observers: ObserverFactory = NO_OBSERVERS
     strict: bool = False
 
@@ -75,15 +74,13 @@ class BatchPlan:
         return next(group for group in self.groups if shard in group.shards)
 
     def needed(self, stream: str) -> frozenset[str]:
-        """Return the columns of a stream that any statement needs."""
-        return frozenset(name for group in self.groups for name in group.columns.get(stream, ()))
+        """Return the columns of a stream that any statement needs, and those that they are derived from."""
+        needed = frozenset(name for group in self.groups for name in group.columns.get(stream, ()))
+        return needed | self.declarations[stream].derived.inputs(needed)
 
     def declaration(self, stream: str) -> StreamDeclaration:
         """Return a declaration with all types settled, so that every task reads its events with the same ones."""
-        s = self.schemas[stream]
-        assert s.time is not None
-        roles = s.time, s.id, s.order
-        return StreamDeclaration(stream, s.attributes, *roles, s.simultaneous, s.lateness, read=self.read[stream])
+        return self.declarations[stream].settled(self.schemas[stream])
 
     @cached_property
     def _checked(self) -> CheckedProgram:

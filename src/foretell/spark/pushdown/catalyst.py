@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 )
 
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS
-from foretell.events.types import Schema, Type
+from foretell.events.types import Type
 from foretell.spark.column_names import column
 from foretell.spark.pushdown.predicate import AttributeOperand, ConstantOperand, PredicateOperand, as_float
 
@@ -122,18 +122,17 @@ def _is_utf8(text: str) -> bool:
 # ── malformed events ──
 
 
-def malformed(frame: StructType, schema: Schema) -> Column | None:
+def malformed(frame: StructType, attributes: Mapping[str, Type], time_column: str) -> Column | None:
     """Return which rows of a frame are malformed events; None if Spark cannot tell."""
-    assert schema.time is not None
-    time = column(schema.time)
+    time = column(time_column)
     conditions = [time.isNull()]
     types = {field.name: field.dataType for field in frame}
-    for name, kind in schema.attributes.items():
+    for name, kind in attributes.items():
         known, misfits = _misfits(column(name), types.get(name), kind)
         if not known:
             return None
         conditions += misfits
-    if types[schema.time] in _FLOATS:
+    if types[time_column] in _FLOATS:
         conditions += [f.isnan(time), f.abs(time) == f.lit(float("inf"))]
     return reduce(Column.__or__, conditions)
 

@@ -75,14 +75,18 @@ def pushed_down_predicate(
     statements: Sequence[CheckedSubscription],
     identified: Collection[str],
     dialect: PredicateDialect[T],
+    derived: Collection[str] = (),
 ) -> T | None:
-    """Return a predicate that holds for every event that may matter to one of the statements; None if any may."""
+    """Return a predicate that holds for every event that may matter to one of the statements; None if any may.
+
+    `attributes` are those that the stored events have; those that LET derives from them are `derived`.
+    """
     alternatives: dict[object, T] = {}
     size = 0
     for statement in statements:
         if stream not in map(str, statement.tree.streams):
             continue
-        translation = _Translation(statement, stream, attributes, dialect)
+        translation = _Translation(statement, stream, attributes, derived, dialect)
         for conditions in acceptable(statement, identified) or ((),):
             if (statement.tree.streams, conditions) not in alternatives:
                 size += sum(1 for condition in conditions for _ in condition.walk())
@@ -100,6 +104,7 @@ class _Translation(Generic[T]):
     statement: CheckedSubscription
     stream: str
     attributes: Collection[str]
+    derived: Collection[str]
     dialect: PredicateDialect[T]
 
     def all_of(self, conditions: Iterable[tree.Expression]) -> Iterable[T]:
@@ -150,6 +155,8 @@ class _Translation(Generic[T]):
                 return ConstantOperand(micros)
             case tree.StreamOf(event=tree.This()):
                 return ConstantOperand(self.stream)
+            case tree.Attribute(event=tree.This(), name=name) if str(name) in self.derived:
+                return None
             case tree.Attribute(event=tree.This(), name=name) if str(name) in self.attributes:
                 return AttributeOperand(str(name), self.statement.attributes[name])
             case tree.Attribute(event=tree.This()):

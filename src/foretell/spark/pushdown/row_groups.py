@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.raw_columns import ARROW_TYPES, TypedColumn
-from foretell.events.ingest.reader import EventBatch
-from foretell.events.types import Schema, Type
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration
+from foretell.events.types import Type
 from foretell.language import tree
 from foretell.spark.batch.input_splits import InputSplit, SplitEvents, row_events
 from foretell.spark.batch.plan import BatchPlan
@@ -38,8 +38,10 @@ _UNITS: Mapping[str, Any] = {"milliseconds": "ms", "microseconds": "us", "nanose
 
 def row_group_events(plan: BatchPlan, stream: str, split: InputSplit) -> SplitEvents:
     with pq.ParquetFile(split.path, pre_buffer=False) as file:
-        group = RowGroupStatistics(file, split.row_group, plan.schemas[stream])
-        columns = [n for n in group.names if n in plan.needed(stream) or group.may_misfit(n)]
+        declaration = plan.declaration(stream)
+        group = RowGroupStatistics(file, split.row_group, declaration)
+        own = declaration.attributes
+        columns = [n for n in group.names if (n in plan.needed(stream) and n in own) or group.may_misfit(n)]
         encoded = [n for n in columns if group.is_dictionary_encoded(n)]
         dictionaries: Any = {"metadata": file.metadata, "read_dictionary": encoded, "pre_buffer": False}
         with pq.ParquetFile(split.path, **dictionaries) as encoded_file:
@@ -59,27 +61,32 @@ def _filtered_events(
     readable: list[str],
 ) -> SplitEvents | None:
     """Read the events that may matter; None if one is malformed."""
-    schema, statements, first = group.schema, plan.statements, split.arrival + split.first_row
-    present = [name for name in group.names if name in schema.attributes]
-    excluded = pushed_down_predicate(stream, present, statements, plan.identified, group) is False
-    deciding = set() if excluded else {schema.time, *_condition_attributes(plan, stream)}
+    declaration, statements, first = group.declaration, plan.statements, split.arrival + split.first_row
+    derived, conditions = declaration.derived, frozenset(_condition_attributes(plan, stream))
+    present = [name for name in group.names if name in declaration.attributes]
+    excluded = pushed_down_predicate(stream, present, statements, plan.identified, group, derived.names) is False
+    deciding = set() if excluded else {declaration.time, *conditions, *derived.inputs(conditions)}
     columns = group.read(file, [name for name in readable if name in deciding or not group.fits(name)])
     if columns is None:
         return None
-    batch = EventBatch(stream, schema, pa.table(columns), (), group.rows)
-    progress = StreamProgress.of(batch) if schema.time in columns else group.progress()
+    table = pa.table(columns)
+    if not excluded and derived.names:
+        table = derived.extend(group.with_absent(table, deciding), declaration.attributes, conditions)
+    batch = EventBatch(stream, plan.schemas[stream], table, (), group.rows)
+    progress = StreamProgress.of(batch) if declaration.time in columns else group.progress()
     keep = np.zeros(group.rows, np.bool_) if excluded else may_matter(batch, statements, plan.identified)
     row = np.arange(group.rows) if keep is None else np.flatnonzero(keep)
     kept = columns if keep is None else {name: column.filter(arrow_of(keep)) for name, column in columns.items()}
-    missing = [name for name in schema.attributes if name in plan.needed(stream) and name not in kept]
+    missing = [name for name in declaration.attributes if name in plan.needed(stream) and name not in kept]
     if len(row):
         others = group.read(file, [name for name in missing if name in present], keep)
         if others is None:
             return None
         kept |= others
     for name in missing:  # one of several files may lack it, and without events no more is read
-        kept.setdefault(name, pa.nulls(len(row), ARROW_TYPES[schema.attributes[name]]))
-    return SplitEvents(replace(batch, table=pa.table(kept)), first + row, first, progress, filtered=True)
+        kept.setdefault(name, pa.nulls(len(row), ARROW_TYPES[declaration.attributes[name]]))
+    whole = derived.extend(pa.table(kept), declaration.attributes, plan.needed(stream))
+    return SplitEvents(replace(batch, table=whole), first + row, first, progress, filtered=True)
 
 
 def _condition_attributes(plan: BatchPlan, stream: str) -> Iterable[str]:
@@ -100,7 +107,7 @@ class RowGroupStatistics:
 
     file: pq.ParquetFile
     number: int
-    schema: Schema
+    declaration: StreamDeclaration
 
     @property
     def names(self) -> list[str]:
@@ -120,20 +127,20 @@ class RowGroupStatistics:
             Type.INT: lambda kind: pa.types.is_integer(kind) and kind != pa.uint64(),
             Type.FLOAT: lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind),
         }
-        wanted = self.schema.attributes.get(name)
+        wanted = self.declaration.attributes.get(name)
         return wanted not in safe or not safe[wanted](self.file.schema_arrow.field(name).type)
 
     def fits(self, name: str) -> bool:
         """Return whether a column makes no event malformed: if its least and greatest value fit, all do."""
-        kind, stored = self.schema.attributes.get(name), self.file.schema_arrow.field(name).type
-        if name == self.schema.time and (pa.types.is_floating(stored) or self._nulls(name) != 0):
+        kind, stored = self.declaration.attributes.get(name), self.file.schema_arrow.field(name).type
+        if name == self.declaration.time and (pa.types.is_floating(stored) or self._nulls(name) != 0):
             return False
         between = pa.types.is_timestamp(stored) or pa.types.is_integer(stored)
         return not self.may_misfit(name) or (between and kind is not None and self.bounds(name, kind) is not None)
 
     def is_dictionary_encoded(self, name: str) -> bool:
         column = self._column(name)
-        if column is None or self.schema.attributes.get(name) is not Type.STRING or not column.has_dictionary_page:
+        if column is None or self.declaration.attributes.get(name) is not Type.STRING or not column.has_dictionary_page:
             return False
         plain = pa.types.is_string(self.file.schema_arrow.field(name).type)
         return plain and column.total_uncompressed_size <= _DICTIONARY_BYTES * self.rows
@@ -144,16 +151,23 @@ class RowGroupStatistics:
         columns = {}
         for name in names:
             column = table[name] if keep is None else table[name].filter(arrow_of(keep))
-            fitted = _fitted(name, column, self.schema.attributes[name])
-            if fitted.misfits or (name == self.schema.time and not _all_timed(fitted)):
+            fitted = _fitted(name, column, self.declaration.attributes[name])
+            if fitted.misfits or (name == self.declaration.time and not _all_timed(fitted)):
                 return None
             columns[name] = fitted.values
         return columns
 
+    def with_absent(self, table: pa.Table, names: Iterable[str]) -> pa.Table:
+        """Add NULLs for attributes that this file lacks."""
+        for name in names:
+            if name in self.declaration.attributes and name not in table.column_names:
+                kind = ARROW_TYPES[self.declaration.attributes[name]]
+                table = table.append_column(name, pa.nulls(self.rows, kind))
+        return table
+
     def progress(self) -> StreamProgress:
         """Return the progress by the statistics, which `fits` has found to cover all times."""
-        assert self.schema.time is not None
-        times = self.bounds(self.schema.time, self.schema.attributes[self.schema.time])
+        times = self.bounds(self.declaration.time, self.declaration.attributes[self.declaration.time])
         return StreamProgress(self.rows) if times is None else StreamProgress(self.rows, *times)
 
     # ── statistics ──
@@ -206,7 +220,7 @@ class RowGroupStatistics:
         return left or right
 
     def compare(self, sign: str, left: AttributeOperand, right: PredicateOperand) -> bool | None:
-        bounds = self.bounds(left.name, self.schema.attributes[left.name])
+        bounds = self.bounds(left.name, self.declaration.attributes[left.name])
         if bounds is None or isinstance(right, AttributeOperand):
             return None
         values: tuple[Any, ...] = (*bounds, right.value)

@@ -70,7 +70,8 @@ def register(
     if not isinstance(strict, bool):
         raise bad_argument("strict", "True or False", strict)
     checked = program.checked(schemas, {name: table.types for name, table in loaded.items()})
-    functions = [TableFunction(program.text, s.name, schemas, loaded, strict) for s in checked.statements]
+    declarations = {name: declaration_of(program, name, as_input_settings(time)) for name in schemas}
+    functions = [TableFunction(program.text, s.name, schemas, declarations, loaded, strict) for s in checked.statements]
     for function in functions:
         function.validate()
     for function in functions:
@@ -86,6 +87,7 @@ class TableFunction:
     text: str
     name: str
     schemas: Mapping[str, Schema]
+    declarations: Mapping[str, StreamDeclaration]
     tables: Mapping[str, TemplateTable]
     strict: bool
 
@@ -139,12 +141,11 @@ class TableFunction:
     def read(self, batches: Sequence[pa.RecordBatch]) -> EventBatch:
         """Read the events of a partition. A column that no statement needs may be missing."""
         table, schema = pa.Table.from_batches(batches), self.schemas[self.stream]
-        assert schema.time is not None
-        roles = schema.time, schema.id, schema.order
-        expected = self._needed.union(table.column_names, roles)
-        attributes = {name: kind for name, kind in schema.attributes.items() if name in expected}
-        declaration = StreamDeclaration(self.stream, attributes, *roles, schema.simultaneous, schema.lateness)
-        return replace(read(table, declaration, strict=self.strict), schema=schema)
+        declaration = self.declarations[self.stream].settled(schema)
+        roles = declaration.time, declaration.id, declaration.order
+        expected = self._needed.union(table.column_names, roles, declaration.derived.inputs(declaration.derived.names))
+        attributes = {name: kind for name, kind in declaration.attributes.items() if name in expected}
+        return replace(read(table, replace(declaration, attributes=attributes), strict=self.strict), schema=schema)
 
     def parse_until(self, until: object) -> int | float | None:
         return parse_until(until, {self.schemas[self.stream].time_type})

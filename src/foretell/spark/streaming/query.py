@@ -202,7 +202,7 @@ def _declaration(
     arrow = to_arrow_schema(frames[name].schema, timezone="UTC")
     if declaration.open and MALFORMED[0] in arrow.names:
         arrow = arrow.remove(arrow.get_field_index(MALFORMED[0]))
-    return replace(declaration, attributes=schema_from_arrow(arrow, declaration).attributes, open=False)
+    return declaration.settled(schema_from_arrow(arrow, declaration))
 
 
 def _file_declaration(declaration: StreamDeclaration) -> StreamDeclaration:
