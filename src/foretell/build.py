@@ -24,6 +24,10 @@ DEFINE a, b, c AS ip = $x AND status = 'denied',
 | `t(a)`, `first(b).price`, `count(b)` | `t(a)`, `first(b).price`, `count(b)` |
 | `avg(b.price)`, `lower(x)`, `contains(x, 'y')` | `b.price.avg()`, `x.lower()`, `x.contains("y")` |
 | `abs(x)`, `-x` | `abs(x)`, `-x` |
+| `sqrt(x)`, `pow(x, 2)`, `round(x, 1)` | `x.sqrt()`, `x.pow(2)`, `x.round(1)`; also `ln`, `exp`, `floor`, `ceil` |
+| `substr(x, 1, 3)`, `regexp_like(x, '^a')` | `x.substr(1, 3)`, `x.regexp_like("^a")`; also `starts_with`, `ends_with` |
+| `hour(x)`, `weekday(x, 'Asia/Tokyo')` | `x.hour()`, `x.weekday("Asia/Tokyo")`; also `year`, `month`, `day`, `minute` |
+| `CASE WHEN c THEN 1 ELSE 2 END` | `case(c, 1).otherwise(2)`; more branches: `case(c, 1).when(d, 3)` |
 | `=`, `<>`, `AND`, `OR`, `NOT` | `==`, `!=`, `&`, <code>&#124;</code>, `~` |
 | `x IN (1, 2)`, `x NOT IN (1, 2)` | `x.in_(1, 2)`, `~x.in_(1, 2)`; also `between`, `like`, `is_null` |
 | `5 min`, `TIMESTAMP '…'` | `minutes(5)` or a timedelta, a datetime |
@@ -33,6 +37,7 @@ DEFINE a, b, c AS ip = $x AND status = 'denied',
 | `a{2}`, `a{2,4}`, `a{2,}` | `a.times(2)`, `a.times(2, 4)`, `a.at_least(2)` |
 | `a+<;>`, `a+<;{θ}>` | `a.some(under=";")`, `a.some(under=θ)` |
 | `a[2]`, `FIRST a`, `LAST a`, `a @(c)` | `a[2]`, `a.only_first()`, `a.only_last()`, `a.at(c)` |
+| `STREAM s (x INT) TIME t NULL 'NA' LET y AS x + 1` | `stream("s", x=int).time("t").null("NA").let(y=event.x + 1)` |
 | `select*{a, b}`, `repeat(3){a}` | `select(a, b, strict=True)`, `repeat(a, times=3)` |
 """
 
@@ -62,7 +67,15 @@ from foretell.language.builder.durations import (
 )
 from foretell.language.builder.errors import BuilderError
 from foretell.language.builder.events import EventBuilder, event, prev
-from foretell.language.builder.expressions import ExpressionBuilder, duration, literal, parameter, variable
+from foretell.language.builder.expressions import (
+    CaseBuilder,
+    ExpressionBuilder,
+    case,
+    duration,
+    literal,
+    parameter,
+    variable,
+)
 from foretell.language.builder.patterns import PatternBuilder
 from foretell.language.builder.statements import (
     CorrelatorBuilder,
@@ -77,6 +90,7 @@ from foretell.language.builder.steps import StepBuilder, count, first, last, ste
 
 __all__ = [
     "BuilderError",
+    "CaseBuilder",
     "CorrelationBuilder",
     "CorrelatorBuilder",
     "DurationBuilder",
@@ -87,6 +101,7 @@ __all__ = [
     "StreamBuilder",
     "SubscriptionBuilder",
     "accumulate",
+    "case",
     "correlate",
     "count",
     "days",

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import foretell as ft
+from foretell.language.functions import FUNCTIONS
 
 ROOT = Path(__file__).parents[2]
 LETTERS = [{"time": i, "letter": letter} for i, letter in enumerate("abcabb", start=1)]
@@ -33,6 +34,25 @@ def test_table_of_patterns(pattern: str, matches: str) -> None:
     found = ft.run(f"SUBSCRIBE m FROM s MATCH {pattern} DEFINE {define};", {"s": LETTERS}, time={"s": "time"})
     assert {_written(n) for n in found} == set(matches.strip().split(", "))
     assert len(found) == len(matches.split(","))
+
+
+def _function_table() -> list[tuple[str, str]]:
+    """The rows `example | value` of docs/language.md."""
+    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| `([a-z_]+\(.+?\)|CASE .+?)` \| `(.+?)` \| ", text, re.MULTILINE)
+
+
+def test_table_of_functions() -> None:
+    rows = _function_table()
+    called = {name for example, _ in rows for name in re.findall(r"^[a-z_]+|also `(.+)`", example)}
+    assert {*FUNCTIONS} - {"month", "day", "minute"} <= called
+    columns = ", ".join(f"{example} AS c{i}" for i, (example, _) in enumerate(rows))
+    for engine in ("embedded", "reference"):
+        (found,) = ft.run(
+            f"SUBSCRIBE m FROM s MATCH a RETURN {columns};", {"s": LETTERS[:1]}, time={"s": "time"}, engine=engine
+        )
+        shown = ["TRUE" if v is True else "FALSE" if v is False else repr(v) for v in found.bindings.values()]
+        assert shown == [value for _, value in rows]
 
 
 def test_table_of_patterns_is_found() -> None:

@@ -22,6 +22,7 @@ from foretell.filter.column import Column, as_declared
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
+from foretell.language.functions import CALENDAR_FIELDS, MOST_DIGITS
 from foretell.language.tree import Binary, Call, Expression, Literal, Span
 from foretell.language.type_check import Scope, type_of
 from foretell.reference.expressions import Frame, value
@@ -62,6 +63,7 @@ ODD_TEXTS = (
     "zz",
 )
 ALPHABET = "aAbé漢😀%_ß\n"
+PATTERNS = ("", "a", "^a", "b$", "[^a]", "é|ß", "(?i)A.b", "\\pL{2}", "^$")
 
 INTS = st.sampled_from((0, 1, -1, 2, 3, -7, *LIMITS)) | st.integers(-1000, 1000) | st.integers(-(2**63), 2**63 - 1)
 FLOATS = (
@@ -125,6 +127,7 @@ def _simple(kind: Type, leaves: Sequence[Expression]) -> st.SearchStrategy[Expre
 def _composed(kind: Type, below: Typed) -> Iterator[st.SearchStrategy[Expression]]:
     one, number = below[kind], _evenly(below[Type.INT], below[Type.FLOAT])
     yield st.lists(one, min_size=1, max_size=3).map(lambda some: Call("coalesce", tuple(some)))
+    yield _cases(one, below[Type.BOOL])
     if kind in (Type.INT, Type.FLOAT, Type.DURATION):
         yield _evenly(one.map(lambda e: tree.Unary("-", e)), one.map(lambda e: Call("abs", (e,))))
     match kind:
@@ -133,7 +136,13 @@ def _composed(kind: Type, below: Typed) -> Iterator[st.SearchStrategy[Expression
         case Type.INT:
             yield _binary(("+", "-", "*", "%"), one, one)
             yield below[Type.STRING].map(lambda e: Call("length", (e,)))
+            yield st.builds(lambda f, e: Call(f, (e,)), st.sampled_from(("floor", "ceil")), number)
+            yield _rounded(one)
+            yield _calendar_fields(below[Type.TIMESTAMP])
         case Type.FLOAT:
+            yield st.builds(lambda f, e: Call(f, (e,)), st.sampled_from(("sqrt", "ln", "exp")), number)
+            yield st.builds(lambda a, b: Call("pow", (a, b)), number, number)
+            yield _rounded(one)
             yield _binary(("+", "-", "*", "/", "%"), one, number)
             yield _binary(("+", "-", "*", "/", "%"), number, one)
             yield _binary(("/",), below[Type.INT], below[Type.INT])
@@ -141,6 +150,8 @@ def _composed(kind: Type, below: Typed) -> Iterator[st.SearchStrategy[Expression
             yield st.tuples(below[Type.INT], one).map(lambda some: Call("coalesce", some))
         case Type.STRING:
             yield st.builds(lambda f, e: Call(f, (e,)), st.sampled_from(("lower", "upper")), one)
+            places = _evenly(below[Type.INT], st.integers(-4, 4).map(Literal))
+            yield st.builds(lambda e, some: Call("substr", (e, *some)), one, st.lists(places, min_size=1, max_size=2))
         case Type.TIMESTAMP:
             yield _binary(("+", "-"), one, below[Type.DURATION])
             yield _binary(("+",), below[Type.DURATION], one)
@@ -151,13 +162,40 @@ def _composed(kind: Type, below: Typed) -> Iterator[st.SearchStrategy[Expression
             yield _binary(("*",), number, one)
 
 
+def _cases(
+    values: st.SearchStrategy[Expression], truths: st.SearchStrategy[Expression]
+) -> st.SearchStrategy[Expression]:
+    return st.builds(
+        lambda some, otherwise: tree.Case(*zip(*some, strict=True), otherwise),
+        st.lists(st.tuples(truths, values), min_size=1, max_size=2),
+        st.none() | values,
+    )
+
+
+def _rounded(numbers: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    digits = st.none() | st.integers(-3, 3) | st.integers(-MOST_DIGITS, MOST_DIGITS)
+    return st.builds(lambda e, d: Call("round", (e,) if d is None else (e, Literal(d))), numbers, digits)
+
+
+def _calendar_fields(times: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    zones = st.sampled_from((None, "UTC", "Europe/Berlin", "America/St_Johns", "Asia/Gaza"))
+    return st.builds(
+        lambda f, e, zone: Call(f, (e,) if zone is None else (e, Literal(zone))),
+        st.sampled_from(CALENDAR_FIELDS),
+        times,
+        zones,
+    )
+
+
 def _conditions(below: Typed) -> Iterator[st.SearchStrategy[Expression]]:
     truth, text, negated = below[Type.BOOL], below[Type.STRING], st.booleans()
     alike = [*below.values(), _evenly(below[Type.INT], below[Type.FLOAT])]
     yield truth.map(lambda e: tree.Unary("NOT", e))
     yield _binary(("AND", "OR"), truth, truth)
     yield st.builds(tree.Like, text, text, negated)
-    yield st.builds(lambda a, b: Call("contains", (a, b)), text, text)
+    tests = st.sampled_from(("contains", "starts_with", "ends_with"))
+    yield st.builds(lambda f, a, b: Call(f, (a, b)), tests, text, text)
+    yield st.builds(lambda a, p: Call("regexp_like", (a, Literal(p))), text, st.sampled_from(PATTERNS))
     yield st.builds(tree.IsNull, _evenly(*below.values()), negated)
     yield _evenly(*(_binary(COMPARISONS, one, one) for one in alike))
     yield _evenly(*(_binary(("<", ">="), one, one) for one in alike))

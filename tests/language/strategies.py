@@ -10,14 +10,15 @@ from hypothesis.strategies import SearchStrategy
 
 from foretell.events.types import ATTRIBUTE_TYPES, parse_timestamp
 from foretell.language import tree
-from foretell.language.rules.calls import AGGREGATES, FUNCTIONS
+from foretell.language.functions import AGGREGATES, FUNCTIONS
 
 #: Every word of the grammar, and those that have a meaning of their own in expressions.
 KEYWORDS = """
-    above accumulate after and as between by consume correlate define do duration each events fail false first for
-    forecast from having hold id in is last late like loop losing loss match next not null of or order parallel past
-    per persist prev published push repeat return score select sequential simultaneous skip stream subscribe ties time
-    timestamp to true unless when within  count sum avg min max t contains abs lower upper length coalesce
+    above accumulate after and as between by case consume correlate define do duration each else end events fail false
+    first for forecast from having hold id in is last late let like loop losing loss match next not null of or order
+    parallel past per persist prev published push repeat return score select sequential simultaneous skip stream
+    subscribe then ties time timestamp to true unless when within  count sum avg min max t contains abs lower upper
+    length coalesce regexp_like substr sqrt round year weekday
     us ms s sec mins minute h hours d day weeks bool int float string
 """.split()  # noqa: SIM905
 
@@ -108,10 +109,20 @@ def _negative(operand: tree.Expression) -> tree.Expression:
 
 def _call(operands: SearchStrategy[tree.Expression]) -> SearchStrategy[tree.Call]:
     def of(function: str) -> SearchStrategy[tree.Call]:
-        least, most = FUNCTIONS[function] or 1, FUNCTIONS[function] or 3
-        return st.builds(tree.Call, st.just(function), several(operands, most, least))
+        least, most = FUNCTIONS[function]
+        return st.builds(tree.Call, st.just(function), several(operands, most or 3, least))
 
     return st.sampled_from(list(FUNCTIONS)).flatmap(of)
+
+
+def _case(operands: SearchStrategy[tree.Expression]) -> SearchStrategy[tree.Case]:
+    branches = st.lists(st.tuples(operands, operands), min_size=1, max_size=2)
+
+    def of(pairs: list[tuple[tree.Expression, tree.Expression]]) -> SearchStrategy[tree.Case]:
+        conditions, values = zip(*pairs, strict=True)
+        return st.builds(tree.Case, st.just(conditions), st.just(values), st.none() | operands)
+
+    return branches.flatmap(of)
 
 
 def _compound(operands: SearchStrategy[tree.Expression]) -> SearchStrategy[tree.Expression]:
@@ -125,6 +136,7 @@ def _compound(operands: SearchStrategy[tree.Expression]) -> SearchStrategy[tree.
         st.builds(tree.Like, operands, operands, st.booleans()),
         st.builds(tree.IsNull, operands, st.booleans()),
         _call(operands),
+        _case(operands),
     )
 
 
@@ -200,6 +212,8 @@ streams = st.builds(
     st.booleans(),
     st.none() | lengths,
     losses,
+    several(st.builds(tree.Literal, texts() | numbers), 2, 0),
+    several(st.builds(tree.Derived, names, conditions), 2, 0),
 )
 definitions = brief(several(st.builds(tree.Definition, several(names), conditions), 2, 0))
 after = st.sampled_from(list(tree.Policy)).flatmap(

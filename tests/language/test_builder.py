@@ -14,6 +14,7 @@ from foretell import build
 from foretell.build import (
     SubscriptionBuilder,
     accumulate,
+    case,
     correlate,
     count,
     do,
@@ -265,6 +266,17 @@ EXPRESSIONS: list[tuple[Any, str]] = [
     (x.lower() == x.upper(), "lower(x) = upper(x)"),
     (x.length() > x.coalesce(a.x, None, 0), "length(x) > coalesce(x, a.x, NULL, 0)"),
     (x.contains("y"), "contains(x, 'y')"),
+    (x.starts_with("y") & x.ends_with(a.x), "starts_with(x, 'y') AND ends_with(x, a.x)"),
+    (
+        x.regexp_like("^a") | (x.substr(1) == x.substr(-2, a.n)),
+        "regexp_like(x, '^a') OR substr(x, 1) = substr(x, -2, a.n)",
+    ),
+    (x.sqrt() + x.pow(2) + x.ln() + x.exp(), "sqrt(x) + pow(x, 2) + ln(x) + exp(x)"),
+    (x.round() + x.round(-1) + x.floor() + x.ceil(), "round(x) + round(x, -1) + floor(x) + ceil(x)"),
+    (x.year() + x.month() + x.day() + x.hour(), "year(x) + month(x) + day(x) + hour(x)"),
+    (x.minute("Asia/Tokyo") + x.weekday("UTC"), "minute(x, 'Asia/Tokyo') + weekday(x, 'UTC')"),
+    (case(x > 1, "a").when(x.is_null(), None), "CASE WHEN x > 1 THEN 'a' WHEN x IS NULL THEN NULL END"),
+    (case(x > 1, 2).otherwise(a.v) == 3, "CASE WHEN x > 1 THEN 2 ELSE a.v END = 3"),
     (count(b) > b.price.count(), "count(b) > count(b.price)"),
     (b.v.sum() + b.v.avg() + b.v.min() + b.v.max(), "sum(b.v) + avg(b.v) + min(b.v) + max(b.v)"),
     (first(b).price < last(b).price, "first(b).price < last(b).price"),
@@ -358,9 +370,12 @@ STATEMENTS: list[tuple[Any, str]] = [
         .simultaneous()
         .late_by(seconds(10))
         .loss(0.05, when=event.name == "B")
-        .loss(0.1),
+        .loss(0.1)
+        .null("NA", -99, 0.5)
+        .let(twice=event.n * 2, named=~event.name.is_null()),
         'STREAM s (name STRING, n INT, f FLOAT, ok BOOL, at TIMESTAMP, "odd name" STRING) TIME at ID name ORDER BY n '
-        "TIES SIMULTANEOUS LATE BY 10 s LOSS 0.05 WHEN name = 'B', 0.1",
+        "TIES SIMULTANEOUS LATE BY 10 s LOSS 0.05 WHEN name = 'B', 0.1 NULL 'NA', -99, 0.5 "
+        "LET twice AS n * 2, named AS name IS NOT NULL",
     ),
     (
         correlate("k").from_("s").per("p").do(repeat(push("x", accumulate(a, b)))).define(a, b, x == 1),

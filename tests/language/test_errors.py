@@ -522,7 +522,7 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v ~ 'x'
 1:42: '~' has no meaning here
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v ~ 'x'
     |                                          ^
-  hint: compare text with LIKE; '%' stands for anything
+  hint: write regexp_like(text, 'pattern'), or LIKE, where '%' stands for anything
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 5 # five
 => unexpected
@@ -858,7 +858,7 @@ STREAM x TIME t LOSS
 
 STREAM x TIME t WATERMARK 5
 => unexpected
-1:17: expected ID, ORDER BY, TIES, LATE BY, LOSS or the end of the statement, found 'WATERMARK'
+1:17: expected ID, ORDER BY, TIES, LATE BY, LET, LOSS, NULL or the end of the statement, found 'WATERMARK'
   1 | STREAM x TIME t WATERMARK 5
     |                 ^^^^^^^^^
 
@@ -950,11 +950,11 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v.w.x = 1
     |                                           ^
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v THEN 1 END = 1
-=> unexpected
-1:40: expected a condition, found 'CASE'
+=> not-a-condition
+1:50: a condition must be true or false, this is INT
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v THEN 1 END = 1
-    |                                        ^^^^
-  hint: CASE is not supported; write two conditions joined by OR, or coalesce(...)
+    |                                                  ^
+  hint: write a comparison, such as price > 0
 
 SUBSCRIBE s FROM x MATCH a DEFINE a AS v = TIMESTAMP 2026
 => unexpected
@@ -1466,7 +1466,7 @@ SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS foo(v) = 1
 1:54: unknown function 'foo'
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS foo(v) = 1
     |                                                      ^^^
-  hint: known here: 'abs', 'avg', 'coalesce', 'contains', 'count', 'first', 'last', 'length', …
+  hint: did you mean 'floor'?
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS lenght(kind) = 1
 => unknown-function
@@ -1846,6 +1846,358 @@ SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 9223372036854775808
 1:44: 9223372036854775808 does not fit in 64 bits
   1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS v = 9223372036854775808
     |                                            ^^^^^^^^^^^^^^^^^^^
+
+-- LET and NULL
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET v AS 1
+=> defined-twice
+1:54: LET defines 'v', which is an attribute already
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET v AS 1
+    |                                                      ^
+  hint: give the new attribute another name
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET time AS 1
+=> defined-twice
+1:54: LET defines 'time', which is an attribute already
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET time AS 1
+    |                                                      ^^^^
+  hint: give the new attribute another name
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS v, d AS w
+=> defined-twice
+1:62: LET defines 'd', which is an attribute already
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS v, d AS w
+    |                                                              ^
+  hint: give the new attribute another name
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS d + 1
+=> let-order
+1:59: 'd' refers to itself
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS d + 1
+    |                                                           ^
+  hint: name only attributes of the event and earlier ones of LET
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS e, e AS 1
+=> let-order
+1:59: 'e' is defined after 'd'
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS e, e AS 1
+    |                                                           ^
+  hint: put 'e' before 'd'
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS b.v
+=> one-event
+1:59: 'b' cannot be used here: there is only one event
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS b.v
+    |                                                           ^
+  hint: name an attribute of the event itself
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS sum(b.v)
+=> one-event
+1:63: 'b' cannot be used here: there is only one event
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS sum(b.v)
+    |                                                               ^
+  hint: name an attribute of the event itself
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS prev.v
+=> no-previous
+1:59: 'prev' has no meaning here
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS prev.v
+    |                                                           ^^^^^^
+  hint: name an attribute of the event itself
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS $x
+=> variable-here
+1:59: $x cannot be used here: there is only one event
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS $x
+    |                                                           ^^
+  hint: compare with a constant; variables relate the steps of a pattern
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS sqrt(kind)
+=> not-a-number
+1:64: sqrt(...) needs a number, this is STRING
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS sqrt(kind)
+    |                                                                ^^^^
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS
+=> unexpected-end
+1:58: unexpected end of the text, expected a value
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS
+    |                                                          ^
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET AS 1
+=> unexpected
+1:54: expected a name, found 'AS'
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET AS 1
+    |                                                      ^^
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d
+=> unexpected-end
+1:55: unexpected end of the text, expected AS
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d
+    |                                                       ^
+  hint: write LET name AS expression
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS 1 LET e AS 2
+=> twice
+1:61: LET is given twice
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time LET d AS 1 LET e AS 2
+    |                                                             ^^^
+  hint: delete one of them
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time NULL
+=> unexpected-end
+1:54: unexpected end of the text, expected a number or a string in single quotes
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time NULL
+    |                                                      ^
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time NULL NA
+=> unexpected
+1:55: expected a number or a string in single quotes, found 'NA'
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time NULL NA
+    |                                                       ^^
+  hint: put a text in single quotes: NULL 'NA'
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time NULL 'NA' NULL -99
+=> twice
+1:60: NULL is given twice
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time NULL 'NA' NULL -99
+    |                                                            ^^^^
+  hint: delete one of them
+
+STREAM s (v INT, w FLOAT, kind STRING) TIME time NULL -'NA'
+=> unexpected
+1:56: expected a number, found the string 'NA'
+  1 | STREAM s (v INT, w FLOAT, kind STRING) TIME time NULL -'NA'
+    |                                                        ^^^^
+
+-- CASE and functions
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp_like(kind, '[a')
+=> bad-pattern
+1:58: '[a' is not a regular expression: missing ]: [a
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp_like(kind, '[a')
+    |                                                          ^^^^
+  hint: patterns have the syntax of RE2; to look for a plain text write contains(text, part)
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp_like(kind, kind)
+=> not-constant
+1:58: regexp_like(...) takes a constant text as its second argument
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp_like(kind, kind)
+    |                                                          ^^^^
+  hint: write regexp_like(text, '^[a-z]+$')
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp_like(kind, NULL)
+=> not-constant
+1:58: regexp_like(...) takes a constant text as its second argument
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp_like(kind, NULL)
+    |                                                          ^^^^
+  hint: write regexp_like(text, '^[a-z]+$')
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp_like(v, 'a')
+=> wrong-type
+1:52: regexp_like(...) needs STRING, this is INT
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp_like(v, 'a')
+    |                                                    ^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS round(w, v) = 1
+=> not-constant
+1:49: round(...) takes a constant whole number from -18 to 18 as its second argument
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS round(w, v) = 1
+    |                                                 ^
+  hint: write round(number, 2)
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS round(w, 30) = 1
+=> not-constant
+1:49: round(...) takes a constant whole number from -18 to 18 as its second argument
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS round(w, 30) = 1
+    |                                                 ^^
+  hint: write round(number, 2)
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS round(kind) = 1
+=> not-a-number
+1:46: round(...) needs a number, this is STRING
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS round(kind) = 1
+    |                                              ^^^^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS floor(kind) = 1
+=> not-a-number
+1:46: floor(...) needs a number, this is STRING
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS floor(kind) = 1
+    |                                              ^^^^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS pow(w, kind) = 1
+=> not-a-number
+1:47: pow(...) needs a number, this is STRING
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS pow(w, kind) = 1
+    |                                               ^^^^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS hour(at, 'Europe/Berlni') = 1
+=> unknown-zone
+1:49: unknown time zone 'Europe/Berlni'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS hour(at, 'Europe/Berlni') = 1
+    |                                                 ^^^^^^^^^^^^^^^
+  hint: did you mean 'Europe/Berlin'?
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS hour(at, kind) = 1
+=> not-constant
+1:49: hour(...) takes the name of a time zone as its second argument
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS hour(at, kind) = 1
+    |                                                 ^^^^
+  hint: write hour(time, 'Europe/Berlin')
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS hour(v) = 1
+=> wrong-type
+1:45: hour(...) needs TIMESTAMP, this is INT
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS hour(v) = 1
+    |                                             ^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS substr(kind) = 'a'
+=> wrong-arguments
+1:40: substr(...) takes 2 or 3 arguments, found 1
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS substr(kind) = 'a'
+    |                                        ^^^^^^^^^^^^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS substr(kind, 1.5) = 'a'
+=> wrong-type
+1:53: substr(...) needs INT, this is FLOAT
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS substr(kind, 1.5) = 'a'
+    |                                                     ^^^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS substr(kind, 1, 2, 3) = 'a'
+=> wrong-arguments
+1:40: substr(...) takes 2 or 3 arguments, found 4
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS substr(kind, 1, 2, 3) = 'a'
+    |                                        ^^^^^^^^^^^^^^^^^^^^^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS sqrt(v, w) = 1
+=> wrong-arguments
+1:40: sqrt(...) takes 1 argument, found 2
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS sqrt(v, w) = 1
+    |                                        ^^^^^^^^^^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v > 1 THEN 1 ELSE 'a' END = 1
+=> not-comparable
+1:68: cannot compare INT with STRING
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v > 1 THEN 1 ELSE 'a' END = 1
+    |                                                                    ^^^
+  hint: compare values of the same type
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE v WHEN 1 THEN 2 END = 2
+=> unexpected
+1:40: expected a condition, found 'CASE'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE v WHEN 1 THEN 2 END = 2
+    |                                        ^^^^
+  hint: write CASE WHEN condition THEN value ELSE value END
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v > 1 THEN 2
+=> unexpected-end
+1:62: unexpected end of the text, expected END, ELSE, WHEN or an operator
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v > 1 THEN 2
+    |                                                              ^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v > 1 ELSE 2 END = 2
+=> unexpected
+1:56: expected THEN or an operator, found 'ELSE'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE WHEN v > 1 ELSE 2 END = 2
+    |                                                        ^^^^
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE v > 1 THEN 2 END = 2
+=> unexpected
+1:40: expected a condition, found 'CASE'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS CASE v > 1 THEN 2 END = 2
+    |                                        ^^^^
+  hint: write CASE WHEN condition THEN value ELSE value END
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS kind RLIKE 'a'
+=> unexpected
+1:45: expected ',', an operator, a clause or the end of the statement, found 'RLIKE'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS kind RLIKE 'a'
+    |                                             ^^^^^
+  hint: write regexp_like(attribute, 'pattern')
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS ceiling(w) = 1
+=> unknown-function
+1:40: unknown function 'ceiling'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS ceiling(w) = 1
+    |                                        ^^^^^^^
+  hint: did you mean 'ceil'?
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS dayofweek(at) = 1
+=> unknown-function
+1:40: unknown function 'dayofweek'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS dayofweek(at) = 1
+    |                                        ^^^^^^^^^
+  hint: write weekday(time): Monday is 0, Sunday 6
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS substring(kind, 1) = 'a'
+=> unknown-function
+1:40: unknown function 'substring'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS substring(kind, 1) = 'a'
+    |                                        ^^^^^^^^^
+  hint: did you mean 'substr'?
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS log(w) = 1
+=> unknown-function
+1:40: unknown function 'log'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS log(w) = 1
+    |                                        ^^^
+  hint: write ln(x) for the natural logarithm, ln(x) / ln(10) for the decimal one
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS extract(hour FROM at) = 1
+=> unexpected
+1:53: expected ',', ')' or an operator, found 'FROM'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS extract(hour FROM at) = 1
+    |                                                     ^^^^
+  hint: write year(time), month(time), day(time), hour(time) or minute(time)
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS extract(at) = 1
+=> unknown-function
+1:40: unknown function 'extract'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS extract(at) = 1
+    |                                        ^^^^^^^
+  hint: write year(time), month(time), day(time), hour(time) or minute(time)
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp(kind, 'a')
+=> unknown-function
+1:40: unknown function 'regexp'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS regexp(kind, 'a')
+    |                                        ^^^^^^
+  hint: did you mean 'regexp_like'?
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS rlike(kind, 'a')
+=> unknown-function
+1:40: unknown function 'rlike'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS rlike(kind, 'a')
+    |                                        ^^^^^
+  hint: did you mean 'regexp_like'?
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS startswith(kind, 'a')
+=> unknown-function
+1:40: unknown function 'startswith'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS startswith(kind, 'a')
+    |                                        ^^^^^^^^^^
+  hint: did you mean 'starts_with'?
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS power(w, 2) = 1
+=> unknown-function
+1:40: unknown function 'power'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS power(w, 2) = 1
+    |                                        ^^^^^
+  hint: did you mean 'pow'?
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS if(v > 1, 2, 3) = 2
+=> unknown-function
+1:40: unknown function 'if'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS if(v > 1, 2, 3) = 2
+    |                                        ^^
+  hint: write CASE WHEN condition THEN value ELSE value END
+
+SUBSCRIBE s FROM x MATCH a DEFINE a AS nullif(v, 1) = 2
+=> unknown-function
+1:40: unknown function 'nullif'
+  1 | SUBSCRIBE s FROM x MATCH a DEFINE a AS nullif(v, 1) = 2
+    |                                        ^^^^^^
+  hint: known here: 'abs', 'avg', 'ceil', 'coalesce', 'contains', 'count', 'day', 'ends_with', …
 """
 
 #: Texts that do not look like what they are: line ends, tabs, wide and invisible characters, and very long ones.

@@ -17,8 +17,9 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.tree import Attribute, Binary, Call, Expression
 from foretell.language.type_check import Scope
-from foretell.machine.kernels import interpreter
-from foretell.machine.kernels.structs import Bytecode, Values
+from foretell.machine.exec.batch_columns import bytecode
+from foretell.machine.kernels import arithmetic, interpreter
+from foretell.machine.kernels.structs import Values
 from foretell.plan.lower.bytecode import Code, Operand, link, listing
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.reference.expressions import Frame, moment
@@ -175,7 +176,7 @@ def run_all(
     found = []
     for i in range(count):
         arguments = (
-            *(start, stop, Bytecode(code.ops, code.constants_f, code.constants_i, *strings.heap(cases=True))),
+            *(start, stop, bytecode(code, strings)),
             *(Values(*matrices["column"].by_operand()), i),
             *(Values(*matrices["slot"].by_row()), (i + 1) % count),
             *(Values(*matrices["parameter"].by_row()), (i + 2) % count),
@@ -279,18 +280,18 @@ def test_what_the_decisions_say_beyond_the_reference(expression: Expression, wan
 @given(INTS, INTS)
 def test_quotients_are_rounded_once(left: int, right: int) -> None:
     if right:
-        assert interpreter.quotient(left, right) == left / right
+        assert arithmetic.quotient(left, right) == left / right
 
 
 @settings(max_examples=2000, deadline=None)
 @given(LENGTHS, FLOATS | st.integers(-1000, 1000).map(lambda n: n + 0.5) | st.floats(1e-6, 1e6), INTS)
 def test_durations_are_scaled_exactly(micros: int, factor: float, whole: int) -> None:
-    _check_duration(interpreter.scaled(micros, factor), Binary("*", tree.Span(micros, "us"), tree.Literal(factor)))
+    _check_duration(arithmetic.scaled(micros, factor), Binary("*", tree.Span(micros, "us"), tree.Literal(factor)))
     if factor:
-        _check_duration(interpreter.shrunk(micros, factor), Binary("/", tree.Span(micros, "us"), tree.Literal(factor)))
+        _check_duration(arithmetic.shrunk(micros, factor), Binary("/", tree.Span(micros, "us"), tree.Literal(factor)))
     if whole:
         _check_duration(
-            interpreter.shrunk_by_whole(micros, whole), Binary("/", tree.Span(micros, "us"), tree.Literal(whole))
+            arithmetic.shrunk_by_whole(micros, whole), Binary("/", tree.Span(micros, "us"), tree.Literal(whole))
         )
 
 

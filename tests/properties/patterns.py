@@ -22,6 +22,13 @@ MOST_COST = 20_000
 MOST_DERIVED = 30
 EPOCH = datetime(2024, 5, 1, tzinfo=UTC)
 COLUMNS = "kind STRING, v INT, w FLOAT, g STRING, f BOOL, n STRING, at TIMESTAMP"
+#: The same attributes, worked out of columns with other names, of which random rows have those without an underscore.
+DERIVED = {
+    "v": ("v_ INT", "v AS v_"),
+    "w": ("w_ FLOAT", "w AS CASE WHEN w_ > 2 THEN w_ ELSE w_ END"),
+    "g": ("g_ STRING", "g AS substr(g_, 1)"),
+    "f": ("f_ BOOL", "f AS f_ = TRUE"),
+}
 TEXTS = ("", "a", "ab", "b", "Abc", "größe")
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 
@@ -249,6 +256,14 @@ class Maker:
             f"v % 2 = {number % 2}",
             f"w / v > {number}",
             "at > TIMESTAMP '2024-05-01T00:00:04'",
+            f"regexp_like(n, '{self.pick('^a', 'b', '[A-Z]', '.ö')}')",
+            f"substr(n, {self.pick('1, 1', '2', '-1', 'v, 2')}) {self.pick('=', '<')} 'b'",
+            f"{self.pick('starts', 'ends')}_with(n, '{self.pick('a', 'b')}')",
+            f"round(w) = {number}",
+            f"floor(w + {number}.5) {self.pick('<', '>')} 2",
+            f"sqrt(v) {self.pick('<', '>=')} pow(w, 2)",
+            f"minute(at) + weekday(at, 'Asia/Tokyo') > {number}",
+            f"CASE WHEN f THEN v > {number} WHEN w > 1 THEN NULL ELSE v = 1 END",
             f"coalesce(v, w, 1) >= {number}",
             f"v * 2 - {number} < w + 1",
             *(
@@ -306,6 +321,20 @@ class Maker:
             f"at {sign} {x}.at",
             f"at - {x}.at < {self.number(0, 5)} s",
             f"stream {self.pick('=', '<>')} {self.pick(x, 'prev')}.stream",
+            f"CASE WHEN f THEN v {sign} {x}.v WHEN {y}.f THEN {y}.v > 1 ELSE {x}.w < w END",
+            f"CASE WHEN v > {x}.v THEN n WHEN {y}.f THEN {x}.n END {self.pick('=', '<>')} {y}.n",
+            f"sqrt(pow(v - {x}.v, 2) + pow(w - {y}.w, 2)) {sign} 1",
+            f"round(w + {x}.w, {self.pick(0, 1, -1)}) {sign} {y}.v",
+            f"floor(w * {x}.w) {sign} ceil({y}.w)",
+            f"exp(v - {x}.v) {sign} ln({y}.w + w)",
+            f"{self.pick('starts', 'ends')}_with(n, {x}.n)",
+            f"substr(n, {x}.v) {sign} {y}.n",
+            f"contains(n, substr({x}.n, {y}.v, v))",
+            f"lower(substr(n, {x}.v, 2)) = lower({y}.n)",
+            f"regexp_like(coalesce({x}.n, {y}.n, n), 'a|ö')",
+            f"regexp_like(CASE WHEN v > {x}.v THEN n ELSE substr({y}.n, v) END, '^.b?$')",
+            f"minute(at + ({x}.at - {y}.at)) {sign} {self.number(0, 1)}",
+            f"hour(at + ({x}.at - {y}.at), 'Asia/Kolkata') {sign} 5",
         ]
         if some != "prev":
             options += [
@@ -320,6 +349,9 @@ class Maker:
                 f"v {sign} sum({some}.v) OR count({some}) = 0",
                 f"{self.pick('min', 'max')}({some}.n) {sign} n",
                 f"{self.pick('lower', 'upper')}(max({some}.n)) {self.pick('=', '<>')} lower(n)",
+                f"substr(max({some}.n), 1, 1) = substr(n, 1, 1)",
+                f"regexp_like(min({some}.n), '^[ab]')",
+                f"round(avg({some}.w), 1) {sign} w",
             ]
         bound = [v for v, steps in self.variables.items() if own or set(steps) & set(self.before)]
         if bound:
@@ -426,6 +458,8 @@ class Maker:
             f"max({some}.n) <> 'ab'",
             f"t({x}) - t({y}) {sign} {self.span()}",
             f"{x}.v IS NULL",
+            f"CASE WHEN {x}.f THEN {y}.v > 1 ELSE duration > {self.span()} END",
+            f"regexp_like(upper({x}.n), '[A-Z]B?')",
         ]
         if self.variables:
             options.append(f"${self.pick(*self.variables)} IS {self.pick('', 'NOT ')}NULL")
@@ -435,14 +469,22 @@ class Maker:
         x, some = self.event(None, positive), self.pick(*positive)
         time = f"t({x})" if self.time == "TIMESTAMP" else f"{x}.at"
         whole = self.pick(f"{x}.v", f"count({some})", f"sum({some}.v)", f"max({some}.v) + 1", f"count({some}.w)")
-        broken = self.pick(f"{x}.w", f"avg({some}.v)", f"sum({some}.w)", f"min({some}.w) / {x}.v", f"{x}.v / 2")
+        broken = self.pick(
+            f"{x}.w",
+            f"avg({some}.v)",
+            f"sum({some}.w)",
+            f"min({some}.w) / {x}.v",
+            f"{x}.v / 2",
+            f"round(sqrt({x}.w), 2)",
+            f"CASE WHEN {x}.f THEN 1 ELSE {x}.w END",
+        )
         columns = {
             "kind": self.pick(f"{x}.kind", f"coalesce({x}.kind, 'c')", "'b'"),
             "v": "$x" if "x" in self.variables and self.maybe(30) else whole,
             "w": broken,
             "g": self.pick(f"{x}.g", f"{x}.n", f"max({some}.g)"),
             "f": self.pick(f"{x}.f", f"{x}.v > 1", f"{x}.n LIKE 'a%'"),
-            "n": self.pick(f"{x}.n", f"lower({x}.n)", f"upper({x}.n)"),
+            "n": self.pick(f"{x}.n", f"lower({x}.n)", f"upper({x}.n)", f"substr({x}.n, count({some}))"),
             "at": self.pick(time, f"max({some}.at)"),
         }
         if not used:
@@ -500,6 +542,9 @@ def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
         streams[name] = random_rows(chance, count, time, order=order, named=named)
         columns = f"time {time}, {COLUMNS}" + (", seq INT" if order else "") + (", id INT" if named else "")
         options = (" ID id" if named else "") + (" ORDER BY seq" if order else "") + ties
+        if chance.maybe(15):
+            columns, lets = derived(chance, columns, streams[name])
+            options += f" LET {', '.join(lets)}"
         declarations.append(f"STREAM {name} ({columns}) TIME time{options};")
     events = sum(len(some) for some in streams.values())
     sources = [["s"], ["s"], ["u", "s"] if second else ["s"]]
@@ -519,6 +564,18 @@ def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
     return Case(
         "\n".join([*declarations, *texts]), streams, _tables(chance) if table else {}, _until(chance, time), time
     )
+
+
+def derived(chance: Chance, columns: str, rows: list[Row]) -> tuple[str, list[str]]:
+    """Some columns under other names, of which LET makes them again; returns the columns and what LET says."""
+    lets = []
+    for name, (stored, let) in DERIVED.items():
+        if chance.maybe(50) or (name == "f" and not lets):
+            columns = columns.replace(f", {stored.replace('_', '')}", f", {stored}")
+            lets.append(let)
+            for row in rows:
+                row[f"{name}_"] = row.pop(name)
+    return columns, lets
 
 
 def _until(chance: Chance, time: str) -> int | float | None:

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
+from foretell.events.ingest.reader import StreamDeclaration
 from foretell.spark.pushdown.catalyst import CatalystDialect
 from foretell.spark.pushdown.predicate import AttributeOperand, ConstantOperand, TextDialect, pushed_down_predicate
 from foretell.spark.pushdown.row_groups import RowGroupStatistics
@@ -82,18 +83,14 @@ def test_statistics_exclude_no_event_that_may_matter(seed: int, tmp_path: Path) 
     }
     for _ in range(3):
         rows = table(dice, 12, few if dice.random() < 0.7 else None)
-        events, schema = loaded(rows), schema_of()
+        events, declaration = loaded(rows), StreamDeclaration("s", schema_of().attributes, str(schema_of().time))
         pq.write_table(rows, tmp_path / "rows.parquet")
         with pq.ParquetFile(tmp_path / "rows.parquet") as file:
             for _ in range(40):
                 condition = predicate(dice)
                 statement = checked(condition)
-                if (
-                    pushed_down_predicate(
-                        "s", schema.attributes, [statement], {"s"}, RowGroupStatistics(file, 0, schema)
-                    )
-                    is False
-                ):
+                group = RowGroupStatistics(file, 0, declaration)
+                if pushed_down_predicate("s", declaration.attributes, [statement], {"s"}, group) is False:
                     assert not ours(events, statement).any(), condition
                     excluded += 1
     assert excluded > 5

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 import foretell as ft
+from foretell.arguments.input_settings import InputSettings
+from foretell.arguments.streams import declaration_of
 from foretell.bench.workloads.ticks import ticks
 from foretell.spark.sql.table_function import TableFunction, TablePartition, partition_class, register, stream_schemas
 
@@ -146,7 +148,9 @@ def _view(spark: SparkSession, name: str, query: str) -> None:
 
 def _handler(spark: SparkSession, text: str, *, strict: bool = False) -> type[TablePartition]:
     program = ft.parse(text)
-    return partition_class(TableFunction(program.text, "m", stream_schemas(spark, program, None, None), {}, strict))
+    declarations = {name: declaration_of(program, name, InputSettings()) for name in program.sources}
+    schemas = stream_schemas(spark, program, None, None)
+    return partition_class(TableFunction(program.text, "m", schemas, declarations, {}, strict))
 
 
 # ── mistakes ──

@@ -41,7 +41,7 @@ def ceiling(column: Column) -> Column:
 def rounded(column: Column, digits: int) -> Column:
     """Half is rounded away from 0."""
     if column.kind is Type.FLOAT:
-        return Column(Type.FLOAT, _rounded_floats(column.values, digits), column.nulls)
+        return _finite(_rounded_floats(column.values, digits), column)
     return column if digits >= 0 else _rounded_ints(column, 10**-digits)
 
 

@@ -64,6 +64,8 @@ def _neighbour_hint(rejection: Rejection) -> str:
             return HABITS["EXTRACT"]
         case "STRING", _ if token.start_pos == last.end_pos:
             return "the string ends before this; write a quote inside a string twice: 'it''s'"
+        case "NULL", "NAME" if "STRING" in rejection.fitting and rejection.statement == "STREAM":
+            return f"put a text in single quotes: NULL '{token}'"
         case "WITHIN" | "BY", "STRING" if "NUMBER" in rejection.fitting:
             return "leave out the quotes"
         case "TIMESTAMP", "NUMBER":
@@ -130,6 +132,8 @@ def _clause_hint(rejection: Rejection) -> str:
     if last == "LATER" and (meant := closest(word, STATEMENTS, 0.8)):
         return f"did you mean {meant}?"
     if "AS" in rejection.fitting and "DEFINE" not in rejection.fitting and not closest(word, ["AS"], 0.8):
+        if rejection.statement == "STREAM":
+            return "write LET name AS expression"
         in_return = "OR" in rejection.fitting
         return "name every column: RETURN expression AS name" if in_return else "write DEFINE step AS condition"
     return ""

@@ -52,6 +52,7 @@ def run_function(op: int, argument: int, argument2: int, code: Bytecode, stack: 
             stack_i[top] = np.int64(whole)
     elif op == Op.ROUND_F:
         stack_f[top] = _rounded_float(stack_f[top], code.floats[argument], argument2)
+        stack_null[top] = not math.isfinite(stack_f[top])
     elif op == Op.ROUND_I:
         stack_i[top], fits = _rounded_integer(stack_i[top], code.integers[argument])
         stack_null[top] = not fits
