@@ -32,6 +32,24 @@ EVENT_A = "name one of its attributes, a.price, or its time, t(a)"
 OWN = 'write a.attribute("next") for an attribute that is also a method, literal(True) for TRUE itself'
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str, str]] = {
+    # CASE, LET and NULL
+    "case with an event": (
+        lambda: build.case(a, 1),
+        "case() takes a condition, 'a' is an event",
+        "compare one of its attributes: a.price > 100",
+    ),
+    "when without a condition": (lambda: build.case(x > 1, 2).when(3, 4), "when() takes a condition, not 3", ""),
+    "let without attributes": (
+        lambda: build.stream("s").let(),
+        "let() takes at least one attribute",
+        "write let(far=event.x > 10)",
+    ),
+    "null without markers": (
+        lambda: build.stream("s").null(),
+        "null() takes at least one marker",
+        "write null('NA', -99)",
+    ),
+    "null with a truth value": (lambda: build.stream("s").null(True), "null() takes texts and numbers, not True", ""),
     # Python's own words
     "and": (lambda: (x > 1) and (x < 5), f"'x > 1' {NEITHER}", TRUTH),
     "or": (lambda: (x > 1) or (x < 5), f"'x > 1' {NEITHER}", TRUTH),
