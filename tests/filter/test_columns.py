@@ -166,7 +166,7 @@ def _cases(
     values: st.SearchStrategy[Expression], truths: st.SearchStrategy[Expression]
 ) -> st.SearchStrategy[Expression]:
     return st.builds(
-        lambda some, otherwise: tree.Case(*zip(*some, strict=True), otherwise),
+        lambda some, otherwise: tree.Case(tuple(c for c, _ in some), tuple(v for _, v in some), otherwise),
         st.lists(st.tuples(truths, values), min_size=1, max_size=2),
         st.none() | values,
     )

@@ -568,7 +568,7 @@ def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
 
 def derived(chance: Chance, columns: str, rows: list[Row]) -> tuple[str, list[str]]:
     """Some columns under other names, of which LET makes them again; returns the columns and what LET says."""
-    lets = []
+    lets: list[str] = []
     for name, (stored, let) in DERIVED.items():
         if chance.maybe(50) or (name == "f" and not lets):
             columns = columns.replace(f", {stored.replace('_', '')}", f", {stored}")

@@ -44,7 +44,8 @@ class ZoneOffsets:
         """The offset from UTC at each of these times."""
         late = np.maximum(micros - self.rule_start, 0)
         equivalent = micros - late // self.period * self.period
-        return self.offsets[np.searchsorted(self.instants, equivalent, side="right")]
+        offsets: Ints = self.offsets[np.searchsorted(self.instants, equivalent, side="right")]
+        return offsets
 
 
 @cache

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from foretell.events.event import Event, OrderKey, deadline_key
 from foretell.language import tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
-from foretell.reference.expressions import Frame, Value, compare, holds, value
+from foretell.reference.expressions import Frame, compare, holds, value
+from foretell.reference.functions import Value
 from foretell.reference.lane import Lane, PlacedEvent
 from foretell.reference.occurrences import (
     Binding,

@@ -17,7 +17,8 @@ from foretell.language.checked import CheckedCorrelator, CheckedProgram, Checked
 from foretell.reference.absence import silences
 from foretell.reference.correlation import tokens
 from foretell.reference.derived_attributes import with_derived
-from foretell.reference.expressions import Frame, Value, holds, scalar, value
+from foretell.reference.expressions import Frame, holds, scalar, value
+from foretell.reference.functions import Value
 from foretell.reference.lane import Lane, PlacedEvent, lanes
 from foretell.reference.lost_events import check_timing, estimates
 from foretell.reference.matches import Match, ReferenceMatcher, after_match

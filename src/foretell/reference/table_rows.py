@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Type
-from foretell.reference.expressions import Value, moment
+from foretell.reference.expressions import moment
+from foretell.reference.functions import Value
 
 
 def table_rows(table: TemplateTable) -> list[dict[str, Value]]:

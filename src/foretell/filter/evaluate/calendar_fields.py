@@ -35,4 +35,5 @@ def _field(field: str, micros: Ints) -> Ints:
         case "month":
             return micros.astype("M8[us]").astype("M8[M]").astype(np.int64) % 12 + 1
     days = micros.astype("M8[us]").astype("M8[D]")
-    return (days - days.astype("M8[M]")).astype(np.int64) + 1
+    in_month: Ints = (days - days.astype("M8[M]")).astype(np.int64)
+    return in_month + 1

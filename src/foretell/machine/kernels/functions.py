@@ -92,7 +92,7 @@ def _rounded_float(number: float, unit: float, decimals: int) -> float:
     half = (2.0 * whole + 1.0) / (2.0 * unit) if decimals else (whole + 0.5) * unit
     if size >= half:
         whole += 1.0
-    return np.copysign(whole / unit if decimals else whole * unit, number) + 0.0
+    return float(np.copysign(whole / unit if decimals else whole * unit, number) + 0.0)
 
 
 @inlined
