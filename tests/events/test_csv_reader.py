@@ -168,7 +168,7 @@ def test_missing_columns(tmp_path: Path, declaration: StreamDeclaration, message
     ("content", "message"),
     [
         (b"PK\x00\x01", " is not CSV: it is binary"),
-        (b"\xff\xfe,a\n", " is not CSV: its first line is no header"),
+        (b"\xff,a\n", " is not CSV: its first line is no header"),
         (b'"time\n1\n', " is not CSV: its first line is no header"),
         (b"time,a,a\n", ": the header names 'a' twice"),
     ],

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import foretell as ft
-from foretell.arguments.input_settings import InputSettings
+from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.plan import PlanHandle
@@ -65,7 +65,9 @@ def local_batch(
     time: Mapping[str, str] | None = None,
     tables: Mapping[str, object] | None = None,
     until: object = None,
+    read: ft.ReadOptions | None = None,
 ) -> LocalBatchJob:
     program = ft.parse(text)
-    declarations = {name: declaration_of(program, name, InputSettings(time or {})) for name in program.sources}
+    settings = as_input_settings(time, read)
+    declarations = {name: declaration_of(program, name, settings) for name in program.sources}
     return LocalBatchJob(program, inputs, declarations, read_tables(program.tables, tables or {}), until)

@@ -33,6 +33,10 @@ def check_input_names(program: Subscriptions, inputs: Mapping[str, object], sett
         if name not in sources:
             hint = suggestion(name, sources)
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
+    piped = [name for name, source in inputs.items() if isinstance(source, str) and source == "-"]
+    if len(piped) > 1:
+        message = f"'{piped[0]}' and '{piped[1]}' both read standard input"
+        raise InputError("read-twice", message, hint="give one of them a file")
     missing = [name for name in sources if name not in inputs]
     if missing:
         hint = f"add --input {missing[0]}=PATH, or inputs={{'{missing[0]}': ...}}"

@@ -64,6 +64,12 @@ def _engine() -> Iterator[BenchResult]:
     return measure()
 
 
+def _read() -> Iterator[BenchResult]:
+    from foretell.bench.read_speed import measure
+
+    return measure()
+
+
 def _growth(quick: bool = False, output: Path | None = None) -> Iterator[BenchResult]:
     from foretell.bench.growth import measure
 
@@ -95,6 +101,7 @@ _DRAWING = {"growth": _growth, "forecast": _forecast}
 BENCHES: Mapping[str, Callable[[], Iterator[BenchResult]]] = {
     "language": _language,
     "engine": _engine,
+    "read": _read,
     "spark": _spark,
     **_DRAWING,
 }

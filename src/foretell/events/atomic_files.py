@@ -57,7 +57,7 @@ def missing_file(path: Path) -> InputError:
     return InputError("no-file", f"there is no file '{path}'", hint=_nearby(path))
 
 
-def unreadable_file(path: Path, error: OSError) -> InputError:
+def unreadable_file(path: Path | str, error: OSError) -> InputError:
     # Arrow's own message would repeat the path.
     return InputError("cannot-read", f"cannot read '{path}': {os.strerror(error.errno) if error.errno else error}")
 

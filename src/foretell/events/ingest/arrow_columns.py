@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, nan_to_null, nulls_of, numpy_of
@@ -100,18 +99,6 @@ def combine_tables(sources: Sequence[ArrowSource]) -> RawTable:
         if name in read
     }
     return RawTable(columns, names, [_origin(source) for source in sources], (), absent_is_null=False)
-
-
-def read_parquet(path: str, wanted: frozenset[str] | None, content: bytes | None = None) -> ArrowSource:
-    """The columns of a Parquet file, or only those `wanted`."""
-    try:
-        with pq.ParquetFile(path if content is None else pa.BufferReader(content)) as file:
-            names = file.schema_arrow.names
-            taken = [name for name in names if wanted is None or name in wanted]
-            return ArrowSource(path, file.read(columns=taken), names)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        detail = str(error).splitlines()[0]
-        raise InputError("wrong-format", f"{path} is not a Parquet file", hint=detail) from None
 
 
 def attribute_type(kind: ArrowType) -> Type | None:

@@ -1,15 +1,23 @@
-"""CSV: a header line, then a row for each record."""
+"""CSV: a header line, then a row for each record. Arrow parses the records, `csv_records` those that Arrow might not
+parse as they are."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of_values
+from foretell.events.ingest.csv_blocks import CsvBlock, CsvLayout, next_block
+from foretell.events.ingest.csv_dialect import decimal_comma_notes, delimiter_of
+from foretell.events.ingest.csv_records import CsvRecord, csv_records
 from foretell.events.ingest.raw_columns import (
     ArrowArray,
     RawColumn,
@@ -19,113 +27,216 @@ from foretell.events.ingest.raw_columns import (
     is_valid_unicode,
     valid_column_names,
 )
+from foretell.events.ingest.read_notes import gathered_notes
+from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.text_columns import TextColumn
 from foretell.events.types import Type
 
+#: Bytes that Arrow parses at once; where it cannot, fewer and fewer, down to those that are parsed record by record.
+_MOST_BYTES = 8 << 20
+_LEAST_BYTES = 64 << 10
+
 
 @dataclass(frozen=True)
-class _CsvRecord:
-    """A record, which may span several lines where line ends are quoted; `fault` says why it has no fields."""
+class _RejectedRecord:
+    """A record that is no row: the rows of its part before it, its first line, and why."""
 
-    first_line: int
-    end_line: int
-    fields: list[str]
-    fault: str = ""
+    before: int
+    line: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True)
+class _CsvPart:
+    """Consecutive rows of a file: the columns that are read, the line numbers of the rows, and their texts."""
+
+    columns: Sequence[ArrowArray]
+    numbers: Sequence[int] | Ints
+    rejected: Sequence[_RejectedRecord]
+    text: Callable[[int], str]
 
 
 @dataclass(frozen=True)
 class _CsvFile:
-    """One file's header and rows, with their line numbers."""
+    """One file's header and rows; `names` are the columns that are read."""
 
     source: str
-    lines: Sequence[str]
-    header: list[str] = field(default_factory=list)
-    rows: list[list[str]] = field(default_factory=list)
-    spans: list[tuple[int, int]] = field(default_factory=list)
-    rejected: list[RejectedRow] = field(default_factory=list)
+    header: list[str]
+    names: list[str]
+    parts: list[_CsvPart]
+    notes: list[str]
 
-    def text(self, first_line: int, end_line: int) -> str:
-        text = "".join(self.lines[first_line - 1 : end_line]).rstrip("\r\n")
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    def column(self, name: str) -> list[ArrowArray]:
+        if name in self.names:
+            index = self.names.index(name)
+            return [part.columns[index] for part in self.parts]
+        return [pa.nulls(len(part.numbers), pa.string()) for part in self.parts]
 
     def origin(self) -> RowOrigin:
-        return RowOrigin(self.source, [first for first, _ in self.spans], lambda i: self.text(*self.spans[i]))
+        starts = list(accumulate((len(part.numbers) for part in self.parts), initial=0))
+
+        def text(row: int) -> str:
+            index = bisect_right(starts, row) - 1
+            return self.parts[index].text(row - starts[index])
+
+        return RowOrigin(self.source, _joined([part.numbers for part in self.parts]), text, self.header or None)
+
+    def rejected(self, before: int) -> Iterator[RejectedRow]:
+        for part in self.parts:
+            for record in part.rejected:
+                yield RejectedRow(before + record.before, self.source, record.line, record.reason, record.text)
+            before += len(part.numbers)
 
 
-def read_csv(files: Iterable[tuple[str, bytes]]) -> RawTable:
-    """The rows of all files, given by name and content. A column that one of the files lacks is NULL there."""
-    read: list[_CsvFile] = []
-    before = 0
-    for source, content in files:
-        read.append(_read(source, content, before))
-        before += len(read[-1].rows)
+def read_csv(
+    files: Iterable[tuple[str, bytes]],
+    wanted: frozenset[str] | None = None,
+    options: ReadOptions = DEFAULT_OPTIONS,
+) -> RawTable:
+    """The rows of all files, given by name and content, which is UTF-8; only the `wanted` columns, where these are
+    known. A column that one of the files lacks is NULL there."""
+    read = [_read(source, content, wanted, options) for source, content in files]
+    origins = [file.origin() for file in read]
+    starts = accumulate((len(origin.numbers) for origin in origins), initial=0)
+    rejected = [row for file, start in zip(read, starts, strict=False) for row in file.rejected(start)]
     names = valid_column_names(name for file in read for name in file.header)
-    columns: dict[str, RawColumn] = {name: TextColumn(name, _column(name, read)) for name in names}
-    rejected = [rejected for file in read for rejected in file.rejected]
+    taken = valid_column_names(name for file in read for name in file.names)
+    columns: dict[str, RawColumn] = {name: TextColumn(name, _column(name, read)) for name in taken}
+    notes = gathered_notes((file.source, note) for file in read for note in file.notes)
     # An empty file has no header in which a column could be missing.
-    return RawTable(columns, names, [file.origin() for file in read], rejected, absent_is_null=not names)
+    return RawTable(columns, names, origins, rejected, absent_is_null=not names, notes=notes)
 
 
 def _column(name: str, files: Iterable[_CsvFile]) -> ArrowArray:
-    texts: list[str | None] = []
-    for file in files:
-        if name in file.header:
-            index = file.header.index(name)
-            texts.extend(row[index] or None for row in file.rows)
+    return pa.chunked_array([chunk for file in files for chunk in file.column(name)], pa.string())
+
+
+def _joined(numbers: Sequence[Sequence[int] | Ints]) -> Sequence[int]:
+    """The line numbers of all parts: a range, where they are consecutive."""
+    ranges = [part for part in numbers if isinstance(part, range)]
+    if len(ranges) == len(numbers) and all(a.stop == b.start for a, b in pairwise(ranges)):
+        return range(ranges[0].start, ranges[-1].stop) if ranges else range(0)
+    return LineNumbers(np.concatenate([np.asarray(part, np.int64) for part in numbers]))
+
+
+class LineNumbers(Sequence[int]):
+    """Line numbers that are not consecutive."""
+
+    def __init__(self, numbers: Ints) -> None:
+        self.array = numbers
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, row: Any) -> Any:
+        return int(self.array[row])
+
+
+# ── one file ──
+
+
+def _read(source: str, content: bytes, wanted: frozenset[str] | None, options: ReadOptions) -> _CsvFile:
+    delimiter, notes = delimiter_of(source, content, options.delimiter)
+    first = next(csv_records(content, delimiter), None)
+    if first is None:
+        return _CsvFile(source, [], [], [], notes)
+    if options.columns is None:
+        header, start, line = _checked_header(source, first), first.end, 1 + _line_ends(content[: first.end])
+    else:
+        header, start, line = _given_header(source, first, options.columns), 0, 1
+    # A column without a name is none that a statement could use; a delimiter at the end of each line makes one.
+    positions = {n: name for n, name in enumerate(header) if name and (wanted is None or name in wanted)}
+    layout = CsvLayout(delimiter, len(header), tuple(positions))
+    parts = list(_parts(content, start, line, layout))
+    if delimiter != "," and parts:
+        notes += decimal_comma_notes(positions.values(), parts[0].columns)
+    return _CsvFile(source, [name for name in header if name], list(positions.values()), parts, notes)
+
+
+def _parts(content: bytes, start: int, line: int, layout: CsvLayout) -> Iterator[_CsvPart]:
+    size = _MOST_BYTES
+    while start < len(content):
+        block = next_block(content, start, size, layout)
+        part = None if block is None else _arrow_part(block, line)
+        if block is not None and part is not None:
+            size = min(2 * size, _MOST_BYTES)
+            start, line = start + block.size, line + block.lines
+        elif size > _LEAST_BYTES:
+            size //= 2
+            continue
         else:
-            texts.extend([None] * len(file.rows))
-    return arrow_of_values(texts, Type.STRING)
+            part, start, line = _exact_part(content, start, line, layout)
+        yield part
 
 
-def _read(source: str, content: bytes, before: int) -> _CsvFile:
-    text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    file = _CsvFile(source, list(io.StringIO(text, newline="")))
-    records = (record for record in _records(file.lines) if record.fields or record.fault)
-    for record in islice(records, 1):
-        file.header.extend(_checked_header(source, record))
-    for record in records:
-        reason = _reason(record, len(file.header))
+def _arrow_part(block: CsvBlock, line: int) -> _CsvPart | None:
+    read = block.read()
+    if read is None:
+        return None
+    columns, rows, skipped = read
+    if rows + skipped == block.lines and not skipped:
+        return _CsvPart(columns, range(line, line + rows), (), block.text)
+    records = block.row_records
+    if len(records) != rows:
+        return None
+    lines = line + block.spans.lines
+    rejected = [
+        _RejectedRecord(before, int(lines[record]), reason, block.text(record))
+        for record, before, reason in block.wrong_records()
+    ]
+    return _CsvPart(columns, lines[records], rejected, lambda row: block.text(records[row]))
+
+
+def _exact_part(content: bytes, start: int, line: int, layout: CsvLayout) -> tuple[_CsvPart, int, int]:
+    """A part that is parsed record by record; with it the byte and the line that follow."""
+    rows: list[CsvRecord] = []
+    rejected: list[_RejectedRecord] = []
+    stop, end = start + _LEAST_BYTES, len(content)
+    for record in csv_records(content, layout.delimiter, start, line):
+        reason = record.reason(layout.width)
         if reason:
-            raw = file.text(record.first_line, record.end_line)
-            file.rejected.append(RejectedRow(before + len(file.rows), source, record.first_line, reason, raw))
+            rejected.append(_RejectedRecord(len(rows), record.line, reason, _text(content, record)))
         else:
-            file.rows.append(record.fields)
-            file.spans.append((record.first_line, record.end_line))
-    return file
+            rows.append(record)
+        if record.end >= stop:
+            end = record.end
+            break
+    columns = [arrow_of_values([row.fields[n] or None for row in rows], Type.STRING) for n in layout.taken]
+    part = _CsvPart(columns, [row.line for row in rows], rejected, lambda row: _text(content, rows[row]))
+    return part, end, line + _line_ends(content[start:end])
 
 
-def _records(lines: Sequence[str]) -> Iterator[_CsvRecord]:
-    """The records. After a quote that is never closed parsing goes on with the next line."""
-    start = 0
-    while start < len(lines):
-        reader = csv.reader(map(lines.__getitem__, range(start, len(lines))), strict=True)
-        done = 0
-        try:
-            for fields in reader:
-                yield _CsvRecord(start + done + 1, start + reader.line_num, fields)
-                done = reader.line_num
-            return
-        except csv.Error as error:
-            fault = "a quote is not closed" if "unexpected end" in str(error) else f"not CSV: {error}"
-            yield _CsvRecord(start + done + 1, start + done + 1, [], fault)
-            start += done + 1
+def _line_ends(part: bytes) -> int:
+    """The number of line ends; a carriage return is one unless a line feed follows it."""
+    return part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
 
 
-def _reason(record: _CsvRecord, expected: int) -> str:
-    if record.fault:
-        return record.fault
-    if len(record.fields) != expected:
-        return f"expected {expected} fields, found {len(record.fields)}"
-    return "" if all(map(str.isascii, record.fields)) or all(map(is_valid_unicode, record.fields)) else "not UTF-8"
+def _text(content: bytes, record: CsvRecord) -> str:
+    return content[record.start : record.end].decode("utf-8", "replace").rstrip("\r\n")
 
 
-def _checked_header(source: str, record: _CsvRecord) -> list[str]:
-    # Binary files and UTF-16 have a zero byte early on.
+# ── header ──
+
+
+def _checked_header(source: str, record: CsvRecord) -> list[str]:
+    # Binary files have a zero byte early on.
     if any("\0" in name for name in record.fields):
         raise InputError("wrong-format", f"{source} is not CSV: it is binary")
     if record.fault or not all(map(is_valid_unicode, record.fields)):
         raise InputError("wrong-format", f"{source} is not CSV: its first line is no header")
-    for name in record.fields:
-        if record.fields.count(name) > 1:
+    return _distinct(source, record.fields)
+
+
+def _given_header(source: str, first: CsvRecord, columns: Sequence[str]) -> list[str]:
+    if len(first.fields) != len(columns) and not first.fault:
+        message = f"{source}: {len(columns)} columns are named, but its first line has {len(first.fields)} fields"
+        raise InputError("wrong-columns", message, hint="name every field of the file, in order")
+    return _distinct(source, list(columns))
+
+
+def _distinct(source: str, names: list[str]) -> list[str]:
+    for name in names:
+        if name and names.count(name) > 1:
             raise InputError("wrong-format", f"{source}: the header names '{name}' twice")
-    return record.fields
+    return names

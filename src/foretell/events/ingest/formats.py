@@ -1,30 +1,46 @@
-"""Input formats: files and folders by the ending of their names, data frames through Arrow, iterables of dicts."""
+"""Input formats: files of every format, data frames through Arrow, iterables of dicts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from foretell.errors import InputError
-from foretell.events.atomic_files import missing_file, path_of, unreadable_file
-from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables, read_parquet
+from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
+from foretell.events.ingest.compression import decompressed
 from foretell.events.ingest.csv_reader import read_csv
+from foretell.events.ingest.encodings import Utf8Files
+from foretell.events.ingest.folder_columns import with_folder_columns
+from foretell.events.ingest.input_files import (
+    CSV,
+    PARQUET,
+    TEXT,
+    InputFile,
+    InputFiles,
+    content_format,
+    format_of,
+    input_files,
+    is_pipe,
+    read_input,
+    read_pipe,
+)
 from foretell.events.ingest.json_lines import read_dicts, read_json_lines
+from foretell.events.ingest.parquet_files import read_parquet
 from foretell.events.ingest.raw_columns import RawTable
+from foretell.events.ingest.read_notes import gathered_notes
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 
-#: The format of each file name ending.
-FORMATS: Mapping[str, str] = {
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
-    ".json": "JSON lines",
-    ".csv": "CSV",
-    ".parquet": "Parquet",
-}
+
+@dataclass(frozen=True)
+class FetchedFiles:
+    """Files whose contents are in memory, by their paths."""
+
+    listing: InputFiles
+    contents: Mapping[str, bytes]
 
 
 def read_raw(
@@ -36,7 +52,9 @@ def read_raw(
     Frames of pandas, polars and other libraries with Arrow's PyCapsule interface are read without a copy.
     """
     if isinstance(source, str | os.PathLike):
-        return _read_files(path_of(source), wanted, options)
+        return _read_path(source, wanted, options)
+    if isinstance(source, FetchedFiles):
+        return _read_fetched(source, wanted, options)
     if isinstance(source, pa.RecordBatchReader):
         source = source.read_all()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
@@ -70,77 +88,45 @@ def _read_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> RawTab
     return combine_tables([ArrowSource(label, table.select(taken), table.column_names)])
 
 
-def input_files(source: object) -> tuple[str, list[Path]]:
-    """The format and the files of a source that is a path; no files for any other source."""
-    if not isinstance(source, str | os.PathLike):
-        return "", []
-    files = _files(path_of(source))
-    return FORMATS[files[0].suffix.lower()], files
-
-
 def read_raw_content(
     name: str, content: bytes, wanted: frozenset[str] | None, options: ReadOptions = DEFAULT_OPTIONS
 ) -> RawTable:
     """Read all rows of a file whose content is in memory."""
-    suffix = Path(name).suffix.lower()
-    if suffix not in FORMATS:
-        raise InputError("unknown-format", f"{name}: cannot tell the format by the ending", hint=_known_endings())
-    if FORMATS[suffix] == "Parquet":
-        return combine_tables([read_parquet(name, wanted, content)])
-    if FORMATS[suffix] == "CSV":
-        return read_csv([(name, content)])
-    return read_json_lines([(name, content)], wanted)
+    content = decompressed(name, content, by_content=format_of(name) is None)
+    kind, notes = content_format(name, content, options)
+    listing = InputFiles(name, kind, [InputFile(name)], gathered_notes((name, note) for note in notes))
+    return _read(listing.in_process(), [(name, content)], wanted, options)
 
 
-def _read_files(path: Path, wanted: frozenset[str] | None, options: ReadOptions) -> RawTable:
-    files = _files(path)
-    kind = FORMATS[files[0].suffix.lower()]
-    if kind == "Parquet":
-        return combine_tables([_arrow_source(file, wanted) for file in files])
-    if kind == "CSV":
-        return read_csv(_contents(files))
-    return read_json_lines(_contents(files), wanted)
+def _read_path(source: str | os.PathLike[str], wanted: frozenset[str] | None, options: ReadOptions) -> RawTable:
+    if is_pipe(source):
+        return read_raw_content(*read_pipe(source), wanted, options)
+    return read_listing(input_files(source, options).in_process(), wanted, options)
 
 
-def _files(path: Path) -> list[Path]:
-    try:
-        if path.is_dir():
-            return _files_within(path)
-        if not path.exists():
-            raise missing_file(path)
-    except OSError as error:
-        raise unreadable_file(path, error) from None
-    if path.suffix.lower() not in FORMATS:
-        raise InputError("unknown-format", f"{path}: cannot tell the format by the ending", hint=_known_endings())
-    return [path]
+def read_listing(listing: InputFiles, wanted: frozenset[str] | None, options: ReadOptions) -> RawTable:
+    """Read all rows of files."""
+    if listing.format == PARQUET:
+        raw = combine_tables([read_parquet(file.path, wanted) for file in listing.files])
+    else:
+        raw = _read(listing, ((file.path, read_input(file.path)) for file in listing.files), wanted, options)
+    return with_folder_columns(raw, listing.files)
 
 
-def _files_within(folder: Path) -> list[Path]:
-    """The folder's files by name, without those that begin with '.' or '_': these are other programs' bookkeeping."""
-    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.name[0] not in "._")
-    files = [folder / name for name in names if Path(name).suffix.lower() in FORMATS]
-    if not files:
-        raise InputError("empty-folder", f"{folder}: no events in this folder", hint=_known_endings())
-    kinds = sorted({FORMATS[file.suffix.lower()] for file in files})
-    if len(kinds) > 1:
-        raise InputError("mixed-folder", f"{folder}: files of several formats: {', '.join(kinds)}")
-    return files
+def _read_fetched(source: FetchedFiles, wanted: frozenset[str] | None, options: ReadOptions) -> RawTable:
+    files = source.listing.files
+    contents = ((file.path, decompressed(file.path, source.contents[file.path])) for file in files)
+    return with_folder_columns(_read(source.listing, contents, wanted, options), files)
 
 
-def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
-    for file in files:
-        try:
-            yield str(file), file.read_bytes()
-        except OSError as error:
-            raise unreadable_file(file, error) from None
-
-
-def _arrow_source(file: Path, wanted: frozenset[str] | None) -> ArrowSource:
-    try:
-        return read_parquet(str(file), wanted)
-    except OSError as error:
-        raise unreadable_file(file, error) from None
-
-
-def _known_endings() -> str:
-    return f"known endings: {', '.join(FORMATS)}"
+def _read(
+    listing: InputFiles, contents: Iterable[tuple[str, bytes]], wanted: frozenset[str] | None, options: ReadOptions
+) -> RawTable:
+    if listing.format == PARQUET:
+        return combine_tables([read_parquet(name, wanted, content) for name, content in contents])
+    if listing.format == TEXT:
+        hint = "give a pattern with named groups, such as pattern='(?P<time>\\S+) (?P<message>.*)'"
+        raise InputError("no-pattern", f"{listing.name}: lines of text need a pattern", hint=hint)
+    texts = Utf8Files(contents, options.encoding)
+    raw = read_csv(texts, wanted, options) if listing.format == CSV else read_json_lines(texts, wanted)
+    return replace(raw, notes=(*listing.notes, *texts.notes, *raw.notes))

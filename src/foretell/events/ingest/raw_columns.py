@@ -53,11 +53,15 @@ class RawColumn(Protocol):
 
 @dataclass(frozen=True)
 class RowOrigin:
-    """A file or a table that rows come from: its name, the rows' numbers in it, and their raw text."""
+    """A file or a table that rows come from: its name, the rows' numbers in it, and their raw text.
+
+    `columns` are its columns, where all its rows have the same.
+    """
 
     source: str
     numbers: Sequence[int]
     raw: Callable[[int], str]
+    columns: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class RawTable:
     rejected: Sequence[RejectedRow]
     #: In JSON an attribute that an event does not have is NULL; a column that a table does not have is an error.
     absent_is_null: bool
+    #: What was guessed or converted while reading, for the user.
+    notes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:

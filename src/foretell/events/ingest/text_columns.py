@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from foretell.events.arrow_interop import nan_to_null
-from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, TypedColumn
+from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
+from foretell.events.ingest.raw_columns import ArrowArray, TypedColumn
 from foretell.events.ingest.scalar_parsing import (
     BOOL_TEXT,
     FLOAT_TEXT,
     INT_TEXT,
-    LAST_MICROS,
-    LEAST_MICROS,
     cast_each,
     convert,
     convert_text,
     is_timestamp,
 )
+from foretell.events.ingest.text_kernels import all_match, has_any, has_clock_times, parse_most, parse_texts
 from foretell.events.types import Type
 
 _PLAIN_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _PLAIN_INT = re.compile(rf"\s*{INT_TEXT}\s*")
 _DATE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
-# The spelling that Arrow parses exactly as `parse_timestamp` does; all others are parsed one by one.
-_NAIVE = rf"{_DATE_TIME}:[0-9]{{2}}(?:\.[0-9]{{1,6}})?"
-_HEAD = 64  # rows that are matched first: most columns of another type show it there
+_SLICE = 4_096  # texts that are decoded at once
 
 
 @dataclass(frozen=True)
@@ -38,20 +34,35 @@ class TextColumn:
 
     name: str
     texts: ArrowArray
+    parsed: dict[Type, ArrowArray | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def infer_type(self) -> Type:
         """The most specific type that fits every text."""
         texts = self.texts
         if texts.null_count == len(texts):
             return Type.NULL
-        if _all_match(texts, rf"\s*{INT_TEXT}\s*"):
+        return self._parsed_type() or self._matched_type()
+
+    def _parsed_type(self) -> Type | None:
+        """The type as which Arrow parses all texts; None where it cannot tell."""
+        for kind in (Type.INT, Type.FLOAT, Type.BOOL, Type.TIMESTAMP):
+            if self._parsed(kind) is not None:
+                # Whole numbers that are no INT are too long for it, or spelled '+5'.
+                sure = kind is not Type.FLOAT or has_any(self.texts, b".eEnN")
+                sure = sure and (kind is not Type.TIMESTAMP or has_clock_times(self.texts))
+                return kind if sure else None
+        return None
+
+    def _matched_type(self) -> Type:
+        texts = self.texts
+        if all_match(texts, rf"\s*{INT_TEXT}\s*"):
             # Numbers too long for INT are most likely identifiers; as FLOAT, different ones would become equal.
             return Type.STRING if self.cast(Type.INT).misfits else Type.INT
-        if _all_match(texts, rf"\s*(?:{FLOAT_TEXT})\s*"):
+        if all_match(texts, rf"\s*(?:{FLOAT_TEXT})\s*"):
             return Type.FLOAT
-        if _all_match(texts, rf"\s*{BOOL_TEXT}\s*"):
+        if all_match(texts, rf"\s*{BOOL_TEXT}\s*"):
             return Type.BOOL
-        if _all_match(texts, rf"\s*{_DATE_TIME}.*") and not parse_timestamps(texts, self.name).misfits:
+        if all_match(texts, rf"\s*{_DATE_TIME}.*") and not parse_timestamps(texts, self.name).misfits:
             return Type.TIMESTAMP
         return Type.STRING
 
@@ -65,22 +76,35 @@ class TextColumn:
         return self._number_type() if _PLAIN_NUMBER.fullmatch(deciding) else Type.TIMESTAMP
 
     def _number_type(self) -> Type:
+        if self._parsed(Type.INT) is not None:
+            return Type.INT
+        if self._parsed(Type.FLOAT) is not None and has_any(self.texts, b".eE"):
+            return Type.FLOAT
         numbers = (text for text in _strings(self.texts) if text and _PLAIN_NUMBER.fullmatch(text))
         return Type.INT if all(map(_PLAIN_INT.fullmatch, numbers)) else Type.FLOAT
 
     def cast(self, wanted: Type) -> TypedColumn:
         if wanted is Type.STRING:
             return TypedColumn(self.texts, {})
+        parsed = self._parsed(wanted)
+        if parsed is not None:
+            return TypedColumn(parsed, {})
         if wanted is Type.TIMESTAMP:
             return parse_timestamps(self.texts, self.name)
-        pattern = {Type.INT: INT_TEXT, Type.FLOAT: FLOAT_TEXT, Type.BOOL: BOOL_TEXT}[wanted]
-        # Arrow would also take '0x1f' for a number and '1' for true, hence the pattern first.
-        if _all_match(self.texts, pattern):
-            try:
-                return TypedColumn(_without_nan(pc.cast(self.texts, ARROW_TYPES[wanted])), {})
-            except pa.ArrowInvalid:
-                pass  # some text does not fit, or is spelled '+5'
-        return cast_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
+        most = parse_most(self.texts, wanted)
+        if most is None:
+            return cast_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
+        values, positions = most
+        others = [self.texts[position].as_py() for position in positions]
+        column = cast_each(others, self.name, wanted, lambda text: convert_text(text, wanted))
+        misfits = {positions[n]: reason for n, reason in column.misfits.items()}
+        return TypedColumn(_replaced(values, positions, column.values), misfits)
+
+    def _parsed(self, kind: Type) -> ArrowArray | None:
+        """The values as Arrow parses them, kept: inference and cast need the same."""
+        if kind not in self.parsed:
+            self.parsed[kind] = parse_texts(self.texts, kind)
+        return self.parsed[kind]
 
 
 def deciding_texts(texts: ArrowArray) -> list[str]:
@@ -117,38 +141,19 @@ def _first_misfit(texts: ArrowArray, pattern: str, kind: Type) -> int:
 
 def parse_timestamps(texts: ArrowArray, name: str) -> TypedColumn:
     """Parse ISO 8601 texts; one without an offset is UTC."""
-    for pattern, kind in ((_NAIVE + "Z", ARROW_TYPES[Type.TIMESTAMP]), (_NAIVE, pa.timestamp("us"))):
-        if _all_match(texts, pattern):
-            try:
-                moments = pc.cast(texts, kind)
-            except pa.ArrowInvalid:
-                break  # such as a 13th month
-            if _within_range(moments):
-                return TypedColumn(pc.cast(pc.cast(moments, pa.int64()), ARROW_TYPES[Type.TIMESTAMP]), {})
+    parsed = parse_texts(texts, Type.TIMESTAMP)
+    if parsed is not None:
+        return TypedColumn(parsed, {})
     return cast_each(_strings(texts), name, Type.TIMESTAMP, lambda text: convert(text, Type.TIMESTAMP))
 
 
-def _within_range(moments: ArrowArray) -> bool:
-    micros: ArrowArray = pc.cast(moments, pa.int64())
-    least, last = pc.min(micros).as_py(), pc.max(micros).as_py()
-    return least is None or (least >= LEAST_MICROS and last <= LAST_MICROS)
-
-
-def _all_match(texts: ArrowArray, pattern: str) -> bool:
-    """Whether every text that is not NULL matches `pattern`."""
-    whole = f"^(?:{pattern})$"
-    return _match(texts[:_HEAD], whole) and _match(texts, whole)
-
-
-def _match(texts: ArrowArray, whole: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(texts, whole), min_count=0).as_py())
-
-
-def _without_nan(values: ArrowArray) -> ArrowArray:
-    if not pa.types.is_floating(values.type):
-        return values
-    return nan_to_null(values)
+def _replaced(values: ArrowArray, positions: list[int], others: ArrowArray) -> ArrowArray:
+    """Numbers or booleans, with others at some positions."""
+    numbers, nulls = numpy_of(values).copy(), nulls_of(values).copy()
+    numbers[positions], nulls[positions] = numpy_of(others), nulls_of(others)
+    return arrow_of(numbers, values.type, nulls)
 
 
 def _strings(texts: ArrowArray) -> Iterator[str | None]:
-    return iter(texts.to_pylist())
+    """The texts one by one; the first may be enough, so they are not all decoded at once."""
+    return (text for start in range(0, len(texts), _SLICE) for text in texts[start : start + _SLICE].to_pylist())

@@ -5,18 +5,22 @@ Malformed events are set apart here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Ints
 from foretell.events.arrow_interop import table_from_bytes
-from foretell.events.ingest.csv_reader import read_csv
+from foretell.events.ingest.csv_reader import LineNumbers
+from foretell.events.ingest.encodings import utf8_chunks
+from foretell.events.ingest.folder_columns import with_folder_columns
+from foretell.events.ingest.formats import read_listing
+from foretell.events.ingest.input_files import JSON_LINES, InputFile, InputFiles, open_input
 from foretell.events.ingest.json_lines import not_json_lines, read_json_lines
 from foretell.events.ingest.raw_columns import RawTable
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, cast_events, read
 from foretell.spark.batch.plan import BatchPlan
 from foretell.spark.partitioning.shuffle_rows import StreamProgress
@@ -34,7 +38,8 @@ Batches = Iterable[pa.RecordBatch]
 
 @dataclass(frozen=True)
 class InputSplit:
-    """A text file, or a row group of a Parquet file with the number of its first row in the file.
+    """A text file, or a row group of a Parquet file with the number of its first row in the file; `keys` are the
+    columns of its Hive-style folders.
 
     `arrival` is the arrival number of the file's first row, or any that exceeds those of all files before it.
     """
@@ -44,6 +49,11 @@ class InputSplit:
     arrival: int
     row_group: int = 0
     first_row: int = 0
+    keys: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def file(self) -> InputFile:
+        return InputFile(self.path, self.keys)
 
 
 @dataclass(frozen=True)
@@ -110,27 +120,41 @@ def row_events(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: 
 
 def text_events(plan: BatchPlan, stream: str, split: InputSplit) -> Iterator[SplitEvents]:
     declaration = plan.declaration(stream)
-    if split.format == "CSV":
-        chunks = iter([(0, read_csv([(split.path, Path(split.path).read_bytes())]))])
-    else:
-        chunks = json_chunks(split.path, frozenset(declaration.columns))
-    for line, gathered in chunks:
+    for line, gathered in text_chunks(split, frozenset(declaration.columns), declaration.read):
         batch = cast_events(gathered, declaration, declaration.attributes)
-        malformed = {event.row for event in batch.quarantined}
-        rows = [row for part in gathered.origins for row in part.numbers if row not in malformed]
+        rows = _well_formed_rows(gathered, batch)
         bad = tuple(replace(event, row=line + event.row) for event in batch.quarantined)
         first = split.arrival + line
-        yield SplitEvents.unfiltered(replace(batch, quarantined=bad), first + np.array(rows, np.int64), first)
+        yield SplitEvents.unfiltered(replace(batch, quarantined=bad), first + rows, first)
 
 
-def json_chunks(path: str, wanted: frozenset[str] | None) -> Iterator[tuple[int, RawTable]]:
-    """Read a file of JSON lines in chunks, since it may exceed memory; each with the number of lines before it."""
+def _well_formed_rows(gathered: RawTable, batch: EventBatch) -> Ints:
+    """The numbers of the rows that are not quarantined."""
+    rows = np.concatenate([np.empty(0, np.int64), *(_numbers(part.numbers) for part in gathered.origins)])
+    malformed = [event.row for event in batch.quarantined]
+    return rows[~np.isin(rows, malformed)] if malformed else rows
+
+
+def _numbers(numbers: Sequence[int]) -> Ints:
+    if isinstance(numbers, range):
+        return np.arange(numbers.start, numbers.stop)
+    return numbers.array if isinstance(numbers, LineNumbers) else np.array(numbers, np.int64)
+
+
+def text_chunks(
+    split: InputSplit, wanted: frozenset[str] | None, options: ReadOptions
+) -> Iterator[tuple[int, RawTable]]:
+    """Read a text file in chunks, each with the number of lines before it. A file of JSON lines may exceed memory;
+    other files are one chunk."""
+    if split.format != JSON_LINES:
+        yield 0, read_listing(InputFiles(split.path, split.format, [split.file]), wanted, options)
+        return
     line, rows, rejected = 0, 0, 0
-    with Path(path).open("rb") as file:
-        while content := file.read(CHUNK_BYTES) + file.readline():
-            gathered = read_json_lines([(path, content)], wanted, whole=False)
+    with open_input(split.path) as file:
+        for content in utf8_chunks(split.path, file, options.encoding, CHUNK_BYTES):
+            gathered = read_json_lines([(split.path, content)], wanted, whole=False)
             rows, rejected = rows + gathered.rows, rejected + len(gathered.rejected)
-            yield line, gathered
+            yield line, with_folder_columns(gathered, [split.file])
             line += content.count(b"\n")
     if rejected and not rows:
-        raise not_json_lines(path)
+        raise not_json_lines(split.path)

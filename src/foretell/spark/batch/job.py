@@ -83,7 +83,7 @@ class BatchJob:
         observers: ObserverFactory = NO_OBSERVERS,
     ) -> None:
         self._strict, self._inputs = strict, inputs
-        self._sources = {name: source_of(inputs[name], d, strict, self._survey) for name, d in declarations.items()}
+        self._sources = {name: self._source(name, d) for name, d in declarations.items()}
         known = {name: source.known for name, source in self._sources.items()}
         self.checked = program.checked(known, {name: table.types for name, table in tables.items()})
         _refuse_unsupported(self.checked)
@@ -108,6 +108,9 @@ class BatchJob:
     def _spark(self) -> SparkSession:
         frames = (source for source in self._inputs.values() if isinstance(source, DataFrame))
         return next((frame.sparkSession for frame in frames), None) or _start_session()
+
+    def _source(self, name: str, declaration: StreamDeclaration) -> BatchSource:
+        return source_of(self._inputs[name], declaration, self._strict, self._survey, lambda: self._spark)
 
     # ── results ──
 

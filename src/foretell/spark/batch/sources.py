@@ -7,31 +7,42 @@ the tasks collects the few values that decide them (events/ingest/type_evidence.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from foretell.arguments.streams import observed_schema
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_to_bytes
-from foretell.events.atomic_files import unreadable_file
 from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
-from foretell.events.ingest.csv_reader import read_csv
-from foretell.events.ingest.formats import input_files
+from foretell.events.ingest.file_systems import NoFileSystemError
+from foretell.events.ingest.folder_columns import with_folder_columns
+from foretell.events.ingest.formats import FetchedFiles
+from foretell.events.ingest.input_files import (
+    JSON_LINES,
+    PARQUET,
+    SPARK_FORMATS,
+    InputFile,
+    InputFiles,
+    input_files,
+    is_pipe,
+)
+from foretell.events.ingest.parquet_files import parquet_file
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read
 from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, table_from_evidence
 from foretell.events.types import Schema, Type
 from foretell.spark.arrow_schemas import empty_source, schema_from_arrow
-from foretell.spark.batch.input_splits import ARRIVAL_BITS, ROWS, InputSplit, json_chunks
+from foretell.spark.batch.input_splits import ARRIVAL_BITS, ROWS, InputSplit, text_chunks
 from foretell.spark.batch.map_side import map_files, map_loaded
 from foretell.spark.batch.plan import PlanHandle
+from foretell.spark.batch.spark_files import fetch, spark_frame
 from foretell.spark.pushdown.plan_inspection import never_null, null_count
 
 #: Text files up to this size together are read here: a first pass in Spark would take longer.
@@ -74,17 +85,34 @@ def numbered_rows(count: int) -> pa.Table:
     return pa.table({"number": pa.array(range(count), pa.int64())})
 
 
-def source_of(source: object, declaration: StreamDeclaration, strict: bool, survey: Survey) -> BatchSource:
+def source_of(
+    source: object, declaration: StreamDeclaration, strict: bool, survey: Survey, start: Callable[[], SparkSession]
+) -> BatchSource:
+    """The source of a stream; `start` gives the session, where Spark itself must read."""
     if isinstance(source, DataFrame):
         return _frame_source(source, declaration)
-    kind, files = input_files(source)
-    if kind == "Parquet":
-        return _parquet_source([str(file) for file in files], declaration)
-    if not files or sum(_size(file) for file in files) <= SMALL_BYTES:
-        loaded = read(source, declaration, strict=strict)
-        identified = declaration.id is not None and loaded.table[declaration.id].null_count == 0
-        return BatchSource(loaded.schema, observed_schema(loaded), loaded=loaded, identified=identified)
-    return _text_source(kind, [str(file) for file in files], declaration, survey)
+    if not isinstance(source, str | os.PathLike) or is_pipe(source):
+        return _loaded_source(source, declaration, strict)
+    try:
+        listing = input_files(source, declaration.read)
+    except NoFileSystemError:
+        fetched = fetch(start(), os.fspath(source), declaration.read)
+        if isinstance(fetched, FetchedFiles):
+            return _loaded_source(fetched, declaration, strict)
+        return _frame_source(spark_frame(start(), fetched), declaration)
+    if listing.format in SPARK_FORMATS:
+        return _frame_source(spark_frame(start(), listing), declaration)
+    if listing.format == PARQUET:
+        return _parquet_source(listing.files, declaration)
+    if sum(file.size() for file in listing.files) <= SMALL_BYTES:
+        return _loaded_source(source, declaration, strict)
+    return _text_source(listing, declaration, survey)
+
+
+def _loaded_source(source: object, declaration: StreamDeclaration, strict: bool) -> BatchSource:
+    loaded = read(source, declaration, strict=strict)
+    identified = declaration.id is not None and loaded.table[declaration.id].null_count == 0
+    return BatchSource(loaded.schema, observed_schema(loaded), loaded=loaded, identified=identified)
 
 
 def _frame_source(frame: DataFrame, declaration: StreamDeclaration) -> BatchSource:
@@ -99,27 +127,21 @@ def _keeps_nulls(schema: Schema, name: str) -> bool:
     return schema.attributes[name] in (Type.INT, Type.STRING)
 
 
-def _parquet_source(files: list[str], declaration: StreamDeclaration) -> BatchSource:
+def _parquet_source(files: Sequence[InputFile], declaration: StreamDeclaration) -> BatchSource:
     """Read the footers of Parquet files: their columns, and the place of their rows."""
     splits: list[InputSplit] = []
     sources: list[ArrowSource] = []
     arrival, null_ids = 0, 0
-    for path in files:
-        try:
-            with pq.ParquetFile(path) as file:
-                row = 0
-                for group in range(file.num_row_groups):
-                    splits.append(InputSplit("Parquet", path, arrival, group, row))
-                    row += file.metadata.row_group(group).num_rows
-                    null_ids += null_count(file, group, declaration.id)
-                sources.append(empty_source(path, file.schema_arrow))
-                arrival += row
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            detail = str(error).splitlines()[0]
-            raise InputError("wrong-format", f"{path} is not a Parquet file", hint=detail) from None
-        except OSError as error:
-            raise unreadable_file(Path(path), error) from None
-    schema = infer_schema(combine_tables(sources), declaration)
+    for listed in files:
+        with parquet_file(listed.path) as file:
+            row = 0
+            for group in range(file.num_row_groups):
+                splits.append(InputSplit(PARQUET, listed.path, arrival, group, row, listed.keys))
+                row += file.metadata.row_group(group).num_rows
+                null_ids += null_count(file, group, declaration.id)
+            sources.append(empty_source(listed.path, file.schema_arrow))
+            arrival += row
+    schema = infer_schema(with_folder_columns(combine_tables(sources), files), declaration)
     identified = declaration.id is not None and null_ids == 0 and _keeps_nulls(schema, declaration.id)
     return BatchSource(schema, schema, splits=tuple(splits), identified=identified)
 
@@ -127,13 +149,18 @@ def _parquet_source(files: list[str], declaration: StreamDeclaration) -> BatchSo
 # ── JSON lines and CSV ──
 
 
-def _text_source(kind: str, files: list[str], declaration: StreamDeclaration, survey: Survey) -> BatchSource:
-    splits = tuple(InputSplit(kind, path, number << ARRIVAL_BITS) for number, path in enumerate(files))
+def _text_source(listing: InputFiles, declaration: StreamDeclaration, survey: Survey) -> BatchSource:
+    files = listing.files
+    splits = tuple(
+        InputSplit(listing.format, file.path, number << ARRIVAL_BITS, keys=file.keys)
+        for number, file in enumerate(files)
+    )
     wanted = None if declaration.open else frozenset(declaration.columns)
-    texts = survey(partial(_collect_evidence, splits, wanted), numbered_rows(len(splits)))
+    texts = survey(partial(_collect_evidence, splits, wanted, declaration.read), numbered_rows(len(splits)))
     evidence = [_decoded_evidence(text) for text in texts]
-    order = {path: number for number, path in enumerate(files)}
+    order = {file.path: number for number, file in enumerate(files)}
     gathered = table_from_evidence(sorted(evidence, key=lambda one: order[one.source]))
+    gathered = with_folder_columns(gathered, files)
     schema = infer_schema(gathered, declaration)
     total = sum(one.rows + one.rejected for one in evidence)
     timed = gathered.rows > 0 or declaration.declared_type(declaration.time) is not None
@@ -142,24 +169,24 @@ def _text_source(kind: str, files: list[str], declaration: StreamDeclaration, su
 
 
 def _collect_evidence(
-    splits: Sequence[InputSplit], wanted: frozenset[str] | None, batches: Iterable[pa.RecordBatch]
+    splits: Sequence[InputSplit],
+    wanted: frozenset[str] | None,
+    options: ReadOptions,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
             assert number is not None
-            yield pa.RecordBatch.from_pydict({"found": [_encoded_evidence(splits[number], wanted)]})
+            yield pa.RecordBatch.from_pydict({"found": [_encoded_evidence(splits[number], wanted, options)]})
 
 
-def _encoded_evidence(split: InputSplit, wanted: frozenset[str] | None) -> str:
+def _encoded_evidence(split: InputSplit, wanted: frozenset[str] | None, options: ReadOptions) -> str:
     """Return the type evidence of a file, or the error of reading it, as JSON."""
     try:
-        if split.format == "CSV":
-            gathered = read_csv([(split.path, Path(split.path).read_bytes())])
-            evidence = evidence_of(split.path, gathered, texts=True)
-        else:
-            evidence = TypeEvidence(split.path, [], {}, 0, 0, texts=False)
-            for _, chunk in json_chunks(split.path, wanted):
-                evidence += evidence_of(split.path, chunk, texts=False)
+        texts = split.format != JSON_LINES
+        evidence = TypeEvidence(split.path, [], {}, 0, 0, texts=texts)
+        for _, chunk in text_chunks(replace(split, keys=()), wanted, options):
+            evidence += evidence_of(split.path, chunk, texts=texts)
     except InputError as error:
         return json.dumps({"code": error.code, "message": error.message, "hint": error.hint})
     return json.dumps(msgspec.to_builtins(evidence))
@@ -170,10 +197,3 @@ def _decoded_evidence(text: str) -> TypeEvidence:
     if "code" in document:
         raise InputError(document["code"], document["message"], hint=document["hint"])
     return msgspec.convert(document, TypeEvidence)
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError as error:
-        raise unreadable_file(file, error) from None

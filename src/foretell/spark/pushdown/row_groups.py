@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import ArrowColumn
+from foretell.events.ingest.folder_columns import constant_columns
+from foretell.events.ingest.parquet_files import parquet_file
 from foretell.events.ingest.raw_columns import ARROW_TYPES, TypedColumn
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.types import Type
@@ -37,18 +39,30 @@ _UNITS: Mapping[str, Any] = {"milliseconds": "ms", "microseconds": "us", "nanose
 
 
 def row_group_events(plan: BatchPlan, stream: str, split: InputSplit) -> SplitEvents:
-    with pq.ParquetFile(split.path, pre_buffer=False) as file:
+    with parquet_file(split.path, pre_buffer=False) as file:
         declaration = plan.declaration(stream)
+        if split.keys:
+            return _partitioned_events(plan, stream, split, file)
         group = RowGroupStatistics(file, split.row_group, declaration)
         own = declaration.attributes
         columns = [n for n in group.names if (n in plan.needed(stream) and n in own) or group.may_misfit(n)]
         encoded = [n for n in columns if group.is_dictionary_encoded(n)]
         dictionaries: Any = {"metadata": file.metadata, "read_dictionary": encoded, "pre_buffer": False}
-        with pq.ParquetFile(split.path, **dictionaries) as encoded_file:
+        with parquet_file(split.path, **dictionaries) as encoded_file:
             events = _filtered_events(plan, stream, split, group, encoded_file, columns)
         if events is not None:
             return events
         table = file.read_row_group(split.row_group, columns=columns, use_threads=False)
+    return row_events(plan, stream, table, split.path, split.first_row, split.arrival + split.first_row)
+
+
+def _partitioned_events(plan: BatchPlan, stream: str, split: InputSplit, file: pq.ParquetFile) -> SplitEvents:
+    """Read a whole row group of a file in Hive-style folders, whose columns the statistics do not cover."""
+    attributes = plan.declaration(stream).attributes
+    table = file.read_row_group(split.row_group, columns=list(attributes), use_threads=False)
+    for name, column in constant_columns(split.file, attributes, table.num_rows).items():
+        table = table.drop_columns([name]) if name in table.column_names else table
+        table = table.append_column(name, column)
     return row_events(plan, stream, table, split.path, split.first_row, split.arrival + split.first_row)
 
 

@@ -1,0 +1,60 @@
+"""Files and tables that Spark reads itself: tables of its catalog, Avro, ORC, Delta and Iceberg, and addresses for
+which no Python package is installed."""
+
+from __future__ import annotations
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from foretell.errors import InputError
+from foretell.events.ingest.formats import FetchedFiles
+from foretell.events.ingest.input_files import PARQUET, SPARK_FORMATS, InputFiles, files_among
+from foretell.events.ingest.read_options import ReadOptions
+
+_JARS = {
+    "Avro": "org.apache.spark:spark-avro_2.13",
+    "Delta": "io.delta:delta-spark_2.13",
+    "Iceberg": "org.apache.iceberg:iceberg-spark-runtime",
+}
+
+
+def spark_frame(spark: SparkSession, listing: InputFiles) -> DataFrame:
+    """The rows of a source that Spark reads by itself."""
+    try:
+        if listing.format == "table":
+            return spark.table(listing.name)
+        reader = spark.read.format(listing.format.lower())
+        if not listing.files or any(file.keys for file in listing.files):  # Spark finds the columns of folders itself
+            return reader.load(listing.name)
+        return reader.load([file.path for file in listing.files])
+    except PySparkException as error:
+        raise _unreadable(listing, error) from None
+
+
+def fetch(spark: SparkSession, address: str, options: ReadOptions) -> FetchedFiles | InputFiles:
+    """The files of an address that Spark can read: their contents, or of binary formats only the listing."""
+    try:
+        found = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(address)
+        names = [row["path"] for row in found.select("path").collect()]
+        base = address.rstrip("/")
+        listing = files_among(base if names != [base] else base.rpartition("/")[0], names, options)
+        if listing.format == PARQUET or listing.format in SPARK_FORMATS:
+            return listing
+        paths = {file.path for file in listing.files}
+        contents = {row["path"]: bytes(row["content"]) for row in found.collect() if row["path"] in paths}
+    except PySparkException as error:
+        raise _unreadable(InputFiles(address, "", []), error) from None
+    return FetchedFiles(listing, contents)
+
+
+def _unreadable(listing: InputFiles, error: PySparkException) -> InputError:
+    condition = str(error.getCondition() or "")
+    if condition.startswith(("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")):
+        hint = "Spark's SHOW TABLES lists those it knows"
+        return InputError("no-table", f"Spark's catalog has no table '{listing.name}'", hint=hint)
+    if "DATA_SOURCE" in condition or "Failed to find" in str(error):
+        jar = _JARS.get(listing.format, listing.format)
+        hint = f"start Spark with its jar: spark.jars.packages={jar}:VERSION"
+        return InputError("no-data-source", f"{listing.name}: this Spark has no reader of {listing.format}", hint=hint)
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    return InputError("cannot-read", f"Spark cannot read '{listing.name}': {reason}")
