@@ -67,14 +67,16 @@ def _written(folder: Path, rows: int) -> Iterator[tuple[str, Path]]:
     days = np.datetime64("1970-01-01", "D") + (np.arange(rows) // 50).astype("timedelta64[D]")
     table = pa.table({"time": pa.array(moments).cast(pa.string()), **values})
     named = table.append_column("place", pa.array([f"hall {n % 40}" for n in range(rows)]))
-    for case, name, written in (
-        ("CSV", "plain.csv", table),
-        ("CSV, dates", "dates.csv", table.set_column(0, "time", pa.array(days).cast(pa.string()))),
-        ("CSV, quoted texts", "quoted.csv", named),
-        ("CSV, gzip", "packed.csv.gz", table),
+    for case, name, written, quoted in (
+        ("CSV", "plain.csv", table, False),
+        ("CSV, dates", "dates.csv", table.set_column(0, "time", pa.array(days).cast(pa.string())), False),
+        ("CSV, quoted", "quoted.csv", named, True),
+        ("CSV, gzip", "packed.csv.gz", table, False),
     ):
         with pa.output_stream(folder / name) as stream:
-            arrow_csv.write_csv(written, stream)
+            arrow_csv.write_csv(
+                written, stream, arrow_csv.WriteOptions(quoting_style="all_valid" if quoted else "none")
+            )
         yield case, folder / name
     with (folder / "lines.jsonl").open("w") as file:
         file.writelines(_json_lines(table))

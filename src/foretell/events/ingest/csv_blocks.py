@@ -149,7 +149,7 @@ def next_block(content: bytes, start: int, size: int, layout: CsvLayout) -> CsvB
             break
         stop += stop - start  # a record that is longer
     block, quotes = block[:end], quotes[: np.searchsorted(quotes, end)]
-    proper = _is_utf8(block) and block.count(b"\r") == block.count(b"\r\n")
+    proper = _is_utf8(block) and (b"\r" not in block or block.count(b"\r") == block.count(b"\r\n"))
     return CsvBlock(block, quotes, layout) if proper and _properly_quoted(block, quotes, layout.delimiter) else None
 
 
