@@ -331,6 +331,26 @@ def test_addresses_without_a_package(monkeypatch: pytest.MonkeyPatch, scheme: st
     assert needs_spark(f"{scheme}://bucket/t.csv")
 
 
+def test_addresses_through_fsspec() -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    rows = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(ROWS), rows)
+    for name, content in (
+        ("/logs/year=2024/a.csv", b"time,a\n1,x\n"),
+        ("/logs/year=2025/b.csv.gz", gzip.compress(b"time,a\n2,y\n")),
+        ("/logs/_temporary/c.csv", b"time\n9\n"),
+        ("/rows.parquet", rows.getvalue().to_pybytes()),
+    ):
+        memory.pipe_file(name, content)
+    with_year = [{**ROWS[0], "year": 2024}, {**ROWS[1], "year": 2025}]
+    assert load("memory://logs").table.to_pylist() == with_year
+    assert load("memory://logs/*/*.csv*").table.to_pylist() == with_year
+    assert load("memory://rows.parquet").table.to_pylist() == ROWS
+    assert str(refused("memory://logs/none.csv")) == "there is no file 'memory://logs/none.csv'"
+    assert str(refused("memory://none/*.csv")) == "no file matches 'memory://none/*.csv'"
+    assert refused("odd://x/y.csv").hint == "Protocol not known: odd"
+
+
 # ── standard input and pipes ──
 
 

@@ -67,7 +67,7 @@ _HEAD_BYTES = 4_096
 _FOLDER_TABLES = ("Delta", "Iceberg")
 #: The first bytes of binary formats.
 _MAGIC: Mapping[bytes, str] = {b"PAR1": PARQUET, b"Obj\x01": "Avro", b"ORC": "ORC"}
-_HOST = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:(?://[^/]*)?(?=/)")
+_HOST = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:(?://[^/]*)?(?=/|$)")
 STANDARD_INPUT = "standard input"
 
 
