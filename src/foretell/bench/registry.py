@@ -65,7 +65,7 @@ def _engine() -> Iterator[BenchResult]:
 
 
 def _read() -> Iterator[BenchResult]:
-    from foretell.bench.read_speed import measure
+    from foretell.bench.file_reads import measure
 
     return measure()
 
