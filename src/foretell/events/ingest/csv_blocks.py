@@ -133,8 +133,8 @@ class CsvBlock:
         return bool(self._quoted(feeds).any())
 
     def _quoted(self, positions: Ints) -> Flags:
-        before: Ints = np.searchsorted(self._quotes, positions)
-        return before % 2 == 1
+        quoted: Flags = np.searchsorted(self._quotes, positions) % 2 == 1
+        return quoted
 
 
 def next_block(content: bytes, start: int, size: int, layout: CsvLayout) -> CsvBlock | None:
