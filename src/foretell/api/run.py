@@ -177,7 +177,8 @@ def _run_in_process(request: _RunRequest, engine: str | None, delays: Mapping[st
         rows = tuple(run_reference(checked, events, tables, until=until, timing=delays))
         notes = _missing_forecasts(request.program)
     bad = tuple(event for batch in batches.values() for event in batch.quarantined)
-    return Notifications(rows, bad, tuple((name, batch.total) for name, batch in batches.items()), notes)
+    totals = tuple((name, batch.total) for name, batch in batches.items())
+    return Notifications(rows, bad, totals, notes, statements=checked.statements)
 
 
 def _run_embedded(

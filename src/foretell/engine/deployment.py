@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,17 @@ from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import to_notifications
 from foretell.plan.lower.program import UnsupportedError
+from foretell.plan.match_plan import MatchPlan
+
+
+@dataclass(frozen=True)
+class PlannedStatements:
+    """The statements of a plan: notifications of the engine refer to those of the time when they were made."""
+
+    plan: MatchPlan
+
+    def __iter__(self) -> Iterator[CheckedSubscription]:
+        return (statement.subscription for statement in self.plan.statements)
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,10 @@ class EventPipeline:
         self, events: Mapping[str, EventBatch], until: int | float | None = None
     ) -> Sequence[Notification]:
         return to_notifications(self.runtime.process(events, until))
+
+    @property
+    def statements(self) -> PlannedStatements:
+        return PlannedStatements(self.runtime.plan)
 
     def limit_notes(self) -> tuple[str, ...]:
         """The limits that subscriptions have exceeded since the last call, as notes for the user."""

@@ -7,7 +7,7 @@ A pushed batch goes through `events.ingest` (types, quarantine), the reorder buf
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from foretell.arguments.model import as_learning, as_model
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_tables, as_time_columns
+from foretell.display import View, Viewed, counted, listed
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
 from foretell.engine.live_tables import live_tables
@@ -51,7 +52,7 @@ class ColumnarResult:
     late: tuple[LateEvents, ...] = ()
 
 
-class Engine:
+class Engine(Viewed):
     """Runs subscriptions on batches of events as they are pushed.
 
     >>> engine = Engine("STREAM s (k STRING, time INT) TIME time;"
@@ -67,6 +68,10 @@ class Engine:
     >>> engine.unsubscribe("pair")
     >>> [n.subscription for n in engine.push("s", [{"time": 3, "k": "a"}])]
     ['again']
+    >>> engine
+    Engine: 1 statement on s, 0 partial matches
+      statement  from  match
+      again      s     a
     """
 
     #: Of a restored engine: the statements that continue, those that started anew, and those that it no longer has.
@@ -90,6 +95,16 @@ class Engine:
         self.untrained = untrained_notes(settings.model, registry.subscriptions())
         inputs = InputRegistry(registry, as_time_columns(time))
         self._deployment = Deployment(registry, inputs, live_tables(registry.templates, as_tables(tables)), settings)
+
+    def _view(self, rows: int) -> View:
+        view = self.subscriptions._view(rows)
+        state = [counted(self.partial_matches, "partial match", "partial matches")]
+        if self.waiting:
+            state.append(f"{counted(self.waiting, 'event')} held back")
+        late = [f"{stream} {count:,}" for stream, count in self.late.items() if count]
+        remarks = [f"late events: {listed(late)}"] if late else []
+        remarks += [f"{name} stopped in a lane: see .refused" for name in sorted({name for name, _ in self.refused})]
+        return replace(view, title=f"Engine: {', '.join([view.title, *state])}", remarks=remarks)
 
     @property
     def subscriptions(self) -> Subscriptions:
@@ -143,7 +158,8 @@ class Engine:
         late = pipeline.buffer.add(events)
         self._deployment.inputs.schemas[stream] = events.schema
         rows = to_notifications(pipeline.process())
-        return Notifications(rows, events.quarantined, totals, pipeline.limit_notes(), late.events())
+        notes = pipeline.limit_notes()
+        return Notifications(rows, events.quarantined, totals, notes, late.events(), pipeline.statements)
 
     def push_together(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
@@ -155,7 +171,9 @@ class Engine:
         """
         result = self.push_columns(batches, latest)
         late = tuple(event for events in result.late for event in events.events())
-        return Notifications(to_notifications(result.results), result.bad, result.totals, result.notes, late)
+        rows, pipeline = to_notifications(result.results), self._deployment.pipeline
+        statements = () if pipeline is None else pipeline.statements
+        return Notifications(rows, result.bad, result.totals, result.notes, late, statements)
 
     def push_columns(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
@@ -195,12 +213,14 @@ class Engine:
             raise InputError("out-of-order", f"time cannot go back: it is {watermark} already")
         pipeline.buffer.advance(until)
         rows = pipeline.process_until(pipeline.buffer.release(), until)
-        return Notifications(rows, notes=pipeline.limit_notes())
+        return Notifications(rows, notes=pipeline.limit_notes(), statements=pipeline.statements)
 
     def end(self) -> Notifications:
         """Process the events that are held back, because no more will come. Time ends with the last of them."""
         pipeline = self._deployment.pipeline
-        return Notifications(() if pipeline is None else pipeline.process_until(pipeline.buffer.drain()))
+        if pipeline is None:
+            return Notifications(())
+        return Notifications(pipeline.process_until(pipeline.buffer.drain()), statements=pipeline.statements)
 
     def outlook(self, name: str, *, confidence: float = 0.8, reach: float = 4.0) -> list[Outlook]:
         """The present forecasts of a subscription with FORECAST, likeliest first: one for each lane that has had events

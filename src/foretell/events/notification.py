@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from foretell.events.types import EPOCH, Scalar, Type
+from foretell.display import View, Viewed, shortened
+from foretell.events.types import EPOCH, Scalar, Type, format_timestamp
 
 #: The columns, in the order of every sink.
 COLUMNS = (
@@ -26,8 +27,8 @@ COLUMNS = (
 EventNames = Scalar | Sequence[Scalar]
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+@dataclass(frozen=True, slots=True, repr=False)
+class Notification(Viewed):
     """One notification. Values in key, bindings and events are plain JSON scalars, timestamps as ISO text.
 
     `time_type` is that of the subscription's streams. `start` and `end` are always numbers: where it is TIMESTAMP,
@@ -58,3 +59,59 @@ class Notification:
 
     def _moment(self, time: int | float) -> datetime | int | float:
         return EPOCH + timedelta(microseconds=time) if self.time_type is Type.TIMESTAMP else time
+
+    # ── views ──
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The columns as short texts for people; an empty text where a column is empty."""
+        return {
+            "subscription": self.subscription,
+            "kind": self.kind,
+            "key": pairs_text(self.key or {}),
+            "start": time_text(self.start, self.time_type),
+            "end": time_text(self.end, self.time_type),
+            "probability": f"{self.probability:.3g}",
+            "horizon": "" if self.horizon is None else str(self.horizon),
+            "id": "" if self.id is None else str(self.id),
+            "bindings": pairs_text(self.bindings),
+            "events": pairs_text(self.events),
+        }
+
+    def __repr__(self) -> str:
+        cells = self.cells
+        probability = "" if self.kind == "match" else f"probability={cells['probability']}"
+        named = [f"{name}={cells[name]}" for name in ("horizon", "id") if cells[name]]
+        details = [cells["key"], probability, *named, cells["bindings"], cells["events"]]
+        told = [f"{self.subscription} {self.kind}", f"{cells['start']} to {cells['end']}", *filter(None, details)]
+        return f"Notification({', '.join(told)})"
+
+    def _view(self, rows: int) -> View:
+        cells = {name: text for name, text in self.cells.items() if text}
+        title = f"{cells.pop('subscription')} {cells.pop('kind')}"
+        return View(title, ("", ""), list(cells.items()))
+
+
+#: The most characters of one value, and the most events of one step, that a view shows.
+_SHOWN_TEXT, _SHOWN_EVENTS = 60, 5
+
+
+def time_text(time: int | float, time_type: Type) -> str:
+    return format_timestamp(int(time)) if time_type is Type.TIMESTAMP else str(time)
+
+
+def pairs_text(values: Mapping[str, object]) -> str:
+    """
+    >>> pairs_text({"user": "ann", "fail": [0, 1], "ok": None})
+    'user=ann, fail=[0, 1], ok=NULL'
+    """
+    return ", ".join(f"{name}={_value_text(value)}" for name, value in values.items())
+
+
+def _value_text(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        shown = [*map(str, value[:_SHOWN_EVENTS]), *([f"… {len(value)} in all"] if len(value) > _SHOWN_EVENTS else [])]
+        return f"[{', '.join(shown)}]"
+    return shortened(str(value), _SHOWN_TEXT)

@@ -26,7 +26,14 @@ def check_subscription(
     losses: Mapping[str, tuple[tree.Loss, ...]],
 ) -> CheckedSubscription:
     """Checks a subscription. `columns` are those of the FOR EACH table, `losses` the LOSS items of each stream."""
-    return _SubscriptionChecker(subscription, streams, columns, losses).checked()
+    checked = _SubscriptionChecker(subscription, streams, columns, losses).checked()
+    sources = [streams[name] for name in subscription.streams]
+    ids = {schema.attributes.get(schema.id, Type.UNKNOWN) for schema in sources if schema.id is not None}
+    return replace(
+        checked,
+        event_names=Type.INT if ids <= {Type.INT} else Type.STRING,
+        row_ids=columns.get("id", Type.STRING),
+    )
 
 
 class _SubscriptionChecker:

@@ -73,6 +73,17 @@ class LazyNotifications(Sequence[Notification]):
         for first in range(0, len(self), CHUNK_LINES):
             yield _lines(self.exact.slice(first, CHUNK_LINES).combine_chunks(), self.times)
 
+    def counts(self) -> dict[tuple[str, str], int]:
+        """The number of notifications by subscription and kind, in the order of the first of each."""
+        names = ["subscription", "kind"]
+        counted = self.exact.group_by(names, use_threads=False).aggregate([([], "count_all")])
+        subscriptions, kinds, counts = (counted[name].to_pylist() for name in (*names, "count_all"))
+        return {(str(s), str(k)): c for s, k, c in zip(subscriptions, kinds, counts, strict=True)}
+
+    def of(self, subscription: str) -> LazyNotifications:
+        """The notifications of one subscription."""
+        return LazyNotifications(self.exact.filter(pc.equal(self.exact["subscription"], subscription)), self.times)
+
     def _chunk(self, number: int) -> tuple[Notification, ...]:
         decoded, notifications = self._decoded
         if decoded != number:

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import overload
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
+from foretell.display import View, Viewed, counted, listed
+from foretell.errors import InputError, suggestion
 from foretell.events.ingest.quarantine import QuarantinedEvent
-from foretell.events.notification import Notification
+from foretell.events.notification import COLUMNS, Notification, time_text
 from foretell.events.reorder_buffer import LateEvent
+from foretell.language.checked import CheckedStatement
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import to_json, to_table
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
-@dataclass(frozen=True)
-class Notifications(Sequence[Notification]):
-    """A sequence of notifications.
+#: Kinds of notifications with an irregular plural.
+_PLURALS = {"match": "matches", "confirmed": "confirmed", "withdrawn": "withdrawn"}
+
+
+@dataclass(frozen=True, repr=False)
+class Notifications(Sequence[Notification], Viewed):
+    """A sequence of notifications; `found["name"]` has those of one statement.
 
     `bad` has the malformed events, `totals` the number of events read of each stream, `notes` remarks on the run for
-    the user, `late` the events that came later than LATE BY allows.
+    the user, `late` the events that came later than LATE BY allows. `statements` are those of the run, whose types are
+    those of the columns of `to_arrow`.
+
+    >>> import foretell as ft
+    >>> logins = [{"time": 1, "user": "ann"}, {"time": 2, "user": "bob"}, {"time": 3, "user": "ann"}]
+    >>> found = ft.run("SUBSCRIBE again FROM logins PER user MATCH a , b", {"logins": logins}, time={"logins": "time"})
+    >>> found
+    1 notification: again 1 match
+      key       start  end  events
+      user=ann  1      3    a=0, b=1
+    >>> found.to_arrow().to_pylist()[0]["key"]
+    {'user': 'ann'}
     """
 
     rows: Sequence[Notification]
@@ -28,12 +50,17 @@ class Notifications(Sequence[Notification]):
     totals: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     late: tuple[LateEvent, ...] = ()
+    statements: Iterable[CheckedStatement] = field(default=(), compare=False)
 
     @overload
     def __getitem__(self, index: int) -> Notification: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[Notification, ...]: ...
-    def __getitem__(self, index: int | slice) -> Notification | tuple[Notification, ...]:
+    @overload
+    def __getitem__(self, index: str) -> Notifications: ...
+    def __getitem__(self, index: int | slice | str) -> Notification | tuple[Notification, ...] | Notifications:
+        if isinstance(index, str):
+            return self._of_statement(index)
         selected = self.rows[index]
         return tuple(selected) if isinstance(selected, Sequence) else selected
 
@@ -43,6 +70,24 @@ class Notifications(Sequence[Notification]):
     def __iter__(self) -> Iterator[Notification]:
         return iter(self.rows)
 
+    def _of_statement(self, name: str) -> Notifications:
+        names = self._ipython_key_completions_()
+        if name not in names:
+            hint = suggestion(name, names)
+            raise InputError("unknown-subscription", f"there is no statement '{name}'", hint=hint)
+        rows: Sequence[Notification]
+        if isinstance(self.rows, LazyNotifications):
+            rows = self.rows.of(name)
+        else:
+            rows = tuple(n for n in self.rows if n.subscription == name)
+        return replace(self, rows=rows, statements=tuple(s for s in self.statements if s.name == name))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """The statements: IPython completes `found["…"]` with them."""
+        return list(dict.fromkeys([*(s.name for s in self.statements), *(name for name, _ in self._counts())]))
+
+    # ── other forms ──
+
     def table(self) -> pa.Table:
         """The notifications as an Arrow table, with key, bindings and events as JSON text."""
         return self.rows.table() if isinstance(self.rows, LazyNotifications) else to_table(self.rows)
@@ -50,3 +95,76 @@ class Notifications(Sequence[Notification]):
     def lines(self) -> Iterator[bytes]:
         """The notifications as lines of JSON, one or more in each `bytes`."""
         return self.rows.lines() if isinstance(self.rows, LazyNotifications) else map(to_json, self.rows)
+
+    def to_arrow(self, *, flat: bool = False) -> pa.Table:
+        """The notifications as an Arrow table with typed columns, as in SQL: key, bindings and events are structs.
+
+        With several statements a struct has the fields of all of them. `flat` makes each field a column of its own,
+        such as `key.user`.
+        """
+        from foretell.notify.typed_columns import TypedNotifications  # loads the engine
+        from foretell.plan.result_schema import result_schema
+
+        statements = list(self.statements)
+        if len(self) and not statements:
+            hint = "take those of a run, or table(), which has JSON text"
+            raise InputError("no-types", "the types of these notifications are not known", hint=hint)
+        typed = TypedNotifications.of_statements(map(result_schema, statements)).table_of(self.rows)
+        return typed.flatten() if flat else typed
+
+    def to_pandas(self, *, flat: bool = False) -> pd.DataFrame:
+        """The same as `to_arrow` as a pandas frame; a struct is a dict."""
+        import pandas as pd
+
+        # An INT or BOOL column may have NULLs, for which NumPy has no value.
+        nullable: Any = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+        return self.to_arrow(flat=flat).to_pandas(types_mapper=nullable.get, integer_object_nulls=True)
+
+    def to_polars(self, *, flat: bool = False) -> pl.DataFrame:
+        """The same as `to_arrow` as a polars frame."""
+        try:
+            import polars
+        except ImportError:
+            raise InputError("no-polars", "polars is not installed", hint="pip install polars") from None
+        frame: Any = polars.from_arrow(self.to_arrow(flat=flat))
+        return frame
+
+    # ── views ──
+
+    def _view(self, rows: int) -> View:
+        shown, counts = self[:rows], self._counts()
+        by_statement: dict[str, list[str]] = {}
+        for (name, kind), count in counts.items():
+            by_statement.setdefault(name, []).append(counted(count, kind, _PLURALS.get(kind, "")))
+        statements = [f"{name} {', '.join(kinds)}" for name, kinds in by_statement.items()]
+        title = f"{counted(len(self), 'notification')}: {listed(statements, '; ')}" if shown else "no notifications"
+        hidden = {
+            "subscription": len(by_statement) < 2,
+            "kind": len({kind for _, kind in counts}) < 2,
+            "probability": {kind for _, kind in counts} <= {"match", "token"},
+            "start": all(n.start == n.end for n in shown),
+        }
+        cells = [n.cells for n in shown]
+        header = [name for name in COLUMNS if not hidden.get(name)]
+        table = [[row[name] for name in header] for row in cells]
+        return View(title, header, table, list(self._remarks(len(self) > rows)), len(self) - len(shown))
+
+    def _remarks(self, cut: bool) -> Iterator[str]:
+        if cut:
+            last = self[-1]
+            yield f"the last ends at {time_text(last.end, last.time_type)}"
+        if not len(self) and self.totals:
+            yield f"events read: {listed([f'{stream} {count:,}' for stream, count in self.totals])}"
+        if self.bad:
+            yield f"{counted(len(self.bad), 'event')} set aside: see .bad"
+        if self.late:
+            yield f"{counted(len(self.late), 'late event')}: see .late"
+        if self.notes:
+            yield f"note: {self.notes[0]}"
+        if len(self.notes) > 1:
+            yield f"{counted(len(self.notes), 'note')} in all: see .notes"
+
+    def _counts(self) -> Mapping[tuple[str, str], int]:
+        """The number of notifications by statement and kind."""
+        rows = self.rows
+        return rows.counts() if isinstance(rows, LazyNotifications) else Counter((n.subscription, n.kind) for n in rows)

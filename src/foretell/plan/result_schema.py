@@ -6,39 +6,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from foretell.events.types import Type
-from foretell.language.checked import CheckedSubscription
+from foretell.language.checked import CheckedCorrelator, CheckedStatement
 from foretell.language.printer import horizon_text
 
 
 @dataclass(frozen=True)
 class ResultSchema:
-    """`name` is the subscription's. `per` are the attributes of a lane's key.
+    """`name` is the statement's. `per` has the attributes of a lane's key with their types.
 
     `repeated` has the steps that bind events, in the order of the pattern, and whether each repeats. `returns` and
     `variables` are the types of RETURN columns and of variables; `horizon` is that of forecasts, as text.
+    `event_names` and `row_ids` are the types of the names of events and of the ids of a FOR EACH table.
     """
 
     name: str
-    per: tuple[str, ...]
+    per: Mapping[str, Type]
     repeated: Mapping[str, bool]
     returns: Mapping[str, Type]
     variables: Mapping[str, Type]
     time: Type
     horizon: str | None = None
+    event_names: Type = Type.INT
+    row_ids: Type = Type.STRING
 
     @property
     def steps(self) -> tuple[str, ...]:
         return tuple(self.repeated)
 
 
-def result_schema(checked: CheckedSubscription) -> ResultSchema:
+def result_schema(checked: CheckedStatement) -> ResultSchema:
+    per = {str(name): checked.attributes.get(name, Type.STRING) for name in checked.tree.per}
+    if isinstance(checked, CheckedCorrelator):
+        return ResultSchema(checked.name, per, {}, {"token": Type.STRING}, {}, checked.time)
     forecast = checked.tree.forecast
     return ResultSchema(
         checked.name,
-        tuple(map(str, checked.tree.per)),
+        per,
         {step: checked.steps[step].shape.repeated for step in checked.positive},
         checked.returns,
         checked.variables,
         checked.time,
         None if forecast is None else horizon_text(forecast),
+        checked.event_names,
+        checked.row_ids,
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReadOptions:
     """How to read the events of a stream. The defaults fit files that describe themselves.
+
+    >>> ReadOptions(delimiter=";", nulls=("NA",))
+    ReadOptions(delimiter=';', nulls=('NA',))
 
     Of files: `format` ("csv", "jsonl", "parquet" or "text") replaces the ending of the name, `encoding` is that of text
     files, `delimiter` separates the fields of CSV, `columns` names the fields of a file without a header, and `pattern`
@@ -31,6 +34,10 @@ class ReadOptions:
     zone: str | None = None
     day_first: bool | None = None
     year: int | None = None
+
+    def __repr__(self) -> str:
+        chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return f"ReadOptions({', '.join(f'{name}={value!r}' for name, value in chosen.items())})"
 
 
 DEFAULT_OPTIONS = ReadOptions()

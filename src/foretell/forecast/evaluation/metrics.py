@@ -124,6 +124,40 @@ def reliability_curve(probability: Floats, happened: Flags, bins: int = BINS) ->
 
 
 @dataclass(frozen=True)
+class CalibrationBins:
+    """Ranges of forecasts, from `low` to below `high`, that have points: their number, the mean forecast, and the
+    observed frequency of a match.
+
+    The ranges are finer towards 0, so that forecasts of rare matches are told apart: 0.001 from 0.01.
+    """
+
+    low: Floats
+    high: Floats
+    count: Ints
+    forecast: Floats
+    observed: Floats
+
+
+_BIN_EDGES = np.array([0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+
+
+def calibration_bins(probability: Floats, happened: Flags) -> CalibrationBins:
+    """
+    >>> bins = calibration_bins(np.array([0.0005, 0.0006, 0.002, 0.6, 1.0]), np.array([0, 0, 1, 1, 1], bool))
+    >>> bins.low.tolist(), bins.high.tolist(), bins.count.tolist(), bins.observed.tolist()
+    ([0.0003, 0.001, 0.5, 0.9], [0.001, 0.003, 0.7, 1.0], [2, 1, 1, 1], [0.0, 1.0, 1.0, 1.0])
+    """
+    size = len(_BIN_EDGES) - 1
+    number = np.clip(np.searchsorted(_BIN_EDGES, probability, side="right") - 1, 0, size - 1)
+    count = np.bincount(number, minlength=size)
+    forecast, hits = np.bincount(number, probability, size), np.bincount(number, happened, size)
+    seen = np.flatnonzero(count)
+    return CalibrationBins(
+        _BIN_EDGES[seen], _BIN_EDGES[seen + 1], count[seen], (forecast[seen] / count[seen]), hits[seen] / count[seen]
+    )
+
+
+@dataclass(frozen=True)
 class BrierScore:
     """The mean squared error, with Murphy's decomposition over the bins of the reliability curve.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from foretell.display import WIDTH, View, Viewed, counted
 from foretell.forecast.evaluation.metrics import ConfusionCounts
 from foretell.forecast.evaluation.model_warnings import metric_warnings
 from foretell.forecast.evaluation.notification_metrics import NotificationMetrics
@@ -19,8 +20,12 @@ from foretell.forecast.evaluation.scorecard import Metrics, Scorecard
 SHOWN_KEYS = 10
 
 
-@dataclass(frozen=True)
-class Report:
+#: The scorecards whose calibration the text shows; the JSON has all.
+SHOWN_CALIBRATIONS = 5
+
+
+@dataclass(frozen=True, repr=False)
+class Report(Viewed):
     """`scorecards` has one for each subscription and horizon; `warnings` are reasons to distrust the model, `notes` say
     how forecasts were made where there is a choice."""
 
@@ -44,9 +49,9 @@ class Report:
         from rich.console import Console  # loaded only for text: programs use as_dict
 
         file = StringIO()
-        # Wider than any table: rich would cut off columns of a table that does not fit.
-        console = Console(file=file, width=1_000, highlight=False, markup=False)
-        for table in _tables(self.scorecards):
+        console = Console(file=file, width=WIDTH, highlight=False, markup=False)
+        for title, table in _tables(self.scorecards):
+            console.print(title)
             console.print(table)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
@@ -58,23 +63,43 @@ class Report:
             "notes": list(self.notes),
         }
 
+    def _view(self, rows: int) -> View:
+        shown = [
+            (card.subscription, str(card.horizon), *_probability_cells(card.overall)) for card in self.scorecards[:rows]
+        ]
+        remarks = [*(f"note: {note}" for note in self.notes), *(f"warning: {warning}" for warning in self.warnings)]
+        if len(remarks) > 3:
+            remarks[2:] = [f"{len(remarks) - 2} more notes and warnings: see .text()"]
+        title = f"Backtest of {counted(len({card.subscription for card in self.scorecards}), 'statement')}"
+        header = ("statement", "within", *_PROBABILITY_METRICS)
+        return View(title, header, shown, remarks, len(self.scorecards) - len(shown))
+
 
 # ── tables ──
 
 
-_PROBABILITY_METRICS = ("points", "base rate", "AUC", "Brier", "skill", "calibration error")
+_PROBABILITY_METRICS = ("points", "base rate", "AUC", "Brier", "skill", "calibr. error")
 
 
-def _tables(cards: Sequence[Scorecard]) -> Iterator[Any]:
-    yield _overall(cards)
-    yield _at_threshold(cards)
+def _tables(cards: Sequence[Scorecard]) -> Iterator[tuple[str, Any]]:
+    """The tables with their titles."""
+    yield "Probability forecasts", _overall(cards)
+    yield "At the threshold: points that reach it, and notifications on rising to it", _at_threshold(cards)
     if any(card.overall.intervals is not None and card.overall.intervals.made for card in cards):
-        yield _intervals(cards)
-    yield from (_by_key(card) for card in cards if card.keys)
+        yield "Intervals for the next match", _intervals(cards)
+    for card in cards[:SHOWN_CALIBRATIONS]:
+        if card.overall.points:
+            yield (
+                f"{card.subscription} within {card.horizon}: forecasts, and the fraction that came true",
+                _calibration(card),
+            )
+    for card in cards:
+        if card.keys:
+            yield f"{card.subscription} within {card.horizon}, by key", _by_key(card)
 
 
 def _overall(cards: Iterable[Scorecard]) -> Any:
-    table = _table("Probability forecasts", ("subscription", "within"), (*_PROBABILITY_METRICS, "censored"))
+    table = _table(("statement", "within"), (*_PROBABILITY_METRICS, "censored"))
     for card in cards:
         overall = card.overall
         table.add_row(card.subscription, str(card.horizon), *_probability_cells(overall), f"{overall.censored:,}")
@@ -82,9 +107,8 @@ def _overall(cards: Iterable[Scorecard]) -> Any:
 
 
 def _at_threshold(cards: Iterable[Scorecard]) -> Any:
-    title = "At the threshold: points that reach it, and notifications when a probability rises to it"
-    columns = ("threshold", "precision", "recall", "notified", "came true", "matches foreseen", "lead time")
-    table = _table(title, ("subscription", "within"), columns)
+    columns = ("above", "precision", "recall", "noti- fied", "came true", "fore- seen", "lead time")
+    table = _table(("statement", "within"), columns)
     for card in cards:
         notifications, k = card.overall.notifications, card.table_threshold
         table.add_row(
@@ -95,14 +119,14 @@ def _at_threshold(cards: Iterable[Scorecard]) -> Any:
             f"{notifications.made[k]:,}",
             _percent(notifications.precision[k]),
             _percent(notifications.recall[k]),
-            _number(notifications.lead[k], 1),
+            _amount(card, notifications.lead[k]),
         )
     return table
 
 
 def _intervals(cards: Iterable[Scorecard]) -> Any:
     columns = ("intervals", "precision", "spread", "distance", "censored")
-    table = _table("Intervals for the next match", ("subscription", "within"), columns)
+    table = _table(("statement", "within"), columns)
     for card in cards:
         if (intervals := card.overall.intervals) is not None:
             table.add_row(
@@ -110,17 +134,27 @@ def _intervals(cards: Iterable[Scorecard]) -> Any:
                 str(card.horizon),
                 f"{intervals.made:,}",
                 _percent(intervals.precision),
-                _number(intervals.spread, 1),
-                _number(intervals.distance, 1),
+                _amount(card, intervals.spread),
+                _amount(card, intervals.distance),
                 f"{intervals.censored:,}",
             )
+    return table
+
+
+def _calibration(card: Scorecard) -> Any:
+    table = _table(("forecast",), ("points", "mean forecast", "came true"))
+    bins = card.overall.calibration
+    columns = (bins.low, bins.high, bins.count, bins.forecast, bins.observed)
+    for low, high, count, forecast, observed in zip(*(column.tolist() for column in columns), strict=True):
+        text = f"below {high:g}" if low == 0 else f"{low:g} or more" if high == 1 else f"{low:g} to {high:g}"
+        table.add_row(text, f"{count:,}", f"{forecast:.2g}", f"{observed:.2g}")
     return table
 
 
 def _by_key(card: Scorecard) -> Any:
     threshold = f"{card.overall.confusion.thresholds[card.table_threshold]:g}"
     columns = (*_PROBABILITY_METRICS, f"precision at {threshold}", "recall")
-    table = _table(f"{card.subscription} within {card.horizon}, by key", ("key",), columns)
+    table = _table(("key",), columns)
     for key, metrics in card.keys[:SHOWN_KEYS]:
         table.add_row(key, *_probability_cells(metrics), *_threshold_cells(metrics, card.table_threshold))
     more = len(card.keys) - SHOWN_KEYS + card.more_keys
@@ -129,15 +163,15 @@ def _by_key(card: Scorecard) -> Any:
     return table
 
 
-def _table(title: str, names: Iterable[str], numbers: Iterable[str]) -> Any:
+def _table(names: Iterable[str], numbers: Iterable[str]) -> Any:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="", padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in names:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")  # a long name goes on in the next line, so that no number is cut off
     for name in numbers:
-        table.add_column(name.replace(" ", "\n", 1), justify="right")
+        table.add_column(name.replace(" ", "\n", 1), justify="right", no_wrap=True)
     return table
 
 
@@ -157,11 +191,21 @@ def _threshold_cells(metrics: Metrics, k: int) -> tuple[str, str]:
 
 
 def _percent(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.1%}"
+    """A fraction; of a small one two digits, so that rare matches are seen."""
+    if math.isnan(value):
+        return "–"
+    return f"{100 * value:.2g}%" if 0 < value < 0.00095 else f"{value:.1%}"
 
 
-def _number(value: float, digits: int = 3) -> str:
-    return "–" if math.isnan(value) else f"{value:,.{digits}f}"
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.1g}" if 0 < abs(value) < 0.00095 else f"{value:,.3f}"
+
+
+def _amount(card: Scorecard, value: float) -> str:
+    """A mean number of events, or a mean duration."""
+    return "–" if math.isnan(value) else card.horizon.amount_text(value)
 
 
 # ── plain values ──
@@ -180,6 +224,7 @@ def _plain_scorecard(card: Scorecard) -> dict[str, Any]:
         "above": card.above,
         **_plain_metrics(overall, k),
         "reliability": _plain_fields(overall.reliability),
+        "calibration": _plain_fields(overall.calibration),
         **{
             name: {**_plain_fields(curve), "precision": _plain(curve.precision), "recall": _plain(curve.recall)}
             for name, curve in curves.items()

@@ -11,11 +11,13 @@ import numpy as np
 from foretell.arrays import Flags, Floats, Ints
 from foretell.forecast.evaluation.metrics import (
     BrierScore,
+    CalibrationBins,
     ConfusionCounts,
     IntervalMetrics,
     ReliabilityCurve,
     auc,
     brier_score,
+    calibration_bins,
     confusion_counts,
     interval_metrics,
     reliability_curve,
@@ -45,6 +47,7 @@ class Metrics:
     auc: float
     brier: BrierScore
     reliability: ReliabilityCurve
+    calibration: CalibrationBins
     confusion: ConfusionCounts
     notifications: NotificationMetrics
     intervals: IntervalMetrics | None = None
@@ -107,6 +110,7 @@ class ForecastPoints:
             auc=auc(probability, happened),
             brier=brier_score(probability, happened, curve),
             reliability=curve,
+            calibration=calibration_bins(probability, happened),
             confusion=confusion_counts(probability, happened, thresholds),
             notifications=notification_metrics(
                 self.process, self.probability, self.matched, self.times, horizon, thresholds

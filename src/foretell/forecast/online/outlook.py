@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretell.display import View, Viewed, counted, duration_text
+from foretell.events.notification import pairs_text
 from foretell.events.types import Scalar
 from foretell.forecast.chain.match_interval import IntervalRequest
 from foretell.forecast.online.composite_forecaster import CompositeForecaster
@@ -14,8 +16,8 @@ from foretell.forecast.online.forecaster import Forecaster
 from foretell.machine.observe.forecast_emitter import ObservedStatement
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
+@dataclass(frozen=True, slots=True, repr=False)
+class Outlook(Viewed):
     """The present forecast of one lane or, where a value distinguishes partial matches within a lane, of one value,
     which is in `bindings`.
 
@@ -32,6 +34,33 @@ class Outlook:
     probability: float | None
     horizon: str
     interval: tuple[int, int] | tuple[float, float] | None
+
+    def __repr__(self) -> str:
+        where = f" {', '.join(self._values)}" if self._values else ""
+        return f"Outlook({self.subscription}{where}: {', '.join(self._forecast.values())})"
+
+    def _view(self, rows: int) -> View:
+        return View(" ".join([self.subscription, *self._values]), ("", ""), list(self._forecast.items()))
+
+    @property
+    def _values(self) -> list[str]:
+        row = {} if self.id is None else {"id": self.id}
+        return [text for text in (pairs_text(row), pairs_text(self.key or {}), pairs_text(self.bindings)) if text]
+
+    @property
+    def _forecast(self) -> dict[str, str]:
+        probability = "too little seen" if self.probability is None else f"{self.probability:.1%}"
+        told = {"probability": f"{probability} within {self.horizon}"}
+        if self.interval is not None:
+            start, end = map(self._amount, self.interval)
+            told["next match"] = f"next match after {start} to {end}"
+        return told
+
+    def _amount(self, amount: float) -> str:
+        """An end of the interval in the unit of the horizon, which is a number where time is one."""
+        if self.horizon.endswith("EVENTS"):
+            return counted(int(amount), "event")
+        return f"{amount:g}" if self.horizon.replace(".", "").isdecimal() else duration_text(amount)
 
 
 def outlooks(name: str, horizon: str, statement: ObservedStatement, request: IntervalRequest) -> Iterator[Outlook]:

@@ -117,12 +117,12 @@ class BatchJob:
     def notifications(self) -> Notifications:
         """Run, and return all notifications."""
         if not self.plan.groups:
-            return Notifications(())
+            return Notifications((), statements=self.checked.statements)
         reports = by_kind(self._reports(self.plan.handle()))
         bad, totals = self.quarantine(reports)
         matches = self._in_order([table_from_bytes(data) for _, data in reports.get(MATCH_REPORT, ())])
         notes = dict.fromkeys(note.decode() for _, note in reports.get(NOTE_REPORT, ()))
-        return Notifications(matches, bad, totals, tuple(notes))
+        return Notifications(matches, bad, totals, tuple(notes), statements=self.checked.statements)
 
     def quarantine(self, reports: Reports) -> tuple[tuple[QuarantinedEvent, ...], tuple[tuple[str, int], ...]]:
         """Return the malformed events, and the number of all events of each stream."""

@@ -34,15 +34,16 @@ from foretell.errors import ForetellError, InputError, suggestion
 from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.events.types import Schema, Type
+from foretell.events.types import Schema
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
+from foretell.notify.typed_columns import TypedNotifications
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import attributes_read_by
+from foretell.plan.result_schema import result_schema
 from foretell.spark.arrow_schemas import schema_from_arrow
-from foretell.spark.sql.typed_columns import TypedNotifications
 
 _LOG = logging.getLogger(__name__)
 _CALL = "{name}(events => TABLE(...) PARTITION BY ...), and optionally until => a time"
@@ -119,10 +120,7 @@ class TableFunction:
     def columns(self) -> TypedNotifications:
         statement = self.checked.statements[-1]
         assert isinstance(statement, CheckedSubscription)
-        ids = self.tables[statement.tree.table].types.get("id") if statement.tree.table else None
-        schemas = [self.schemas[name] for name in statement.tree.streams if name in self.schemas]
-        names = {schema.attributes[schema.id] for schema in schemas if schema.id is not None}
-        return TypedNotifications(statement, ids or Type.STRING, Type.INT if names <= {Type.INT} else Type.STRING)
+        return TypedNotifications(result_schema(statement))
 
     @cached_property
     def _sources(self) -> tuple[str, ...]:
