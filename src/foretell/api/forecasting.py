@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 from foretell.api.engine_choice import prefers_spark
 from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.model import as_learning, as_model
+from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
+from foretell.arguments.until import TimeLike
 from foretell.arguments.validation import as_mapping, as_tables, bad_argument, describe
 from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
@@ -21,11 +23,12 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.forecast.chain.match_interval import IntervalRequest
 from foretell.forecast.evaluation.backtest import BacktestObserverFactory, recalibrated, report
 from foretell.forecast.evaluation.report import Report
-from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
+from foretell.forecast.online.factory import CONTEXTS, ForecasterFactory, untrained_notes
 from foretell.forecast.training.trace_recorder import TraceRecorderFactory
 from foretell.forecast.training.train import train_subscription
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
+from foretell.language.printer import horizon_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.horizon import Horizon
 from foretell.learn.model import Model, SubscriptionModel
@@ -44,17 +47,34 @@ def train(
     read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     learning: Learning | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    split: float | None = None,
     engine: str | None = None,
     strict: bool = False,
 ) -> Model:
     """Trains a model on history, for each subscription with FORECAST.
 
     `inputs` and `engine` are as in `run`: files and Spark DataFrames make a Spark job, data in memory are processed
-    here. `learning` has the settings: half-life, features, order of contexts.
+    here. `learning` has the settings: half-life, features, order of contexts. Only events from `since` on and before
+    `until` are used; of these with `split` the first part only, 0.8 for four in five, so that `backtest` with the same
+    `split` evaluates the model on the rest.
+
+    >>> import random, foretell as ft
+    >>> coins = [{"time": i, "side": side} for i, side in enumerate(random.Random(1).choices("ht", k=1000))]
+    >>> twice = "SUBSCRIBE twice FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.5"
+    >>> ft.train(twice, {"coins": coins}, time={"coins": "time"}, split=0.8)
+    Model of 1 statement
+      statement  events  matches  states  from  to
+      twice      800     189      2       0     799
     """
     program, settings = as_subscriptions(subscriptions), _settings(learning)
-    if not any(isinstance(s, tree.Subscription) and s.forecast is not None for s in program.program.statements):
+    forecasting_trees = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.forecast]
+    if not forecasting_trees:
         raise _no_forecasts()
+    for statement in forecasting_trees:
+        _refuse_unused_settings(statement, settings)
+    period = PeriodRequest(since, until, split)
     if engine not in (None, "spark", "embedded"):
         raise InputError(
             "unknown-engine",
@@ -63,9 +83,12 @@ def train(
         )
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     if engine == "spark" or (engine is None and prefers_spark(program, sources)):
-        return _model(*_train_on_spark(program, sources, as_input_settings(time, read), tables, strict, settings))
+        given = as_input_settings(time, read)
+        return _model(*_train_on_spark(program, sources, given, tables, strict, settings, period))
     observers = TraceRecorderFactory(settings)
-    checked, notes = run_observed(program, inputs, observers, time=time, read=read, tables=tables, strict=strict)
+    checked, notes = run_observed(
+        program, inputs, observers, time=time, read=read, tables=tables, strict=strict, period=period
+    )
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
     trained = {
         name: train_subscription(statements[name], recorders, settings)
@@ -94,14 +117,19 @@ def _train_on_spark(
     tables: Mapping[str, object] | None,
     strict: bool,
     settings: Learning,
+    period: PeriodRequest,
 ) -> tuple[dict[str, SubscriptionModel], tuple[str, ...]]:
     from foretell.spark.batch import training
     from foretell.spark.batch.job import BatchJob
 
+    if period.split is not None:
+        hint = "use until=..., or engine='embedded' (--until, or --engine embedded)"
+        raise InputError("not-on-spark", "split: training on Spark does not know the order of all events", hint=hint)
     check_input_names(program, sources, inputs)
     template_tables = read_tables(program.tables, as_tables(tables))
     declarations = {name: declaration_of(program, name, inputs) for name in program.sources}
-    batch = BatchJob(program, sources, declarations, template_tables, None, strict, TraceRecorderFactory(settings))
+    observers = TraceRecorderFactory(settings)
+    batch = BatchJob(program, sources, declarations, template_tables, None, strict, observers, period)
     forecasting = {
         s.name: s
         for s in batch.checked.statements
@@ -122,22 +150,46 @@ def backtest(
     thresholds: Sequence[float] | None = None,
     confidence: float = 0.8,
     learning: Learning | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    split: float | None = None,
     strict: bool = False,
 ) -> Report:
     """Evaluates forecasts on later data: compares the probability at each event with the outcome.
 
     The horizons are those of FORECAST; `horizons`, in events, replaces them for all subscriptions. Intervals in which
-    the next match should fall with `confidence` are evaluated too; they reach up to four times the horizon.
+    the next match should fall with `confidence` are evaluated too; they reach up to four times the horizon. Only events
+    from `since` on and before `until` are used; of these with `split` only those that `train` with the same `split`
+    leaves out.
+
+    >>> import random, foretell as ft
+    >>> coins = [{"time": i, "side": side} for i, side in enumerate(random.Random(1).choices("ht", k=1000))]
+    >>> twice = "SUBSCRIBE twice FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.5"
+    >>> data = {"inputs": {"coins": coins}, "time": {"coins": "time"}, "split": 0.8}
+    >>> ft.backtest(twice, model=ft.train(twice, **data), **data)
+    Backtest of 1 statement
+      statement  within    points  base rate  AUC    Brier  skill  calibr. error
+      twice      2 events  198     30.8%      0.626  0.201  0.059  0.047
     """
-    levels = _thresholds(thresholds)
+    levels, lengths = _thresholds(thresholds), _horizons(horizons)
     program, trained = as_subscriptions(subscriptions), as_model(model)
-    notes = untrained_notes(trained, program)
+    notes = untrained_notes(trained, program, in_events=bool(lengths))
     observers = BacktestObserverFactory(
         ForecasterFactory(trained.subscriptions, as_learning(learning)),
-        _horizons(horizons),
+        lengths,
         IntervalRequest(confidence),
     )
-    checked, quarantined = run_observed(program, inputs, observers, time=time, read=read, tables=tables, strict=strict)
+    checked, quarantined = run_observed(
+        program,
+        inputs,
+        observers,
+        time=time,
+        read=read,
+        tables=tables,
+        strict=strict,
+        period=PeriodRequest(since, until, split),
+        later=True,
+    )
     if not observers.observers:
         raise _no_forecasts()
     result = report(_in_program_order(observers.observers, checked), trained, levels)
@@ -153,15 +205,24 @@ def recalibrate(
     read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     learning: Learning | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    split: float | None = None,
     strict: bool = False,
 ) -> Model:
-    """The model with its probabilities recalibrated on their outcomes in these data (isotonic regression)."""
+    """The model with its probabilities recalibrated on their outcomes in these data (isotonic regression).
+
+    `since`, `until` and `split` select the events as in `backtest`.
+    """
     program, trained = as_subscriptions(subscriptions), as_model(model)
     untrained_notes(trained, program)  # refuses a model of other statements
     if not trained.subscriptions:
         raise InputError("no-model", "there is no model to recalibrate", hint="pass one that train has made")
     observers = BacktestObserverFactory(ForecasterFactory(trained.subscriptions, as_learning(learning)))
-    run_observed(program, inputs, observers, time=time, read=read, tables=tables, strict=strict)
+    period = PeriodRequest(since, until, split)
+    run_observed(
+        program, inputs, observers, time=time, read=read, tables=tables, strict=strict, period=period, later=True
+    )
     return recalibrated(observers.observers, trained)
 
 
@@ -174,11 +235,17 @@ def run_observed(
     read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     strict: bool = False,
+    period: PeriodRequest = ANY_TIME,
+    later: bool = False,
 ) -> tuple[CheckedProgram, tuple[str, ...]]:
-    """Runs statements in this process for their observers; returns notes on malformed events with the program."""
+    """Runs statements in this process for their observers; returns notes on malformed events with the program.
+
+    `period` selects events, and `later` those after its split.
+    """
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     template_tables: dict[str, TemplateTable] = read_tables(program.tables, as_tables(tables))
     batches: dict[str, EventBatch] = read_inputs(program, sources, as_input_settings(time, read), strict)
+    batches = period.select(batches, later=later)
     schemas = {name: observed_schema(batch) for name, batch in batches.items()}
     checked = program.checked(schemas, {name: table.types for name, table in template_tables.items()})
     try:
@@ -191,6 +258,16 @@ def run_observed(
         ) from None
     malformed = tuple(event for batch in batches.values() for event in batch.quarantined)
     return checked, tuple(quarantine_summary(malformed, [(name, batch.total) for name, batch in batches.items()]))
+
+
+def _refuse_unused_settings(statement: tree.Subscription, settings: Learning) -> None:
+    """Raises InputError for settings that a time horizon would ignore."""
+    assert statement.forecast is not None
+    unused = "features" if settings.features else "order" if settings.order else None
+    if unused is not None and statement.forecast.duration is not None:
+        within = horizon_text(statement.forecast)
+        message = f"{unused}: '{statement.name}' forecasts within {within}, and a duration does not use {CONTEXTS}"
+        raise InputError("unused-features", message, hint=f"write FORECAST WITHIN n EVENTS, or leave {unused} out")
 
 
 def _no_forecasts() -> InputError:

@@ -1,4 +1,8 @@
-"""`until`: the time to which a run continues after the last event, in the unit of the streams' time."""
+"""A point in time as a caller hands it in, in the unit of the streams' time.
+
+`until` of a run is the time to which it continues after the last event; `since` and `until` of training and backtests
+select events (see `arguments.period`).
+"""
 
 from __future__ import annotations
 
@@ -16,15 +20,16 @@ from foretell.events.types import Type
 TimeLike = str | int | float | date | datetime
 
 
-def parse_until(until: object, time_types: Set[Type]) -> int | float | None:
-    """`time_types` are those of the streams; there are none before the first event where none is declared."""
+def parse_until(until: object, time_types: Set[Type], name: str = "until") -> int | float | None:
+    """`time_types` are those of the streams; there are none before the first event where none is declared. `name` is
+    the argument's."""
     if until is None:
         return None
     timestamps = Type.TIMESTAMP in time_types
     if timestamps and time_types != {Type.TIMESTAMP}:
         raise InputError(
-            "bad-until",
-            "until: some streams have timestamps and others plain numbers as time, so no value fits all of them",
+            f"bad-{name}",
+            f"{name}: some streams have timestamps and others plain numbers as time, so no value fits all of them",
             hint="run the statements on each kind of time separately",
         )
     time = None if timestamps else _number(until)
@@ -32,7 +37,7 @@ def parse_until(until: object, time_types: Set[Type]) -> int | float | None:
         time = _timestamp(until)
     if time is None:
         expected, hint = _expected(timestamps)
-        raise InputError("bad-until", f"until: expected {expected}, found {describe(until)}", hint=hint)
+        raise InputError(f"bad-{name}", f"{name}: expected {expected}, found {describe(until)}", hint=hint)
     return time
 
 

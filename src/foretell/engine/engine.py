@@ -25,8 +25,8 @@ from foretell.engine.snapshot import RestoreRequest, restore_snapshot, take_snap
 from foretell.errors import ForetellError, InputError
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, read
-from foretell.events.reorder_buffer import LateEvents, format_time
-from foretell.events.types import Scalar, Type
+from foretell.events.reorder_buffer import LateEvents
+from foretell.events.types import Scalar, Type, format_time
 from foretell.forecast.chain.match_interval import IntervalRequest
 from foretell.forecast.online.factory import untrained_notes
 from foretell.forecast.online.outlook import Outlook, outlooks

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from foretell.display import View, Viewed, shortened
-from foretell.events.types import EPOCH, Scalar, Type, format_timestamp
+from foretell.events.types import EPOCH, Scalar, Type, format_time
 
 #: The columns, in the order of every sink.
 COLUMNS = (
@@ -69,8 +69,8 @@ class Notification(Viewed):
             "subscription": self.subscription,
             "kind": self.kind,
             "key": pairs_text(self.key or {}),
-            "start": time_text(self.start, self.time_type),
-            "end": time_text(self.end, self.time_type),
+            "start": format_time(self.start, self.time_type),
+            "end": format_time(self.end, self.time_type),
             "probability": f"{self.probability:.3g}",
             "horizon": "" if self.horizon is None else str(self.horizon),
             "id": "" if self.id is None else str(self.id),
@@ -94,10 +94,6 @@ class Notification(Viewed):
 
 #: The most characters of one value, and the most events of one step, that a view shows.
 _SHOWN_TEXT, _SHOWN_EVENTS = 60, 5
-
-
-def time_text(time: int | float, time_type: Type) -> str:
-    return format_timestamp(int(time)) if time_type is Type.TIMESTAMP else str(time)
 
 
 def pairs_text(values: Mapping[str, object]) -> str:

@@ -35,7 +35,7 @@ from foretell.arrays import Times
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, numpy_of, table_from_bytes, table_to_bytes, take_rows
 from foretell.events.ingest.reader import EventBatch
-from foretell.events.types import Schema, Type, format_timestamp
+from foretell.events.types import Schema, Type, format_time
 
 Time = int | float
 
@@ -223,10 +223,6 @@ class ReorderBuffer:
 def event_times(batch: EventBatch) -> Times:
     """The time of each event, as a number."""
     return _times(batch.table, batch.schema)
-
-
-def format_time(time: Time, kind: Type) -> str:
-    return format_timestamp(int(time)) if kind is Type.TIMESTAMP else str(time)
 
 
 def _times(table: pa.Table, schema: Schema) -> Times:

@@ -69,3 +69,8 @@ def parse_timestamp(text: str) -> int:
 def format_timestamp(micros: int) -> str:
     """The ISO 8601 text of a timestamp, with a fraction only where there is one."""
     return (EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat() + "Z"
+
+
+def format_time(time: int | float, kind: Type) -> str:
+    """The text of a time of this type."""
+    return format_timestamp(int(time)) if kind is Type.TIMESTAMP else str(time)

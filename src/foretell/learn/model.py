@@ -14,10 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from foretell.display import View, Viewed, counted, listed
 from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import atomic_write, path_of, read_text
+from foretell.events.types import Type, format_timestamp
 from foretell.learn.calibration import UNCALIBRATED, Calibration
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
+from foretell.learn.event_sample import EventSample
 from foretell.learn.model_codec import decode, encode
 from foretell.learn.statistics import Statistics
 from foretell.storage.disk_cache import digest
@@ -30,7 +33,8 @@ FORECAST = "forecast"
 @dataclass(frozen=True)
 class SubscriptionModel:
     """The trained model of one subscription. `settings` are those of the training, as in JSON. `parts` holds the
-    statistics of its parts where forecasts combine those."""
+    statistics of its parts where forecasts combine those. `sample` recognises the events of the training, `time` is the
+    type of their time; models of earlier versions have neither."""
 
     fingerprint: str
     statistics: Statistics
@@ -38,10 +42,22 @@ class SubscriptionModel:
     calibration: Calibration = UNCALIBRATED
     settings: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[Statistics, ...] = ()
+    sample: EventSample | None = None
+    time: Type = Type.UNKNOWN
+
+    @property
+    def period(self) -> tuple[str, str]:
+        """The times of the first and the last event of the training as texts; empty without events."""
+        if not self.statistics.events or self.time is Type.UNKNOWN:
+            return "", ""
+        since, to = self.statistics.since, self.statistics.to
+        if self.time is Type.TIMESTAMP:
+            return format_timestamp(round(since * 1e6)), format_timestamp(round(to * 1e6))
+        return f"{since:g}", f"{to:g}"
 
 
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, repr=False)
+class Model(Viewed):
     """Trained models for forecasts, and delays as in the file, by subscription.
 
     `notes` tell the user about the training; they are not saved.
@@ -75,6 +91,19 @@ class Model:
                 delays[subscription] = rest
         return cls(subscriptions, delays, name)
 
+    def _view(self, rows: int) -> View:
+        trained = list(self.subscriptions.items())
+        shown = []
+        for name, model in trained[:rows]:
+            counts, features = model.statistics, model.settings.get("features", ())
+            since, to = model.period
+            numbers = (counts.events, counts.matches, len(counts.states))
+            shown.append((name, *(f"{number:,}" for number in numbers), since, to, ", ".join(features)))
+        header = ("statement", "events", "matches", "states", "from", "to", "features")
+        remarks = [f"delays of {listed(list(self.delays))}"] if self.delays else []
+        title = f"Model of {counted(len(trained), 'statement')}"
+        return View(title, header, shown, remarks, len(trained) - len(shown))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Replaces the file atomically."""
         with atomic_write(path_of(path)) as file:
@@ -87,6 +116,8 @@ class Model:
             if subscription in self.subscriptions:
                 trained = self.subscriptions[subscription]
                 document = encode(trained.statistics, trained.contexts, trained.calibration)
+                if trained.sample is not None:
+                    document["sample"], document["time"] = trained.sample.to_json(), trained.time.value
                 if trained.parts:
                     document["parts"] = [encode(part, NO_CONTEXTS, UNCALIBRATED) for part in trained.parts]
                 parts[FORECAST] = {
@@ -160,11 +191,19 @@ def _subscription_model(part: object, where: str) -> SubscriptionModel:
         fingerprint_text, settings = part.get("fingerprint"), part.get("settings", {})
         if not isinstance(fingerprint_text, str) or not isinstance(settings, Mapping):
             raise ValueError("expected a string 'fingerprint' and an object 'settings'")
-        rest = {key: value for key, value in part.items() if key not in ("fingerprint", "settings", "parts")}
-        parts = part.get("parts", [])
+        own = ("fingerprint", "settings", "parts", "sample", "time")
+        rest = {key: value for key, value in part.items() if key not in own}
+        parts, sample = part.get("parts", []), part.get("sample")
         if not isinstance(parts, list) or not all(isinstance(item, Mapping) for item in parts):
             raise ValueError("expected a list of objects 'parts'")
-        return SubscriptionModel(fingerprint_text, *decode(rest), settings, tuple(decode(item)[0] for item in parts))
+        return SubscriptionModel(
+            fingerprint_text,
+            *decode(rest),
+            settings,
+            tuple(decode(item)[0] for item in parts),
+            None if sample is None else EventSample.from_json(sample),
+            Type(part.get("time", Type.UNKNOWN.value)),
+        )
     except ValueError as error:
         raise InputError("bad-model", f"{where}, 'forecast': {error}") from None
     except OverflowError:

@@ -36,8 +36,13 @@ def messages_of(notifications: Iterable[Notification]) -> Iterator[Message]:
 
 def messages_of_batch(batch: pa.RecordBatch) -> Iterator[Message]:
     """The messages of rows in the form of `to_table`, also after Spark has processed them."""
+    return map(_message, rows_of_batch(batch))
+
+
+def rows_of_batch(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
+    """Rows in the form of `to_table` as JSON has them: nested objects, and timestamps as text."""
     columns = [_values(name, batch.column(batch.schema.get_field_index(name))) for name in COLUMNS]
-    return (_message(dict(zip(COLUMNS, row, strict=True))) for row in zip(*columns, strict=True))
+    return (dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def _message(row: Mapping[str, object]) -> Message:

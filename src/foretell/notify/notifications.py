@@ -12,8 +12,9 @@ import pyarrow as pa
 from foretell.display import View, Viewed, counted, listed
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.quarantine import QuarantinedEvent
-from foretell.events.notification import COLUMNS, Notification, time_text
+from foretell.events.notification import COLUMNS, Notification
 from foretell.events.reorder_buffer import LateEvent
+from foretell.events.types import format_time
 from foretell.language.checked import CheckedStatement
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import to_json, to_table
@@ -152,7 +153,7 @@ class Notifications(Sequence[Notification], Viewed):
     def _remarks(self, cut: bool) -> Iterator[str]:
         if cut:
             last = self[-1]
-            yield f"the last ends at {time_text(last.end, last.time_type)}"
+            yield f"the last ends at {format_time(last.end, last.time_type)}"
         if not len(self) and self.totals:
             yield f"events read: {listed([f'{stream} {count:,}' for stream, count in self.totals])}"
         if self.bad:

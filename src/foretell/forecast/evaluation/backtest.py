@@ -10,7 +10,12 @@ import numpy as np
 from foretell.arrays import Floats, Ints
 from foretell.forecast.chain.match_interval import IntervalRequest
 from foretell.forecast.evaluation.forecast_log import ForecastLog
-from foretell.forecast.evaluation.model_warnings import DataSpan, drift_warnings, staleness_warnings
+from foretell.forecast.evaluation.model_warnings import (
+    DataSpan,
+    drift_warnings,
+    overlap_warnings,
+    staleness_warnings,
+)
 from foretell.forecast.evaluation.report import Report
 from foretell.forecast.evaluation.scorecard import THRESHOLDS, ForecastPoints, Scorecard, scorecard
 from foretell.forecast.online.factory import ForecasterFactory, horizon_of
@@ -135,7 +140,9 @@ def _joined_intervals(intervals: Sequence[tuple[Floats, Floats]]) -> tuple[Float
 def _model_warnings(name: str, model: SubscriptionModel, members: Sequence[BacktestObserver]) -> list[str]:
     """Compares the statistics of training with those of the backtest's data."""
     trained = model.statistics.without_contexts()
-    later = [Statistics.of(member.recorder.record().trace) for member in members]
+    records = [member.recorder.record() for member in members]
+    later = [Statistics.of(record.trace) for record in records]
+    hashes = np.concatenate([record.sequence_hash for record in records])
     before = DataSpan(trained.events, trained.matches, trained.since, trained.to)
     now = DataSpan(
         sum(statistics.events for statistics in later),
@@ -145,7 +152,12 @@ def _model_warnings(name: str, model: SubscriptionModel, members: Sequence[Backt
     )
     counts = np.hstack([trained.counts, trained.matched[:, None]])
     later_counts = sum((_counts_over(trained, statistics) for statistics in later), np.zeros_like(counts))
-    return [*staleness_warnings(name, before, now), *drift_warnings(name, counts, later_counts)]
+    known = None if model.sample is None else model.sample.share_of(hashes)
+    return [
+        *overlap_warnings(name, known),
+        *staleness_warnings(name, before, now),
+        *drift_warnings(name, counts, later_counts),
+    ]
 
 
 def _counts_over(trained: Statistics, later: Statistics) -> Floats:

@@ -1,4 +1,5 @@
-"""Warnings about a model: it is stale, the workload has drifted, its probabilities are badly calibrated.
+"""Warnings about a model: it was trained on the same events, it is stale, the workload has drifted, its probabilities
+are badly calibrated.
 
 A warning needs a difference that is large enough to matter and larger than chance explains. The thresholds are a
 choice: on a hundred pairs of samples from the same distribution there was no false warning, and no more was tried.
@@ -17,6 +18,7 @@ from foretell.forecast.evaluation.scorecard import Scorecard
 
 MAX_CALIBRATION_ERROR = 0.05
 MAX_DRIFT = 0.05  # fraction of events whose transition has changed
+MAX_OVERLAP = 0.05  # fraction of events that the model was trained on
 MIN_OUTCOMES = 30  # points with a match, and without
 _DEVIATIONS = 4.0  # standard deviations that chance does not explain
 
@@ -29,6 +31,15 @@ class DataSpan:
     matches: float
     first: float
     last: float
+
+
+def overlap_warnings(name: str, known: float | None) -> Iterator[str]:
+    """`known` is the share of the backtest's events that are among those of the training; None if it is not known."""
+    if known is not None and known > MAX_OVERLAP:
+        yield (
+            f"'{name}': {known:.0%} of these events were in the training data, so the figures are too good; "
+            "backtest on later events"
+        )
 
 
 def staleness_warnings(name: str, trained: DataSpan, later: DataSpan) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from foretell.errors import InputError
 from foretell.events.types import Type
 from foretell.forecast.evaluation.forecast_log import ForecastLog
 from foretell.forecast.online.composite_forecaster import CompositeForecaster
@@ -15,15 +16,18 @@ from foretell.forecast.training.trace_recorder import TraceRecorder
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import has_optional_after_negation
-from foretell.language.printer import statement_text
+from foretell.language.printer import horizon_text, statement_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.horizon import Horizon
 from foretell.learn.model import Model, SubscriptionModel, fingerprint
 from foretell.learn.settings import Learning
 from foretell.machine.observe.observer import Observer
-from foretell.plan.match_plan import StatementPlan
+from foretell.plan.match_plan import StatementPlan, attributes_read_by
 from foretell.plan.nfa.automaton import build
 from foretell.plan.nfa.decomposition import Decomposition, decompose
+
+#: What only horizons in events use.
+CONTEXTS = "features and contexts"
 
 #: A threshold that no probability reaches: nothing is notified.
 _NO_NOTIFICATIONS = 2.0
@@ -63,7 +67,8 @@ class ForecasterFactory:
         return Forecaster(options, checked.time, model, symbols, log)
 
     def recorder(self, checked: CheckedSubscription) -> TraceRecorder:
-        return TraceRecorder(EventSymbols(conditions_of(checked, self._settings(checked).features)), checked.time)
+        symbols = EventSymbols(conditions_of(checked, self._settings(checked).features))
+        return TraceRecorder(symbols, checked.time, attributes_read_by(checked))
 
     def attributes(self, checked: CheckedSubscription) -> set[str]:
         return attributes_of(checked, self._settings(checked).features)
@@ -96,15 +101,28 @@ def fingerprint_of(subscription: tree.Subscription) -> str:
     return fingerprint(statement_text(replace(subscription, forecast=None)), meaning)
 
 
-def untrained_notes(model: Model, program: Subscriptions) -> tuple[str, ...]:
+def untrained_notes(model: Model, program: Subscriptions, *, in_events: bool = False) -> tuple[str, ...]:
     """Notes on the subscriptions with FORECAST that the model was not trained for.
 
-    Raises InputError if it was trained for none of them.
+    Raises InputError if it was trained for none of them, or has contexts that the horizon of one would ignore; with
+    `in_events`, all horizons are in events, whatever FORECAST says.
     """
     forecasting = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.forecast is not None]
     if not forecasting:
         return ()
-    return tuple(model.compatible({str(s.name): fingerprint_of(s) for s in forecasting})[1])
+    fits, notes = model.compatible({str(s.name): fingerprint_of(s) for s in forecasting})
+    for statement in () if in_events else forecasting:
+        trained = fits.get(str(statement.name))
+        if trained is not None and statement.forecast is not None and statement.forecast.duration is not None:
+            _refuse_contexts(trained, statement.name, horizon_text(statement.forecast))
+    return tuple(notes)
+
+
+def _refuse_contexts(model: SubscriptionModel, name: str, within: str) -> None:
+    """A semi-Markov chain distinguishes no contexts: its forecasts would be those of a model without features."""
+    if len(model.contexts) > 1 and not model.parts:
+        message = f"'{name}' forecasts within {within}, and a duration does not use {CONTEXTS}, which its model has"
+        raise InputError("unused-features", message, hint="write FORECAST WITHIN n EVENTS, or train without features")
 
 
 def horizon_of(checked: CheckedSubscription) -> Horizon:

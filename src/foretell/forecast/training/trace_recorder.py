@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,26 +10,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Floats, Ints
+from foretell.arrays import Floats, Ints, Words
 from foretell.events.types import Scalar, Type
 from foretell.forecast.chain.part_configurations import part_configurations
 from foretell.forecast.online.event_symbols import EventSymbols, attributes_of, conditions_of
+from foretell.forecast.training.event_hashes import event_hashes, sequence_hashes
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.lane_statistics import key_text
 from foretell.learn.settings import Learning
 from foretell.learn.trace import Trace
 from foretell.machine.observe.observer import ObservedParts, ObservedRuns, Observer
-from foretell.plan.match_plan import StatementPlan
+from foretell.plan.match_plan import StatementPlan, attributes_read_by
 
 
 @dataclass(frozen=True)
 class RecordedTrace:
     """A trace. `code` has the conditions that hold for each event, as bits; `observed_parts` is set where there are
-    parts."""
+    parts; `event_hash` has the hash of each event, where those are recorded."""
 
     trace: Trace
     code: Ints
     observed_parts: ObservedParts | None = None
+    event_hash: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+    @cached_property
+    def sequence_hash(self) -> Words:
+        """The hash of each event and those before it, by which the same history is recognised."""
+        if not len(self.event_hash):
+            return self.event_hash
+        return sequence_hashes(self.event_hash, self.trace.process, self.trace.ordinal)
 
     @cached_property
     def parts(self) -> tuple[Trace, ...]:
@@ -45,10 +54,10 @@ class RecordedTrace:
 
 
 class TraceRecorder:
-    """Records the trace of one subscription, or of one row of a template."""
+    """Records the trace of one subscription, or of one row of a template. `attributes` distinguish events."""
 
-    def __init__(self, symbols: EventSymbols, time: Type) -> None:
-        self.symbols = symbols
+    def __init__(self, symbols: EventSymbols, time: Type, attributes: Iterable[str] = ()) -> None:
+        self.symbols, self._attributes = symbols, tuple(sorted(attributes))
         self._unit = 1e-6 if time is Type.TIMESTAMP else 1.0
         self._batches: list[tuple[NDArray[Any], ...]] = []
         self._observed_parts: list[ObservedParts] = []
@@ -76,8 +85,9 @@ class TraceRecorder:
         number = np.arange(self._events, self._events + len(matched))
         self._events += len(matched)
         code = self.symbols.condition_bits(runs.events, runs.strings)
+        hashes = event_hashes(runs.events, self._attributes, runs.strings)
         self._batches.append(
-            (runs.process, runs.ordinal, runs.time * self._unit, runs.configuration, matched, code, number)
+            (runs.process, runs.ordinal, runs.time * self._unit, runs.configuration, matched, code, number, hashes)
         )
         if runs.parts is not None:
             self._observed_parts.append(runs.parts)
@@ -86,7 +96,7 @@ class TraceRecorder:
     def record(self, now: int | float | None = None) -> RecordedTrace:
         """The trace so far, observed until `now` or, without it, until its last event."""
         columns = [np.concatenate(batches) for batches in zip(_EMPTY_BATCH, *self._batches, strict=True)]
-        process, ordinal, time, state, matched, code, number = columns
+        process, ordinal, time, state, matched, code, number, hashes = columns
         lane_keys = [key_text(key) for key in self._keys[: len(self._last)]]
         end = time.max(initial=0.0) if now is None else now * self._unit
         trace = Trace(
@@ -101,7 +111,7 @@ class TraceRecorder:
             last_ordinal=self.lane_ends,
             last_time=np.full(len(self._lane), end),
         )
-        return RecordedTrace(trace, code, self._joined_parts())
+        return RecordedTrace(trace, code, self._joined_parts(), hashes)
 
     def _joined_parts(self) -> ObservedParts | None:
         if not self._observed_parts:
@@ -116,7 +126,7 @@ class TraceRecorder:
         return self._last[self._lane]
 
 
-_EMPTY_BATCH = tuple(np.zeros(0, kind) for kind in ("i8", "i8", "f8", "u8", "?", "i8", "i8"))
+_EMPTY_BATCH = tuple(np.zeros(0, kind) for kind in ("i8", "i8", "f8", "u8", "?", "i8", "i8", "u8"))
 
 
 def _extended(column: NDArray[Any], numbers: Ints) -> NDArray[Any]:
@@ -139,7 +149,8 @@ class TraceRecorderFactory:
         checked = statement.subscription
         if not self.observes(checked):
             return None
-        recorder = TraceRecorder(EventSymbols(conditions_of(checked, self.settings.features)), checked.time)
+        symbols = EventSymbols(conditions_of(checked, self.settings.features))
+        recorder = TraceRecorder(symbols, checked.time, attributes_read_by(checked))
         self.recorders.setdefault(checked.name, []).append(recorder)
         return recorder
 

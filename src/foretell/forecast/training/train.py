@@ -21,6 +21,7 @@ from foretell.forecast.training.part_choice import compare_parts
 from foretell.forecast.training.trace_recorder import RecordedTrace, TraceRecorder
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.contexts import NO_CONTEXTS, Contexts
+from foretell.learn.event_sample import NO_SAMPLE, EventSample
 from foretell.learn.lane_statistics import estimate_strength
 from foretell.learn.model import SubscriptionModel
 from foretell.learn.settings import Learning
@@ -53,16 +54,18 @@ class ModelStructure:
 
 @dataclass(frozen=True)
 class TrainingCounts:
-    """The counts of a history, or of a part of it: of the whole pattern, and of its parts where these forecast it."""
+    """The counts of a history, or of a part of it: of the whole pattern, and of its parts where these forecast it;
+    and a sample of the events."""
 
     whole: Statistics
     parts: tuple[Statistics, ...] = ()
+    sample: EventSample = NO_SAMPLE
 
     def merged(self, other: TrainingCounts) -> TrainingCounts:
         parts = self.parts or other.parts  # a task without events has no counts of parts
         if self.parts and other.parts:
             parts = tuple(_merged(a, b) for a, b in zip(self.parts, other.parts, strict=True))
-        return TrainingCounts(_merged(self.whole, other.whole), parts)
+        return TrainingCounts(_merged(self.whole, other.whole), parts, self.sample.merged(other.sample))
 
 
 def _merged(a: Statistics, b: Statistics) -> Statistics:
@@ -84,7 +87,7 @@ def select_structure(
     """Selected on the longest of the records."""
     record = max(records, key=lambda candidate: len(candidate.trace))
     structure = ModelStructure()
-    if settings.order != 0:
+    if settings.order != 0 and checked.horizon is None:  # a time horizon uses no contexts
         codes = _most_frequent(record.code)
         trace = replace(record.trace, symbol=_symbols(record, codes))
         structure = ModelStructure(codes, _select_contexts(checked, trace, settings))
@@ -106,6 +109,7 @@ def count_transitions(record: RecordedTrace, structure: ModelStructure, settings
     return TrainingCounts(
         Statistics.of(record.trace, contexts, half_life=settings.half_life),
         tuple(Statistics.of(trace, half_life=settings.half_life) for trace in parts),
+        EventSample.of(record.sequence_hash),
     )
 
 
@@ -124,6 +128,8 @@ def fit(
         structure.contexts,
         settings={**settings.to_json(), "symbols": list(structure.codes)},
         parts=counts.parts,
+        sample=counts.sample,
+        time=checked.time,
     )
 
 

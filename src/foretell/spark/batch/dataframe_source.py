@@ -40,7 +40,7 @@ def frame_shuffle_rows(frame: DataFrame, handle: PlanHandle, stream: str) -> Dat
 
 def _filters(frame: DataFrame, plan: BatchPlan, stream: str) -> tuple[Column, Column] | None:
     """Return the rows that may matter, and the malformed rows; None if Spark cannot tell or would do its work twice."""
-    if plan.strict:
+    if plan.strict or plan.period:  # progress is that of the events within the period
         return None
     declaration, dialect = plan.declaration(stream), CatalystDialect.of(frame.schema)
     attributes, derived = declaration.attributes, declaration.derived.names

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.until import parse_until
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_from_bytes
@@ -81,6 +82,7 @@ class BatchJob:
         until: object,
         strict: bool = False,
         observers: ObserverFactory = NO_OBSERVERS,
+        period: PeriodRequest = ANY_TIME,
     ) -> None:
         self._strict, self._inputs = strict, inputs
         self._sources = {name: self._source(name, d) for name, d in declarations.items()}
@@ -102,6 +104,7 @@ class BatchJob:
             identified=frozenset(name for name, source in self._sources.items() if source.identified),
             declarations=declarations,
             observers=observers,
+            period=period.resolved({schema.time_type for schema in known.values()}),
         )
 
     @cached_property

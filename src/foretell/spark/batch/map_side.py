@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from foretell.arguments.period import filtered
 from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.quarantine import malformed_event
 from foretell.events.ingest.reader import EventBatch
+from foretell.events.reorder_buffer import event_times
 from foretell.spark.batch.input_splits import (
     ARRIVAL_BITS,
     Batches,
@@ -100,7 +102,7 @@ def _shuffle_rows(
 ) -> Iterator[pa.RecordBatch]:
     writer, progress = ShuffleWriter(plan.groups), StreamProgress()
     readers = [group for group in plan.groups if stream in group.columns]
-    for split in splits:
+    for split in _within_period(plan, splits):
         batch, first = split.batch, split.first_arrival
         if batch.quarantined and plan.strict:
             raise malformed_event(batch.quarantined[0])
@@ -119,6 +121,17 @@ def _shuffle_rows(
             yield from writer.events(group, kept, table, first)
     if report_progress:
         yield from writer.progress(stream, progress)
+
+
+def _within_period(plan: BatchPlan, splits: Iterable[SplitEvents]) -> Iterator[SplitEvents]:
+    """Leave out the events outside of the plan's period: they do not count for the progress either."""
+    for split in splits:
+        within = plan.period.mask(event_times(split.batch)) if plan.period else None
+        if within is None or within.all():
+            yield split
+        else:
+            batch = filtered(split.batch, within)
+            yield SplitEvents.unfiltered(batch, split.arrival[within], split.first_arrival)
 
 
 def _quenched(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from uuid import uuid4
 
+from foretell.arguments.period import ALL_TIME, Period
 from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
@@ -47,7 +48,7 @@ class BatchPlan:
 
     `schemas` are those that tasks read events with; `known` holds only what the data or declarations show, for the
     check. Every event of the streams `identified` has an ID. `declarations` are those of the statements and the caller.
-    `observers` make the forecasts.
+    `observers` make the forecasts. Events outside of `period` are left out.
     """
 
     text: str
@@ -61,6 +62,7 @@ class BatchPlan:
     declarations: Mapping[str, StreamDeclaration]
     observers: ObserverFactory = NO_OBSERVERS
     strict: bool = False
+    period: Period = ALL_TIME
 
     def handle(self) -> PlanHandle:
         return PlanHandle(uuid4().hex, self)

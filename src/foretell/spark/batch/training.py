@@ -25,6 +25,7 @@ from foretell.forecast.training.train import ModelStructure, TrainingCounts, cou
 from foretell.language.checked import CheckedSubscription
 from foretell.learn.calibration import UNCALIBRATED
 from foretell.learn.contexts import NO_CONTEXTS
+from foretell.learn.event_sample import EventSample
 from foretell.learn.model import SubscriptionModel
 from foretell.learn.model_codec import decode, encode
 from foretell.learn.settings import Learning
@@ -91,7 +92,7 @@ def _count(
             counts = count_transitions(record, chosen[name], settings)
             whole = encode(counts.whole, chosen[name].contexts, UNCALIBRATED)
             parts = [encode(part, NO_CONTEXTS, UNCALIBRATED) for part in counts.parts]
-            document = json.dumps({"whole": whole, "parts": parts})
+            document = json.dumps({"whole": whole, "parts": parts, "sample": counts.sample.to_json()})
             yield report(LEARNED_REPORT, name, pa.py_buffer(document.encode()))
 
 
@@ -142,7 +143,8 @@ def _numbered_in_stream(trace: Trace, shard_input: BatchShardInput) -> Trace:
 
 def _decoded_counts(data: bytes) -> TrainingCounts:
     document = json.loads(data)
-    return TrainingCounts(decode(document["whole"])[0], tuple(decode(part)[0] for part in document["parts"]))
+    parts = tuple(decode(part)[0] for part in document["parts"])
+    return TrainingCounts(decode(document["whole"])[0], parts, EventSample.from_json(document["sample"]))
 
 
 def _decoded_record(data: bytes, parts: Decomposition | None) -> RecordedTrace:

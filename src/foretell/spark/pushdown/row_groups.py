@@ -48,10 +48,11 @@ def row_group_events(plan: BatchPlan, stream: str, split: InputSplit) -> SplitEv
         columns = [n for n in group.names if (n in plan.needed(stream) and n in own) or group.may_misfit(n)]
         encoded = [n for n in columns if group.is_dictionary_encoded(n)]
         dictionaries: Any = {"metadata": file.metadata, "read_dictionary": encoded, "pre_buffer": False}
-        with parquet_file(split.path, **dictionaries) as encoded_file:
-            events = _filtered_events(plan, stream, split, group, encoded_file, columns)
-        if events is not None:
-            return events
+        if not plan.period:  # progress is that of the events within the period
+            with parquet_file(split.path, **dictionaries) as encoded_file:
+                events = _filtered_events(plan, stream, split, group, encoded_file, columns)
+            if events is not None:
+                return events
         table = file.read_row_group(split.row_group, columns=columns, use_threads=False)
     return row_events(plan, stream, table, split.path, split.first_row, split.arrival + split.first_row)
 

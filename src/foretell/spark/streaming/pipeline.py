@@ -18,11 +18,15 @@ from pathlib import Path
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import TimestampType
 
 from foretell.errors import InputError
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
+from foretell.notify.messages import rows_of_batch
+from foretell.notify.row_encoder import encode_json
 from foretell.spark.connectors.registry import register
 from foretell.spark.session import session
 from foretell.spark.streaming.query import follow
@@ -30,6 +34,7 @@ from foretell.spark.streaming.query import follow
 #: Formats of files that our own readers read.
 OWN_FORMATS = ("json", "csv", "parquet")
 FILE_FORMATS = (*OWN_FORMATS, "orc")
+_TEXT_FORMATS = ("json", "csv")
 _CONTROL = "number BIGINT, action STRING, name STRING, text STRING, rows STRING"
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
@@ -123,6 +128,8 @@ def _start(
     notifications: DataFrame, pipeline: Pipeline, once: bool, write: Callable[[bytes], object]
 ) -> StreamingQuery:
     sink = pipeline.output
+    if sink is not None and sink.format in _TEXT_FORMATS:
+        notifications = _with_text_times(notifications)
     writer = notifications.writeStream.option("checkpointLocation", pipeline.checkpoint)
     if once:
         writer = writer.trigger(availableNow=True)
@@ -136,13 +143,21 @@ def _start(
     return writer.start()
 
 
+def _with_text_times(notifications: DataFrame) -> DataFrame:
+    """Write timestamps as all notifications do in text: in UTC, with a fraction only where there is one."""
+    for name in ("start", "end"):
+        if isinstance(notifications.schema[name].dataType, TimestampType):
+            time = f.to_utc_timestamp(f.col(name), f.current_timezone())
+            text = f.regexp_replace(f.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"), r"\.000000Z$", "Z")
+            notifications = notifications.withColumn(name, text)
+    return notifications
+
+
 def _write_lines(batch: DataFrame, write: Callable[[bytes], object]) -> None:
     """Write a batch as JSON lines. A batch that is repeated after a failure may be written twice."""
-    for row in batch.selectExpr("to_json(struct(*), map('ignoreNullFields', 'false')) AS line").collect():
-        notification = json.loads(row.line)
-        for name in ("key", "bindings", "events"):
-            notification[name] = None if notification[name] is None else json.loads(notification[name])
-        write(json.dumps(notification, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    for part in batch.toArrow().to_batches():
+        for row in rows_of_batch(part):
+            write(encode_json(row).encode() + b"\n")
 
 
 @contextmanager
