@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from foretell.api.engine_choice import prefers_spark
+from foretell.api.engine_choice import is_spark_frame, prefers_spark
 from foretell.arguments.input_settings import InputSettings, as_input_settings
-from foretell.arguments.model import as_learning, as_model
+from foretell.arguments.model import ModelLike, as_learning, as_model
 from foretell.arguments.period import ANY_TIME, PeriodRequest
-from foretell.arguments.statements import as_subscriptions
+from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
 from foretell.arguments.until import TimeLike
 from foretell.arguments.validation import as_mapping, as_tables, bad_argument, describe
@@ -28,7 +28,6 @@ from foretell.forecast.training.trace_recorder import TraceRecorderFactory
 from foretell.forecast.training.train import train_subscription
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram, CheckedSubscription
-from foretell.language.printer import horizon_text
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.horizon import Horizon
 from foretell.learn.model import Model, SubscriptionModel
@@ -40,7 +39,7 @@ Member = TypeVar("Member")
 
 
 def train(
-    subscriptions: Any,
+    subscriptions: SubscriptionsLike,
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
@@ -58,7 +57,7 @@ def train(
     `inputs` and `engine` are as in `run`: files and Spark DataFrames make a Spark job, data in memory are processed
     here. `learning` has the settings: half-life, features, order of contexts. Only events from `since` on and before
     `until` are used; of these with `split` the first part only, 0.8 for four in five, so that `backtest` with the same
-    `split` evaluates the model on the rest.
+    `split` evaluates the model on the rest; Spark, which does not know the order of all events, makes no `split`.
 
     >>> import random, foretell as ft
     >>> coins = [{"time": i, "side": side} for i, side in enumerate(random.Random(1).choices("ht", k=1000))]
@@ -72,8 +71,7 @@ def train(
     forecasting_trees = [s for s in program.program.statements if isinstance(s, tree.Subscription) and s.forecast]
     if not forecasting_trees:
         raise _no_forecasts()
-    for statement in forecasting_trees:
-        _refuse_unused_settings(statement, settings)
+    unused = _unused_settings(forecasting_trees, settings)
     period = PeriodRequest(since, until, split)
     if engine not in (None, "spark", "embedded"):
         raise InputError(
@@ -82,9 +80,11 @@ def train(
             hint="use 'spark' or 'embedded'",
         )
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    if engine == "spark" or (engine is None and prefers_spark(program, sources)):
+    in_process = split is not None and not any(map(is_spark_frame, sources.values()))
+    if engine == "spark" or (engine is None and not in_process and prefers_spark(program, sources)):
         given = as_input_settings(time, read)
-        return _model(*_train_on_spark(program, sources, given, tables, strict, settings, period))
+        trained, notes = _train_on_spark(program, sources, given, tables, strict, settings, period)
+        return _model(trained, unused + notes)
     observers = TraceRecorderFactory(settings)
     checked, notes = run_observed(
         program, inputs, observers, time=time, read=read, tables=tables, strict=strict, period=period
@@ -94,7 +94,7 @@ def train(
         name: train_subscription(statements[name], recorders, settings)
         for name, recorders in _in_program_order(observers.recorders, checked).items()
     }
-    return _model(trained, notes)
+    return _model(trained, unused + notes)
 
 
 def _in_program_order(observers: Mapping[str, list[Member]], checked: CheckedProgram) -> dict[str, list[Member]]:
@@ -123,8 +123,8 @@ def _train_on_spark(
     from foretell.spark.batch.job import BatchJob
 
     if period.split is not None:
-        hint = "use until=..., or engine='embedded' (--until, or --engine embedded)"
-        raise InputError("not-on-spark", "split: training on Spark does not know the order of all events", hint=hint)
+        hint = "use until=... (--until), or engine='embedded' (--engine embedded)"
+        raise InputError("not-on-spark", "split: Spark does not know the order of all events", hint=hint)
     check_input_names(program, sources, inputs)
     template_tables = read_tables(program.tables, as_tables(tables))
     declarations = {name: declaration_of(program, name, inputs) for name in program.sources}
@@ -139,10 +139,10 @@ def _train_on_spark(
 
 
 def backtest(
-    subscriptions: Any,
+    subscriptions: SubscriptionsLike,
     inputs: Mapping[str, object],
     *,
-    model: object = None,
+    model: ModelLike | None = None,
     time: Mapping[str, str] | None = None,
     read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
@@ -197,10 +197,10 @@ def backtest(
 
 
 def recalibrate(
-    subscriptions: Any,
+    subscriptions: SubscriptionsLike,
     inputs: Mapping[str, object],
     *,
-    model: object,
+    model: ModelLike,
     time: Mapping[str, str] | None = None,
     read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
@@ -260,14 +260,18 @@ def run_observed(
     return checked, tuple(quarantine_summary(malformed, [(name, batch.total) for name, batch in batches.items()]))
 
 
-def _refuse_unused_settings(statement: tree.Subscription, settings: Learning) -> None:
-    """Raises InputError for settings that a time horizon would ignore."""
-    assert statement.forecast is not None
+def _unused_settings(statements: Sequence[tree.Subscription], settings: Learning) -> tuple[str, ...]:
+    """Notes on the statements that ignore some settings, because their horizon is a duration. Raises InputError where
+    that is all of them."""
     unused = "features" if settings.features else "order" if settings.order else None
-    if unused is not None and statement.forecast.duration is not None:
-        within = horizon_text(statement.forecast)
-        message = f"{unused}: '{statement.name}' forecasts within {within}, and a duration does not use {CONTEXTS}"
-        raise InputError("unused-features", message, hint=f"write FORECAST WITHIN n EVENTS, or leave {unused} out")
+    ignoring = [s for s in statements if s.forecast is not None and s.forecast.duration is not None]
+    if unused is None or not ignoring:
+        return ()
+    notes = tuple(f"'{s.name}' forecasts within a duration, which does not use {CONTEXTS}" for s in ignoring)
+    if len(ignoring) == len(statements):
+        hint = f"write FORECAST WITHIN n EVENTS, or leave {unused} out"
+        raise InputError("unused-features", f"{unused}: {notes[0]}", hint=hint)
+    return notes
 
 
 def _no_forecasts() -> InputError:

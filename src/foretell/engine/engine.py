@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
 
 from foretell.arguments.limits import as_limits
-from foretell.arguments.model import as_learning, as_model
-from foretell.arguments.statements import as_subscriptions
+from foretell.arguments.model import ModelLike, as_learning, as_model
+from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_tables, as_time_columns
 from foretell.display import View, Viewed, counted, listed
@@ -81,12 +80,12 @@ class Engine(Viewed):
 
     def __init__(
         self,
-        subscriptions: Any,
+        subscriptions: SubscriptionsLike,
         *,
         time: Mapping[str, str] | None = None,
         tables: Mapping[str, object] | None = None,
         limits: Limits | None = None,
-        model: object = None,
+        model: ModelLike | None = None,
         learning: Learning | None = None,
     ) -> None:
         registry = StatementRegistry(as_subscriptions(subscriptions))
@@ -246,7 +245,7 @@ class Engine(Viewed):
 
     # ── subscriptions ──
 
-    def subscribe(self, subscriptions: Any, *, tables: Mapping[str, object] | None = None) -> None:
+    def subscribe(self, subscriptions: SubscriptionsLike, *, tables: Mapping[str, object] | None = None) -> None:
         """Add statements from the next event on: their matches contain only events that come after this call.
 
         They may read the streams and statements that the engine has, and streams that they declare. `tables` has the
@@ -288,13 +287,13 @@ class Engine(Viewed):
     @classmethod
     def restore(
         cls,
-        subscriptions: Any,
+        subscriptions: SubscriptionsLike | None,
         snapshot: bytes,
         *,
         time: Mapping[str, str] | None = None,
         tables: Mapping[str, object] | None = None,
         limits: Limits | None = None,
-        model: object = None,
+        model: ModelLike | None = None,
         learning: Learning | None = None,
     ) -> Engine:
         """An engine that continues from a snapshot, with the snapshot's statements where `subscriptions` is None.

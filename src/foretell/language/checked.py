@@ -35,7 +35,7 @@ class CheckedSubscription:
     `pattern` is settled (see `pattern_shape.settle`); durations are in the unit of the streams' time. `known_late` has
     each step whose choice by LAST may be known only when the window has passed, with the steps that settle the choice
     once one of them is bound. `horizon` is that of a forecast by time. `event_names` is the type of the names of events
-    (INT for numbers and INT IDs, else STRING), `row_ids` that of the ids of the FOR EACH table.
+    (INT for numbers and INT IDs, else STRING), `row_ids` that of the ids of the FOR EACH table, NULL without one.
     """
 
     tree: Subscription
@@ -51,7 +51,7 @@ class CheckedSubscription:
     known_late: Mapping[str, frozenset[str]]
     horizon: int | float | None = None
     event_names: Type = Type.INT
-    row_ids: Type = Type.STRING
+    row_ids: Type = Type.NULL
 
     @property
     def name(self) -> str:

@@ -32,7 +32,7 @@ def check_subscription(
     return replace(
         checked,
         event_names=Type.INT if ids <= {Type.INT} else Type.STRING,
-        row_ids=columns.get("id", Type.STRING),
+        row_ids=Type.NULL if subscription.table is None else columns.get("id", Type.STRING),
     )
 
 

@@ -186,8 +186,8 @@ def _union(a: Mapping[str, Type], b: Mapping[str, Type]) -> dict[str, Type]:
 
 def _common(a: Type, b: Type) -> Type:
     """The type that holds values of both."""
-    if a is b:
-        return a
+    if a is b or Type.NULL in (a, b):
+        return b if a is Type.NULL else a
     return Type.FLOAT if {a, b} <= {Type.INT, Type.FLOAT, Type.DURATION} else Type.STRING
 
 

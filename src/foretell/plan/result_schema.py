@@ -27,7 +27,7 @@ class ResultSchema:
     time: Type
     horizon: str | None = None
     event_names: Type = Type.INT
-    row_ids: Type = Type.STRING
+    row_ids: Type = Type.NULL
 
     @property
     def steps(self) -> tuple[str, ...]:
