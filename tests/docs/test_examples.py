@@ -206,3 +206,6 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     told = [("denied", None), ("too_often", "bob's"), ("again", None), ("denied", None), ("too_often", "bob's")]
     assert f"{told}\n" in shown
     assert "('denied',) ('thrice',) ('too_often',)" in shown
+    (view,) = re.findall(r"```\n(\d+ notification.*?)```", text, re.DOTALL)
+    assert view in shown
+    assert "Backtest of 1 statement\n" in shown

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from foretell.forecast.evaluation.metrics import auc
+from foretell.forecast.evaluation.metrics import auc, calibration_bins
 from foretell.forecast.evaluation.model_warnings import DataSpan, drift, drift_warnings, staleness_warnings
 from foretell.forecast.evaluation.report import Report
 from foretell.forecast.evaluation.scorecard import ForecastPoints, scorecard
@@ -62,9 +64,10 @@ def test_silence_is_counted_not_judged() -> None:
 def test_text_and_plain_values() -> None:
     report = Report.of(heat(horizons=(1, 3)), ["old"])
     text = report.text()
-    for word in ("heat", "1 event", "3 events", "calibration", "warning: old", '{"city": "C3"}', "0.7"):
+    for word in ("heat", "1 event", "3 events", "calibr.", "warning: old", "city=C3", "0.7"):
         assert word in text
-    assert max(map(len, text.splitlines())) <= 90
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(repr(report).splitlines()) <= 10
     found = json.loads(json.dumps(report.as_dict(), allow_nan=False))
     one = found["scorecards"][1]
     assert one["horizon"] == {"events": 3, "time": None, "text": "3 events"}
@@ -72,6 +75,33 @@ def test_text_and_plain_values() -> None:
     assert 0.5 < one["auc"] < 1
     assert len(one["confusion"]["precision"]) == len(one["confusion"]["thresholds"]) == 19
     assert found["warnings"] == ["old"]
+
+
+def test_tables_fit_whatever_the_names_and_durations() -> None:
+    """A long name goes on in the next line: no figure is cut off."""
+    cards = [
+        replace(card, subscription="a_subscription_with_a_rather_long_name", horizon=Horizon(time=432_000, unit="s"))
+        for card in heat(horizons=(1, 3))
+    ]
+    text = Report.of([replace(card, keys=tuple((key * 5, m) for key, m in card.keys)) for card in cards]).tables()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "5 days" in text
+    assert "432" not in text
+    for card in cards:
+        assert f" {card.overall.points:,} " in text
+        assert f" {card.overall.auc:.3f} " in text
+
+
+def test_calibration_shows_rare_matches() -> None:
+    random = np.random.default_rng(5)
+    probability = np.where(random.random(200_000) < 0.01, 0.02, 0.0005)
+    happened = random.random(len(probability)) < probability
+    bins = calibration_bins(probability, happened)
+    assert bins.low.tolist() == [0.0003, 0.01]
+    assert bins.count.sum() == len(probability)
+    assert bins.observed == pytest.approx(bins.forecast, rel=0.3)
+    table = Report.of(heat(horizons=(1,), distort=lambda p: p / 1000)).tables()
+    assert re.search(r"0\.0003 to 0\.001 +[\d,]+ +0\.0006 +0\.6", table), table
 
 
 # ── stale models ──

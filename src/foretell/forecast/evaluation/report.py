@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from foretell.display import WIDTH, View, Viewed, counted
+from foretell.events.notification import pairs_text
 from foretell.forecast.evaluation.metrics import ConfusionCounts
 from foretell.forecast.evaluation.model_warnings import metric_warnings
 from foretell.forecast.evaluation.notification_metrics import NotificationMetrics
@@ -151,12 +153,21 @@ def _calibration(card: Scorecard) -> Any:
     return table
 
 
+def _key_cell(key: str) -> str:
+    """The key of a lane, which is a JSON object, as views show it."""
+    try:
+        values = json.loads(key)
+    except ValueError:
+        return key
+    return pairs_text(values) if isinstance(values, dict) else key
+
+
 def _by_key(card: Scorecard) -> Any:
     threshold = f"{card.overall.confusion.thresholds[card.table_threshold]:g}"
     columns = (*_PROBABILITY_METRICS, f"precision at {threshold}", "recall")
     table = _table(("key",), columns)
     for key, metrics in card.keys[:SHOWN_KEYS]:
-        table.add_row(key, *_probability_cells(metrics), *_threshold_cells(metrics, card.table_threshold))
+        table.add_row(_key_cell(key), *_probability_cells(metrics), *_threshold_cells(metrics, card.table_threshold))
     more = len(card.keys) - SHOWN_KEYS + card.more_keys
     if more > 0:
         table.add_row(f"… {more:,} more", *[""] * len(columns))
