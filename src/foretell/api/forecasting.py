@@ -84,7 +84,7 @@ def train(
     if engine == "spark" or (engine is None and not in_process and prefers_spark(program, sources)):
         given = as_input_settings(time, read)
         trained, notes = _train_on_spark(program, sources, given, tables, strict, settings, period)
-        return _model(trained, unused + notes)
+        return _model(trained, notes + unused)
     observers = TraceRecorderFactory(settings)
     checked, notes = run_observed(
         program, inputs, observers, time=time, read=read, tables=tables, strict=strict, period=period
@@ -94,7 +94,7 @@ def train(
         name: train_subscription(statements[name], recorders, settings)
         for name, recorders in _in_program_order(observers.recorders, checked).items()
     }
-    return _model(trained, unused + notes)
+    return _model(trained, notes + unused)
 
 
 def _in_program_order(observers: Mapping[str, list[Member]], checked: CheckedProgram) -> dict[str, list[Member]]:
@@ -213,6 +213,14 @@ def recalibrate(
     """The model with its probabilities recalibrated on their outcomes in these data (isotonic regression).
 
     `since`, `until` and `split` select the events as in `backtest`.
+
+    >>> import random, foretell as ft
+    >>> coins = [{"time": i, "side": side} for i, side in enumerate(random.Random(1).choices("ht", k=1000))]
+    >>> twice = "SUBSCRIBE twice FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.5"
+    >>> data = {"inputs": {"coins": coins}, "time": {"coins": "time"}, "split": 0.8}
+    >>> corrected = ft.recalibrate(twice, model=ft.train(twice, **data), **data)
+    >>> corrected.subscriptions["twice"].calibration(0.49).round(2)
+    np.float64(0.44)
     """
     program, trained = as_subscriptions(subscriptions), as_model(model)
     untrained_notes(trained, program)  # refuses a model of other statements

@@ -84,6 +84,16 @@ def run(
 
     `engine` is "spark", "embedded" (in process) or "reference". The default is Spark, or, if all events are in memory,
     the embedded engine; programs that only the reference evaluator runs yet go there.
+
+    >>> import foretell as ft
+    >>> ticks = [{"time": i, "name": "X", "price": price} for i, price in enumerate([3, 5, 4, 6, 7])]
+    >>> rise = "SUBSCRIBE rise FROM ticks PER name MATCH a , b DEFINE b AS price > a.price RETURN b.price AS to"
+    >>> ft.run(rise, {"ticks": ticks}, time={"ticks": "time"})
+    3 notifications: rise 3 matches
+      key     start  end  bindings  events
+      name=X  0      1    to=5      a=0, b=1
+      name=X  2      3    to=6      a=2, b=3
+      name=X  3      4    to=7      a=3, b=4
     """
     check_engine(engine)
     if not isinstance(strict, bool):

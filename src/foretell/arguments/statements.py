@@ -37,7 +37,12 @@ def parse(text: str, file: str = "") -> Subscriptions:
 
 
 def load(path: str | Path) -> Subscriptions:
-    """Parse the statements of a file."""
+    """Parse the statements of a file.
+
+    >>> load("missing.ftl")
+    Traceback (most recent call last):
+    foretell.errors.InputError: there is no file 'missing.ftl'
+    """
     argument: object = path
     if not isinstance(argument, str | os.PathLike):
         raise bad_argument("load", "a path", argument)

@@ -33,6 +33,14 @@ class Notification(Viewed):
 
     `time_type` is that of the subscription's streams. `start` and `end` are always numbers: where it is TIMESTAMP,
     microseconds since 1970-01-01 UTC. `started` and `ended` are then datetimes.
+
+    >>> import foretell as ft
+    >>> ticks = [{"time": "2026-03-01T10:00:00", "price": 3}, {"time": "2026-03-01T10:00:05", "price": 5}]
+    >>> found = ft.run("SUBSCRIBE pair FROM ticks MATCH a , b", {"ticks": ticks}, time={"ticks": "time"})
+    >>> found[0]
+    Notification(pair match, 2026-03-01T10:00:00Z to 2026-03-01T10:00:05Z, a=0, b=1)
+    >>> found[0].ended - found[0].started
+    datetime.timedelta(seconds=5)
     """
 
     subscription: str

@@ -60,7 +60,12 @@ class SubscriptionModel:
 class Model(Viewed):
     """Trained models for forecasts, and delays as in the file, by subscription.
 
-    `notes` tell the user about the training; they are not saved.
+    `notes` tell the user about the training; they are not saved. `ft.train` makes a model, `save` writes it, and every
+    call that takes a model takes the path of its file, too.
+
+    >>> Model.of({"subscriptions": {"s": {"after": {"a": {"distribution": "exponential", "mean": 5}}}}})
+    Model of 0 statements
+      delays of s
     """
 
     subscriptions: Mapping[str, SubscriptionModel] = field(default_factory=dict)

@@ -21,6 +21,12 @@ class Learning:
     `lanes`: the number of lanes with counts of their own. `order`: the number of past symbols in the context of a
     forecast; None lets training choose. `features`: conditions on an event that distinguish symbols, besides those of
     the subscription.
+
+    >>> Learning(half_life=5_000, features=("amount > 100",)).features
+    ('amount > 100',)
+    >>> Learning(order=-1)
+    Traceback (most recent call last):
+    foretell.errors.InputError: order: expected a whole number from 0 on, found -1
     """
 
     half_life: float = 100_000.0

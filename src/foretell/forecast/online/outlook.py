@@ -25,6 +25,15 @@ class Outlook(Viewed):
     `interval` is the shortest one in which the next match falls with the requested confidence, both ends counted from
     now: in events of the lane, or in time where the horizon is a time (seconds where time is a TIMESTAMP). None where a
     match is not that likely within reach.
+
+    >>> import random, foretell as ft
+    >>> coins = [{"time": i, "side": side} for i, side in enumerate(random.Random(1).choices("ht", k=1000))]
+    >>> engine = ft.Engine("STREAM coins (side STRING, time INT) TIME time;"
+    ...     "SUBSCRIBE h FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.9")
+    >>> len(engine.push("coins", coins))
+    227
+    >>> engine.outlook("h", confidence=0.6)
+    [Outlook(h: 24.4% within 2 EVENTS, next match after 2 to 6 events)]
     """
 
     subscription: str
@@ -52,14 +61,16 @@ class Outlook(Viewed):
         probability = "too little seen" if self.probability is None else f"{self.probability:.1%}"
         told = {"probability": f"{probability} within {self.horizon}"}
         if self.interval is not None:
-            start, end = map(self._amount, self.interval)
-            told["next match"] = f"next match after {start} to {end}"
+            start, end = self.interval
+            in_events = self.horizon.endswith("EVENTS")
+            span = (
+                f"{start} to {counted(int(end), 'event')}" if in_events else f"{self._time(start)} to {self._time(end)}"
+            )
+            told["next match"] = f"next match after {span}"
         return told
 
-    def _amount(self, amount: float) -> str:
+    def _time(self, amount: float) -> str:
         """An end of the interval in the unit of the horizon, which is a number where time is one."""
-        if self.horizon.endswith("EVENTS"):
-            return counted(int(amount), "event")
         return f"{amount:g}" if self.horizon.replace(".", "").isdecimal() else duration_text(amount)
 
 

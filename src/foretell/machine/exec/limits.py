@@ -27,6 +27,9 @@ class Limits:
     `then` is what happens when there are more. "refuse": the subscription stops in that lane, from the event on that
     exceeded the limit. "drop": the oldest are dropped, a quarter at once; matches are then missing. With as many as the
     defaults allow, an engine takes two to three gigabytes.
+
+    >>> Limits(lane=10_000, then="drop")
+    Limits(lane=10000, engine=10000000, then='drop')
     """
 
     lane: int = 1_000_000
