@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,31 @@ def test_what_is_learned(spark: SparkSession, tmp_path: Path, learning: ft.Learn
             assert part.states.tolist() == mine.states.tolist()
             assert part.counts == pytest.approx(mine.counts)
         assert bool(one.parts) == (name == "r")
+        assert other.sample is not None
+        assert one.sample is not None
+        assert other.sample.hashes.tolist() == one.sample.hashes.tolist()
+        assert other.period == one.period
         assert (other.statistics.events, other.statistics.matches) == (one.statistics.events, one.statistics.matches)
+
+
+@pytest.mark.parametrize("form", ["parquet", "frame", "json"])
+def test_a_period_of_the_history(spark: SparkSession, history: Path, tmp_path: Path, form: str) -> None:
+    """The events before and after it change nothing: neither the counts nor how old events are."""
+    text = TEXT[: TEXT.index("SUBSCRIBE r")]
+    (tmp_path / "s.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in events(4_000, 1).to_pylist()))
+    sources: dict[str, Any] = {"parquet": history, "frame": spark.read.parquet(str(history)), "json": tmp_path}
+    here = ft.train(text, {"s": events(4_000, 1)}, since=900, until=2_950.0)
+    there = ft.train(text, {"s": sources[form]}, since=900, until=2_950.0, engine="spark")
+    for name, one in here.subscriptions.items():
+        other = there.subscriptions[name]
+        assert (other.statistics.events, other.period) == (2_050, ("900", "2949"))
+        assert other.statistics.counts == pytest.approx(one.statistics.counts, rel=0.01)
+        assert other.statistics.sojourns.total == pytest.approx(one.statistics.sojourns.total, rel=0.01)
+        assert other.sample is not None
+        assert one.sample is not None
+        assert other.sample.hashes.tolist() == one.sample.hashes.tolist()
+    report = ft.backtest(text, {"s": events(4_000, 1)}, model=there, since=900, until=2_950)
+    assert "'p': 100% of these events were in the training data" in report.warnings[0]
 
 
 def test_a_malformed_event_stops_strict_training(spark: SparkSession, tmp_path: Path) -> None:
