@@ -58,11 +58,13 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'foretell' has no attribute '{name}'")
-    found = globals()[name] = getattr(import_module(_MODULES[name]), name)
-    return found
+if not TYPE_CHECKING:  # a type checker would take every name for one that this function finds
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'foretell' has no attribute '{name}'")
+        found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+        return found
 
 
 def __dir__() -> list[str]:
