@@ -1,7 +1,7 @@
 """Type checkers see the public names, also those that load on first use.
 
-mypy checks `_program` with the other tests: `assert_type` fails there where a type is another, and a `type: ignore` where
-there is no error to ignore.
+mypy checks `_program` with the other tests: there `assert_type` fails where a type is another, and a `type: ignore`
+where there is no error to ignore.
 """
 
 from __future__ import annotations

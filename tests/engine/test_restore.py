@@ -98,7 +98,7 @@ def test_snapshots_that_cannot_be_restored() -> None:
         (pack("engine", {}, None), "unusable-snapshot"),
     ]:
         assert refused(lambda made=made: Engine.restore(None, made))[0] == code, code
-    restore = Engine.restore
+    restore: Any = Engine.restore
     assert refused(lambda: restore(None, blob, time={"s": "when"}))[0] == "time-twice"
     assert refused(lambda: restore("SUBSCRIBE m FROM s MATCH a;" + LIMITS, blob))[0] == "missing-table"
     assert refused(lambda: restore(None, blob, tables=TABLE))[0] == "unread-table"

@@ -200,7 +200,7 @@ def recalibrate(
     subscriptions: SubscriptionsLike,
     inputs: Mapping[str, object],
     *,
-    model: ModelLike,
+    model: ModelLike | None,
     time: Mapping[str, str] | None = None,
     read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,

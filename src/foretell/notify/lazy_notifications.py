@@ -78,11 +78,12 @@ class LazyNotifications(Sequence[Notification]):
         names = ["subscription", "kind"]
         counted = self.exact.group_by(names, use_threads=False).aggregate([([], "count_all")])
         subscriptions, kinds, counts = (counted[name].to_pylist() for name in (*names, "count_all"))
-        return {(str(s), str(k)): c for s, k, c in zip(subscriptions, kinds, counts, strict=True)}
+        return {(str(s), str(k)): int(c or 0) for s, k, c in zip(subscriptions, kinds, counts, strict=True)}
 
     def of(self, subscription: str) -> LazyNotifications:
         """The notifications of one subscription."""
-        return LazyNotifications(self.exact.filter(pc.equal(self.exact["subscription"], subscription)), self.times)
+        wanted: Any = pc.equal(self.exact["subscription"], pa.scalar(subscription, pa.string()))
+        return LazyNotifications(self.exact.filter(wanted), self.times)
 
     def _chunk(self, number: int) -> tuple[Notification, ...]:
         decoded, notifications = self._decoded

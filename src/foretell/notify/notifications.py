@@ -119,7 +119,8 @@ class Notifications(Sequence[Notification], Viewed):
 
         # An INT or BOOL column may have NULLs, for which NumPy has no value.
         nullable: Any = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-        return self.to_arrow(flat=flat).to_pandas(types_mapper=nullable.get, integer_object_nulls=True)
+        frame: pd.DataFrame = self.to_arrow(flat=flat).to_pandas(types_mapper=nullable.get, integer_object_nulls=True)
+        return frame
 
     def to_polars(self, *, flat: bool = False) -> pl.DataFrame:
         """The same as `to_arrow` as a polars frame."""

@@ -176,7 +176,7 @@ def _reading_statements(text: str) -> list[tree.Subscription | tree.Correlator]:
 def _apply(engine: Engine, change: StatementChange) -> None:
     match change.action:
         case "subscribe":
-            engine.subscribe(change.text, tables=None if change.rows is None else _json(change.rows))
+            engine.subscribe(change.text or "", tables=None if change.rows is None else _json(change.rows))
         case "unsubscribe":
             engine.unsubscribe(change.name or "")
         case "add rows":
