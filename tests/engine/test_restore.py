@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import foretell as ft
 from foretell.engine import LAYOUT, Engine
 from foretell.storage.blob import pack, unpack
