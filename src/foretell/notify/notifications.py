@@ -128,7 +128,8 @@ class Notifications(Sequence[Notification], Viewed):
             import polars
         except ImportError:
             raise InputError("no-polars", "polars is not installed", hint="pip install polars") from None
-        frame: Any = polars.from_arrow(self.to_arrow(flat=flat))
+        frame = polars.from_arrow(self.to_arrow(flat=flat))
+        assert isinstance(frame, polars.DataFrame)
         return frame
 
     # ── views ──
