@@ -167,3 +167,9 @@ def test_the_keys_with_most_points_are_judged_by_themselves() -> None:
         assert figures_of_key.points == mine.sum()
         assert figures_of_key.auc == pytest.approx(auc(said[mine], outcome.happened(horizon)[mine]))
     assert "… 140 more" in Report.of([found]).text()
+
+
+def test_views_of_its_parts() -> None:
+    (card,) = heat(horizons=(1,))
+    assert repr(card).splitlines()[:2] == ["Scorecard of heat within 1 event", "  points             15,992"]
+    assert repr(card.overall).startswith("Metrics of forecasts\n")

@@ -233,3 +233,13 @@ def test_a_model_with_features_is_refused_for_a_time_horizon() -> None:
     assert ft.backtest(TIMED, {"s": events(100)}, model=model, horizons=[3]).scorecards[0].horizon.events == 3
     plain = replace(model.subscriptions["p"], contexts=ft.train(TEXT, {"s": events(50)}).subscriptions["p"].contexts)
     assert len(plain.contexts) == 1
+
+
+def test_views_of_a_model() -> None:
+    model = ft.train(TEXT, {"s": events(300)}, learning=ft.Learning(order=2, features=("k = 'c'",)))
+    lines = repr(model).splitlines()
+    assert lines[0] == "Model of 1 statement"
+    assert lines[1].split() == ["statement", "events", "matches", "states", "contexts", "from", "to", "features"]
+    assert max(map(len, lines)) <= 80
+    assert repr(model.subscriptions["p"]).splitlines()[1] == "  events    300"
+    assert "k = &#x27;c&#x27;" in model._repr_html_()

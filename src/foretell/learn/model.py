@@ -30,8 +30,8 @@ EXPECTED_SHAPE = 'a model is {"subscriptions": {"name": {"after": {"step": {"dis
 FORECAST = "forecast"
 
 
-@dataclass(frozen=True)
-class SubscriptionModel:
+@dataclass(frozen=True, repr=False)
+class SubscriptionModel(Viewed):
     """The trained model of one subscription. `settings` are those of the training, as in JSON. `parts` holds the
     statistics of its parts where forecasts combine those. `sample` recognises the events of the training, `time` is the
     type of their time; models of earlier versions have neither."""
@@ -54,6 +54,24 @@ class SubscriptionModel:
         if self.time is Type.TIMESTAMP:
             return format_timestamp(round(since * 1e6)), format_timestamp(round(to * 1e6))
         return f"{since:g}", f"{to:g}"
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The main figures as texts for people; an empty text where there is none."""
+        since, to = self.period
+        return {
+            "events": f"{self.statistics.events:,}",
+            "matches": f"{self.statistics.matches:,}",
+            "states": f"{len(self.statistics.states):,}",
+            "contexts": f"{len(self.contexts):,}" if len(self.contexts) > 1 else "",
+            "parts": f"{len(self.parts):,}" if self.parts else "",
+            "from": since,
+            "to": to,
+            "features": ", ".join(self.settings.get("features", ())),
+        }
+
+    def _view(self, rows: int) -> View:
+        return View("Trained model of one statement", ("", ""), [cell for cell in self.cells.items() if cell[1]])
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,16 +116,11 @@ class Model(Viewed):
 
     def _view(self, rows: int) -> View:
         trained = list(self.subscriptions.items())
-        shown = []
-        for name, model in trained[:rows]:
-            counts, features = model.statistics, model.settings.get("features", ())
-            since, to = model.period
-            numbers = (counts.events, counts.matches, len(counts.states))
-            shown.append((name, *(f"{number:,}" for number in numbers), since, to, ", ".join(features)))
-        header = ("statement", "events", "matches", "states", "from", "to", "features")
+        shown = [{"statement": name, **model.cells} for name, model in trained[:rows]]
+        header = list(shown[0]) if shown else []
         remarks = [f"delays of {listed(list(self.delays))}"] if self.delays else []
         title = f"Model of {counted(len(trained), 'statement')}"
-        return View(title, header, shown, remarks, len(trained) - len(shown))
+        return View(title, header, [list(cells.values()) for cells in shown], remarks, len(trained) - len(shown))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Replaces the file atomically."""

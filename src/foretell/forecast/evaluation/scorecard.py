@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from foretell.arrays import Flags, Floats, Ints
+from foretell.display import View, Viewed
 from foretell.forecast.evaluation.metrics import (
     BrierScore,
     CalibrationBins,
@@ -32,8 +33,8 @@ THRESHOLDS = np.round(np.arange(0.05, 1.0, 0.05), 2)
 MAX_KEYS = 100
 
 
-@dataclass(frozen=True)
-class Metrics:
+@dataclass(frozen=True, repr=False)
+class Metrics(Viewed):
     """`points` are the forecasts that were compared with their outcomes; at `positives` of them a match came.
 
     Left out are `censored` points, whose horizon reaches beyond the data, and `silent` points, at which nothing was
@@ -56,9 +57,21 @@ class Metrics:
     def base_rate(self) -> float:
         return self.positives / self.points if self.points else float("nan")
 
+    def _view(self, rows: int) -> View:
+        figures = {
+            "points": f"{self.points:,}",
+            "base rate": f"{self.base_rate:.3g}",
+            "AUC": f"{self.auc:.3f}",
+            "Brier": f"{self.brier.score:.3g}",
+            "skill": f"{self.brier.skill:.3f}",
+            "calibration error": f"{self.reliability.error:.3g}",
+            "censored": f"{self.censored:,}",
+        }
+        return View("Metrics of forecasts", ("", ""), list(figures.items()))
 
-@dataclass(frozen=True)
-class Scorecard:
+
+@dataclass(frozen=True, repr=False)
+class Scorecard(Viewed):
     """`above` is the threshold of the statement's FORECAST, if it has one.
 
     `keys` are the lanes with most rows, most first; `more_keys` is the number of all others.
@@ -70,6 +83,9 @@ class Scorecard:
     above: float | None = None
     keys: tuple[tuple[str, Metrics], ...] = ()
     more_keys: int = 0
+
+    def _view(self, rows: int) -> View:
+        return replace(self.overall._view(rows), title=f"Scorecard of {self.subscription} within {self.horizon}")
 
     @property
     def table_threshold(self) -> int:
