@@ -65,9 +65,9 @@ class SubscriptionModel(Viewed):
             "states": f"{len(self.statistics.states):,}",
             "contexts": f"{len(self.contexts):,}" if len(self.contexts) > 1 else "",
             "parts": f"{len(self.parts):,}" if self.parts else "",
+            "features": ", ".join(self.settings.get("features", ())),
             "from": since,
             "to": to,
-            "features": ", ".join(self.settings.get("features", ())),
         }
 
     def _view(self, rows: int) -> View:

@@ -40,13 +40,13 @@ def result_schema(checked: CheckedStatement) -> ResultSchema:
         return ResultSchema(checked.name, per, {}, {"token": Type.STRING}, {}, checked.time)
     forecast = checked.tree.forecast
     return ResultSchema(
-        checked.name,
-        per,
-        {step: checked.steps[step].shape.repeated for step in checked.positive},
-        checked.returns,
-        checked.variables,
-        checked.time,
-        None if forecast is None else horizon_text(forecast),
-        checked.event_names,
-        checked.row_ids,
+        name=checked.name,
+        per=per,
+        repeated={step: checked.steps[step].shape.repeated for step in checked.positive},
+        returns=checked.returns,
+        variables=checked.variables,
+        time=checked.time,
+        horizon=None if forecast is None else horizon_text(forecast),
+        event_names=checked.event_names,
+        row_ids=checked.row_ids,
     )
