@@ -45,6 +45,22 @@ def test_bad_calibration_is_said() -> None:
     assert any("worse than always forecasting the base rate" in w for w in worse.warnings)
 
 
+def test_bad_calibration_of_rare_forecasts_is_said() -> None:
+    """One in a hundred forecasts says 0.2 where 0.02 come true: that hardly changes the calibration error."""
+    random = np.random.default_rng(6)
+    count = 100_000
+    rare = random.random(count) < 0.01
+    matched = random.random(count) < np.where(rare, 0.02, 0.002)
+    process, ordinal = np.zeros(count, int), np.arange(count)
+    times = times_to_match(process, ordinal, ordinal.astype(float), np.append(False, matched[:-1]))
+    for said, wanted in ((0.02, False), (0.2, True)):
+        points = ForecastPoints(process, matched, times, np.where(rare, said, 0.002))
+        report = Report.of([scorecard("s", Horizon(events=1), points)])
+        assert report.scorecards[0].overall.reliability.error < 0.01
+        found = [w for w in report.warnings if "badly calibrated from 0.1 to 0.3: 0.2 forecast, 0.0" in w]
+        assert bool(found) == wanted
+
+
 def test_too_little_is_said() -> None:
     (warning,) = Report.of(heat(days=20, lanes=1, hot=0.3, horizons=(3,))).warnings
     assert "points came true: the metrics are rough" in warning

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretell.arrays import Floats
-from foretell.forecast.evaluation.metrics import ratio
+from foretell.forecast.evaluation.metrics import CalibrationBins, ratio
 from foretell.forecast.evaluation.scorecard import Scorecard
 
 MAX_CALIBRATION_ERROR = 0.05
@@ -94,6 +94,24 @@ def drift_warnings(name: str, trained: Floats, later: Floats) -> Iterator[str]:
         )
 
 
+def _bin_warnings(where: str, bins: CalibrationBins) -> Iterator[str]:
+    """The range of forecasts that is worst calibrated, where more than twice as many came true, or less than half.
+
+    Where matches are rare, such forecasts hardly show in the calibration error, which is a mean over all points.
+    """
+    expected, came = bins.forecast * bins.count, bins.observed * bins.count
+    # Outcomes come in clusters, so their number varies more than that of independent ones: twice, as a rule of thumb.
+    surprise = np.abs(came - expected) / np.sqrt(np.maximum(4 * expected, 1.0))
+    wrong = (np.maximum(came, expected) >= MIN_OUTCOMES) & (surprise > _DEVIATIONS)
+    wrong &= (came > 2 * expected) | (2 * came < expected)
+    if wrong.any():
+        k = int(np.argmax(np.where(wrong, surprise, 0.0)))
+        yield (
+            f"{where}: badly calibrated from {bins.low[k]:g} to {bins.high[k]:g}: {bins.forecast[k]:.2g} forecast, "
+            f"{bins.observed[k]:.2g} came true; recalibrate or retrain"
+        )
+
+
 def metric_warnings(scorecards: Iterable[Scorecard]) -> Iterator[str]:
     """Bad calibration, forecasts no better than the base rate, too few outcomes."""
     for card in scorecards:
@@ -111,5 +129,7 @@ def metric_warnings(scorecards: Iterable[Scorecard]) -> Iterator[str]:
             error = overall.reliability.error
             if error > MAX_CALIBRATION_ERROR:
                 yield f"{where}: badly calibrated: expected calibration error {error:.3f}; recalibrate or retrain"
+            else:
+                yield from _bin_warnings(where, overall.calibration)
             if overall.brier.skill < 0:
                 yield f"{where}: worse than always forecasting the base rate, {overall.base_rate:.1%}"
