@@ -20,6 +20,7 @@ from foretell.language.type_check import Scope
 from foretell.machine.exec.batch_columns import bytecode
 from foretell.machine.kernels import arithmetic, interpreter
 from foretell.machine.kernels.structs import Values
+from foretell.machine.kernels.texts import SIZE_BITS, SIZE_MASK
 from foretell.plan.lower.bytecode import Code, Operand, link, listing
 from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.reference.expressions import Frame, moment
@@ -204,9 +205,17 @@ def check(expression: Expression, inputs: Sequence[Inputs], before: Sequence[Exp
         assert null == (wanted is None)
         assert holds == (wanted is True) or not isinstance(wanted, bool | None)
         if isinstance(wanted, str):
-            assert strings.text(as_int) == wanted
+            assert _text(as_int, strings) == wanted
         elif wanted is not None:
             assert (as_float if isinstance(wanted, float) else as_int) == wanted
+
+
+def _text(code: int, strings: StringDictionary) -> str:
+    """The text of a code, or of a slice of another text."""
+    if code >= 0:
+        return strings.text(code)
+    start, size = ~code >> SIZE_BITS, ~code & SIZE_MASK
+    return bytes(strings.data[start : start + size]).decode()
 
 
 # ── the tests ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ COMPARE_F 4 0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -33,9 +33,21 @@ from foretell.language.tree import Expression
 from foretell.machine.kernels.opcodes import Op
 from foretell.plan.lower.bytecode import Code, Instructions, Operand, stack_depth
 from foretell.plan.lower.text_functions import TextFunction, constants_of, pushed_down
-
-#: A comparison is the set of outcomes for which it is true: 1 less, 2 equal, 4 greater.
-OUTCOMES: Mapping[str, int] = {"=": 2, "<>": 5, "<": 1, "<=": 3, ">": 4, ">=": 6}
+from foretell.plan.lower.typed_code import (
+    NULL_CODE,
+    OUTCOMES,
+    TypedCode,
+    arithmetic_code,
+    as_float,
+    coalesce_code,
+    comparison_code,
+    instruction,
+    is_float,
+    negated_if,
+    of_one_type,
+    short_circuit,
+    signed_code,
+)
 
 
 def compile_expression(
@@ -48,22 +60,6 @@ def compile_expression(
     """
     compiler = _ExpressionCompiler(resolve, code_of)
     return compiler.assemble(compiler.value(expression).ops)
-
-
-@dataclass(frozen=True)
-class _TypedCode:
-    """Operations that leave one value on the stack, and its type."""
-
-    ops: Instructions
-    type: Type
-    sliced: bool = False  # whether it may be a text that was cut out of another, and has no code
-
-
-def _op(op: Op, argument: int = 0, argument2: int = 0) -> Instructions:
-    return ((op, argument, argument2),)
-
-
-_NULL = _TypedCode(_op(Op.NULL), Type.NULL)
 
 
 @dataclass(frozen=True)
@@ -86,10 +82,10 @@ class _ExpressionCompiler:
             tuple(self.text_functions),
         )
 
-    def value(self, expression: Expression) -> _TypedCode:
+    def value(self, expression: Expression) -> TypedCode:
         operand = self.resolve(expression)
         if operand is not None:
-            return _TypedCode(_op(_LOADS[operand.kind, _is_float(operand.type)], operand.index), operand.type)
+            return TypedCode(instruction(_LOADS[operand.kind, is_float(operand.type)], operand.index), operand.type)
         match expression:
             case tree.Literal(value=literal):
                 return self.literal(literal)
@@ -98,9 +94,9 @@ class _ExpressionCompiler:
             case tree.Moment(micros=micros):
                 return self.integer(micros, Type.TIMESTAMP)
             case tree.Unary(operator="NOT", operand=inner):
-                return _TypedCode(self.value(inner).ops + _op(Op.NOT), Type.BOOL)
+                return TypedCode(self.value(inner).ops + instruction(Op.NOT), Type.BOOL)
             case tree.Unary(operand=inner):
-                return _signed(self.value(inner), Op.NEGATE_I, Op.NEGATE_F)
+                return signed_code(self.value(inner), Op.NEGATE_I, Op.NEGATE_F)
             case tree.Binary():
                 return self.binary(expression)
             case tree.In():
@@ -108,9 +104,9 @@ class _ExpressionCompiler:
             case tree.Between():
                 return self.between(expression)
             case tree.Like(value=text, pattern=pattern, negated=negated):
-                return _negated_if(self.on_strings(Op.LIKE, Type.BOOL, (text, pattern)), negated)
+                return negated_if(self.on_strings(Op.LIKE, Type.BOOL, (text, pattern)), negated)
             case tree.IsNull(value=inner, negated=negated):
-                return _negated_if(_TypedCode(self.value(inner).ops + _op(Op.IS_NULL), Type.BOOL), negated)
+                return negated_if(TypedCode(self.value(inner).ops + instruction(Op.IS_NULL), Type.BOOL), negated)
             case tree.Case():
                 return self.case(expression)
             case tree.Call(function=function, arguments=arguments):
@@ -119,20 +115,20 @@ class _ExpressionCompiler:
 
     # ── constants ──
 
-    def literal(self, value: bool | int | float | str | None) -> _TypedCode:
+    def literal(self, value: bool | int | float | str | None) -> TypedCode:
         match value:
             case None:
-                return _NULL
+                return NULL_CODE
             case bool():
                 return self.integer(int(value), Type.BOOL)
             case int():
                 return self.integer(value, Type.INT)
             case float():
-                return _TypedCode(_op(Op.CONST_F, self.float_number(value)), Type.FLOAT)
+                return TypedCode(instruction(Op.CONST_F, self.float_number(value)), Type.FLOAT)
         return self.integer(self.code_of(value), Type.STRING)
 
-    def integer(self, value: int, kind: Type) -> _TypedCode:
-        return _TypedCode(_op(Op.CONST_I, self.integer_number(value)), kind)
+    def integer(self, value: int, kind: Type) -> TypedCode:
+        return TypedCode(instruction(Op.CONST_I, self.integer_number(value)), kind)
 
     def float_number(self, value: float) -> int:
         return self.floats.setdefault(value.hex(), len(self.floats))
@@ -142,63 +138,63 @@ class _ExpressionCompiler:
 
     # ── conditions ──
 
-    def binary(self, binary: tree.Binary) -> _TypedCode:
+    def binary(self, binary: tree.Binary) -> TypedCode:
         if binary.operator in OUTCOMES:
             fused = self.fused_comparison(binary)
-            return fused or _comparison(binary.operator, self.value(binary.left), self.value(binary.right))
+            return fused or comparison_code(binary.operator, self.value(binary.left), self.value(binary.right))
         left, right = self.value(binary.left), self.value(binary.right)
         if binary.operator == "AND":
-            return _TypedCode(_short_circuit(Op.SKIP_IF_FALSE, left.ops, right.ops + _op(Op.AND)), Type.BOOL)
+            return TypedCode(short_circuit(Op.SKIP_IF_FALSE, left.ops, right.ops + instruction(Op.AND)), Type.BOOL)
         if binary.operator == "OR":
-            return _TypedCode(_short_circuit(Op.SKIP_IF_TRUE, left.ops, right.ops + _op(Op.OR)), Type.BOOL)
-        return _arithmetic(binary.operator, left, right)
+            return TypedCode(short_circuit(Op.SKIP_IF_TRUE, left.ops, right.ops + instruction(Op.OR)), Type.BOOL)
+        return arithmetic_code(binary.operator, left, right)
 
-    def fused_comparison(self, binary: tree.Binary) -> _TypedCode | None:
+    def fused_comparison(self, binary: tree.Binary) -> TypedCode | None:
         """One operation for the commonest condition: a column against a slot or parameter of the same type."""
         left, right, sign = self.resolve(binary.left), self.resolve(binary.right), binary.operator
         if left is None or right is None:
             return None
         if right.kind == "column":
             left, right, sign = right, left, tree.MIRRORED_COMPARISON[sign]
-        op = _FUSED_COMPARISONS.get((left.kind, right.kind, _is_float(left.type)))
+        op = _FUSED_COMPARISONS.get((left.kind, right.kind, is_float(left.type)))
         ordered_texts = left.type is Type.STRING and sign not in ("=", "<>")
         if op is None or left.type is not right.type or left.type is Type.NULL or ordered_texts:
             return None
-        return _TypedCode(_op(op, left.index * 8 + OUTCOMES[sign], right.index), Type.BOOL)
+        return TypedCode(instruction(op, left.index * 8 + OUTCOMES[sign], right.index), Type.BOOL)
 
-    def is_in(self, node: tree.In) -> _TypedCode:
+    def is_in(self, node: tree.In) -> TypedCode:
         """Compares each option with a copy of the value; in between the stack holds the value and the result so far."""
         value = self.value(node.value)
         ops = value.ops + self.integer(0, Type.BOOL).ops
         for option in node.options:
-            equal = _comparison("=", replace(value, ops=_op(Op.PICK, 1)), self.value(option)).ops
-            ops = _short_circuit(Op.SKIP_IF_TRUE, ops, equal + _op(Op.OR))
-        return _negated_if(_TypedCode(ops + _op(Op.NIP), Type.BOOL), node.negated)
+            equal = comparison_code("=", replace(value, ops=instruction(Op.PICK, 1)), self.value(option)).ops
+            ops = short_circuit(Op.SKIP_IF_TRUE, ops, equal + instruction(Op.OR))
+        return negated_if(TypedCode(ops + instruction(Op.NIP), Type.BOOL), node.negated)
 
-    def between(self, node: tree.Between) -> _TypedCode:
+    def between(self, node: tree.Between) -> TypedCode:
         value = self.value(node.value)
-        above = _comparison(">=", replace(value, ops=_op(Op.PICK, 0)), self.value(node.low)).ops
-        below = _comparison("<=", replace(value, ops=_op(Op.PICK, 1)), self.value(node.high)).ops
-        inside = _short_circuit(Op.SKIP_IF_FALSE, above, below + _op(Op.AND))
-        return _negated_if(_TypedCode(value.ops + inside + _op(Op.NIP), Type.BOOL), node.negated)
+        above = comparison_code(">=", replace(value, ops=instruction(Op.PICK, 0)), self.value(node.low)).ops
+        below = comparison_code("<=", replace(value, ops=instruction(Op.PICK, 1)), self.value(node.high)).ops
+        inside = short_circuit(Op.SKIP_IF_FALSE, above, below + instruction(Op.AND))
+        return negated_if(TypedCode(value.ops + inside + instruction(Op.NIP), Type.BOOL), node.negated)
 
-    def case(self, case: tree.Case) -> _TypedCode:
+    def case(self, case: tree.Case) -> TypedCode:
         """Each branch skips itself unless its condition is true, and all that follow it once it has its value."""
-        *values, otherwise = _of_one_type([self.value(result) for result in case.results])
+        *values, otherwise = of_one_type([self.value(result) for result in case.results])
         ops = otherwise.ops
         for condition, value in zip(reversed(case.conditions), reversed(values), strict=True):
-            branch = value.ops + _op(Op.SKIP, len(ops))
-            ops = self.value(condition).ops + _op(Op.SKIP_UNLESS, len(branch)) + branch + ops
-        return _TypedCode(ops, otherwise.type, any(result.sliced for result in (*values, otherwise)))
+            branch = value.ops + instruction(Op.SKIP, len(ops))
+            ops = self.value(condition).ops + instruction(Op.SKIP_UNLESS, len(branch)) + branch + ops
+        return TypedCode(ops, otherwise.type, any(result.sliced for result in (*values, otherwise)))
 
     # ── functions ──
 
-    def call(self, call: tree.Call, function: str, arguments: tuple[Expression, ...]) -> _TypedCode:
+    def call(self, call: tree.Call, function: str, arguments: tuple[Expression, ...]) -> TypedCode:
         match function:
             case "coalesce":
-                return _coalesce([self.value(a) for a in arguments])
+                return coalesce_code([self.value(a) for a in arguments])
             case "abs":
-                return _signed(self.value(arguments[0]), Op.ABSOLUTE_I, Op.ABSOLUTE_F)
+                return signed_code(self.value(arguments[0]), Op.ABSOLUTE_I, Op.ABSOLUTE_F)
             case "length":
                 return self.on_strings(Op.LENGTH, Type.INT, arguments)
             case "lower" | "upper" | "regexp_like" | "substr":
@@ -211,29 +207,31 @@ class _ExpressionCompiler:
             return self.calendar_field(function, arguments)
         return self.mathematics(function, [self.value(a) for a in arguments])
 
-    def mathematics(self, function: str, numbers: list[_TypedCode]) -> _TypedCode:
+    def mathematics(self, function: str, numbers: list[TypedCode]) -> TypedCode:
         if function in ("floor", "ceil"):
-            rounds = _op(Op.FLOOR_F if function == "floor" else Op.CEILING_F) if _is_float(numbers[0].type) else ()
-            return _TypedCode(numbers[0].ops + rounds, Type.INT)
-        ops = tuple(op for number in numbers for op in _as_float(number).ops)
-        return _TypedCode(ops + _op(_MATHEMATICS[function]), Type.FLOAT)
+            rounds = (
+                instruction(Op.FLOOR_F if function == "floor" else Op.CEILING_F) if is_float(numbers[0].type) else ()
+            )
+            return TypedCode(numbers[0].ops + rounds, Type.INT)
+        ops = tuple(op for number in numbers for op in as_float(number).ops)
+        return TypedCode(ops + instruction(_MATHEMATICS[function]), Type.FLOAT)
 
-    def round(self, arguments: tuple[Expression, ...]) -> _TypedCode:
+    def round(self, arguments: tuple[Expression, ...]) -> TypedCode:
         number = self.value(arguments[0])
         digits = constants_of(arguments[1:]) or (0,)
         assert isinstance(digits[0], int)
         unit = 10 ** abs(digits[0])
-        if _is_float(number.type):
-            op = _op(Op.ROUND_F, self.float_number(float(unit)), int(digits[0] >= 0))
-            return _TypedCode(number.ops + op, Type.FLOAT)
-        ops = _op(Op.ROUND_I, self.integer_number(unit)) if digits[0] < 0 else ()
-        return _TypedCode(number.ops + ops, number.type)
+        if is_float(number.type):
+            op = instruction(Op.ROUND_F, self.float_number(float(unit)), int(digits[0] >= 0))
+            return TypedCode(number.ops + op, Type.FLOAT)
+        ops = instruction(Op.ROUND_I, self.integer_number(unit)) if digits[0] < 0 else ()
+        return TypedCode(number.ops + ops, number.type)
 
-    def calendar_field(self, function: str, arguments: tuple[Expression, ...]) -> _TypedCode:
+    def calendar_field(self, function: str, arguments: tuple[Expression, ...]) -> TypedCode:
         time = self.value(arguments[0]).ops
         for zone in constants_of(arguments[1:]) or ():
             time += self.local_time(str(zone))
-        return _TypedCode(time + _op(Op.CALENDAR_FIELD, CALENDAR_FIELDS.index(function)), Type.INT)
+        return TypedCode(time + instruction(Op.CALENDAR_FIELD, CALENDAR_FIELDS.index(function)), Type.INT)
 
     def local_time(self, zone: str) -> Instructions:
         """The table of a zone is laid out as foretell.machine.kernels.calendar_fields.local_time reads it."""
@@ -241,13 +239,13 @@ class _ExpressionCompiler:
         at = len(self.tables)
         instants = offsets.instants.tolist()
         self.tables.extend([offsets.rule_start, offsets.period, *instants, *offsets.offsets.tolist()])
-        return _op(Op.LOCAL_TIME, at, len(instants))
+        return instruction(Op.LOCAL_TIME, at, len(instants))
 
-    def on_strings(self, op: Op, kind: Type, texts: Iterable[Expression]) -> _TypedCode:
+    def on_strings(self, op: Op, kind: Type, texts: Iterable[Expression]) -> TypedCode:
         ops = tuple(op for text in texts for op in self.value(text).ops)
-        return _TypedCode(ops + _op(op), kind)
+        return TypedCode(ops + instruction(op), kind)
 
-    def text_function(self, call: tree.Call) -> _TypedCode:
+    def text_function(self, call: tree.Call) -> TypedCode:
         """A function of one text, pushed down to constants and columns as far as possible.
 
         For code that leaves it to the kernel, its result for every string of the dictionary is computed.
@@ -260,15 +258,15 @@ class _ExpressionCompiler:
         if constants is None:
             return self.substring(text, call.arguments[1:])
         number = self.text_functions.setdefault(TextFunction(call.function, constants), len(self.text_functions))
-        intern = _op(Op.INTERN) if text.sliced else ()
+        intern = instruction(Op.INTERN) if text.sliced else ()
         kind = Type.BOOL if call.function == "regexp_like" else Type.STRING
-        return _TypedCode(text.ops + intern + _op(Op.TEXT_FUNCTION, number), kind)
+        return TypedCode(text.ops + intern + instruction(Op.TEXT_FUNCTION, number), kind)
 
-    def substring(self, text: _TypedCode, places: tuple[Expression, ...]) -> _TypedCode:
+    def substring(self, text: TypedCode, places: tuple[Expression, ...]) -> TypedCode:
         """A part of a text whose place is not the same for all texts: a slice of the text, without a code."""
         start, *counts = (self.value(place) for place in places)
         count = counts[0] if counts else self.integer(_MOST_INT, Type.INT)
-        return _TypedCode(text.ops + start.ops + count.ops + _op(Op.SUBSTRING), Type.STRING, sliced=True)
+        return TypedCode(text.ops + start.ops + count.ops + instruction(Op.SUBSTRING), Type.STRING, sliced=True)
 
 
 _LOADS: Mapping[tuple[str, bool], Op] = {
@@ -290,89 +288,3 @@ _FUSED_COMPARISONS: Mapping[tuple[str, str, bool], Op] = {
 _TEXT_TESTS = {"contains": Op.CONTAINS, "starts_with": Op.STARTS_WITH, "ends_with": Op.ENDS_WITH}
 _MATHEMATICS = {"sqrt": Op.SQUARE_ROOT_F, "exp": Op.EXPONENTIAL_F, "ln": Op.LOGARITHM_F, "pow": Op.POWER_F}
 _MOST_INT = 2**63 - 1
-
-
-def _is_float(kind: Type) -> bool:
-    return kind is Type.FLOAT
-
-
-def _as_float(typed: _TypedCode) -> _TypedCode:
-    return _TypedCode(typed.ops + _op(Op.INT_TO_FLOAT), Type.FLOAT) if typed.type is Type.INT else typed
-
-
-def _negated_if(truth: _TypedCode, negated: bool) -> _TypedCode:
-    return _TypedCode(truth.ops + _op(Op.NOT), Type.BOOL) if negated else truth
-
-
-def _short_circuit(skip: Op, settled: Instructions, otherwise: Instructions) -> Instructions:
-    """Skips the second part where the first part decides."""
-    return settled + _op(skip, len(otherwise)) + otherwise
-
-
-def _comparison(sign: str, left: _TypedCode, right: _TypedCode) -> _TypedCode:
-    """A comparison. With NULL the kernel compares any value that lies there: the result is NULL all the same."""
-    op = Op.COMPARE_I
-    if Type.FLOAT in (left.type, right.type):
-        left, right, op = _as_float(left), _as_float(right), Op.COMPARE_F
-    elif Type.STRING in (left.type, right.type) and (sign not in ("=", "<>") or left.sliced or right.sliced):
-        op = Op.COMPARE_STRING
-    return _TypedCode(left.ops + right.ops + _op(op, OUTCOMES[sign]), Type.BOOL)
-
-
-def _coalesce(arguments: Sequence[_TypedCode]) -> _TypedCode:
-    typed = _of_one_type([argument for argument in arguments if argument.type is not Type.NULL])
-    if not typed:
-        return _NULL
-    ops = typed[0].ops
-    for other in typed[1:]:
-        ops = _short_circuit(Op.SKIP_IF_PRESENT, ops, other.ops + _op(Op.COALESCE))
-    return _TypedCode(ops, typed[0].type, any(argument.sliced for argument in typed))
-
-
-def _of_one_type(codes: list[_TypedCode]) -> list[_TypedCode]:
-    """The codes in the type that their values have in common: a NULL in that of the others, an INT as a FLOAT."""
-    kinds = [code.type for code in codes if code.type is not Type.NULL]
-    if not kinds:
-        return codes
-    kind = Type.FLOAT if Type.FLOAT in kinds else kinds[0]
-    typed = [replace(code, type=kind) if code.type is Type.NULL else code for code in codes]
-    return [_as_float(code) for code in typed] if _is_float(kind) else typed
-
-
-def _signed(number: _TypedCode, on_ints: Op, on_floats: Op) -> _TypedCode:
-    if number.type is Type.NULL:
-        return number
-    return _TypedCode(number.ops + _op(on_floats if _is_float(number.type) else on_ints), number.type)
-
-
-# ── Arithmetic ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-_ON_FLOATS = {"+": Op.ADD_F, "-": Op.SUBTRACT_F, "*": Op.MULTIPLY_F, "/": Op.DIVIDE_F, "%": Op.REMAINDER_F}
-_ON_INTS = {"+": Op.ADD_I, "-": Op.SUBTRACT_I, "*": Op.MULTIPLY_I, "/": Op.DIVIDE_I, "%": Op.REMAINDER_I}
-
-
-def _arithmetic(sign: str, left: _TypedCode, right: _TypedCode) -> _TypedCode:
-    kinds = (left.type, right.type)
-    if Type.NULL in kinds:
-        return _NULL
-    if Type.DURATION in kinds or Type.TIMESTAMP in kinds:
-        return _time_arithmetic(sign, left, right)
-    if Type.FLOAT in kinds:
-        return _TypedCode(_as_float(left).ops + _as_float(right).ops + _op(_ON_FLOATS[sign]), Type.FLOAT)
-    return _TypedCode(left.ops + right.ops + _op(_ON_INTS[sign]), Type.FLOAT if sign == "/" else Type.INT)
-
-
-def _time_arithmetic(sign: str, left: _TypedCode, right: _TypedCode) -> _TypedCode:
-    plain = left.ops + right.ops
-    match left.type, sign, right.type:
-        case (Type.DURATION, "/", Type.DURATION):
-            return _TypedCode(plain + _op(Op.DIVIDE_I), Type.FLOAT)
-        case (Type.DURATION, "/", _):
-            return _TypedCode(plain + _op(Op.SHRINK_F if _is_float(right.type) else Op.SHRINK_I), Type.DURATION)
-        case (Type.DURATION, "*", _):
-            return _TypedCode(plain + _op(Op.SCALE_F if _is_float(right.type) else Op.MULTIPLY_I), Type.DURATION)
-        case (_, "*", Type.DURATION):
-            return _time_arithmetic(sign, right, left)
-        case (Type.TIMESTAMP, "-", Type.TIMESTAMP) | (Type.DURATION, "+" | "-", Type.DURATION):
-            return _TypedCode(plain + _op(_ON_INTS[sign]), Type.DURATION)
-    return _TypedCode(plain + _op(_ON_INTS[sign]) + _op(Op.IN_CALENDAR), Type.TIMESTAMP)
