@@ -116,7 +116,7 @@ def test_getting_started(tmp_path: Path) -> None:
 def test_examples_of_the_language_parse() -> None:
     text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
     statements = [b for b in re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if b[0] != "{"]
-    assert len(statements) == 3
+    assert len(statements) == 4
     for statement in statements:
         ft.parse(statement)
     (model,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
