@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 
 def matching(texts: Sequence[str], pattern: str) -> list[bool]:
     """Whether the pattern is found in each of the texts.
@@ -34,8 +37,4 @@ def pattern_mistake(pattern: str) -> str:
 
 
 def _match(texts: list[str], pattern: str) -> Any:
-    # To parse statements without a pattern, Arrow need not be loaded.
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     return pc.match_substring_regex(pa.array(texts, pa.string()), pattern)
