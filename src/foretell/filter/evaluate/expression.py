@@ -5,10 +5,10 @@ A constant is a column of one row, which NumPy broadcasts: a part that does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.functions import CALENDAR_FIELDS
 from foretell.language.tree import Expression
+
+T = TypeVar("T", int, str)
 
 #: Resolves a leaf (an attribute, a time, a parameter…) to its column; None if the leaf is unknown there.
 LeafResolver: TypeAlias = Callable[[Expression], Column | None]
@@ -118,7 +120,7 @@ class _Evaluator:
         return _arithmetic(operator, left, right)
 
     def _case(self, case: tree.Case) -> Column:
-        """The last branch whose condition is true is put over those after it, from the end on."""
+        """From the last branch to the first, each covers the rows in which its condition is true."""
         *values, otherwise = _of_one_type([self.value(result) for result in case.results])
         for condition, value in zip(reversed(case.conditions), reversed(values), strict=True):
             truth = self.value(condition)
@@ -126,36 +128,34 @@ class _Evaluator:
         return otherwise
 
     def _call(self, function: str, arguments: tuple[Expression, ...]) -> Column:
-        if function == "coalesce":
-            return reduce(_first_present, _of_one_type([self.value(argument) for argument in arguments]))
-        first = self.value(arguments[0])
-        second = arguments[1] if len(arguments) > 1 else None
-        constant_value = second.value if isinstance(second, tree.Literal) else None
-        match function, constant_value:
-            case "regexp_like", str(pattern):
-                return texts.regexp_like(first, pattern, self.strings)
-            case "round", _:
-                return mathematics.rounded(first, constant_value if isinstance(constant_value, int) else 0)
-            case name, zone if name in CALENDAR_FIELDS:
-                return calendar_field(name, first, zone if isinstance(zone, str) else None)
-            case name, _ if second is None:
-                return self._of_one(name, first)
-        return self._of_several(function, [first, *(self.value(argument) for argument in arguments[1:])])
-
-    def _of_one(self, function: str, column: Column) -> Column:
-        if function in _NUMERIC_FUNCTIONS:
-            return _NUMERIC_FUNCTIONS[function](column)
-        return _TEXT_FUNCTIONS[function](column, self.strings)
-
-    def _of_several(self, function: str, columns: list[Column]) -> Column:
+        match function, arguments:
+            case "regexp_like", (text, tree.Literal(value=str(pattern))):
+                return texts.regexp_like(self.value(text), pattern, self.strings)
+            case "round", (number, *digits):
+                return mathematics.rounded(self.value(number), _constant(digits, int) or 0)
+            case _, (time, *zone) if function in CALENDAR_FIELDS:
+                return calendar_field(function, self.value(time), _constant(zone, str))
+        columns = [self.value(argument) for argument in arguments]
         match function, columns:
+            case "coalesce", _:
+                return reduce(_first_present, _of_one_type(columns))
             case "pow", (base, exponent):
                 return mathematics.power(base, exponent)
             case "substr", (text, start, *length):
                 return texts.substring(text, start, length[0] if length else None, self.strings)
+            case _, (number,) if function in _NUMERIC_FUNCTIONS:
+                return _NUMERIC_FUNCTIONS[function](number)
+            case _, (text,):
+                return _TEXT_FUNCTIONS[function](text, self.strings)
             case _, (text, part):
                 return _TEXT_TESTS[function](text, part, self.strings)
         raise AssertionError(function)
+
+
+def _constant(arguments: Sequence[Expression], kind: type[T]) -> T | None:
+    """The value of an argument that must be a constant; None where there is none."""
+    values = [argument.value for argument in arguments if isinstance(argument, tree.Literal)]
+    return values[0] if values and isinstance(values[0], kind) else None
 
 
 _NUMERIC_FUNCTIONS: Mapping[str, Callable[[Column], Column]] = {
