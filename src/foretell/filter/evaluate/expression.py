@@ -135,7 +135,9 @@ class _Evaluator:
                 return mathematics.rounded(self.value(number), _constant(digits, int) or 0)
             case _, (time, *zone) if function in CALENDAR_FIELDS:
                 return calendar_field(function, self.value(time), _constant(zone, str))
-        columns = [self.value(argument) for argument in arguments]
+        return self._of_columns(function, [self.value(argument) for argument in arguments])
+
+    def _of_columns(self, function: str, columns: list[Column]) -> Column:
         match function, columns:
             case "coalesce", _:
                 return reduce(_first_present, _of_one_type(columns))
