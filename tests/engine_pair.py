@@ -50,7 +50,7 @@ class EnginePair:
         return run_reference(self.checked, events, given, until=self.until)
 
     def embedded(self) -> list[Notification]:
-        return notifications_of(start_runtime(self.checked, self.given).process(self.loaded, self.until))
+        return notifications_of(start_runtime(self.checked, self.given).process(self.loaded, self.until, ends=True))
 
     def cut_at(self, cuts: Iterable[int]) -> list[Mapping[str, EventBatch]]:
         """The input in batches, cut before the events with these numbers in the order of all events."""
@@ -73,7 +73,8 @@ class EnginePair:
         runtime = start_runtime(self.checked, self.given)
         notifications: list[Notification] = []
         for number, batch in enumerate(batches, 1):
-            notifications += notifications_of(runtime.process(batch, self.until if number == len(batches) else None))
+            ends = number == len(batches)
+            notifications += notifications_of(runtime.process(batch, self.until if ends else None, ends=ends))
         return notifications
 
 

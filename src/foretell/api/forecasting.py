@@ -257,7 +257,7 @@ def run_observed(
     schemas = {name: observed_schema(batch) for name, batch in batches.items()}
     checked = program.checked(schemas, {name: table.types for name, table in template_tables.items()})
     try:
-        start_runtime(checked, template_tables, observers=observers).process(batches)
+        start_runtime(checked, template_tables, observers=observers).process(batches, ends=True)
     except UnsupportedError as error:
         raise InputError(
             "not-in-engine",

@@ -205,7 +205,7 @@ def _run_embedded(
         runtime = start_runtime(
             checked, request.tables, observers=ForecasterFactory(request.model.subscriptions, request.learning)
         )
-        return to_notifications(runtime.process(batches, until)), notes + runtime.ledger.take_warnings()
+        return to_notifications(runtime.process(batches, until, ends=True)), notes + runtime.ledger.take_warnings()
     except UnsupportedError as error:
         message = f"the embedded engine does not run {error} yet"
         raise InputError("not-in-engine", message, hint="use --engine reference") from None

@@ -60,9 +60,9 @@ class EventPipeline:
         return self.runtime.process(self.buffer.release(), clocks=self.buffer.stream_clocks())
 
     def process_until(
-        self, events: Mapping[str, EventBatch], until: int | float | None = None
+        self, events: Mapping[str, EventBatch], until: int | float | None = None, *, ends: bool = False
     ) -> Sequence[Notification]:
-        return to_notifications(self.runtime.process(events, until))
+        return to_notifications(self.runtime.process(events, until, ends=ends))
 
     @property
     def statements(self) -> PlannedStatements:

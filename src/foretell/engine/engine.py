@@ -215,11 +215,12 @@ class Engine(Viewed):
         return Notifications(rows, notes=pipeline.limit_notes(), statements=pipeline.statements)
 
     def end(self) -> Notifications:
-        """Process the events that are held back, because no more will come. Time ends with the last of them."""
+        """Process the events that are held back, because no more will come. Time ends with the last of them. LONGEST takes
+        the matches that waited for further events."""
         pipeline = self._deployment.pipeline
         if pipeline is None:
             return Notifications(())
-        return Notifications(pipeline.process_until(pipeline.buffer.drain()), statements=pipeline.statements)
+        return Notifications(pipeline.process_until(pipeline.buffer.drain(), ends=True), statements=pipeline.statements)
 
     def outlook(self, name: str, *, confidence: float = 0.8, reach: float = 4.0) -> list[Outlook]:
         """The present forecasts of a subscription with FORECAST, likeliest first: one for each lane that has had events

@@ -188,6 +188,45 @@ def open_choices(pattern: Pattern) -> Iterator[tree.Chosen]:
         yield from _unfollowed(pattern, followed=False)
 
 
+def open_repetitions(pattern: Pattern) -> Iterator[tree.Repeat]:
+    """The repetitions under `;` or `;{θ}` of a settled pattern that no step must follow, of no fixed number of rounds:
+    another round may come at any time."""
+    match pattern:
+        case tree.Repeat(body=body, low=low, high=high, under=under):
+            if high not in (1, low) and not isinstance(under, tree.Next):
+                yield pattern
+            else:
+                yield from open_repetitions(body)
+        case tree.Sequence(parts=parts):
+            for part in reversed(parts):
+                yield from open_repetitions(part.pattern)
+                if not can_be_empty(part.pattern):
+                    return
+        case tree.Conjunction(sides=children) | tree.Alternation(branches=children):
+            for child in children:
+                yield from open_repetitions(child)
+
+
+def most_events(pattern: Pattern) -> int | None:
+    """The most events that a match of the pattern binds; None without a bound."""
+    match pattern:
+        case tree.Step() | tree.Numbered() | tree.Chosen():
+            return 1
+        case tree.Repeat(body=body, high=high):
+            inner = most_events(body)
+            return None if inner is None or high is None else inner * high
+        case tree.Alternation(branches=branches):
+            counts = [most_events(branch) for branch in branches]
+            return None if None in counts else max(count for count in counts if count is not None)
+        case tree.Sequence(parts=parts):
+            counts = [most_events(part.pattern) for part in parts]
+        case tree.Conjunction(sides=sides):
+            counts = [most_events(side) for side in sides]
+        case _:
+            counts = []
+    return None if None in counts else sum(count for count in counts if count is not None)
+
+
 def followers(pattern: Pattern, step: str) -> frozenset[str]:
     """The steps that come after a step wherever both are bound; none where a negation comes last."""
     if any(isinstance(node, tree.Sequence) and node.absent for node in pattern.walk()):

@@ -70,13 +70,14 @@ class _SubscriptionChecker:
         if subscription.having is not None:
             check_condition(subscription.having, outside)
         returns = self._returns(outside, variables)
-        self._check_after()
+        pattern = pattern_shape.settle(subscription.pattern)
+        self._check_after(pattern)
         horizon = None
         if subscription.forecast is not None:
             horizon = _positive(subscription.forecast.duration, time, "FORECAST WITHIN")
         return CheckedSubscription(
             tree=subscription,
-            pattern=pattern_shape.settle(subscription.pattern),
+            pattern=pattern,
             steps=steps,
             variables=variables,
             attributes=self.scope.attributes,
@@ -226,11 +227,33 @@ class _SubscriptionChecker:
             returns[str(returned.name)] = Type.FLOAT if kind is Type.DURATION else kind
         return returns
 
-    def _check_after(self) -> None:
+    def _check_after(self, pattern: tree.Pattern) -> None:
+        if self.tree.after.policy is tree.Policy.LONGEST:
+            self._check_longest(pattern)
         step = self.tree.after.step
         if step is not None and step not in self.positive:
             message = f"AFTER MATCH names '{step}', which is not a step that binds an event"
             refuse("unknown-step", message, place_of(step), suggestion(step, self.positive))
+
+    def _check_longest(self, pattern: tree.Pattern) -> None:
+        repetition = next(pattern_shape.open_repetitions(pattern), None)
+        if self.tree.within is None and repetition is not None:
+            body = repetition.body
+            what = f"'{body.name}'" if isinstance(body, tree.Step) else "a group"
+            under = ";{θ}" if isinstance(repetition.under, tree.FirstWhere) else ";"
+            message = f"{what} repeats last under '{under}', so AFTER MATCH LONGEST needs WITHIN"
+            length = "10" if self.schema.time_type.numeric else "10 min"
+            hint = (
+                f"add WITHIN {length}: without it one more event may come at any time, and no match is ever the longest"
+            )
+            refuse("needs-within", message, repetition.place, hint)
+        if self.tree.forecast is not None:
+            message = "FORECAST cannot be used with AFTER MATCH LONGEST: a match is known only after its end"
+            hint = "use AFTER MATCH SKIP PAST LAST, or write the FORECAST in a subscription of its own"
+            refuse("longest-forecast", message, self.tree.forecast.place, hint)
+        if self.tree.losing is not None:
+            message = "LOSING cannot be used with AFTER MATCH LONGEST: an event that was lost has no length"
+            refuse("longest-losing", message, self.tree.losing.place, "use AFTER MATCH SKIP PAST LAST")
 
 
 def _positive(length: tree.Span | tree.Literal | None, time: Type, where: str) -> int | float | None:

@@ -14,6 +14,7 @@ from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.absence_executor import AbsenceExecutor
 from foretell.machine.exec.limits import RunLedger
+from foretell.machine.input.delayed_inputs import Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.matches.results import ResultBatch
@@ -43,11 +44,13 @@ class InputGroup:
         self._executors: dict[str, RowExecutors] = {}
         self._shared: dict[int, NfaGroup] = {}  # by the numbers of their plans
 
-    def process(self, inputs: list[OrderedInput], now: int | float, order: EventOrder) -> list[ResultBatch]:
-        """The results of a batch, and of time until `now`."""
+    def process(
+        self, inputs: list[OrderedInput], now: int | float, order: EventOrder, *, ends: bool = False
+    ) -> list[ResultBatch]:
+        """The results of a batch, and of time until `now`; `ends` where no more events come."""
         self._adopt_plans()
         segment = self.stream.append(inputs)
-        results = [result for group in self.nfa_groups for result in group.process(segment, now, order)]
+        results = [result for group in self.nfa_groups for result in group.process(segment, now, order, ends=ends)]
         for absence in self.absences:
             absent = absence.process(segment, now, order)
             results.append(absent)
@@ -57,6 +60,14 @@ class InputGroup:
         if self.stream.crowded:
             self._forget()
         return results
+
+    def frontier(self, name: str) -> Frontier | None:
+        """Where the first match lies that LONGEST holds for a statement."""
+        if not self.plan.statements[name].is_longest:
+            return None
+        members = [m for g in self._executors[name].values() if isinstance(g, NfaGroup) for m in g.members.values()]
+        held = [m.longest.held for m in members if m.longest is not None and m.longest.held is not None]
+        return earliest(Frontier.of(results.order, results.end) for results in held)
 
     def observed(self, name: str) -> Iterator[ObservedStatement]:
         """The observer of a statement, or of each row of a template, with the processes it observes."""
@@ -223,6 +234,13 @@ class InputGroup:
             assert isinstance(executor, AbsenceExecutor)
             executor.silences.restore(silences)
             restore_observer(executor.observer, observer[0] if observer else None)
+
+    def restored_results(self, name: str, row_id: Scalar, recorded: Mapping[str, Any]) -> ResultBatch:
+        """Results of a statement, or of one row of a template, from a snapshot."""
+        group = self._executors[name][row_id]
+        assert isinstance(group, NfaGroup)
+        (member,) = group.members.values()
+        return member.restored(recorded)
 
     def _restore_group(self, state: Mapping[str, Any], rows: _RowsById, tables: Mapping[str, TemplateTable]) -> None:
         names = [state["joined"][int(number)][0] for number in state["members"]]

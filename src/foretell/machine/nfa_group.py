@@ -122,15 +122,19 @@ class NfaGroup:
         """The columns of earlier events that the executor needs."""
         return self.executor.nfa.lagged if isinstance(self.executor, NfaExecutor) else set()
 
-    def process(self, segment: EventSegment, now: int | float, order: EventOrder) -> list[ResultBatch]:
-        """The results of a batch, of those subscriptions that have any."""
+    def process(self, segment: EventSegment, now: int | float, order: EventOrder, *, ends: bool) -> list[ResultBatch]:
+        """The results of a batch, of those subscriptions that have any; `ends` where no more events come."""
         assert self.executor is not None
+        for member in self.members.values():
+            if member.longest is not None:
+                self._nfa_executor.undecided = member.longest.undecided_lanes(len(self.stream.lanes))
         matches = self.executor.process(segment, len(self.stream.lanes), now)
         self._record_limits()
         if self.executor.refused:
             matches = self._without_refused(self.executor, matches)
         if len(self.members) == 1:
-            results = [m.process(matches, now, order) for m in self.members.values() if len(matches) or m.pending]
+            (member,) = self.members.values()
+            results = self._member_results(member, matches, now, order, ends=ends)
             return results + self._forecasts(segment, now, results)
         assert isinstance(self.executor, NfaExecutor)
         owner = self.executor.nfa.owners[matches.state]
@@ -139,9 +143,20 @@ class NfaGroup:
         results = []
         for number, member in self.members.items():
             first, last = np.searchsorted(owner, [number, number + 1])
-            if first < last or member.pending:
+            if first < last or member.waiting:
                 results.append(member.process(matches.only(slice(first, last)), now, order))
         return results
+
+    def _member_results(
+        self, member: SubscriptionRuntime, matches: RawMatches, now: int | float, order: EventOrder, *, ends: bool
+    ) -> list[ResultBatch]:
+        """The results of the only subscription of the group."""
+        if not len(matches) and not member.waiting:
+            return []
+        if member.longest is None:
+            return [member.process(matches, now, order)]
+        live = None if ends else self._nfa_executor.live_starts(now)
+        return [member.process(matches, now, order, live)]
 
     def _forecasts(self, segment: EventSegment, now: int | float, results: list[ResultBatch]) -> list[ResultBatch]:
         """The forecasts of a subscription that is observed."""
@@ -257,7 +272,7 @@ class NfaGroup:
 
     def referenced(self) -> Ints:
         """The positions of the events that runs, pending results and the tracker refer to."""
-        pending = [result.bound_events.position for m in self.members.values() for result in m.pending]
+        pending = [result.bound_events.position for m in self.members.values() for result in m.waiting]
         held = [holder.referenced() for holder in (self.executor, self.tracker) if holder is not None]
         return np.concatenate([np.zeros(0, np.int64), *pending, *held])
 

@@ -14,8 +14,10 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.limits import Limits, RunLedger
+from foretell.machine.input.delayed_inputs import DelayedInputs, Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input_group import InputGroup
+from foretell.machine.matches.codec import results_state
 from foretell.machine.matches.derived_events import derived_events
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.forecast_emitter import ObservedStatement
@@ -60,6 +62,8 @@ class MatchRuntime:
         self._until: int | float = -math.inf
         self.groups: dict[InputPlan, InputGroup] = {}
         self._needed: dict[str, set[str]] = {}
+        self._delayed: dict[InputPlan, DelayedInputs] = {}
+        self._unread: dict[str, list[ResultBatch]] = {}  # results of LONGEST that readers may not get yet
 
     # ── statements ──
 
@@ -99,8 +103,10 @@ class MatchRuntime:
         group.remove(self.plan.inputs.get(before.input), before.statements[name])
         self._clocks.pop(name, None)
         self._needed.pop(name, None)
+        self._unread.pop(name, None)
         if before.input not in self.plan.inputs:
             del self.groups[before.input]
+            self._delayed.pop(before.input, None)
 
     def add_rows(self, name: str, table: TemplateTable) -> None:
         """Adds rows to a template, from the next event on."""
@@ -120,32 +126,63 @@ class MatchRuntime:
         batches: Mapping[str, EventBatch],
         until: int | float | None = None,
         clocks: Mapping[str, int | float] | None = None,
+        *,
+        ends: bool = False,
     ) -> list[ResultBatch]:
         """The results of one batch of each stream. Batches come in the order of time; within one, events may have any
         order.
 
         Time advances to `until` for all statements, and to a stream's clock for the statements that read the stream.
+        With `ends` no more events come, which settles the matches that LONGEST holds.
         """
         *slices, last = _slices(batches)
-        results = [result for part in slices for result in self._process(part, None, {})]
-        return [*results, *self._process(last, until, clocks or {})]
+        results = [result for part in slices for result in self._process(part, None, {}, ends=False)]
+        return [*results, *self._process(last, until, clocks or {}, ends=ends)]
 
     def _process(
-        self, batches: Mapping[str, EventBatch], until: int | float | None, clocks: Mapping[str, int | float]
+        self,
+        batches: Mapping[str, EventBatch],
+        until: int | float | None,
+        clocks: Mapping[str, int | float],
+        *,
+        ends: bool,
     ) -> list[ResultBatch]:
         inputs = self._order.inputs(batches, self.strings, self._needed)
         self._advance(inputs, until, clocks)
         results: list[ResultBatch] = []
+        frontiers: dict[str, Frontier] = {}
         for group in self.groups.values():
-            streams = group.plan.input.streams
-            times = [self._clocks[name] for name in streams if name in self._clocks]
+            times = [self._clocks[name] for name in group.plan.input.streams if name in self._clocks]
             if math.isfinite(self._until):
                 times.append(self._until)
             if times:
-                now = max(times)
-                own = group.process([inputs[name] for name in streams if name in inputs], now, self._order)
-                self._derive_inputs(group, own, now, inputs)
-                results += own
+                results += self._process_group(group, inputs, max(times), frontiers, ends=ends)
+        first = earliest(frontiers.values())
+        self._order.oldest = None if first is None else first.place // 2
+        return results
+
+    def _process_group(
+        self,
+        group: InputGroup,
+        inputs: dict[str, OrderedInput],
+        now: int | float,
+        frontiers: dict[str, Frontier],
+        *,
+        ends: bool,
+    ) -> list[ResultBatch]:
+        """The results of a group, up to the frontier of the streams that it reads; adds those of its statements."""
+        key = group.plan.input
+        own = {name: inputs[name] for name in key.streams if name in inputs}
+        frontier = earliest(frontiers.get(name) for name in key.streams)
+        if frontier is not None:
+            now = min(now, frontier.time)
+        if frontier is not None or key in self._delayed:
+            own = self._delayed.setdefault(key, DelayedInputs()).release(own, frontier)
+            if frontier is None:
+                del self._delayed[key]
+        results = group.process(list(own.values()), now, self._order, ends=ends)
+        held = self._derive_inputs(group, results, now, inputs)
+        frontiers.update((name, first) for name in held if (first := earliest((frontier, held[name]))) is not None)
         return results
 
     def _advance(
@@ -161,17 +198,33 @@ class MatchRuntime:
 
     def _derive_inputs(
         self, group: InputGroup, results: list[ResultBatch], now: int | float, inputs: dict[str, OrderedInput]
-    ) -> None:
-        """Turns results into events, for the statements that read them."""
+    ) -> dict[str, Frontier | None]:
+        """Turns results into events, for the statements that read them; returns where LONGEST holds the first match of
+        each statement that is read."""
         matches: dict[str, list[ResultBatch]] = {}
         for result in results:
             if result.forecasts is None:
                 matches.setdefault(result.schema.name, []).append(result)
+        held: dict[str, Frontier | None] = {}
         for name in self._needed:
             if name in group.plan.statements:
                 self._clocks[name] = now
-                if name in matches:
-                    inputs[name] = derived_events(matches[name], self._order.ranks[name])
+                held[name] = group.frontier(name)
+                known = self._known(name, matches.get(name, []), held[name])
+                if known:
+                    inputs[name] = derived_events(known, self._order.ranks[name])
+        return held
+
+    def _known(self, name: str, results: list[ResultBatch], frontier: Frontier | None) -> list[ResultBatch]:
+        """The results that are events for readers now: none that LONGEST still holds comes before them."""
+        results = [*self._unread.pop(name, ()), *results]
+        if frontier is None:
+            return results
+        known = [frontier.follows(result.order, result.end) for result in results]
+        later = [result.filter(~before) for result, before in zip(results, known, strict=True) if not before.all()]
+        if later:
+            self._unread[name] = [result.without_buffer() for result in later]
+        return [result.filter(before) for result, before in zip(results, known, strict=True)]
 
     # ── snapshots ──
 
@@ -180,10 +233,13 @@ class MatchRuntime:
         return {
             "strings": self.strings.state(),
             "order": self._order.count,
+            "times": self._order.state() if self._order.oldest is not None else None,
             "clock": dict(self._clocks),
             "until": self._until,
             "ledger": self.ledger.state(),
             "fed": [group.state() for group in self.groups.values()],
+            "delayed": [self._delayed[key].state() if key in self._delayed else None for key in self.groups],
+            "unread": {name: [[r.id, results_state(r)] for r in results] for name, results in self._unread.items()},
         }
 
     @classmethod
@@ -200,14 +256,25 @@ class MatchRuntime:
         runtime = cls.__new__(cls)
         runtime._begin(plan, strings, limits, observers)
         runtime.ledger.restore(state["ledger"])
-        runtime._order.count = state["order"]
+        runtime._order.restore(state["order"], state.get("times"))
         runtime._clocks, runtime._until = dict(state["clock"]), state["until"]
         for recorded in state["fed"]:
             group = runtime._group(plan.input_of(recorded["statements"][0]))
             group.restore(recorded, tables)
             for statement in group.plan.statements.values():
                 runtime._read_columns(group, statement)
+        runtime._restore_delayed(state)
         return runtime
+
+    def _restore_delayed(self, state: Mapping[str, Any]) -> None:
+        """Continues with the events that wait. Early snapshots have none."""
+        for key, delayed in zip(self.groups, state.get("delayed", ()), strict=False):
+            if delayed is not None:
+                self._delayed[key] = DelayedInputs()
+                self._delayed[key].restore(delayed)
+        for name, results in state.get("unread", {}).items():
+            group = self._group(self.plan.input_of(name))
+            self._unread[name] = [group.restored_results(name, row_id, recorded) for row_id, recorded in results]
 
 
 def strings_of(state: Mapping[str, Any]) -> StringDictionary:

@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.events.types import Scalar
-from foretell.filter.column import Column, concatenate_columns
+from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
-from foretell.machine.input.event_order import EventOrder, deepened
+from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.matches.after_match import AT_ONCE, LATER, AfterMatchPolicy, FirstLastFilter, Rank, settlement
 from foretell.machine.matches.codec import restore_results, results_state
+from foretell.machine.matches.longest import NOTHING_LIVES, LiveStarts, LongestSelection, longest_by_start
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
 from foretell.machine.matches.post_filter import post_filter
-from foretell.machine.matches.results import ResultBatch
+from foretell.machine.matches.results import ResultBatch, joined_results
 from foretell.machine.template_rows import TemplateRows
 from foretell.plan.lower.program import SubscriptionPlan
 
@@ -49,24 +50,40 @@ class SubscriptionRuntime:
         self.selection = self.plan.selection
         self.first_last = FirstLastFilter(self.selection.choices)
         self.after_match = AfterMatchPolicy(self.selection.after_match)
+        self.longest: LongestSelection | None = None
+        if self.selection.after_match.longest:
+            in_order = not self.selection.late_choices and not self.plan.waits
+            self.longest = LongestSelection(self.after_match, self.selection.most_events, in_order)
         self.pending: list[ResultBatch] = []  # matches that a LAST leaves undecided
         self.due: int | float = -math.inf  # no pending match is decided before; -inf where that is not known
 
     @property
+    def waiting(self) -> list[ResultBatch]:
+        """The matches that a LAST or LONGEST leaves undecided."""
+        held = None if self.longest is None else self.longest.held
+        return self.pending if held is None else [*self.pending, held]
+
+    @property
     def oldest(self) -> int | None:
-        """The earliest position that a pending match refers to."""
-        oldest = [result.matches.oldest for result in self.pending if result.matches is not None]
+        """The earliest position that a waiting match refers to."""
+        oldest = [result.matches.oldest for result in self.waiting if result.matches is not None]
         return min((position for position in oldest if position is not None), default=None)
 
-    def process(self, matches: RawMatches, now: int | float, order: EventOrder) -> ResultBatch:
-        """The results of the matches of a batch, and of pending matches that time decides by now."""
+    def process(
+        self, matches: RawMatches, now: int | float, order: EventOrder, live: LiveStarts | None = None
+    ) -> ResultBatch:
+        """The results of the matches of a batch, and of waiting matches that are decided by now. With LONGEST, `live`
+        are the partial matches that these wait for; None where no more events come."""
         if self.since:
             matches = matches.only(matches.first >= self.since)
-        results = self._results(post_filter(self._match_batch(matches)), order)
+        found = self._match_batch(matches)
+        if self.plan.wants_longest and len(found):
+            found = found.filter(longest_by_start(found))
+        results = self._results(post_filter(found), order)
         if self.rows is not None:
             rows = self.rows
             return replace(results, intervals=_row_intervals(results), row_ids=rows.row_ids, row_since=rows.row_since)
-        return self._selected(results, now, order) if self.selection.selects else results
+        return self._selected(results, now, order, live) if self.selection.selects else results
 
     def forget(self, oldest: int) -> None:
         """Drops what only matches with events before a position could need."""
@@ -99,7 +116,9 @@ class SubscriptionRuntime:
 
     # ── FIRST, LAST, AFTER MATCH ──
 
-    def _selected(self, results: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
+    def _selected(
+        self, results: ResultBatch, now: int | float, order: EventOrder, live: LiveStarts | None
+    ) -> ResultBatch:
         """The results that FIRST, LAST and AFTER MATCH leave."""
         if self.selection.late_choices:
             results = self._decided(results, now, order)
@@ -107,6 +126,11 @@ class SubscriptionRuntime:
             results = results.filter(results.bound_events.distinct())
         if self.selection.choices:
             results = results.filter(self.first_last.keep(results.bound_events))
+        if self.longest is not None:
+            held = [] if self.longest.held is None else [self.longest.held]
+            results = joined_results([*held, results], self.stream.buffer)
+            live = NOTHING_LIVES if live is None else live.with_results(self.pending)
+            return self.longest.take(results, live, now, self._rank(results))
         if self.selection.excludes:
             taken = self.after_match.take(results.bound_events, results.completion_order(), self._rank(results))
             results = results.filter(taken)
@@ -117,7 +141,7 @@ class SubscriptionRuntime:
         0002, item 11)."""
         # Pending matches are looked at when the first of them is due, not with each batch.
         is_due = self.due < now
-        together = _joined([*(self.pending if is_due else ()), results], self.stream.buffer)
+        together = joined_results([*(self.pending if is_due else ()), results], self.stream.buffer)
         when, at = self._decided_at(together)
         passed = (when == LATER) & (at < now)
         waits = (when == LATER) & ~passed
@@ -161,6 +185,7 @@ class SubscriptionRuntime:
             "taker": self.after_match.state(),
             "waiting": [results_state(result) for result in self.pending],
             "due": self.due,
+            "longest": None if self.longest is None else self.longest.state(results_state),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -168,32 +193,38 @@ class SubscriptionRuntime:
         self.since, self.due = state["since"], state["due"]
         self.first_last.restore(state["chooser"])
         self.after_match.restore(state["taker"])
+        self.pending = [self.restored(recorded) for recorded in state["waiting"]]
+        if self.longest is not None:
+            held = state["longest"]["held"]
+            self.longest.restore(state["longest"], None if held is None else self.restored(held))
+
+    def restored(self, recorded: Mapping[str, Any]) -> ResultBatch:
+        """Results of this subscription from a snapshot."""
         empty = np.zeros(0, np.int64)
-        for recorded in state["waiting"]:
-            raw = RawMatches(
-                state=empty,
-                lane=empty,
-                position=empty,
-                first=empty,
-                chain=empty,
-                rows=empty,
-                slots=recorded["slots"][:0],
-                nulls=recorded["nulls"][:0],
-                nodes=NO_NODES,
-            )
-            like = ResultBatch(
-                schema=self.schema,
-                matches=self._match_batch(raw),
-                lane=empty,
-                start=empty,
-                end=empty,
-                order=empty,
-                bindings={},
-                keys=self.stream.keys,
-                id=self.id,
-                strings=self.strings,
-            )
-            self.pending.append(restore_results(recorded, like))
+        raw = RawMatches(
+            state=empty,
+            lane=empty,
+            position=empty,
+            first=empty,
+            chain=empty,
+            rows=empty,
+            slots=recorded["slots"][:0],
+            nulls=recorded["nulls"][:0],
+            nodes=NO_NODES,
+        )
+        like = ResultBatch(
+            schema=self.schema,
+            matches=self._match_batch(raw),
+            lane=empty,
+            start=empty,
+            end=empty,
+            order=empty,
+            bindings={},
+            keys=self.stream.keys,
+            id=self.id,
+            strings=self.strings,
+        )
+        return restore_results(recorded, like)
 
 
 def _row_intervals(results: ResultBatch) -> Ints:
@@ -202,25 +233,8 @@ def _row_intervals(results: ResultBatch) -> Ints:
     return results.matches.intervals
 
 
-def _joined(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch:
-    """The results of several batches as one, all in the same event buffer."""
-    matches = [p.matches for p in parts if p.matches is not None]
-    return replace(
-        parts[-1],
-        matches=MatchBatch.concatenate(matches, buffer),
-        lane=np.concatenate([p.lane for p in parts]),
-        start=np.concatenate([p.start for p in parts]),
-        end=np.concatenate([p.end for p in parts]),
-        order=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
-        bindings={
-            name: concatenate_columns([part.bindings[name] for part in parts], column.kind)
-            for name, column in parts[-1].bindings.items()
-        },
-    )
-
-
 def _compacted(parts: list[ResultBatch], buffer: EventBuffer) -> list[ResultBatch]:
     """The same results in few parts: short parts at the end are joined in pairs."""
     while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
-        parts = [*parts[:-2], _joined(parts[-2:], buffer)]
+        parts = [*parts[:-2], joined_results(parts[-2:], buffer)]
     return parts

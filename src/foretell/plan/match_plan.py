@@ -26,7 +26,15 @@ from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.persistent_map import PersistentMap
 from foretell.plan.prefix_sharing import SharedNfa
 from foretell.plan.result_schema import ResultSchema, result_schema
-from foretell.plan.strategy import Decision, GroupKind, KernelDecision, ObservationMode, Strategy, TemplateMode
+from foretell.plan.strategy import (
+    Decision,
+    GroupKind,
+    KernelDecision,
+    ObservationMode,
+    Strategy,
+    TemplateMode,
+    is_longest,
+)
 from foretell.plan.template_selection import TemplateSelection
 
 
@@ -163,6 +171,11 @@ class StatementPlan:
     @property
     def name(self) -> str:
         return self.subscription.name
+
+    @property
+    def is_longest(self) -> bool:
+        """Whether AFTER MATCH LONGEST holds its matches."""
+        return is_longest(self.subscription)
 
     @property
     def table(self) -> str | None:

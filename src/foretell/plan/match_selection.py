@@ -7,6 +7,7 @@ from enum import Enum
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.language.pattern_shape import most_events
 
 
 @dataclass(frozen=True)
@@ -25,17 +26,19 @@ class Excludes(Enum):
     NOTHING = "HOLD"
     SAME_EVENTS = "CONSUME: matches that bind one of its events"
     SAME_START = "SKIP TO NEXT: matches that begin with its first event"
-    EARLIER_STARTS = "SKIP PAST LAST, SKIP TO a step: matches that begin before some event of it"
+    EARLIER_STARTS = "SKIP PAST LAST, SKIP TO a step, LONGEST: matches that begin before some event of it"
 
 
 @dataclass(frozen=True)
 class AfterMatchRule:
     """AFTER MATCH. With EARLIER_STARTS, matches may begin again with the first or the `latest` event of the step
-    `skip_to`; None: after the last event of the match."""
+    `skip_to`; None: after the last event of the match. With `longest`, matches are taken by their first events, the
+    longest of each, and not as they are completed."""
 
     excludes: Excludes = Excludes.NOTHING
     skip_to: int | None = None
     latest: bool = False
+    longest: bool = False
 
 
 def after_match_rule(policy: tree.Policy, step: int | None) -> AfterMatchRule:
@@ -49,6 +52,8 @@ def after_match_rule(policy: tree.Policy, step: int | None) -> AfterMatchRule:
             return AfterMatchRule(Excludes.SAME_START)
         case tree.Policy.SKIP_PAST_LAST:
             return AfterMatchRule(Excludes.EARLIER_STARTS)
+        case tree.Policy.LONGEST:
+            return AfterMatchRule(Excludes.EARLIER_STARTS, longest=True)
     assert step is not None
     return AfterMatchRule(Excludes.EARLIER_STARTS, step, latest=policy is tree.Policy.SKIP_TO_LAST)
 
@@ -64,6 +69,7 @@ class MatchSelection:
     | within | the window, which settles a LAST that no event settles |
     | simultaneous | whether events of one instant have the same rank |
     | ambiguous | whether the same match may be found twice |
+    | most_events | the most events that a match binds, None without a bound |
     """
 
     choices: tuple[StepChoice, ...]
@@ -71,6 +77,7 @@ class MatchSelection:
     within: int | float | None
     simultaneous: bool
     ambiguous: bool
+    most_events: int | None
 
     @property
     def late_choices(self) -> tuple[StepChoice, ...]:
@@ -105,4 +112,5 @@ def match_selection(subscription: CheckedSubscription, *, ambiguous: bool) -> Ma
         subscription.within,
         subscription.simultaneous,
         ambiguous,
+        most_events(subscription.pattern),
     )

@@ -78,13 +78,14 @@ class Kernel(Enum):
     GENERAL = "general"
     STRICT = "strict"
     LOCKSTEP = "lockstep"
+    LONGEST = "longest"
     ARRIVAL_WALK = "arrival walk"
     ABSENCE = "absence"
 
     @property
     def next_only(self) -> bool:
         """Whether it runs patterns in which only the very next event can be bound."""
-        return self in (Kernel.STRICT, Kernel.LOCKSTEP)
+        return self in (Kernel.STRICT, Kernel.LOCKSTEP, Kernel.LONGEST)
 
     @property
     def lockstep(self) -> bool:
@@ -174,6 +175,10 @@ def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
         return Decision(Executor.REFERENCE, "the compiled engine does not run LOSING yet")
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
+    if is_longest(subscription):
+        return Decision(
+            Executor.NFA, "LONGEST waits for the partial matches of a first event, and arrival lists have none"
+        )
     hindrance = arrival_hindrance(subscription)
     if hindrance is not None:
         return Decision(Executor.NFA, hindrance)
@@ -187,6 +192,10 @@ def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
             why = f"a condition between {steps} drops combinations before `{conditions.steps[-1]}` arrives"
             return Decision(Executor.NFA, why)
     return Decision(Executor.ARRIVALS, "every operator is `;`, so partial combinations need not be copied")
+
+
+def is_longest(subscription: CheckedSubscription) -> bool:
+    return subscription.tree.after.policy is tree.Policy.LONGEST
 
 
 def arrival_hindrance(subscription: CheckedSubscription) -> str | None:
@@ -254,6 +263,8 @@ def _reason_to_own(subscription: CheckedSubscription, executor: Executor, *, obs
         return "a FOR EACH template does not share"
     if observed:
         return "forecasts observe its runs apart from those of others"
+    if is_longest(subscription):
+        return "LONGEST waits for its own partial matches"
     for node in subscription.pattern.walk():
         match node:
             case tree.Numbered(step=step, index=index):
@@ -340,6 +351,7 @@ class NfaShape:
     computes: bool  # an edge computes a register by code, or notes a gap
     begins_on_every_event: bool
     chain_nodes: int  # nodes of repeated steps that one event may add to a run
+    longest: bool = False  # AFTER MATCH LONGEST, and nothing is asked of a match after the kernel
 
 
 @dataclass(frozen=True)
@@ -356,6 +368,9 @@ def choose_kernel(shape: NfaShape) -> KernelDecision:
     """Lockstep where all runs at a state take the same way, strict where only the next event counts, else general."""
     if not shape.next_only:
         return _without_reverse_scan(shape, Kernel.GENERAL, "runs may wait for later events")
+    if shape.longest:
+        why = "only the very next event counts, and the longest match of a first event ends the runs that began in it"
+        return _without_reverse_scan(shape, Kernel.LONGEST, why)
     hindrance = _lockstep_hindrance(shape)
     if hindrance is not None:
         return _without_reverse_scan(shape, Kernel.STRICT, f"only the very next event counts, and {hindrance}")

@@ -311,12 +311,20 @@ def _about_itself(condition: tree.Expression) -> bool:
 
 
 def after_match(matches: Iterable[Match], after: tree.AfterMatch, lane: Lane) -> list[Match]:
-    """AFTER MATCH: takes matches one by one, each removing others."""
+    """AFTER MATCH: takes matches one by one, each removing others. They come in the order of `taking_order`."""
     taken: list[Match] = []
+    if after.policy is tree.Policy.LONGEST:
+        matches = sorted(matches, key=_longest_order)
     for match in matches:
         if not any(_removes(earlier, match, after, lane) for earlier in taken):
             taken.append(match)
     return taken
+
+
+def _longest_order(match: Match) -> tuple[object, ...]:
+    """The sort key by which LONGEST takes matches; the sort is stable, so that the order of steps decides the rest."""
+    numbers = [b.at.number for b in match.bound]
+    return match.first.number, -len(numbers), match.end, numbers
 
 
 def _removes(taken: Match, other: Match, after: tree.AfterMatch, lane: Lane) -> bool:
@@ -325,7 +333,7 @@ def _removes(taken: Match, other: Match, after: tree.AfterMatch, lane: Lane) -> 
             return False
         case tree.Policy.CONSUME:
             return bool({b.at for b in taken.bound} & {b.at for b in other.bound})
-        case tree.Policy.SKIP_PAST_LAST:
+        case tree.Policy.SKIP_PAST_LAST | tree.Policy.LONGEST:
             return not lane.follows(other.first, taken.last)
         case tree.Policy.SKIP_TO_NEXT:
             return other.first == taken.first

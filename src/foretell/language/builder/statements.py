@@ -201,6 +201,10 @@ class SubscriptionBuilder(_ReadingBuilder[tree.Subscription]):
         """AFTER MATCH CONSUME: an event is part of one match at most."""
         return self._after(tree.Policy.CONSUME)
 
+    def longest(self) -> Self:
+        """AFTER MATCH LONGEST: the whole run, told once nothing can make it longer."""
+        return self._after(tree.Policy.LONGEST)
+
     def skip_past_last(self) -> Self:
         return self._after(tree.Policy.SKIP_PAST_LAST)
 

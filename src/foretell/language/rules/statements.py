@@ -172,6 +172,9 @@ class StatementRules(Transformer[Token, tree.Program]):
     def consume(self) -> tree.AfterMatch:
         return tree.AfterMatch(tree.Policy.CONSUME)
 
+    def longest(self) -> tree.AfterMatch:
+        return tree.AfterMatch(tree.Policy.LONGEST)
+
     def skip_past_last(self) -> tree.AfterMatch:
         return tree.AfterMatch(tree.Policy.SKIP_PAST_LAST)
 

@@ -63,6 +63,7 @@ class Definition(Node):
 class Policy(Enum):
     HOLD = "HOLD"
     CONSUME = "CONSUME"
+    LONGEST = "LONGEST"
     SKIP_PAST_LAST = "SKIP PAST LAST"
     SKIP_TO_NEXT = "SKIP TO NEXT"
     SKIP_TO_FIRST = "SKIP TO FIRST"

@@ -22,11 +22,13 @@ from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
 from foretell.machine.exec.run_pool import RunPool
 from foretell.machine.input.event_buffer import EventSegment
-from foretell.machine.kernels import general, layout, lockstep, strict
+from foretell.machine.kernels import general, layout, lockstep, longest, strict
 from foretell.machine.kernels.structs import Batch, Lockstep, Nodes, Output, ProbeArrays
 from foretell.machine.matches.exclusions import NO_EXCLUSION
+from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
 from foretell.plan.lower.program import CompiledNfa
+from foretell.plan.strategy import Kernel
 
 
 @dataclass
@@ -54,6 +56,7 @@ class NfaExecutor:
         self.now: int | float | None = None
         self.observation: Observation | None = None
         self.exclusion = NO_EXCLUSION
+        self.undecided = np.zeros(0, np.uint8)  # with LONGEST: the lanes in which it is not known what is taken
         self.output = MatchOutput(self.nfa.finals)
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._reverse_scan = ReverseScan(self.nfa)
@@ -67,6 +70,16 @@ class NfaExecutor:
     def oldest(self) -> int | None:
         """The position of the earliest event that a run has bound; None where there is no run."""
         return self.pool.oldest
+
+    def live_starts(self, now: int | float) -> LiveStarts:
+        """The lanes and first events of the runs that may still become a match at `now` or later."""
+        cells, tables = self.pool.cells, self.nfa.tables
+        runs = self.pool.in_use
+        runs = runs[cells[runs, layout.RUN_OVER] != layout.DEAD]
+        within = tables.state_within[cells[runs, layout.RUN_STATE]]
+        began = self.pool.arrays.times[runs, layout.RUN_BEGAN]
+        runs = runs[(within < 0) | (began + within >= now)]
+        return LiveStarts(cells[runs, layout.RUN_LANE], cells[runs, layout.RUN_FIRST])
 
     def referenced(self) -> Ints:
         """The positions of all events that runs have bound."""
@@ -124,7 +137,10 @@ class NfaExecutor:
     def _call_kernel(
         self, first: int, stop: int, batch: Batch, probe: ProbeArrays, ways: NDArray[np.uint8] | None
     ) -> int:
-        arguments = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays, probe
+        unobserved = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays
+        if self.nfa.kernel.kernel.value is Kernel.LONGEST:
+            return int(longest.run_longest(*unobserved, self.undecided))
+        arguments = *unobserved, probe
         if ways is not None:
             slots = np.arange(layout.FIRST_SLOT, self.pool.cells.shape[1], dtype=np.uint64)
             return int(

@@ -43,12 +43,14 @@ class OrderedInput:
 class EventOrder:
     """Gives the events of each batch their places.
 
-    It keeps the times of the latest batch alone: a match that time completes now was not complete a batch earlier.
+    It keeps the times of the latest batch alone: a match that time completes now was not complete a batch earlier. Where
+    statements wait for a derived stream (`delayed_inputs`), it keeps those from the base event numbered `oldest` on.
     """
 
     def __init__(self, ranks: Mapping[str, int]) -> None:
         self.ranks = ranks
         self.count = 0
+        self.oldest: int | None = None
         self._before = 0
         self._times: NDArray[Any] = np.zeros(0)
 
@@ -57,8 +59,7 @@ class EventOrder:
     ) -> dict[str, OrderedInput]:
         """The events of all streams, with their places; of their attributes only those that a statement needs."""
         inputs = {name: _input(name, batch, strings, needed.get(name, set())) for name, batch in loaded.items()}
-        self._before = self.count
-        self._times = np.zeros(0)
+        self._forget_times()
         if not inputs:
             return inputs
         floats = any(batch.schema.time_type is Type.FLOAT for batch in loaded.values())
@@ -68,16 +69,22 @@ class EventOrder:
         self.count += sum(len(end) for end in ends)
         places = np.arange(place, 2 * self.count, 2, dtype=np.int64)
         if by is None:
-            self._times = ends[0]
+            times = ends[0]
         else:
-            self._times = np.concatenate(ends)[by]
+            times = np.concatenate(ends)[by]
             places[by] = places.copy()
+        self._times = np.concatenate([self._times, times]) if len(self._times) else times
         first = 0
         for name, unplaced in list(inputs.items()):
             stop = first + len(unplaced)
             inputs[name] = replace(unplaced, order=places[first:stop].reshape(-1, 1))
             first = stop
         return inputs
+
+    def _forget_times(self) -> None:
+        oldest = self.count if self.oldest is None else max(self.oldest, self._before)
+        self._times = self._times[oldest - self._before :]
+        self._before = oldest
 
     def _in_order(self, loaded: Mapping[str, EventBatch], ends: list[NDArray[Any]]) -> Ints | None:
         """The indices that sort all events; None if they are in order already, which is the common case."""
@@ -100,6 +107,15 @@ class EventOrder:
     def deadlines(self, times: NDArray[Any]) -> Ints:
         """The places of matches that time completes: after every event of that instant, before any later event."""
         return 2 * (self._before + np.searchsorted(self._times, times, side="right")) - 1
+
+    def state(self) -> dict[str, Any]:
+        """The times that are kept for statements that wait."""
+        return {"oldest": self.oldest, "before": self._before, "times": self._times}
+
+    def restore(self, count: int, state: Mapping[str, Any] | None) -> None:
+        self.count = self._before = count
+        if state is not None:
+            self.oldest, self._before, self._times = state["oldest"], state["before"], state["times"]
 
 
 def deepened(order: Ints, depth: int) -> Ints:

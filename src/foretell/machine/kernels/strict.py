@@ -59,12 +59,56 @@ def _move(
     return run
 
 
+@expanded
+def advance_lane(
+    run: Any, starting: bool, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
+) -> Any:
+    """Show an event to the runs of a lane, from the first one on, and begin others; return the new list, its length."""
+    cells, free, counters = runs.registers.integers, runs.free, runs.counters
+    fresh, count = NONE, 0
+    while run != NONE:
+        next_run = U(cells[run, RUN_NEXT])
+        state = U(cells[run, RUN_STATE])
+        chosen = NONE  # the last edge that holds; the run itself moves along it
+        for edge in range(tables.states[state, STATE_EDGES], tables.states[state, STATE_EDGES_STOP]):
+            if not _edge_holds(edge, run, row, tables, batch, runs):
+                continue
+            if chosen != NONE:
+                target = copy(run, runs)
+                moved = _move(chosen, target, fresh, lane, row, tables, batch, runs, output)
+                if moved == fresh:
+                    counters[FREE] += 1
+                else:
+                    fresh = moved
+                    count += 1
+            chosen = edge
+        moved = fresh
+        if chosen != NONE:
+            moved = _move(chosen, run, fresh, lane, row, tables, batch, runs, output)
+        if moved == fresh:
+            free[U(counters[FREE])] = run
+            counters[FREE] += 1
+        else:
+            fresh = moved
+            count += 1
+        run = next_run
+
+    if starting:
+        for start in range(U(tables.starts.size)):
+            target = started(tables.starts[start], lane, row, tables, batch, runs, output)
+            if target != NONE:
+                cells[target, RUN_NEXT] = S(fresh)
+                fresh = target
+                count += 1
+    return fresh, count
+
+
 @kernel
 def run_strict(
     first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays
 ) -> Any:
     """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events)."""
-    cells, free, lanes, counters = runs.registers.integers, runs.free, runs.lanes, runs.counters
+    lanes, counters = runs.lanes, runs.counters
     observed = probe.configurations.size > 0
     for row in range(U(first), U(stop)):
         lane = batch.events.lane[row]
@@ -78,41 +122,7 @@ def run_strict(
         counters[LACKING] = lacking(most, tables.fan.nodes, runs, output)
         if counters[LACKING] != 0:
             return S(row)
-        fresh, count = NONE, 0
-        while run != NONE:
-            next_run = U(cells[run, RUN_NEXT])
-            state = U(cells[run, RUN_STATE])
-            chosen = NONE  # the last edge that holds; the run itself moves along it
-            for edge in range(tables.states[state, STATE_EDGES], tables.states[state, STATE_EDGES_STOP]):
-                if not _edge_holds(edge, run, row, tables, batch, runs):
-                    continue
-                if chosen != NONE:
-                    target = copy(run, runs)
-                    moved = _move(chosen, target, fresh, lane, row, tables, batch, runs, output)
-                    if moved == fresh:
-                        counters[FREE] += 1
-                    else:
-                        fresh = moved
-                        count += 1
-                chosen = edge
-            moved = fresh
-            if chosen != NONE:
-                moved = _move(chosen, run, fresh, lane, row, tables, batch, runs, output)
-            if moved == fresh:
-                free[U(counters[FREE])] = run
-                counters[FREE] += 1
-            else:
-                fresh = moved
-                count += 1
-            run = next_run
-
-        if starting:
-            for start in range(U(tables.starts.size)):
-                target = started(tables.starts[start], lane, row, tables, batch, runs, output)
-                if target != NONE:
-                    cells[target, RUN_NEXT] = S(fresh)
-                    fresh = target
-                    count += 1
+        fresh, count = advance_lane(run, starting, lane, row, tables, batch, runs, output)
         lanes.heads[lane, 0] = fresh
         lanes.lengths[lane] = count
         if observed:

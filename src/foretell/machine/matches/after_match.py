@@ -181,6 +181,11 @@ class AfterMatchPolicy:
         ranks = rank(np.where(to < 0, bound.first, to))
         return np.where(to < 0, _lowest(ranks.dtype), ranks)
 
+    def excluded_past(self, lanes: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The rank up to which first events are excluded in each of so many lanes, to be read and changed."""
+        self._grow(lanes, dtype)
+        return self.past
+
     def _grow(self, lanes: int, dtype: np.dtype[Any]) -> None:
         self.past = with_room(self.past.astype(dtype, copy=False), lanes, _lowest(dtype))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
@@ -39,23 +40,20 @@ def _restore_columns(state: Mapping[str, Any]) -> dict[str, Column]:
     return {name: restore_column(column) for name, column in state.items()}
 
 
-def segment_state(segment: EventSegment) -> State:
-    events = segment.events
+def events_state(events: EventColumns, names: NDArray[np.object_] | None) -> State:
     return {
-        "base": segment.base,
         "attributes": _columns_state(events.attributes),
         "time": column_state(events.time),
         "start": None if events.start is events.time else column_state(events.start),
         "stream": column_state(events.stream),
-        "lane": segment.lane,
-        "number": segment.number,
-        "name": None if segment.name is None else segment.name.tolist(),
-        "order": segment.order,
-        "places": segment.positions,
+        "name": None if names is None else names.tolist(),
     }
 
 
-def restore_segment(state: Mapping[str, Any], types: Mapping[str, Type]) -> EventSegment:
+def restore_events(
+    state: Mapping[str, Any], types: Mapping[str, Type]
+) -> tuple[EventColumns, NDArray[np.object_] | None]:
+    """The events with their names."""
     time = restore_column(state["time"])
     start = time if state["start"] is None else restore_column(state["start"])
     events = EventColumns(_restore_columns(state["attributes"]), types, time, start, restore_column(state["stream"]))
@@ -63,6 +61,22 @@ def restore_segment(state: Mapping[str, Any], types: Mapping[str, Type]) -> Even
     if state["name"] is not None:
         names = np.empty(len(state["name"]), object)
         names[:] = state["name"]
+    return events, names
+
+
+def segment_state(segment: EventSegment) -> State:
+    return {
+        **events_state(segment.events, segment.name),
+        "base": segment.base,
+        "lane": segment.lane,
+        "number": segment.number,
+        "order": segment.order,
+        "places": segment.positions,
+    }
+
+
+def restore_segment(state: Mapping[str, Any], types: Mapping[str, Type]) -> EventSegment:
+    events, names = restore_events(state, types)
     return EventSegment(
         base=state["base"],
         events=events,

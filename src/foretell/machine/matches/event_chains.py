@@ -85,31 +85,29 @@ def _gather(chain: Ints, nodes: Any, steps: Ints, single: Ints, events: Any, gap
     (starts, match, step, position) = events
     (gap_starts, gap_match, number, after, before) = gaps
     for i in range(chain.size):
-        first, at, gap = starts[i], starts[i], gap_starts[i]
+        first, last, gap = starts[i], starts[i + 1], gap_starts[i]
+        match[first:last] = i
         node = chain[i]
-        taken = 0
-        while taken < steps.size or node != -1:
-            if taken < steps.size:
-                new_step, new_position = steps[taken], single[taken, i]
-                taken += 1
-                if new_position < 0:
-                    continue
-            else:
-                new_step, new_position = node_step[node], node_position[node]
-                if new_step < 0:
-                    # A gap is two nodes, the later one first: see GAP in the kernels.
-                    gap_match[gap] = i
-                    number[gap] = -new_step // 2 - 1
-                    before[gap] = new_position
-                    after[gap] = node_position[parent[node]]
-                    gap += 1
-                    node = parent[parent[node]]
-                    continue
+        while node != -1:  # from the latest event to the earliest
+            if node_step[node] >= 0:
+                last -= 1
+                position[last], step[last] = node_position[node], node_step[node]
                 node = parent[node]
-            # Matches are short and their events almost sorted, so insertion sort is enough.
-            to = at
-            while to > first and position[to - 1] > new_position:
-                position[to], step[to] = position[to - 1], step[to - 1]
-                to -= 1
-            match[at], position[to], step[to] = i, new_position, new_step
-            at += 1
+            else:
+                # A gap is two nodes, the later one first: see GAP in the kernels.
+                gap_match[gap] = i
+                number[gap] = -node_step[node] // 2 - 1
+                before[gap] = node_position[node]
+                after[gap] = node_position[parent[node]]
+                gap += 1
+                node = parent[parent[node]]
+        # The events of the chain are in order. The others, which are few, go to their places among them.
+        for k in range(steps.size - 1, -1, -1):
+            if single[k, i] < 0:
+                continue
+            last -= 1
+            at = last
+            while at + 1 < starts[i + 1] and position[at + 1] < single[k, i]:
+                position[at], step[at] = position[at + 1], step[at + 1]
+                at += 1
+            position[at], step[at] = single[k, i], steps[k]

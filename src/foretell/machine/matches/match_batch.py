@@ -131,6 +131,12 @@ class MatchBatch:
         return self.bound.position
 
     @property
+    def known_events(self) -> Ints:
+        """The number of each match's events that are not in a chain."""
+        known = [self._known_position(step) for step in range(len(self.plan.positions))]
+        return np.sum([position >= 0 for position in known if position is not None], axis=0, initial=0, dtype=np.int64)
+
+    @property
     def oldest(self) -> int | None:
         """The position of the earliest event; None without matches."""
         return int(self.first.min()) if len(self) else None

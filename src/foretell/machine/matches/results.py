@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Floats, Ints
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar, Type
-from foretell.filter.column import Column
+from foretell.filter.column import Column, concatenate_columns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import SHIFT
+from foretell.machine.input.event_buffer import EventBuffer
+from foretell.machine.input.event_order import deepened
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import column_scalar
@@ -97,6 +99,11 @@ class ResultBatch:
             forecasts=None if forecasts is None else replace(forecasts, probability=forecasts.probability[keep]),
         )
 
+    def without_buffer(self) -> ResultBatch:
+        """The results without the events that they refer to: enough for the statements that read them."""
+        matches = self.matches
+        return self if matches is None else replace(self, matches=replace(matches, buffer=EventBuffer()))
+
     @property
     def bound_events(self) -> BoundEvents:
         if self.matches is None:
@@ -148,7 +155,12 @@ class ResultBatch:
         event_names = matches.buffer.names(matches.position[events])
         for name, number in zip(event_names, matches.step[events].tolist(), strict=True):
             step = self.schema.steps[number]
-            names[step] = [*(names[step] or []), name] if self.schema.repeated[step] else name
+            if not self.schema.repeated[step]:
+                names[step] = name
+            elif names[step] is None:
+                names[step] = [name]
+            else:
+                names[step].append(name)
         return names
 
     def _binding(self, name: str, column: Column, i: int) -> Scalar:
@@ -161,3 +173,20 @@ class ResultBatch:
 def completion_columns(order: Ints, end: NDArray[Any]) -> list[NDArray[Any]]:
     """Columns that order results by completion: results that time completes between the same two events go by end."""
     return [order[:, 0], end, *order.T[1:]]
+
+
+def joined_results(parts: list[ResultBatch], buffer: EventBuffer) -> ResultBatch:
+    """The results of several batches as one, all in the same event buffer."""
+    matches = [p.matches for p in parts if p.matches is not None]
+    return replace(
+        parts[-1],
+        matches=MatchBatch.concatenate(matches, buffer),
+        lane=np.concatenate([p.lane for p in parts]),
+        start=np.concatenate([p.start for p in parts]),
+        end=np.concatenate([p.end for p in parts]),
+        order=np.concatenate([deepened(p.order, max(q.order.shape[1] for q in parts)) for p in parts]),
+        bindings={
+            name: concatenate_columns([part.bindings[name] for part in parts], column.kind)
+            for name, column in parts[-1].bindings.items()
+        },
+    )

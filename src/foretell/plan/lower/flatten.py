@@ -105,6 +105,7 @@ class _Flattening:
             computes=bool(np.isin(tables.updates[:, UPDATE_KIND], (COMPUTE, GAP)).any()),
             begins_on_every_event=begins == int(NONE),
             chain_nodes=chain_nodes,
+            longest=bool(self.shared.members) and all(p.wants_longest for p in self.shared.members.values()),
         )
 
     def _process_key(self, kept: list[list[RegisterUpdate]]) -> int:

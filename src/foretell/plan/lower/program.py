@@ -87,6 +87,18 @@ class SubscriptionPlan:
         return tuple(tuple(name for name, value in binders if value == expression) for expression in expressions)
 
     @property
+    def waits(self) -> bool:
+        """Whether time completes matches."""
+        return any(isinstance(n, tree.Sequence) and n.absent for n in self.subscription.pattern.walk())
+
+    @property
+    def wants_longest(self) -> bool:
+        """Whether AFTER MATCH LONGEST chooses among the matches as the kernel finds them: no other rule and no
+        condition comes between."""
+        asked = self.automaton.final or self.leading or self.deferred or self.subscription.tree.having is not None
+        return self.selection.after_match.longest and not self.selection.choices and not asked
+
+    @property
     def steps(self) -> tuple[str, ...]:
         return self.subscription.positive
 

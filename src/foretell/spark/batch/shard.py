@@ -118,7 +118,7 @@ def process_shard(
     for events, is_last in _marking_last(shard_input.slices()):
         batches = {name: _batch(plan, name, columns, events.get(name)) for name, columns in group.columns.items()}
         arrivals = {name: _arrivals(events.get(name)) for name in batches}
-        results = runtime.process(batches, plan.until, clocks) if is_last else runtime.process(batches)
+        results = runtime.process(batches, plan.until, clocks, ends=True) if is_last else runtime.process(batches)
         yield ProcessedSlice(batches, arrivals, results)
 
 

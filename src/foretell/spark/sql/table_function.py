@@ -150,7 +150,7 @@ class TableFunction:
 
     def process(self, batch: EventBatch, until: int | float | None) -> Iterator[pa.Table]:
         runtime = start_runtime(self.checked, self.tables)
-        for results in runtime.process({self.stream: batch}, until):
+        for results in runtime.process({self.stream: batch}, until, ends=True):
             if results.schema.name == self.name and results.notification_count:
                 yield self.columns.table(results)
         for note in runtime.ledger.take_warnings():

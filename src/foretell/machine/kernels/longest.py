@@ -1,0 +1,99 @@
+"""NFA runs where every operator is `,` and AFTER MATCH LONGEST wants the longest match of each first event alone.
+
+As `strict`, but runs that cannot matter any more end. Where the first of a lane's runs is a match, LONGEST takes a match
+that begins with its first event, and that match ends here or later. So what began since is excluded. A run of n events
+is then one run with n matches, of which the last is the longest, and not n runs with n²/2 matches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foretell.machine.kernels.actions import lacking
+from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.layout import (
+    CROWDED,
+    FREE,
+    FULL_LANE,
+    LACKING,
+    LONGEST,
+    MATCHES,
+    NONE,
+    RUN_FIRST,
+    RUN_NEXT,
+    Array,
+    S,
+    U,
+)
+from foretell.machine.kernels.strict import advance_lane
+from foretell.machine.kernels.structs import Batch, NfaTables, Output, Runs
+
+
+@inlined
+def _first_of(run: Any, cells: Array, least: Any) -> Any:
+    """The earliest first event of the runs of a list, if it is before `least`."""
+    while run != NONE:
+        least = min(least, cells[run, RUN_FIRST])
+        run = U(cells[run, RUN_NEXT])
+    return least
+
+
+@inlined
+def _end_later_starts(run: Any, first: Any, runs: Runs) -> Any:
+    """End the runs of a list that began after an event; return the new list and its length."""
+    cells, counters = runs.registers.integers, runs.counters
+    kept, count = NONE, 0
+    while run != NONE:
+        next_run = U(cells[run, RUN_NEXT])
+        if cells[run, RUN_FIRST] > first:
+            runs.free[U(counters[FREE])] = run
+            counters[FREE] += 1
+        else:
+            cells[run, RUN_NEXT] = S(kept)
+            kept = run
+            count += 1
+        run = next_run
+    return kept, count
+
+
+@kernel
+def run_longest(
+    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, undecided: Array
+) -> Any:
+    """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events).
+
+    `undecided` marks the lanes with a match that a run with an earlier first event may still exclude: there no run ends
+    before its time, because it is not known which match is taken.
+    """
+    cells, lanes, counters = runs.registers.integers, runs.lanes, runs.counters
+    for row in range(U(first), U(stop)):
+        lane = batch.events.lane[row]
+        run = U(lanes.heads[lane, 0])
+        starting = tables.begins == NONE or batch.events.predicates[tables.begins, row] != 0
+        if run == NONE and not starting:
+            continue
+        if lanes.lengths[lane] < 0:
+            continue  # refused
+        most = counters[LONGEST] * tables.fan.runs + tables.fan.starts
+        counters[LACKING] = lacking(most, tables.fan.nodes, runs, output)
+        if counters[LACKING] != 0:
+            return S(row)
+        found = counters[MATCHES]
+        fresh, count = advance_lane(run, starting, lane, row, tables, batch, runs, output)
+        if counters[MATCHES] > found and not undecided[lane]:
+            least = output.first[U(found)]
+            for match in range(U(found) + U(1), U(counters[MATCHES])):
+                least = min(least, output.first[match])
+            if _first_of(fresh, cells, least) < least:
+                undecided[lane] = 1
+            else:
+                fresh, count = _end_later_starts(fresh, least, runs)
+        lanes.heads[lane, 0] = fresh
+        lanes.lengths[lane] = count
+        if count > counters[LONGEST]:
+            counters[LONGEST] = count
+        if count > lanes.limits[lane]:
+            counters[CROWDED] = S(lane)
+            counters[LACKING] = FULL_LANE
+            return S(row) + 1
+    return stop
