@@ -8,11 +8,13 @@ evaluator. `make test` takes the same sample of patterns every time; `make soak`
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+import foretell as ft
 from foretell.engine.planning import start_runtime
 from foretell.events.notification import Notification
 from foretell.machine.matches.results import ResultBatch
@@ -22,7 +24,7 @@ from tests.exhaustive.small import LONGEST, Small, as_lanes, patterns, statement
 
 MOST_OPERATORS = 3
 UNTIL = 100
-POLICIES = ("CONSUME", "SKIP PAST LAST", "SKIP TO NEXT", "SKIP TO FIRST {step}", "SKIP TO LAST {step}")
+POLICIES = ("CONSUME", "LONGEST", "SKIP PAST LAST", "SKIP TO NEXT", "SKIP TO FIRST {step}", "SKIP TO LAST {step}")
 AT_ONCE = 40
 SLICES = 64
 
@@ -112,9 +114,33 @@ def test_after_match() -> None:
             if "{step}" in policy and pattern.form == "!;":
                 continue
             after = f" AFTER MATCH {policy.format(step=step)}"
-            texts.append(statement(pattern, f"p{len(texts)}", flat=number % 2 == 0, after=after))
+            flat = number % 2 == 0 and policy != "LONGEST"
+            texts.append(statement(pattern, f"p{len(texts)}", flat=flat, after=after))
     pair = _pair(texts, streams()[::97])
     assert comparable_rows(pair.embedded()) == comparable_rows(pair.reference())
+
+
+def _longest(pattern: Small, number: int, lanes: list[str]) -> EnginePair:
+    """A pattern with LONGEST, every second one without a window where it needs none."""
+    texts = [statement(pattern, "p", flat=flat, after=" AFTER MATCH LONGEST") for flat in (number % 2 == 0, False)]
+    try:
+        return _pair(texts[:1], lanes)
+    except ft.ForetellError as error:
+        if error.code != "needs-within":
+            raise
+        return _pair(texts[1:], lanes)
+
+
+@pytest.mark.parametrize(("operators", "every"), [(1, 1), (2, 40), (3, 4000)])
+def test_longest(operators: int, every: int) -> None:
+    """Whole, and each event of a lane in a batch of its own, after which the engine asks what may still come."""
+    for number, pattern in enumerate(patterns(operators)[operators::every]):
+        pair = _longest(pattern, number, streams()[number % 31 :: 31])
+        expected = comparable_rows(pair.reference())
+        assert comparable_rows(pair.embedded()) == expected, pair.text
+        times = pair.loaded["s"].table["time"].to_pylist()
+        one_by_one = pair.embedded_in_batches(pair.cut_at(times.index(time) for time in set(times)))
+        assert Counter(comparable_rows(one_by_one)) == Counter(expected), pair.text
 
 
 @pytest.mark.soak

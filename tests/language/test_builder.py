@@ -343,6 +343,7 @@ STATEMENTS: list[tuple[Any, str]] = [
     (subscribe("n").from_("s", "r").match(a), "SUBSCRIBE n FROM s, r MATCH a"),
     (subscribe("n").from_(m).match(a), "SUBSCRIBE n FROM m MATCH a"),
     (m.within(10).hold(), "SUBSCRIBE m FROM s MATCH a ; b WITHIN 10 AFTER MATCH HOLD"),
+    (m.within(1).longest(), "SUBSCRIBE m FROM s MATCH a ; b WITHIN 1 AFTER MATCH LONGEST"),
     (m.within(0.5).skip_past_last(), "SUBSCRIBE m FROM s MATCH a ; b WITHIN 0.5 AFTER MATCH SKIP PAST LAST"),
     (
         m.within(timedelta(days=1)).skip_to_next(),

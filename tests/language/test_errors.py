@@ -669,7 +669,7 @@ SUBSCRIBE s FROM x MATCH a AFTER SKIP TO NEXT
 
 SUBSCRIBE s FROM x MATCH a AFTER MATCH CONSUM
 => unexpected
-1:40: expected CONSUME, HOLD or SKIP, found 'CONSUM'
+1:40: expected CONSUME, HOLD, LONGEST or SKIP, found 'CONSUM'
   1 | SUBSCRIBE s FROM x MATCH a AFTER MATCH CONSUM
     |                                        ^^^^^^
   hint: did you mean CONSUME?
@@ -1254,6 +1254,34 @@ SUBSCRIBE s FROM x MATCH a ; LAST b
   1 | SUBSCRIBE s FROM x MATCH a ; LAST b
     |                                   ^
   hint: add WITHIN, or a step that must follow: otherwise the last one is never known
+
+SUBSCRIBE s FROM x MATCH a ; b+ AFTER MATCH LONGEST
+=> needs-within
+1:30: 'b' repeats last under ';', so AFTER MATCH LONGEST needs WITHIN
+  1 | SUBSCRIBE s FROM x MATCH a ; b+ AFTER MATCH LONGEST
+    |                              ^
+  hint: add WITHIN 10 min: otherwise one more event may come at any time, and no match is the longest
+
+SUBSCRIBE s FROM x MATCH a ;{v > 1} (b , c){2,} AFTER MATCH LONGEST
+=> needs-within
+1:38: a group repeats last under ';{θ}', so AFTER MATCH LONGEST needs WITHIN
+  1 | SUBSCRIBE s FROM x MATCH a ;{v > 1} (b , c){2,} AFTER MATCH LONGEST
+    |                                      ^^^^^
+  hint: add WITHIN 10 min: otherwise one more event may come at any time, and no match is the longest
+
+SUBSCRIBE s FROM x MATCH a , b+ AFTER MATCH LONGEST FORECAST WITHIN 5 EVENTS ABOVE 0.5
+=> longest-forecast
+1:84: FORECAST cannot be used with AFTER MATCH LONGEST: a match is known only after its end
+  1 | SUBSCRIBE s FROM x MATCH a , b+ AFTER MATCH LONGEST FORECAST WITHIN 5 EVENTS ABOVE 0.5
+    |                                                                                    ^^^
+  hint: use AFTER MATCH SKIP PAST LAST, or write the FORECAST in a subscription of its own
+
+SUBSCRIBE s FROM x MATCH a ; b AFTER MATCH LONGEST LOSING 0.1 ABOVE 0.5
+=> longest-losing
+1:69: LOSING cannot be used with AFTER MATCH LONGEST: an event that was lost has no length
+  1 | SUBSCRIBE s FROM x MATCH a ; b AFTER MATCH LONGEST LOSING 0.1 ABOVE 0.5
+    |                                                                     ^^^
+  hint: use AFTER MATCH SKIP PAST LAST
 
 SUBSCRIBE s FROM x MATCH a , !b ; c
 => negation-next

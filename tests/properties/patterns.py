@@ -408,7 +408,8 @@ class Maker:
         definitions = {n: self.definition(s) for n, s in self.steps.items()}
         match = self.text(pattern, top=True)
         defined = ", ".join(f"{n} AS {c}" for n, c in definitions.items() if c)
-        edges = any(
+        after = self.policy(list(self.steps.values())) if self.maybe(45) else ""
+        edges = after == "LONGEST" or any(
             n.form == "last" or (n.form == "sequence" and (n.absent[0] or n.absent[-1])) for n in pattern.walk()
         )
         text = f"SUBSCRIBE {name}{' FOR EACH people' if self.table else ''} FROM {', '.join(sources)}"
@@ -419,8 +420,8 @@ class Maker:
         positive = [n for n, s in self.steps.items() if not s.negated]
         if self.maybe(20):
             text += f"\nHAVING {self.finally_(positive)}"
-        if self.maybe(40):
-            text += f"\nAFTER MATCH {self.policy(positive)}"
+        if after:
+            text += f"\nAFTER MATCH {after}"
         if used or self.maybe(40):
             text += f"\nRETURN {self.returned(positive, used=used)}"
         return text + ";"
@@ -439,11 +440,10 @@ class Maker:
             text += "\nRETURN duration AS d, 'x' AS y"
         return f"{text};"
 
-    def policy(self, positive: Sequence[str]) -> str:
-        step = self.pick(*positive)
-        return self.pick(
-            "HOLD", "CONSUME", "SKIP PAST LAST", "SKIP TO NEXT", f"SKIP TO FIRST {step}", f"SKIP TO LAST {step}"
-        )
+    def policy(self, steps: Sequence[Step]) -> str:
+        step = self.pick(*(s.name for s in steps if not s.negated))
+        skips = "SKIP PAST LAST", "SKIP TO NEXT", f"SKIP TO FIRST {step}", f"SKIP TO LAST {step}"
+        return self.pick("HOLD", "CONSUME", "LONGEST", "LONGEST", *skips)
 
     def finally_(self, positive: Sequence[str]) -> str:
         x, y, some = self.event(None, positive), self.event(None, positive), self.pick(*positive)

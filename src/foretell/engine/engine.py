@@ -215,8 +215,10 @@ class Engine(Viewed):
         return Notifications(rows, notes=pipeline.limit_notes(), statements=pipeline.statements)
 
     def end(self) -> Notifications:
-        """Process the events that are held back, because no more will come. Time ends with the last of them. LONGEST takes
-        the matches that waited for further events."""
+        """Process the events that are held back, because no more will come. Time ends with the last of them.
+
+        AFTER MATCH LONGEST takes the matches that waited for further events.
+        """
         pipeline = self._deployment.pipeline
         if pipeline is None:
             return Notifications(())

@@ -243,9 +243,7 @@ class _SubscriptionChecker:
             under = ";{θ}" if isinstance(repetition.under, tree.FirstWhere) else ";"
             message = f"{what} repeats last under '{under}', so AFTER MATCH LONGEST needs WITHIN"
             length = "10" if self.schema.time_type.numeric else "10 min"
-            hint = (
-                f"add WITHIN {length}: without it one more event may come at any time, and no match is ever the longest"
-            )
+            hint = f"add WITHIN {length}: otherwise one more event may come at any time, and no match is the longest"
             refuse("needs-within", message, repetition.place, hint)
         if self.tree.forecast is not None:
             message = "FORECAST cannot be used with AFTER MATCH LONGEST: a match is known only after its end"

@@ -176,9 +176,7 @@ def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
     if isinstance(subscription.pattern, tree.Silence):
         return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
     if is_longest(subscription):
-        return Decision(
-            Executor.NFA, "LONGEST waits for the partial matches of a first event, and arrival lists have none"
-        )
+        return Decision(Executor.NFA, "LONGEST waits for the partial matches that live, and arrival lists have none")
     hindrance = arrival_hindrance(subscription)
     if hindrance is not None:
         return Decision(Executor.NFA, hindrance)

@@ -43,8 +43,8 @@ class OrderedInput:
 class EventOrder:
     """Gives the events of each batch their places.
 
-    It keeps the times of the latest batch alone: a match that time completes now was not complete a batch earlier. Where
-    statements wait for a derived stream (`delayed_inputs`), it keeps those from the base event numbered `oldest` on.
+    It keeps the times of the latest batch alone: a match that time completes now was not complete a batch earlier.
+    Where statements wait for a derived stream (`delayed_inputs`), it keeps those from the base event `oldest` on.
     """
 
     def __init__(self, ranks: Mapping[str, int]) -> None:

@@ -1,8 +1,8 @@
 """NFA runs where every operator is `,` and AFTER MATCH LONGEST wants the longest match of each first event alone.
 
-As `strict`, but runs that cannot matter any more end. Where the first of a lane's runs is a match, LONGEST takes a match
-that begins with its first event, and that match ends here or later. So what began since is excluded. A run of n events
-is then one run with n matches, of which the last is the longest, and not n runs with n²/2 matches.
+As `strict`, but runs that cannot matter any more end. Where the first of a lane's runs is a match, LONGEST takes a
+match that begins with its first event, and that match ends here or later. So what began since is excluded. For n events
+in a row there is then one run with n matches, of which the last is the longest, and not n runs with n²/2 matches.
 """
 
 from __future__ import annotations
