@@ -159,7 +159,7 @@ def test_demo_fits_into_80_columns(folder: Path) -> None:
     shown = foretell(folder, "demo").stdout
     assert shown.startswith(text)
     assert max(map(len, shown.splitlines())) <= 80
-    assert "x = 128.100.2.15   s1: e0   s2: e1   s3: e2   s4: e3\n" in shown
+    assert "ip = 128.100.2.15   fail: ['e0', 'e1', 'e2']   ok: e3\n" in shown
 
 
 def test_bench_prints_json(folder: Path) -> None:

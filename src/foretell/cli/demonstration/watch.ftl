@@ -3,9 +3,12 @@
 STREAM logins (ip STRING, status STRING) TIME time ID event;
 
 SUBSCRIBE intrusion FROM logins
-MATCH  s1 ; s2 ; s3 @(t(s3) - t(s1) < 5 min) ; s4
-DEFINE s1, s2, s3 AS ip = $x AND status = 'denied',
-       s4         AS ip = $x AND status = 'success';
+PER    ip
+MATCH  fail{3,} , ok
+DEFINE fail AS status = 'denied',
+       ok   AS status = 'success'
+WITHIN 10 min
+AFTER MATCH LONGEST;
 
 STREAM reads (receptor STRING, id STRING) TIME time;
 
