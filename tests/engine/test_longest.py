@@ -78,11 +78,10 @@ def test_limits_count_the_runs_that_live() -> None:
     assert lengths(engine.end()) == [1000]
 
 
-@pytest.mark.parametrize("pattern", ["b{3,}", "b+", "a , b+", "b+ , c?", "(b , c)* , b+"])
+@pytest.mark.parametrize("pattern", ["b{3,}", "b+", "a , b+", "b+ , c?", "(c , d)* , b+"])
 def test_a_long_run_is_one_run(pattern: str) -> None:
     """Otherwise this would take 5 billion matches."""
-    c = ", c AS k = 'c'" if "c" in pattern else ""
-    text = f"SUBSCRIBE m FROM s MATCH {pattern} DEFINE b AS k = 'b'{c} AFTER MATCH LONGEST RETURN count(b) AS n;"
+    text = f"SUBSCRIBE m FROM s MATCH {pattern} DEFINE b AS k = 'b' AFTER MATCH LONGEST RETURN count(b) AS n;"
     attack = pa.table({"time": range(100_000), "k": ["b"] * 100_000})
     engine = Engine(text, time={"s": "time"})
     told: list[Notification] = []

@@ -76,7 +76,7 @@ class LongestSelection:
         past = self.policy.excluded_past(lanes, candidates.first_rank.dtype)
         undecided = self.undecided_lanes(lanes)
         earliest = np.lexsort((live.first, live.lane))
-        runs = _Runs(live.lane[earliest], live.first[earliest], rank(live.first[earliest]))
+        runs = _LiveRuns(live.lane[earliest], live.first[earliest], rank(live.first[earliest]))
         becomes = np.empty(len(results), np.uint8)
         becomes[by] = _settle(candidates, runs, past, undecided, self.in_order)
         held = becomes == HELD
@@ -101,7 +101,7 @@ class _Candidates(NamedTuple):
     is_best: Flags
 
 
-class _Runs(NamedTuple):
+class _LiveRuns(NamedTuple):
     """Partial matches by lane and first event."""
 
     lane: Ints
@@ -110,7 +110,9 @@ class _Runs(NamedTuple):
 
 
 @compiled
-def _settle(found: _Candidates, runs: _Runs, past: NDArray[Any], undecided: Any, in_order: bool) -> NDArray[np.uint8]:
+def _settle(
+    found: _Candidates, runs: _LiveRuns, past: NDArray[Any], undecided: Any, in_order: bool
+) -> NDArray[np.uint8]:
     """What becomes of each match. `past` is the rank up to which taken matches exclude first events in each lane."""
     (lane, first, first_rank, last_rank, is_best) = found
     (run_lane, run_first, run_rank) = runs
