@@ -78,7 +78,7 @@ def test_limits_count_the_runs_that_live() -> None:
     assert lengths(engine.end()) == [1000]
 
 
-@pytest.mark.parametrize("pattern", ["b{3,}", "b+", "a , b+", "b+ , c?", "(c , d)* , b+"])
+@pytest.mark.parametrize("pattern", ["b{3,}", "b+", "a , b+", "b+ , c?"])
 def test_a_long_run_is_one_run(pattern: str) -> None:
     """Otherwise this would take 5 billion matches."""
     text = f"SUBSCRIBE m FROM s MATCH {pattern} DEFINE b AS k = 'b' AFTER MATCH LONGEST RETURN count(b) AS n;"
