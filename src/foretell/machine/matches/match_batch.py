@@ -133,8 +133,12 @@ class MatchBatch:
     @property
     def known_events(self) -> Ints:
         """The number of each match's events that are not in a chain."""
-        known = [self._known_position(step) for step in range(len(self.plan.positions))]
-        return np.sum([position >= 0 for position in known if position is not None], axis=0, initial=0, dtype=np.int64)
+        counts = np.zeros(len(self), np.int64)
+        for step in range(len(self.plan.positions)):
+            position = self._known_position(step)
+            if position is not None:
+                counts += position >= 0
+        return counts
 
     @property
     def oldest(self) -> int | None:
