@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import json
 import re
 import shlex
@@ -158,6 +159,12 @@ def test_forecasts_page(tmp_path: Path) -> None:
     other = _foretell("run watch.ftl --input shop=later.jsonl --model model.json --engine embedded", tmp_path)
     assert other.stderr
     assert other.stderr in text
+
+
+def test_data_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(ROOT / "docs/data.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert (failed, tried > 10) == (0, True)
 
 
 def test_documents_name_the_settings_of_learning() -> None:

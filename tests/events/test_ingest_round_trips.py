@@ -92,7 +92,8 @@ def test_every_format_gives_the_same_table(rows: list[Row]) -> None:
 @settings(unhurried, max_examples=300)
 @given(st.lists(st.dictionaries(st.sampled_from([*DECLARED.columns, "more"]), ANYTHING) | ANYTHING))
 def test_no_event_is_fatal_and_none_is_lost(rows: list[object]) -> None:
-    timed = [{"time": "2024-01-01"}, *rows]
+    # A declared attribute whose values are all objects or lists is an error.
+    timed = [{"time": "2024-01-01", "b": True, "i": 1, "f": 1.5, "s": "x", "t": "2024-01-01"}, *rows]
     for loaded in (
         read(timed, DECLARED),
         read(timed, StreamDeclaration("s", {}, "time", open=True)),

@@ -269,12 +269,11 @@ def test_int_with_a_later_text_stays_int_and_with_a_later_float_is_widened() -> 
     assert loaded.table.column("a").to_pylist() == [1.0, 0.5]
 
 
-def test_a_nested_column_is_left_out_unless_it_is_named() -> None:
+def test_a_nested_column_is_read_by_its_parts() -> None:
     rows = [{"time": 1, "place": {"room": 1}, "tags": ["x"]}]
-    assert read(rows, OPEN).table.column_names == ["time"]
-    named = read(rows, StreamDeclaration("s", {}, "time", id="place"))
-    assert named.schema.attributes["place"] is Type.STRING
-    assert reasons(named) == [(1, "place: expected STRING, found an object")]
+    assert read(rows, OPEN).table.column_names == ["time", "place.room", "tags[0]"]
+    with pytest.raises(InputError, match=r'place is an object, not STRING\n  hint: use its parts: "place.room"'):
+        read(rows, StreamDeclaration("s", {}, "time", id="place"))
 
 
 def test_a_column_of_nulls_is_a_string() -> None:
@@ -314,7 +313,7 @@ def test_an_empty_file_has_no_events(tmp_path: Path, content: str) -> None:
     assert read([], OPEN).total == 0
 
 
-@pytest.mark.parametrize("content", [b"\x00\x01\xff\xfe\n\x80", b"[\n]\n", b"time,price\n1,2\n", b'[{"time": 1}]'])
+@pytest.mark.parametrize("content", [b"\x00\x01\xff\xfe\n\x80", b"[\n", b"time,price\n1,2\n"])
 def test_a_file_without_any_object_is_not_json_lines(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "odd.jsonl"
     path.write_bytes(content)
@@ -322,8 +321,8 @@ def test_a_file_without_any_object_is_not_json_lines(tmp_path: Path, content: by
         read(path, OPEN)
     assert caught.value.code == "wrong-format"
     assert str(caught.value) == (
-        f"{path} is not JSON lines: no line is a JSON object\n"
-        '  hint: write one object a line, such as {"time": 1, "price": 2.5}'
+        f"{path} is not JSON: no line is an object, and it is no array of objects\n"
+        '  hint: write an object a line, such as {"time": 1, "price": 2.5}'
     )
 
 

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from foretell.arguments.validation import as_mapping, as_time_columns, bad_argument
 from foretell.events.ingest.read_options import ReadOptions
+from foretell.events.ingest.time_column import JOINED
 
 _EVERY_STREAM = "*"
 
 
 @dataclass(frozen=True)
 class InputSettings:
-    """`time` has the time columns of streams without a STREAM statement; `read` the read options, by stream."""
+    """`time` has the time columns of streams without a STREAM statement, or two that make the time ('date+clock');
+    `read` has the read options, by stream."""
 
     time: Mapping[str, str] = field(default_factory=dict)
     read: Mapping[str, ReadOptions] = field(default_factory=dict)
 
     def options(self, stream: str) -> ReadOptions:
-        return self.read.get(stream) or self.read.get(_EVERY_STREAM) or ReadOptions()
+        options = self.read.get(stream) or self.read.get(_EVERY_STREAM) or ReadOptions()
+        parts = self.time.get(stream, "").split("+")
+        return replace(options, time_columns=(parts[0], parts[1])) if len(parts) == 2 and all(parts) else options
+
+    def time_column(self, stream: str) -> str | None:
+        """The time column that the settings name; one that is joined from two has a name of its own."""
+        return JOINED if self.options(stream).time_columns is not None else self.time.get(stream)
 
     @property
     def streams(self) -> list[str]:

@@ -67,14 +67,14 @@ def stream_declaration(
 
     `source` is the text of the statement and its file.
     """
-    time, options = settings.time, settings.options(name)
+    time, options = settings.time_column(name), settings.options(name)
     if stream is None:
-        if name not in time:
+        if time is None:
             hint = f"add --time {name}=COLUMN, or a statement STREAM {name} (...) TIME column"
             raise InputError("no-time-column", f"the time column of stream '{name}' is not known", hint=hint)
-        return StreamDeclaration(name, {}, time[name], open=True, read=options)
-    if time.get(name, stream.time) != stream.time:
-        message = f"the time column of stream '{name}' is '{stream.time}' by its STREAM statement, not '{time[name]}'"
+        return StreamDeclaration(name, {}, time, open=True, read=options)
+    if time is not None and time != stream.time:
+        message = f"the time column of stream '{name}' is '{stream.time}' by its STREAM statement, not '{time}'"
         raise InputError("time-twice", message)
     options = replace(options, nulls=tuple(dict.fromkeys((*options.nulls, *null_markers(stream)))))
     schema = declared_schema(stream)

@@ -6,17 +6,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
-from foretell.events.ingest.reader import StreamDeclaration, infer_schema
+from foretell.events.ingest.arrow_columns import ArrowSource, arrow_source, combine_tables
+from foretell.events.ingest.reader import StreamDeclaration, infer_schema, with_times
 from foretell.events.types import Schema
 
 
 def empty_source(name: str, schema: pa.Schema) -> ArrowSource:
     """Return a source without rows. Each column has an empty chunk: one without chunks would show no type."""
     columns: list[Any] = [pa.chunked_array([pa.array([], field.type)]) for field in schema]
-    return ArrowSource(name, pa.table(columns, schema=schema), schema.names)
+    return arrow_source(name, pa.table(columns, schema=schema), schema.names, None)
 
 
 def schema_from_arrow(schema: pa.Schema, declaration: StreamDeclaration) -> Schema:
     """Return the schema of a stream whose events have these columns."""
-    return infer_schema(combine_tables([empty_source(declaration.stream, schema)]), declaration)
+    raw = combine_tables([empty_source(declaration.stream, schema)])
+    return infer_schema(with_times(raw, declaration), declaration)

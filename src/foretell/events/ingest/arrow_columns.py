@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, nan_to_null, nulls_of, numpy_of
 from foretell.events.ingest.json_lines import row_text
+from foretell.events.ingest.local_times import zone_of
+from foretell.events.ingest.nested_columns import fields_of, is_list, with_nested_columns
+from foretell.events.ingest.nested_paths import nested_value
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType, RawTable, RowOrigin, TypedColumn
 from foretell.events.ingest.scalar_parsing import (
     BEYOND_RANGE,
@@ -24,6 +27,8 @@ from foretell.events.ingest.scalar_parsing import (
     convert,
 )
 from foretell.events.ingest.text_columns import parse_timestamps
+from foretell.events.ingest.time_columns import deciding_times, parse_epochs
+from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
 
 #: The name that pandas gives to an index without one; it is no attribute.
@@ -34,7 +39,7 @@ _FITS: Mapping[Type, frozenset[Type]] = {
     Type.INT: frozenset({Type.INT, Type.FLOAT}),
     Type.FLOAT: frozenset({Type.INT, Type.FLOAT}),
     Type.STRING: frozenset({Type.STRING}),
-    Type.TIMESTAMP: frozenset({Type.TIMESTAMP, Type.STRING}),
+    Type.TIMESTAMP: frozenset({Type.TIMESTAMP, Type.STRING, Type.INT, Type.FLOAT}),
 }
 _MICROS_PER_UNIT = {
     "s": Fraction(1_000_000),
@@ -68,16 +73,34 @@ class ArrowColumn:
             return Type.TIMESTAMP
         return kind if kind in (Type.INT, Type.FLOAT, Type.TIMESTAMP, Type.NULL) else None
 
-    def cast(self, wanted: Type) -> TypedColumn:
+    def cast(self, wanted: Type, reading: TimeReading = DEFAULT_READING) -> TypedColumn:
         values: list[ArrowArray] = []
         misfits: dict[int, str] = {}
         start = 0
         for chunk in self.chunks:
-            column = _cast_chunk(chunk, self.name, wanted)
+            column = _cast_chunk(chunk, self.name, wanted, reading)
             values.append(column.values)
             misfits.update((start + position, reason) for position, reason in column.misfits.items())
             start += len(chunk)
         return TypedColumn(pa.chunked_array(values, ARROW_TYPES[wanted]), misfits)
+
+    def cast_times(self, reading: TimeReading) -> TypedColumn:
+        return self.cast(Type.TIMESTAMP, reading)
+
+    def time_texts(self) -> list[str]:
+        texts = [_decoded(chunk).cast(pa.string()) for chunk in self._chunks_of(Type.STRING)]
+        return deciding_times(_valid_texts(pa.chunked_array(texts, pa.string()))) if texts else []
+
+    def number_bounds(self) -> tuple[float | None, float | None]:
+        bounds = [pc.min_max(_decoded(chunk)).as_py() for chunk in self._chunks_of(Type.INT, Type.FLOAT)]
+        least, greatest = ([b[end] for b in bounds if b[end] is not None] for end in ("min", "max"))
+        return min(least, default=None), max(greatest, default=None)
+
+    def as_texts(self) -> ArrowArray:
+        return pa.chunked_array([_decoded(chunk).cast(pa.string()) for chunk in self.chunks], pa.string())
+
+    def _chunks_of(self, *kinds: Type) -> list[ArrowArray]:
+        return [chunk for chunk in self.chunks if attribute_type(chunk.type) in kinds and len(chunk)]
 
 
 @dataclass(frozen=True)
@@ -87,6 +110,14 @@ class ArrowSource:
     source: str
     table: pa.Table
     names: Sequence[str]
+
+
+def arrow_source(source: str, table: pa.Table, names: Sequence[str], wanted: frozenset[str] | None) -> ArrowSource:
+    """A table with the columns that are `wanted`, also nested ones."""
+    nested = with_nested_columns(table, wanted)
+    unread = [] if wanted is None else [name for name in table.column_names if name not in wanted]
+    added = nested.column_names[table.num_columns :]
+    return ArrowSource(source, nested.drop_columns(unread) if unread else nested, [*names, *added])
 
 
 def combine_tables(sources: Sequence[ArrowSource]) -> RawTable:
@@ -153,17 +184,29 @@ def _value(scalar: Any) -> object:
         return scalar.value
 
 
-def _cast_chunk(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
+def _valid_texts(texts: ArrowArray) -> ArrowArray:
+    """The texts, or none of them where one is not UTF-8: such columns are read row by row."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return texts.slice(0, 0)
+    return texts
+
+
+def _cast_chunk(chunk: ArrowArray, name: str, wanted: Type, reading: TimeReading) -> TypedColumn:
     kind = attribute_type(chunk.type)
     if kind is Type.NULL:
         return TypedColumn(pa.nulls(len(chunk), ARROW_TYPES[wanted]), {})
+    if pa.types.is_struct(chunk.type) or is_list(chunk.type):
+        what = "an object" if pa.types.is_struct(chunk.type) else "a list"
+        raise nested_value(name, wanted, what, fields_of(chunk.type, name))
     if kind not in _FITS[wanted]:
         raise InputError("wrong-type", f"{name}: expected {wanted.value}, but the column is {chunk.type}")
     plain = _decoded(chunk)
     if kind is Type.STRING:
-        return _cast_strings(plain, name, wanted)
+        return _cast_strings(plain, name, wanted, reading)
     if wanted is Type.TIMESTAMP:
-        return _cast_timestamps(plain, name)
+        return _cast_timestamps(plain, name, reading) if kind is wanted else _cast_epochs(plain, name, reading)
     return _cast_numbers(plain, name, wanted)
 
 
@@ -189,29 +232,38 @@ def _cast_numbers(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
         return cast_each(chunk.to_pylist(), name, wanted, lambda value: convert(value, wanted))
 
 
-def _cast_strings(chunk: ArrowArray, name: str, wanted: Type) -> TypedColumn:
+def _cast_epochs(chunk: ArrowArray, name: str, reading: TimeReading) -> TypedColumn:
+    if reading.time_format is not None:
+        return parse_timestamps(chunk.cast(pa.string()), name, reading)
+    return parse_epochs(_cast_numbers(chunk, name, attribute_type(chunk.type) or Type.INT).values, name)
+
+
+def _cast_strings(chunk: ArrowArray, name: str, wanted: Type, reading: TimeReading) -> TypedColumn:
     texts = chunk.cast(pa.string())
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:  # not UTF-8
-        return cast_each(texts.cast(pa.binary()).to_pylist(), name, wanted, lambda value: _utf8(value, wanted))
-    return TypedColumn(texts, {}) if wanted is Type.STRING else parse_timestamps(texts, name)
+        return cast_each(texts.cast(pa.binary()).to_pylist(), name, wanted, lambda value: _utf8(value, wanted, reading))
+    return TypedColumn(texts, {}) if wanted is Type.STRING else parse_timestamps(texts, name, reading)
 
 
-def _utf8(value: bytes, wanted: Type) -> bool | int | float | str | None:
+def _utf8(value: bytes, wanted: Type, reading: TimeReading) -> bool | int | float | str | None:
     try:
-        return convert(value.decode(), wanted)
+        return convert(value.decode(), wanted, reading)
     except UnicodeDecodeError:
         raise MisfitError("not UTF-8") from None
 
 
-def _cast_timestamps(chunk: ArrowArray, name: str) -> TypedColumn:
+def _cast_timestamps(chunk: ArrowArray, name: str, reading: TimeReading) -> TypedColumn:
     """Timestamps of any unit and zone as microseconds of UTC. Finer units are rounded down, as in texts."""
     per_unit = _MICROS_PER_UNIT[_unit(chunk.type)]
     ticks = _ticks(chunk)
     is_null = nulls_of(chunk)
     beyond = ~is_null & ((ticks < _ceil(LEAST_MICROS / per_unit)) | (ticks >= _ceil((LAST_MICROS + 1) / per_unit)))
     micros = np.where(beyond, 0, ticks) * per_unit.numerator // per_unit.denominator
+    if reading.zone is not None and getattr(chunk.type, "tz", None) is None:
+        micros = micros - zone_of(reading.zone).offsets(micros)
+        beyond |= ~is_null & ((micros < LEAST_MICROS) | (micros > LAST_MICROS))
     values = arrow_of(micros, ARROW_TYPES[Type.TIMESTAMP], is_null | beyond)
     reason = MisfitError(BEYOND_RANGE).reason(name)
     return TypedColumn(values, {int(position): reason for position in np.flatnonzero(beyond)})

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from foretell.errors import InputError
-from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
+from foretell.events.ingest.arrow_columns import arrow_source, combine_tables
 from foretell.events.ingest.compression import decompressed
 from foretell.events.ingest.csv_reader import read_csv
 from foretell.events.ingest.encodings import Utf8Files
@@ -29,10 +29,12 @@ from foretell.events.ingest.input_files import (
     read_pipe,
 )
 from foretell.events.ingest.json_lines import read_dicts, read_json_lines
+from foretell.events.ingest.nested_paths import roots_of
 from foretell.events.ingest.parquet_files import read_parquet
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_notes import gathered_notes
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
+from foretell.events.ingest.text_lines import read_text_lines
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,9 @@ def _read_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> RawTab
         if twice is not None:
             raise InputError("wrong-format", f"{label} has two columns '{twice}'") from None
         return read_dicts(frame.to_dict("records"), label, wanted)
-    taken = [index for index, name in enumerate(table.column_names) if wanted is None or name in wanted]
-    return combine_tables([ArrowSource(label, table.select(taken), table.column_names)])
+    roots = None if wanted is None else roots_of(wanted)
+    taken = [index for index, name in enumerate(table.column_names) if roots is None or name in roots]
+    return combine_tables([arrow_source(label, table.select(taken), table.column_names, wanted)])
 
 
 def read_raw_content(
@@ -124,9 +127,9 @@ def _read(
 ) -> RawTable:
     if listing.format == PARQUET:
         return combine_tables([read_parquet(name, wanted, content) for name, content in contents])
-    if listing.format == TEXT:
-        hint = "give a pattern with named groups, such as pattern='(?P<time>\\S+) (?P<message>.*)'"
-        raise InputError("no-pattern", f"{listing.name}: lines of text need a pattern", hint=hint)
     texts = Utf8Files(contents, options.encoding)
-    raw = read_csv(texts, wanted, options) if listing.format == CSV else read_json_lines(texts, wanted)
+    if listing.format == TEXT:
+        raw = read_text_lines(texts, wanted, options.pattern)
+    else:
+        raw = read_csv(texts, wanted, options) if listing.format == CSV else read_json_lines(texts, wanted)
     return replace(raw, notes=(*listing.notes, *texts.notes, *raw.notes))

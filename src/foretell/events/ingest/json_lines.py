@@ -1,15 +1,20 @@
-"""JSON lines, and iterables of dicts."""
+"""JSON: an object a line, objects over several lines, or an array of objects; and iterables of dicts.
+
+The fields of nested objects are attributes by their paths (nested_paths.py).
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import msgspec
 
 from foretell.errors import InputError
+from foretell.events.ingest.nested_paths import MOST, leaf_paths, name_of, path_of, value_at
 from foretell.events.ingest.python_columns import PythonColumn
 from foretell.events.ingest.raw_columns import RawTable, RejectedRow, RowOrigin, is_valid_unicode, valid_column_names
 from foretell.events.ingest.scalar_parsing import display_value
@@ -22,19 +27,17 @@ Row = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class _JsonLines:
-    """One file's rows with their line numbers, and for each line that is no row the reason."""
+class _JsonRows:
+    """One file's rows with their numbers (of the line, or of the element of an array), and for each number without a
+    row the reason; `text` has the text of a number."""
 
     rows: list[Row]
     numbers: Sequence[int]
     reasons: Mapping[int, str]
-    lines: Sequence[bytes]
-
-    def text(self, number: int) -> str:
-        return self.lines[number - 1].decode("utf-8", "replace").strip()
+    text: Callable[[int], str]
 
     def row_text(self, row: int) -> str:
-        """The line of a row of the table."""
+        """The text of a row of the table."""
         return self.text(self.numbers[row])
 
 
@@ -88,11 +91,98 @@ def _raw_table(
     names = valid_column_names(chain.from_iterable(rows))
     taken = [name for name in names if wanted is None or name in wanted]
     columns = {name: PythonColumn(name, [row.get(name) for row in rows]) for name in taken}
-    return RawTable(columns, names, origins, rejected, absent_is_null=True)
+    found = _nested_names(rows, columns) if wanted is None else []
+    for name in found[:MOST] if wanted is None else filter(path_of, sorted(wanted)):
+        column = PythonColumn(name, [value_at(row, name) for row in rows])
+        if name in columns or any(value is not None for value in column.values):
+            columns[name] = column
+    notes = (_too_many(origins),) if len(found) > MOST else ()
+    names = list(dict.fromkeys([*names, *columns]))
+    return RawTable(columns, names, origins, rejected, absent_is_null=True, notes=notes)
 
 
-def _decode(content: bytes) -> _JsonLines:
-    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+def _nested_names(rows: list[Row], columns: Mapping[str, PythonColumn]) -> list[str]:
+    """The paths of all scalars in objects and lists, in the order of their first appearance."""
+    nested = [name for name, column in columns.items() if not _FLAT.issuperset(map(type, column.values))]
+    paths = (leaf_paths(row.get(name), (name,)) for row in rows for name in nested)
+    return [name_of(path) for path in dict.fromkeys(chain.from_iterable(paths)) if len(path) > 1]
+
+
+_FLAT = frozenset({type(None), bool, int, float, str})
+
+
+def _too_many(origins: Sequence[RowOrigin]) -> str:
+    return f"{origins[0].source}: only the first {MOST} nested attributes are read; declare the ones that you need"
+
+
+def _decode(content: bytes) -> _JsonRows:
+    body = content.removeprefix(b"\xef\xbb\xbf")
+    found = None if is_json_lines(body) else _decode_array(body) or _decode_objects(body)
+    return found or _decode_lines(body)
+
+
+def is_json_lines(content: bytes) -> bool:
+    """Whether a file, by its beginning, has an object a line."""
+    start = re.match(rb"\s*", content)
+    line = content[start.end() if start else 0 :].partition(b"\n")[0]
+    return line[:1] != b"[" and (line[:1] != b"{" or not isinstance(_parsed(line), ParseFailure))
+
+
+def _decode_array(content: bytes) -> _JsonRows | None:
+    """The rows of an array of objects; None where the content is none."""
+    elements = _parsed(content) if content.lstrip()[:1] == b"[" else None
+    if not isinstance(elements, list):
+        return None
+    objects = [(number, row) for number, row in enumerate(elements, start=1) if type(row) is dict]
+    reasons = {number: NOT_OBJECT for number, row in enumerate(elements, start=1) if type(row) is not dict}
+    return _JsonRows(
+        [row for _, row in objects], [number for number, _ in objects], reasons, lambda n: json.dumps(elements[n - 1])
+    )
+
+
+def _decode_objects(content: bytes) -> _JsonRows | None:
+    """The rows of objects that span several lines; None where not even the first is one. What lies between two of them
+    and is no JSON is set aside up to the next line that begins an object."""
+    text = content.decode("utf-8", "replace")
+    decode = json.JSONDecoder().raw_decode
+    rows: list[Row] = []
+    numbers: list[int] = []
+    texts: dict[int, str] = {}
+    reasons: dict[int, str] = {}
+    position, line, counted = 0, 1, 0
+    while (position := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+        line += text.count("\n", counted, position)
+        counted = position
+        try:
+            row, end = decode(text, position)
+        except (ValueError, RecursionError):
+            if not rows:
+                return None
+            start = _OBJECT.search(text, position + 1)
+            row, end = ParseFailure(NOT_JSON), start.start() if start else len(text)
+        texts[line] = text[position:end].strip()
+        if type(row) is dict:
+            rows.append(row)
+            numbers.append(line)
+        else:
+            reasons[line] = row.text if isinstance(row, ParseFailure) else NOT_OBJECT
+        position = end
+    return _JsonRows(rows, numbers, reasons, texts.__getitem__)
+
+
+_SPACE = re.compile(r"[\s,]*")
+_OBJECT = re.compile(r"^\{", re.MULTILINE)
+
+
+def _parsed(content: bytes) -> object:
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return parse_lenient_json(content)
+
+
+def _decode_lines(content: bytes) -> _JsonRows:
+    lines = content.split(b"\n")
     rows: list[Row] = []
     numbers: list[int] = []
     reasons: dict[int, str] = {}
@@ -109,7 +199,7 @@ def _decode(content: bytes) -> _JsonLines:
             numbers.append(number)
         else:
             reasons[number] = row.text if isinstance(row, ParseFailure) else NOT_OBJECT
-    return _JsonLines(rows, numbers, reasons, lines)
+    return _JsonRows(rows, numbers, reasons, lambda number: lines[number - 1].decode("utf-8", "replace").strip())
 
 
 @dataclass(frozen=True)
@@ -148,6 +238,6 @@ def _positions_before(numbers: Sequence[int], reasons: Mapping[int, str], start:
 def not_json_lines(source: str) -> InputError:
     return InputError(
         "wrong-format",
-        f"{source} is not JSON lines: no line is a JSON object",
-        hint='write one object a line, such as {"time": 1, "price": 2.5}',
+        f"{source} is not JSON: no line is an object, and it is no array of objects",
+        hint='write an object a line, such as {"time": 1, "price": 2.5}',
     )

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from foretell.errors import InputError
-from foretell.events.ingest.arrow_columns import ArrowSource
+from foretell.events.ingest.arrow_columns import ArrowSource, arrow_source
 from foretell.events.ingest.compression import compression_of
 from foretell.events.ingest.file_systems import file_system, reading, scheme_of
 from foretell.events.ingest.input_files import read_input
+from foretell.events.ingest.nested_paths import roots_of
 
 
 @contextmanager
@@ -32,8 +33,9 @@ def read_parquet(path: str, wanted: frozenset[str] | None, content: bytes | None
     """The columns of a Parquet file, or only those `wanted`."""
     with parquet_file(path, content) as file:
         names = file.schema_arrow.names
-        taken = [name for name in names if wanted is None or name in wanted]
-        return ArrowSource(path, file.read(columns=taken), names)
+        roots = None if wanted is None else roots_of(wanted)
+        taken = [name for name in names if roots is None or name in roots]
+        return arrow_source(path, file.read(columns=taken), names, wanted)
 
 
 def _source(path: str, content: bytes | None) -> Any:

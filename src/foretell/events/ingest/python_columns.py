@@ -11,9 +11,12 @@ from typing import cast
 import pyarrow as pa
 
 from foretell.events.arrow_interop import arrow_of_values
-from foretell.events.ingest.raw_columns import TypedColumn
+from foretell.events.ingest.nested_paths import ELEMENTS, leaf_paths, name_of, nested_value
+from foretell.events.ingest.raw_columns import ArrowArray, TypedColumn, is_valid_unicode
 from foretell.events.ingest.scalar_parsing import cast_each, convert, is_timestamp, unboxed
 from foretell.events.ingest.text_columns import parse_timestamps
+from foretell.events.ingest.time_columns import deciding_times, parse_epochs
+from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
 from foretell.events.types import Scalar, Type
 
 #: Where a column holds only these Python types (and None), it is cast as a whole, with the same result.
@@ -22,7 +25,6 @@ _CAST_AS_WHOLE: Mapping[Type, frozenset[type]] = {
     Type.INT: frozenset({int}),
     Type.FLOAT: frozenset({int, float}),
     Type.STRING: frozenset({str}),
-    Type.TIMESTAMP: frozenset({str}),
 }
 
 
@@ -50,7 +52,16 @@ class PythonColumn:
             return kind
         return Type.FLOAT if any(_type_of(value) is Type.FLOAT for value in _plain(self.values)) else kind
 
+    def refuse_nested(self, wanted: Type) -> None:
+        """Raise for a column whose values are objects or lists, all of them."""
+        value = next(_plain(self.values), None)
+        if isinstance(value, Mapping | list) and all(isinstance(v, Mapping | list) for v in _plain(self.values)):
+            what = "an object" if isinstance(value, Mapping) else "a list"
+            raise nested_value(self.name, wanted, what, map(name_of, leaf_paths(value, (self.name,))))
+
     def cast(self, wanted: Type) -> TypedColumn:
+        if wanted is Type.TIMESTAMP:
+            return self.cast_times(DEFAULT_READING)
         if set(map(type, self.values)) - {type(None)} <= _CAST_AS_WHOLE[wanted]:
             try:
                 return self._cast_as_whole(wanted)
@@ -60,21 +71,58 @@ class PythonColumn:
 
     def _cast_as_whole(self, wanted: Type) -> TypedColumn:
         values = cast(Sequence[Scalar], self.values)
-        if wanted is Type.TIMESTAMP:
-            return parse_timestamps(arrow_of_values(values, Type.STRING), self.name)
         return TypedColumn(arrow_of_values(values, wanted), {})
+
+    def cast_times(self, reading: TimeReading) -> TypedColumn:
+        types = set(map(type, self.values)) - {type(None)}
+        values = cast(Sequence[Scalar], self.values)
+        try:
+            if types <= {str}:
+                return parse_timestamps(arrow_of_values(values, Type.STRING), self.name, reading)
+            if types in ({int}, {float}) and reading.time_format is None:
+                return parse_epochs(arrow_of_values(values, _type_of(types.pop()()) or Type.INT), self.name)
+        except (OverflowError, UnicodeEncodeError):
+            pass  # some value does not fit: cast one by one to find it
+        return cast_each(self.values, self.name, Type.TIMESTAMP, lambda v: convert(v, Type.TIMESTAMP, reading))
+
+    def time_texts(self) -> list[str]:
+        texts = [value for value in self.values if isinstance(value, str)]
+        try:
+            return deciding_times(arrow_of_values(texts, Type.STRING)) if texts else []
+        except UnicodeEncodeError:
+            return PythonColumn(self.name, list(filter(is_valid_unicode, texts))).time_texts()
+
+    def number_bounds(self) -> tuple[float | Decimal | None, float | Decimal | None]:
+        plain = _plain(self.values)
+        numbers = [v for v in plain if isinstance(v, int | float | Decimal) and not isinstance(v, bool)]
+        return (min(numbers), max(numbers)) if numbers else (None, None)
+
+    def as_texts(self) -> ArrowArray:
+        plain = (unboxed(value) for value in self.values)
+        texts = [None if value is None else str(value).encode("utf-8", "replace").decode() for value in plain]
+        return arrow_of_values(texts, Type.STRING)
 
 
 def deciding_values(values: Sequence[object]) -> list[object]:
-    """The values that decide the inferred type: the first of each type, and the first text that can be a time. A value
-    that no attribute can hold is represented by []."""
+    """The values that decide the inferred type: the first of each type, the first text that can be a time, the least
+    and the greatest number, and the texts that decide how times are read. A value that no attribute can hold is
+    represented by its outline."""
     deciding: dict[object, object] = {}
     for value in _plain(values):
         kind = _type_of(value)
-        deciding.setdefault(kind, [] if kind is None else value)
+        deciding.setdefault(kind, _outline(value) if kind is None else value)
         if kind is Type.STRING and Type.TIMESTAMP not in deciding and _time_type_of(value) is not None:
             deciding[Type.TIMESTAMP] = value
-    return list(deciding.values())
+    column = PythonColumn("", values)
+    bounds = [bound for bound in column.number_bounds() if bound is not None]
+    return [*deciding.values(), *bounds, *column.time_texts()]
+
+
+def _outline(value: object) -> object:
+    """The fields of an object, or the first elements of a list, without their values."""
+    if isinstance(value, Mapping):
+        return {str(name): 0 for name in value}
+    return [0] * min(len(value), ELEMENTS) if isinstance(value, list) else []
 
 
 def _plain(values: Iterable[object]) -> Iterator[object]:

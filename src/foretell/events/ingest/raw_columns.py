@@ -9,12 +9,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import accumulate
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from foretell.events.types import Type
+
+if TYPE_CHECKING:
+    from foretell.events.ingest.time_reading import TimeReading
 
 #: An Array or a ChunkedArray, and a DataType. The stubs' overloads require exact types, which only the data show.
 ArrowArray: TypeAlias = Any
@@ -49,6 +53,18 @@ class RawColumn(Protocol):
 
     def cast(self, wanted: Type) -> TypedColumn:
         """The column in a type."""
+
+    def cast_times(self, reading: TimeReading) -> TypedColumn:
+        """The column as TIMESTAMP."""
+
+    def time_texts(self) -> list[str]:
+        """The texts that decide how the column's times are read (time_columns.deciding_times)."""
+
+    def number_bounds(self) -> tuple[float | Decimal | None, float | Decimal | None]:
+        """The least and the greatest of the column's numbers."""
+
+    def as_texts(self) -> ArrowArray:
+        """The values as texts, for a time that is joined from two columns."""
 
 
 @dataclass(frozen=True)

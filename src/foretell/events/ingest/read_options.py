@@ -20,7 +20,8 @@ class ReadOptions:
     `missing_columns` allows declared columns that no event has, and files of a folder with different columns.
 
     Of times: `time_format` is a format of strptime, `zone` the time zone of times without an offset, `day_first` tells
-    03/04 from 04/03, and `year` belongs to times without one.
+    03/04 from 04/03, and `year` is that of the earliest time where times have none. The texts of the two
+    `time_columns` make the time; `time={"trips": "date+clock"}` says the same.
     """
 
     format: str | None = None
@@ -34,6 +35,7 @@ class ReadOptions:
     zone: str | None = None
     day_first: bool | None = None
     year: int | None = None
+    time_columns: tuple[str, str] | None = None
 
     def __repr__(self) -> str:
         chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -23,10 +23,21 @@ from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
 from foretell.events.ingest.derived_attributes import NOTHING_DERIVED, DerivedAttributes
 from foretell.events.ingest.formats import read_raw, read_raw_content
+from foretell.events.ingest.nested_paths import path_of
+from foretell.events.ingest.python_columns import PythonColumn
 from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_event
 from foretell.events.ingest.raw_columns import RawTable, RejectedRow, TypedColumn
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.scalar_parsing import BEYOND_RANGE, MisfitError
+from foretell.events.ingest.time_column import (
+    JOINED,
+    TimeColumn,
+    epoch_notes,
+    with_joined_time,
+    with_readings,
+    with_time_reading,
+)
+from foretell.events.ingest.time_reading import TimeReading, reading_of
 from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_type, scalar_rows
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
 
@@ -38,7 +49,8 @@ class StreamDeclaration:
     """What a STREAM statement or the caller declares of a stream, before its data are seen.
 
     Time, id and order need not be among the attributes, nor need an attribute's type be known (UNKNOWN): these are
-    inferred from the data. With `open`, so are attributes that are not listed.
+    inferred from the data. With `open`, so are attributes that are not listed. `times` is the reading of times, where
+    the data that are read do not decide it.
     """
 
     stream: str
@@ -51,12 +63,29 @@ class StreamDeclaration:
     open: bool = False
     read: ReadOptions = DEFAULT_OPTIONS
     derived: DerivedAttributes = NOTHING_DERIVED
+    times: TimeReading | None = None
 
     @property
     def columns(self) -> list[str]:
         """The columns that are needed, in the schema's order."""
         roles = [name for name in (self.time, self.id, self.order) if name is not None]
         return list(dict.fromkeys([*self.attributes, *roles]))
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """The columns to read."""
+        return frozenset([*self.columns, *(self.read.time_columns or ())])
+
+    @property
+    def timestamps(self) -> list[str]:
+        """The columns that are declared as TIMESTAMP."""
+        return [name for name, kind in self.attributes.items() if kind is Type.TIMESTAMP]
+
+    def is_assembled(self, name: str, columns: Collection[str]) -> bool:
+        """Whether a column is made of others when events with these columns are read: by a path, or by joining two."""
+        joined = name == JOINED and self.read.time_columns is not None
+        path = path_of(name)
+        return joined or (name not in columns and path is not None and path[0] in columns)
 
     def declared_type(self, name: str) -> Type | None:
         kind = self.attributes.get(name)
@@ -93,6 +122,7 @@ class EventBatch:
     total: int
     open: bool = False
     time_known: bool = True
+    notes: tuple[str, ...] = ()
 
 
 # ── reading ──
@@ -100,8 +130,8 @@ class EventBatch:
 
 def read(source: object, declaration: StreamDeclaration, *, strict: bool = False) -> EventBatch:
     """Read a path, Arrow data, a data frame or an iterable of dicts. With `strict` a malformed event is an error."""
-    wanted = None if declaration.open else frozenset(declaration.columns)
-    raw = read_raw(source, declaration.stream, wanted, declaration.read)
+    wanted = None if declaration.open else declaration.wanted
+    raw = with_times(read_raw(source, declaration.stream, wanted, declaration.read), declaration)
     batch = cast_events(raw, declaration, _infer_types(raw, declaration))
     if strict and batch.quarantined:
         raise malformed_event(batch.quarantined[0])
@@ -110,7 +140,7 @@ def read(source: object, declaration: StreamDeclaration, *, strict: bool = False
 
 def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> EventBatch:
     """The events of a file whose content is in memory; the ending of its name gives the format."""
-    raw = read_raw_content(name, content, frozenset(declaration.columns), declaration.read)
+    raw = with_times(read_raw_content(name, content, declaration.wanted, declaration.read), declaration)
     return cast_events(raw, declaration, _infer_types(raw, declaration))
 
 
@@ -122,8 +152,33 @@ def cast_events(raw: RawTable, declaration: StreamDeclaration, types: Mapping[st
     table = declaration.derived.extend(_without_rows(arrow_table(columns, types), reasons), types)
     time_known = raw.rows > 0 or declaration.declared_type(declaration.time) is not None
     return EventBatch(
-        declaration.stream, declaration.schema(types), table, quarantined, raw.total, declaration.open, time_known
+        declaration.stream,
+        declaration.schema(types),
+        table,
+        quarantined,
+        raw.total,
+        declaration.open,
+        time_known,
+        notes=raw.notes,
     )
+
+
+def with_times(raw: RawTable, declaration: StreamDeclaration) -> RawTable:
+    """The table with the reading of its times, as it is settled, else by the read options and the data."""
+    time, stream = declaration.time, declaration.stream
+    raw = with_joined_time(raw, declaration.read, stream)
+    if declaration.times is not None:
+        return with_readings(raw, time, declaration.timestamps, declaration.times)
+    raw, _ = with_time_reading(raw, time, declaration.timestamps, declaration.read, stream)
+    if declaration.declared_type(time) is not None:
+        return raw
+    return replace(raw, notes=(*raw.notes, *epoch_notes(raw, time, stream)))
+
+
+def time_reading(raw: RawTable, declaration: StreamDeclaration) -> TimeReading:
+    """The reading of times that `with_times` settled."""
+    column = raw.columns.get(declaration.time)
+    return column.reading if isinstance(column, TimeColumn) else reading_of(declaration.read)
 
 
 def infer_schema(raw: RawTable, declaration: StreamDeclaration) -> Schema:
@@ -153,6 +208,7 @@ def _event(batch: EventBatch, row: dict[str, Scalar], stream_rank: int, arrival:
 def _infer_types(raw: RawTable, declaration: StreamDeclaration) -> dict[str, Type]:
     """Every column's type: as declared, else as the data show. Declared columns come first, as declared."""
     _check_columns(raw, declaration)
+    _refuse_nested(raw, declaration)
     types: dict[str, Type] = {}
     # Undeclared columns come where the data have them, also the time column, unless everything is declared.
     undeclared = list(raw.names) if declaration.open else []
@@ -164,6 +220,13 @@ def _infer_types(raw: RawTable, declaration: StreamDeclaration) -> dict[str, Typ
     if time_type not in (Type.TIMESTAMP, Type.INT, Type.FLOAT):
         raise InputError("wrong-type", f"{declaration.time}: a time is TIMESTAMP, INT or FLOAT, not {time_type.value}")
     return types
+
+
+def _refuse_nested(raw: RawTable, declaration: StreamDeclaration) -> None:
+    for name in declaration.columns:
+        column = raw.columns.get(name)
+        if isinstance(column, PythonColumn):
+            column.refuse_nested(declaration.declared_type(name) or Type.STRING)
 
 
 def _infer_column_type(raw: RawTable, name: str, declaration: StreamDeclaration) -> Type | None:

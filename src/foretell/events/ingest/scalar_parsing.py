@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from contextlib import suppress
+from datetime import date, datetime
 from decimal import Decimal
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 
 from foretell.events.arrow_interop import arrow_of_values
+from foretell.events.ingest.epoch_numbers import epoch_micros
 from foretell.events.ingest.raw_columns import TypedColumn, is_valid_unicode
-from foretell.events.types import EPOCH, Scalar, Type, parse_timestamp
+from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
+from foretell.events.types import Scalar, Type, parse_timestamp
 
 LEAST_MICROS = parse_timestamp("0001-01-01T00:00:00")
 LAST_MICROS = parse_timestamp("9999-12-31T23:59:59.999999")
@@ -41,17 +44,20 @@ class MisfitError(Exception):
 
 
 BEYOND_RANGE = "beyond range"
+_ANY_YEAR = TimeReading(year=2000)
 
 
-def convert(value: object, wanted: Type) -> Scalar:
+def convert(value: object, wanted: Type, reading: TimeReading = DEFAULT_READING) -> Scalar:
     """A Python or JSON value in the type `wanted`; NaN is NULL. A timestamp becomes microseconds."""
     plain = unboxed(value)
-    return None if plain is None else _CONVERTERS[wanted](plain)
+    if plain is None:
+        return None
+    return _timestamp(plain, reading) if wanted is Type.TIMESTAMP else _CONVERTERS[wanted](plain)
 
 
 def convert_text(text: str, wanted: Type) -> Scalar:
     """The text of a CSV field in the type `wanted`."""
-    return _TEXT_CONVERTERS[wanted](text)
+    return convert(text, wanted) if wanted is Type.TIMESTAMP else _TEXT_CONVERTERS[wanted](text)
 
 
 def cast_each(
@@ -70,11 +76,8 @@ def cast_each(
 
 
 def is_timestamp(text: str) -> bool:
-    try:
-        parse_timestamp(text.strip())
-    except ValueError:
-        return False
-    return True
+    """Whether a text can be a time, whatever decides its day and its year."""
+    return _ANY_YEAR.is_time(text)
 
 
 def unboxed(value: object) -> object:
@@ -146,22 +149,27 @@ def _string(value: object) -> str:
     return value
 
 
-def _timestamp(value: object) -> int:
-    return _within_range(_micros(value))
+def _timestamp(value: object, reading: TimeReading) -> int:
+    return _within_range(_micros(value, reading))
 
 
-def _micros(value: object) -> int:
-    if isinstance(value, str):
-        try:
-            return parse_timestamp(value.strip())
-        except ValueError:
-            raise _expected(Type.TIMESTAMP, value) from None
+def _micros(value: object, reading: TimeReading) -> int:
     if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return (moment - EPOCH) // timedelta(microseconds=1)
+        return reading.moment(value)
     if isinstance(value, date):
-        return (value - EPOCH.date()) // timedelta(microseconds=1)
-    raise _expected(Type.TIMESTAMP, value)
+        return reading.midnight(value)
+    micros = None
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        if reading.time_format is None:
+            micros = epoch_micros(value)
+        else:
+            value = str(value)  # such as 20240301 for %Y%m%d
+    if isinstance(value, str):
+        with suppress(ValueError):
+            micros = reading.parse(value)
+    if micros is None:
+        raise _expected(Type.TIMESTAMP, value)
+    return micros
 
 
 def _within_range(micros: int) -> int:
@@ -207,7 +215,6 @@ _CONVERTERS: Mapping[Type, Callable[[object], Scalar]] = {
     Type.INT: _int,
     Type.FLOAT: _float,
     Type.STRING: _string,
-    Type.TIMESTAMP: _timestamp,
 }
 
 _TEXT_CONVERTERS: Mapping[Type, Callable[[str], Scalar]] = {
@@ -215,5 +222,4 @@ _TEXT_CONVERTERS: Mapping[Type, Callable[[str], Scalar]] = {
     Type.INT: _int_text,
     Type.FLOAT: _float_text,
     Type.STRING: _string,
-    Type.TIMESTAMP: cast(Callable[[str], Scalar], _timestamp),
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
@@ -15,14 +17,16 @@ from foretell.events.ingest.scalar_parsing import (
     FLOAT_TEXT,
     INT_TEXT,
     cast_each,
-    convert,
     convert_text,
     is_timestamp,
 )
 from foretell.events.ingest.text_kernels import all_match, has_any, has_clock_times, parse_most, parse_texts
+from foretell.events.ingest.time_columns import deciding_positions, deciding_times, parse_times
+from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
 
-_PLAIN_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
+_NUMBER_TEXT = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_PLAIN_NUMBER = re.compile(rf"\s*{_NUMBER_TEXT}\s*")
 _PLAIN_INT = re.compile(rf"\s*{INT_TEXT}\s*")
 _DATE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
 _SLICE = 4_096  # texts that are decoded at once
@@ -90,7 +94,7 @@ class TextColumn:
         if parsed is not None:
             return TypedColumn(parsed, {})
         if wanted is Type.TIMESTAMP:
-            return parse_timestamps(self.texts, self.name)
+            return parse_times(self.texts, self.name, DEFAULT_READING)
         most = parse_most(self.texts, wanted)
         if most is None:
             return cast_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
@@ -100,11 +104,35 @@ class TextColumn:
         misfits = {positions[n]: reason for n, reason in column.misfits.items()}
         return TypedColumn(_replaced(values, positions, column.values), misfits)
 
+    def cast_times(self, reading: TimeReading) -> TypedColumn:
+        if not reading.is_plain:
+            return parse_times(self.texts, self.name, reading)
+        parsed = self._parsed(Type.TIMESTAMP)
+        return TypedColumn(parsed, {}) if parsed is not None else parse_times(self.texts, self.name, reading)
+
+    def time_texts(self) -> list[str]:
+        return deciding_times(self.texts)
+
+    def number_bounds(self) -> tuple[float | None, float | None]:
+        parsed = self._parsed(Type.INT)
+        bounds: Any = pc.min_max(_numbers(self.texts) if parsed is None else parsed).as_py()
+        return bounds["min"], bounds["max"]
+
+    def as_texts(self) -> ArrowArray:
+        return self.texts
+
     def _parsed(self, kind: Type) -> ArrowArray | None:
         """The values as Arrow parses them, kept: inference and cast need the same."""
         if kind not in self.parsed:
             self.parsed[kind] = parse_texts(self.texts, kind)
         return self.parsed[kind]
+
+
+def _numbers(texts: ArrowArray) -> ArrowArray:
+    """The numbers among the texts, NULL for others."""
+    trimmed = pc.ascii_ltrim(pc.ascii_trim_whitespace(texts), "+")
+    is_number = pc.match_substring_regex(trimmed, f"^(?:{_NUMBER_TEXT})$")
+    return pc.cast(pc.if_else(is_number, trimmed, pa.nulls(1, pa.string())[0]), pa.float64())
 
 
 def deciding_texts(texts: ArrowArray) -> list[str]:
@@ -119,7 +147,14 @@ def deciding_texts(texts: ArrowArray) -> list[str]:
     deciding.add(next((i for i in numbers if not _PLAIN_INT.fullmatch(strings[i])), -1))
     before = strings[: numbers[0]] if numbers else strings
     deciding |= {*numbers[:1], next((i for i, text in enumerate(before) if is_timestamp(text)), -1)}
+    deciding |= {*deciding_positions(texts), *_extremes(texts)}
     return [strings[i] for i in sorted(deciding) if 0 <= i < len(strings)]
+
+
+def _extremes(texts: ArrowArray) -> list[int]:
+    """The positions of the least and the greatest number."""
+    numbers = _numbers(texts)
+    return [int(pc.index(numbers, bound).as_py()) for bound in pc.min_max(numbers).values() if bound.is_valid]
 
 
 def _first_other(texts: ArrowArray, pattern: str) -> int:
@@ -139,12 +174,9 @@ def _first_misfit(texts: ArrowArray, pattern: str, kind: Type) -> int:
     return int(matching[min(misfits)].as_py()) if misfits else -1
 
 
-def parse_timestamps(texts: ArrowArray, name: str) -> TypedColumn:
-    """Parse ISO 8601 texts; one without an offset is UTC."""
-    parsed = parse_texts(texts, Type.TIMESTAMP)
-    if parsed is not None:
-        return TypedColumn(parsed, {})
-    return cast_each(_strings(texts), name, Type.TIMESTAMP, lambda text: convert(text, Type.TIMESTAMP))
+def parse_timestamps(texts: ArrowArray, name: str, reading: TimeReading = DEFAULT_READING) -> TypedColumn:
+    """Parse texts as times; ISO 8601, which most columns have, by Arrow's own parser."""
+    return TextColumn(name, texts).cast_times(reading)
 
 
 def _replaced(values: ArrowArray, positions: list[int], others: ArrowArray) -> ArrowArray:

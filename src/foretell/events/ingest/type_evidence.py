@@ -6,7 +6,7 @@ read the files of a source separately.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -41,11 +41,12 @@ class TypeEvidence(msgspec.Struct, frozen=True):
 
 
 def evidence_of(source: str, raw: RawTable, *, texts: bool) -> TypeEvidence:
-    decide: Callable[[Any], list[Any]] = (
-        (lambda c: deciding_texts(c.texts)) if texts else lambda c: deciding_values(c.values)
-    )
-    values = {name: decide(column) for name, column in raw.columns.items()}
+    values = {name: _deciding(column) for name, column in raw.columns.items()}
     return TypeEvidence(source, list(raw.names), values, raw.rows, len(raw.rejected), texts)
+
+
+def _deciding(column: Any) -> list[Any]:
+    return deciding_texts(column.texts) if isinstance(column, TextColumn) else deciding_values(column.values)
 
 
 def table_from_evidence(evidence: Iterable[TypeEvidence]) -> RawTable:

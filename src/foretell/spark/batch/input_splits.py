@@ -17,11 +17,12 @@ from foretell.events.ingest.csv_reader import LineNumbers
 from foretell.events.ingest.encodings import utf8_chunks
 from foretell.events.ingest.folder_columns import with_folder_columns
 from foretell.events.ingest.formats import read_listing
-from foretell.events.ingest.input_files import JSON_LINES, InputFile, InputFiles, open_input
-from foretell.events.ingest.json_lines import not_json_lines, read_json_lines
+from foretell.events.ingest.input_files import JSON_LINES, TEXT, InputFile, InputFiles, open_input
+from foretell.events.ingest.json_lines import is_json_lines, not_json_lines, read_json_lines
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.reader import EventBatch, cast_events, read
+from foretell.events.ingest.reader import EventBatch, cast_events, read, with_times
+from foretell.events.ingest.text_lines import no_match, read_text_lines
 from foretell.spark.batch.plan import BatchPlan
 from foretell.spark.partitioning.shuffle_rows import StreamProgress
 
@@ -106,7 +107,7 @@ def row_events(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: 
     """Read a table whose first row is number `row` of its source and has the arrival number `arrival`."""
     declaration = plan.declaration(stream)
     for name in declaration.columns:  # one of several files may lack it
-        if name not in table.column_names:
+        if name not in table.column_names and not declaration.is_assembled(name, table.column_names):
             table = table.append_column(name, pa.nulls(table.num_rows))
     batch = read(table, declaration)
     well_formed = np.ones(table.num_rows, np.bool_)
@@ -120,8 +121,8 @@ def row_events(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: 
 
 def text_events(plan: BatchPlan, stream: str, split: InputSplit) -> Iterator[SplitEvents]:
     declaration = plan.declaration(stream)
-    for line, gathered in text_chunks(split, frozenset(declaration.columns), declaration.read):
-        batch = cast_events(gathered, declaration, declaration.attributes)
+    for line, gathered in text_chunks(split, declaration.wanted, declaration.read):
+        batch = cast_events(with_times(gathered, declaration), declaration, declaration.attributes)
         rows = _well_formed_rows(gathered, batch)
         bad = tuple(replace(event, row=line + event.row) for event in batch.quarantined)
         first = split.arrival + line
@@ -144,17 +145,26 @@ def _numbers(numbers: Sequence[int]) -> Ints:
 def text_chunks(
     split: InputSplit, wanted: frozenset[str] | None, options: ReadOptions
 ) -> Iterator[tuple[int, RawTable]]:
-    """Read a text file in chunks, each with the number of lines before it. A file of JSON lines may exceed memory;
-    other files are one chunk."""
-    if split.format != JSON_LINES:
-        yield 0, read_listing(InputFiles(split.path, split.format, [split.file]), wanted, options)
+    """Read a text file in chunks, each with the number of lines before it. A file of lines may exceed memory; other
+    files are one chunk."""
+    path = split.path
+    if split.format not in (JSON_LINES, TEXT):
+        yield 0, read_listing(InputFiles(path, split.format, [split.file]), wanted, options)
         return
-    line, rows, rejected = 0, 0, 0
-    with open_input(split.path) as file:
-        for content in utf8_chunks(split.path, file, options.encoding, CHUNK_BYTES):
-            gathered = read_json_lines([(split.path, content)], wanted, whole=False)
+    line, rows, rejected, head = 0, 0, 0, b""
+    with open_input(path) as file:
+        chunks = utf8_chunks(path, file, options.encoding, CHUNK_BYTES)
+        for content in chunks:
+            head = head or content
+            if split.format == TEXT:
+                gathered = read_text_lines([(path, content)], wanted, options.pattern, whole=False)
+            elif line == 0 and not is_json_lines(content):
+                whole = content + b"".join(chunks)  # an array, or objects over several lines
+                gathered = read_json_lines([(path, whole)], wanted)
+            else:
+                gathered = read_json_lines([(path, content)], wanted, whole=False)
             rows, rejected = rows + gathered.rows, rejected + len(gathered.rejected)
             yield line, with_folder_columns(gathered, [split.file])
             line += content.count(b"\n")
     if rejected and not rows:
-        raise not_json_lines(split.path)
+        raise not_json_lines(path) if split.format == JSON_LINES else no_match(path, head, options.pattern or "")

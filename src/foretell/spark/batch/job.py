@@ -102,7 +102,7 @@ class BatchJob:
             groups=batch_groups(statements, schemas, tables, observers, shards=shards, cores=self._cores),
             memory=batch_plan.MEMORY_BYTES,
             identified=frozenset(name for name, source in self._sources.items() if source.identified),
-            declarations=declarations,
+            declarations={name: source.declaration for name, source in self._sources.items()},
             observers=observers,
             period=period.resolved({schema.time_type for schema in known.values()}),
         )

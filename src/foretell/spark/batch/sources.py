@@ -16,11 +16,13 @@ from typing import Any, TypeAlias
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from foretell.arguments.streams import observed_schema
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_to_bytes
 from foretell.events.ingest.arrow_columns import ArrowSource, combine_tables
+from foretell.events.ingest.epoch_numbers import common_unit
 from foretell.events.ingest.file_systems import NoFileSystemError
 from foretell.events.ingest.folder_columns import with_folder_columns
 from foretell.events.ingest.formats import FetchedFiles
@@ -33,9 +35,10 @@ from foretell.events.ingest.input_files import (
     input_files,
     is_pipe,
 )
-from foretell.events.ingest.parquet_files import parquet_file
-from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read
+from foretell.events.ingest.parquet_files import parquet_file, read_parquet
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read, time_reading, with_times
+from foretell.events.ingest.time_column import with_joined_time
+from foretell.events.ingest.time_reading import reading_of
 from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, table_from_evidence
 from foretell.events.types import Schema, Type
 from foretell.spark.arrow_schemas import empty_source, schema_from_arrow
@@ -43,6 +46,8 @@ from foretell.spark.batch.input_splits import ARRIVAL_BITS, ROWS, InputSplit, te
 from foretell.spark.batch.map_side import map_files, map_loaded
 from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.spark_files import fetch, spark_frame
+from foretell.spark.column_names import column
+from foretell.spark.nested_frames import flattened
 from foretell.spark.pushdown.plan_inspection import never_null, null_count
 
 #: Text files up to this size together are read here: a first pass in Spark would take longer.
@@ -58,11 +63,13 @@ Survey: TypeAlias = Callable[[TaskFunction, pa.Table], list[str]]
 class BatchSource:
     """The source of a stream: one of splits, frame and loaded.
 
-    `known` is the schema as far as data or declarations show it. `identified` says that every event has an ID.
+    `known` is the schema as far as data or declarations show it. `declaration` has the reading of times that the data
+    decided. `identified` says that every event has an ID.
     """
 
     schema: Schema
     known: Schema
+    declaration: StreamDeclaration
     splits: tuple[InputSplit, ...] = ()
     frame: DataFrame | None = None
     loaded: EventBatch | None = None
@@ -112,14 +119,30 @@ def source_of(
 def _loaded_source(source: object, declaration: StreamDeclaration, strict: bool) -> BatchSource:
     loaded = read(source, declaration, strict=strict)
     identified = declaration.id is not None and loaded.table[declaration.id].null_count == 0
-    return BatchSource(loaded.schema, observed_schema(loaded), loaded=loaded, identified=identified)
+    return BatchSource(loaded.schema, observed_schema(loaded), declaration, loaded=loaded, identified=identified)
 
 
-def _frame_source(frame: DataFrame, declaration: StreamDeclaration) -> BatchSource:
+def _frame_source(source: DataFrame, given: StreamDeclaration) -> BatchSource:
+    frame, declaration = flattened(source, _timed(given))
     schema = schema_from_arrow(frame.limit(0).toArrow().schema, declaration)
+    if schema.time_type.numeric and declaration.declared_type(declaration.time) is None:
+        bounds = frame.agg(f.min(column(declaration.time)), f.max(column(declaration.time))).collect()[0]
+        schema = _with_epochs(schema, *bounds)
     identified = declaration.id is not None and _keeps_nulls(schema, declaration.id)
     identified = identified and never_null(frame, str(declaration.id))
-    return BatchSource(schema, schema, frame=frame, identified=identified)
+    return BatchSource(schema, schema, declaration, frame=frame, identified=identified)
+
+
+def _timed(declaration: StreamDeclaration) -> StreamDeclaration:
+    """Return the declaration with the reading of times by its options alone, for data that are not read as a whole."""
+    return replace(declaration, times=reading_of(declaration.read))
+
+
+def _with_epochs(schema: Schema, least: float | None, greatest: float | None) -> Schema:
+    """Return the schema, with TIMESTAMP as its time if all numbers are plausible epoch numbers."""
+    if common_unit(least, greatest) is None or schema.time is None:
+        return schema
+    return replace(schema, attributes={**schema.attributes, schema.time: Type.TIMESTAMP})
 
 
 def _keeps_nulls(schema: Schema, name: str) -> bool:
@@ -141,9 +164,20 @@ def _parquet_source(files: Sequence[InputFile], declaration: StreamDeclaration) 
                 null_ids += null_count(file, group, declaration.id)
             sources.append(empty_source(listed.path, file.schema_arrow))
             arrival += row
-    schema = infer_schema(with_folder_columns(combine_tables(sources), files), declaration)
+    settled = _timed(declaration)
+    schema = infer_schema(with_times(with_folder_columns(combine_tables(sources), files), settled), settled)
+    if schema.time_type.numeric and declaration.declared_type(declaration.time) is None:
+        schema = _with_epochs(schema, *_number_bounds(files, declaration.time))
     identified = declaration.id is not None and null_ids == 0 and _keeps_nulls(schema, declaration.id)
-    return BatchSource(schema, schema, splits=tuple(splits), identified=identified)
+    return BatchSource(schema, schema, settled, splits=tuple(splits), identified=identified)
+
+
+def _number_bounds(files: Sequence[InputFile], name: str) -> tuple[Any, Any]:
+    """Return the least and the greatest number of a column of Parquet files."""
+    tables = (combine_tables([read_parquet(file.path, frozenset({name}))]) for file in files)
+    bounds = [bound for table in tables if name in table.columns for bound in table.columns[name].number_bounds()]
+    known = [bound for bound in bounds if bound is not None]
+    return min(known, default=None), max(known, default=None)
 
 
 # ── JSON lines and CSV ──
@@ -155,38 +189,38 @@ def _text_source(listing: InputFiles, declaration: StreamDeclaration, survey: Su
         InputSplit(listing.format, file.path, number << ARRIVAL_BITS, keys=file.keys)
         for number, file in enumerate(files)
     )
-    wanted = None if declaration.open else frozenset(declaration.columns)
-    texts = survey(partial(_collect_evidence, splits, wanted, declaration.read), numbered_rows(len(splits)))
+    texts = survey(partial(_collect_evidence, splits, declaration), numbered_rows(len(splits)))
     evidence = [_decoded_evidence(text) for text in texts]
     order = {file.path: number for number, file in enumerate(files)}
     gathered = table_from_evidence(sorted(evidence, key=lambda one: order[one.source]))
-    gathered = with_folder_columns(gathered, files)
+    joined = replace(declaration, read=replace(declaration.read, time_columns=None))
+    gathered = with_times(with_folder_columns(gathered, files), joined)
     schema = infer_schema(gathered, declaration)
     total = sum(one.rows + one.rejected for one in evidence)
     timed = gathered.rows > 0 or declaration.declared_type(declaration.time) is not None
     empty = EventBatch(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)
-    return BatchSource(schema, observed_schema(empty), splits=splits)
+    settled = replace(declaration, times=time_reading(gathered, declaration))
+    return BatchSource(schema, observed_schema(empty), settled, splits=splits)
 
 
 def _collect_evidence(
-    splits: Sequence[InputSplit],
-    wanted: frozenset[str] | None,
-    options: ReadOptions,
-    batches: Iterable[pa.RecordBatch],
+    splits: Sequence[InputSplit], declaration: StreamDeclaration, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
             assert number is not None
-            yield pa.RecordBatch.from_pydict({"found": [_encoded_evidence(splits[number], wanted, options)]})
+            yield pa.RecordBatch.from_pydict({"found": [_encoded_evidence(splits[number], declaration)]})
 
 
-def _encoded_evidence(split: InputSplit, wanted: frozenset[str] | None, options: ReadOptions) -> str:
+def _encoded_evidence(split: InputSplit, declaration: StreamDeclaration) -> str:
     """Return the type evidence of a file, or the error of reading it, as JSON."""
+    options, wanted = declaration.read, None if declaration.open else declaration.wanted
     try:
         texts = split.format != JSON_LINES
         evidence = TypeEvidence(split.path, [], {}, 0, 0, texts=texts)
         for _, chunk in text_chunks(replace(split, keys=()), wanted, options):
-            evidence += evidence_of(split.path, chunk, texts=texts)
+            joined = with_joined_time(chunk, options, declaration.stream)
+            evidence += evidence_of(split.path, joined, texts=texts)
     except InputError as error:
         return json.dumps({"code": error.code, "message": error.message, "hint": error.hint})
     return json.dumps(msgspec.to_builtins(evidence))

@@ -20,9 +20,11 @@ import pyarrow.parquet as pq
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.folder_columns import constant_columns
+from foretell.events.ingest.nested_paths import roots_of
 from foretell.events.ingest.parquet_files import parquet_file
 from foretell.events.ingest.raw_columns import ARROW_TYPES, TypedColumn
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
+from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.spark.batch.input_splits import InputSplit, SplitEvents, row_events
@@ -41,10 +43,10 @@ _UNITS: Mapping[str, Any] = {"milliseconds": "ms", "microseconds": "us", "nanose
 def row_group_events(plan: BatchPlan, stream: str, split: InputSplit) -> SplitEvents:
     with parquet_file(split.path, pre_buffer=False) as file:
         declaration = plan.declaration(stream)
-        if split.keys:
-            return _partitioned_events(plan, stream, split, file)
+        own, stored = declaration.attributes, file.schema_arrow.names
+        if split.keys or any(declaration.is_assembled(name, stored) for name in own):
+            return _unfiltered_events(plan, stream, split, file)
         group = RowGroupStatistics(file, split.row_group, declaration)
-        own = declaration.attributes
         columns = [n for n in group.names if (n in plan.needed(stream) and n in own) or group.may_misfit(n)]
         encoded = [n for n in columns if group.is_dictionary_encoded(n)]
         dictionaries: Any = {"metadata": file.metadata, "read_dictionary": encoded, "pre_buffer": False}
@@ -57,10 +59,13 @@ def row_group_events(plan: BatchPlan, stream: str, split: InputSplit) -> SplitEv
     return row_events(plan, stream, table, split.path, split.first_row, split.arrival + split.first_row)
 
 
-def _partitioned_events(plan: BatchPlan, stream: str, split: InputSplit, file: pq.ParquetFile) -> SplitEvents:
-    """Read a whole row group of a file in Hive-style folders, whose columns the statistics do not cover."""
-    attributes = plan.declaration(stream).attributes
-    table = file.read_row_group(split.row_group, columns=list(attributes), use_threads=False)
+def _unfiltered_events(plan: BatchPlan, stream: str, split: InputSplit, file: pq.ParquetFile) -> SplitEvents:
+    """Read a whole row group where the statistics do not cover all columns: those of Hive-style folders, nested ones,
+    and a time that is joined from two."""
+    declaration = plan.declaration(stream)
+    attributes, wanted = declaration.attributes, roots_of(declaration.wanted)
+    taken = [name for name in file.schema_arrow.names if name in wanted]
+    table = file.read_row_group(split.row_group, columns=taken, use_threads=False)
     for name, column in constant_columns(split.file, attributes, table.num_rows).items():
         table = table.drop_columns([name]) if name in table.column_names else table
         table = table.append_column(name, column)
@@ -166,11 +171,19 @@ class RowGroupStatistics:
         columns = {}
         for name in names:
             column = table[name] if keep is None else table[name].filter(arrow_of(keep))
-            fitted = _fitted(name, column, self.declaration.attributes[name])
+            fitted = self._fitted(name, column, self.declaration.attributes[name])
             if fitted.misfits or (name == self.declaration.time and not _all_timed(fitted)):
                 return None
             columns[name] = fitted.values
         return columns
+
+    @property
+    def reading(self) -> TimeReading:
+        return self.declaration.times or DEFAULT_READING
+
+    def _fitted(self, name: str, column: Any, kind: Type) -> TypedColumn:
+        reading = self.reading if name == self.declaration.time else self.reading.unformatted
+        return _fitted(name, column, kind, reading)
 
     def with_absent(self, table: pa.Table, names: Iterable[str]) -> pa.Table:
         """Add NULLs for attributes that this file lacks."""
@@ -205,7 +218,9 @@ class RowGroupStatistics:
             values = pa.array([statistics.min, statistics.max], stored)
         else:
             return None
-        fitted = _fitted(name, pa.chunked_array([values]), kind)
+        if kind is Type.TIMESTAMP and (not pa.types.is_timestamp(stored) or self.reading.zone is not None):
+            return None  # numbers of several units, and local times where clocks are set, have another order
+        fitted = self._fitted(name, pa.chunked_array([values]), kind)
         if fitted.misfits or fitted.values.null_count:
             return None
         numbers = fitted.values.cast(pa.int64()) if kind is Type.TIMESTAMP else fitted.values
@@ -264,12 +279,12 @@ def _possible(sign: str, least: Any, greatest: Any, value: Any) -> bool:
     return bool(greatest > value or (sign == ">=" and greatest == value))
 
 
-def _fitted(name: str, column: Any, kind: Type) -> TypedColumn:
+def _fitted(name: str, column: Any, kind: Type, reading: TimeReading) -> TypedColumn:
     if pa.types.is_dictionary(column.type):
         coded = column.unify_dictionaries().combine_chunks()
         if _is_utf8(coded.dictionary):
             return TypedColumn(coded, {})
-    return ArrowColumn(name, column.chunks).cast(kind)
+    return ArrowColumn(name, column.chunks).cast(kind, reading)
 
 
 def _is_utf8(texts: Any) -> bool:
