@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.types import Type
 
 OPEN = StreamDeclaration("s", {}, "time", open=True)
-ROWS = [
+ROWS: list[Any] = [
     {"time": 1, "user": {"name": "ann", "tags": ["a", "b"]}, "at": [1.5, 2.5]},
     {"time": 2, "user": {"name": None, "tags": []}, "at": None},
     {"time": 3, "user": None, "at": [3.5]},

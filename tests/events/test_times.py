@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,16 +33,17 @@ def _today(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_reading, "utc_today", lambda: TODAY)
 
 
-def load(times: Sequence[object], declaration: StreamDeclaration = OPEN, **options: object) -> EventBatch:
-    declared = replace(declaration, read=ReadOptions(**options))  # type: ignore[arg-type]
+def load(times: Sequence[object], declaration: StreamDeclaration = OPEN, **options: Any) -> EventBatch:
+    declared = replace(declaration, read=ReadOptions(**options))
     return read([{"time": time} for time in times], declared)
 
 
 def moments(batch: EventBatch) -> list[str]:
-    return [format_timestamp(micros) for micros in batch.table["time"].cast(pa.int64()).to_pylist()]
+    micros: Any = batch.table["time"].cast(pa.int64()).to_pylist()
+    return [format_timestamp(time) for time in micros]
 
 
-def raised(times: Sequence[object], **options: object) -> str:
+def raised(times: Sequence[object], **options: Any) -> str:
     with pytest.raises(InputError) as caught:
         load(times, **options)
     return str(caught.value)
@@ -232,7 +234,7 @@ def test_epoch_numbers_show_their_unit(number: float, unit: str, tmp_path: Path)
         assert batch.notes == (f"{name}: time {note}",)
 
 
-def _sources(numbers: list[float], folder: Path) -> list[tuple[object, str]]:
+def _sources(numbers: Sequence[float], folder: Path) -> list[tuple[object, str]]:
     csv, table = folder / "events.csv", pa.table({"time": pa.array(numbers)})
     csv.write_text("time\n" + "".join(f"{number}\n" for number in numbers))
     return [([{"time": number} for number in numbers], "s"), (csv, str(csv)), (table, "s"), (table.to_pandas(), "s")]
@@ -396,7 +398,7 @@ def test_offsets_of_many_local_times(times: list[datetime], name: str) -> None:
 
 def test_a_time_from_two_columns(tmp_path: Path) -> None:
     options = replace(OPEN, read=ReadOptions(time_columns=("date", "clock")))
-    rows = [{"date": "2024-03-01", "clock": "10:00", "km": 1.5}, {"date": None, "clock": "10:00", "km": 1.5}]
+    rows: list[Any] = [{"date": "2024-03-01", "clock": "10:00", "km": 1.5}, {"date": None, "clock": "10:00", "km": 1.5}]
     csv = tmp_path / "trips.csv"
     csv.write_text("date,clock,km\n2024-03-01,10:00,1.5\n,10:00,1.5\n")
     for source in (rows, csv, pa.Table.from_pylist(rows)):

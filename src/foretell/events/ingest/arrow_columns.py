@@ -92,7 +92,7 @@ class ArrowColumn:
         return deciding_times(_valid_texts(pa.chunked_array(texts, pa.string()))) if texts else []
 
     def number_bounds(self) -> tuple[float | None, float | None]:
-        bounds = [pc.min_max(_decoded(chunk)).as_py() for chunk in self._chunks_of(Type.INT, Type.FLOAT)]
+        bounds: list[Any] = [pc.min_max(_decoded(chunk)).as_py() for chunk in self._chunks_of(Type.INT, Type.FLOAT)]
         least, greatest = ([b[end] for b in bounds if b[end] is not None] for end in ("min", "max"))
         return min(least, default=None), max(greatest, default=None)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from foretell.events.arrow_interop import arrow_of, numpy_of
+from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.ingest.nested_paths import DEEPEST, ELEMENTS, MOST, Path, name_of, path_of
 from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
 
@@ -69,7 +69,8 @@ def _at(column: ArrowArray, steps: Iterable[str | int]) -> ArrowArray | None:
 
 def _element(lists: ArrowArray, index: int) -> ArrowArray:
     """The elements at an index, NULL where a list is shorter."""
-    lengths = numpy_of(pc.fill_null(pc.list_value_length(lists), 0)).astype(np.int64)
+    sizes: ArrowArray = pc.list_value_length(lists)
+    lengths = np.where(nulls_of(sizes), 0, numpy_of(sizes)).astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) if len(lengths) else lengths
     short = lengths <= index
     places = arrow_of(np.where(short, 0, starts + index), pa.int64(), short)

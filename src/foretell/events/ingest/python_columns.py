@@ -90,7 +90,7 @@ class PythonColumn:
         try:
             return deciding_times(arrow_of_values(texts, Type.STRING)) if texts else []
         except UnicodeEncodeError:
-            return PythonColumn(self.name, list(filter(is_valid_unicode, texts))).time_texts()
+            return PythonColumn(self.name, [text for text in texts if is_valid_unicode(text)]).time_texts()
 
     def number_bounds(self) -> tuple[float | Decimal | None, float | Decimal | None]:
         plain = _plain(self.values)

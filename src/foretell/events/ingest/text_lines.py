@@ -125,7 +125,7 @@ def _lines(content: bytes) -> ArrowArray:
     data = np.frombuffer(content, np.uint8)
     ends = np.flatnonzero(data == ord("\n")) + 1
     last = [] if len(ends) and ends[-1] == len(data) else [len(data)]
-    offsets = np.concatenate([[0], ends, last]).astype(np.int32)
+    offsets: Any = np.concatenate([[0], ends, last]).astype(np.int32)
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(content)])
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
@@ -17,9 +16,6 @@ from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.text_columns import TextColumn
 from foretell.events.ingest.time_reading import TimeReading, settled_reading
 from foretell.events.types import Type
-
-if TYPE_CHECKING:
-    from foretell.events.ingest.null_markers import NullMarkers
 
 #: The name of a time column that is joined from two.
 JOINED = "time"
@@ -67,12 +63,6 @@ class TimeColumn:
 
     def as_texts(self) -> ArrowArray:
         return self.column.as_texts()
-
-    def without(self, markers: NullMarkers) -> RawColumn:
-        return replace(self, column=self.column.without(markers))
-
-    def value(self, position: int) -> object:
-        return self.column.value(position)
 
 
 def with_joined_time(raw: RawTable, options: ReadOptions, stream: str) -> RawTable:

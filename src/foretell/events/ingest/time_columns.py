@@ -158,7 +158,7 @@ class TimeBlock:
         if field not in self.layout:
             return np.zeros(self.count, np.int64)
         start, end = self.layout[field]
-        number = self.places[start].astype(np.int64) - 48
+        number: Ints = self.places[start].astype(np.int64) - 48
         for place in range(start + 1, end):
             number = number * 10 + (self.places[place].astype(np.int64) - 48)
         return number
@@ -170,7 +170,8 @@ class TimeBlock:
         start, end = self.layout[field]
         digits = min(end - start, 6)
         cut = TimeBlock(self.places, {"cut": (start, start + digits)}, self.reading)
-        return cut._number("cut") * 10 ** (6 - digits)
+        millionths: Ints = cut._number("cut") * 10 ** (6 - digits)
+        return millionths
 
     def _epoch(self) -> tuple[Ints, Flags]:
         start, end = self.layout["epoch"]
@@ -295,7 +296,7 @@ def _may_decide(texts: ArrowArray) -> bool:
 
 
 def _deciding_slashed(texts: ArrowArray) -> list[int]:
-    slashed = _positions(texts, _SLASHED)[:1].tolist()
+    slashed: list[int] = _positions(texts, _SLASHED)[:1].tolist()
     if slashed:
         for pattern in (_DAY_FIRST, _MONTH_FIRST):
             slashed += _positions(texts, pattern)[:1].tolist()
@@ -308,9 +309,10 @@ def _deciding_yearless(texts: ArrowArray) -> list[int]:
     if not positions.size:
         return []
     days = pc.extract_regex(texts.take(arrow_of(positions)), r"(?P<day>[A-Za-z]{3} +[0-9]{1,2}) ")
-    codes = pc.struct_field(days, [0]).dictionary_encode()
+    codes: ArrowArray = pc.struct_field(days, [0]).dictionary_encode()
     codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
-    _, first = np.unique(numpy_of(codes.indices), return_index=True)
+    numbers: Ints = numpy_of(codes.indices).astype(np.int64)
+    _, first = np.unique(numbers, return_index=True)
     return [int(position) for position in positions[first]]
 
 
