@@ -63,9 +63,9 @@ def local_batch(
     inputs: Mapping[str, object],
     *,
     time: Mapping[str, str] | None = None,
+    read: ft.ReadOptions | None = None,
     tables: Mapping[str, object] | None = None,
     until: object = None,
-    read: ft.ReadOptions | None = None,
 ) -> LocalBatchJob:
     program = ft.parse(text)
     settings = as_input_settings(time, read)

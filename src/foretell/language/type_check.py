@@ -190,6 +190,9 @@ def check_step(step: str, scope: Scope, place: Place) -> None:
         refuse("hidden-step", scope.hidden[step], place, hint)
     _needs_match(scope, f"'{step}'", place)
     hint = suggestion(step, scope.steps)
+    parts = _parts(step, scope)
+    if parts:
+        hint = f"write the parts of an object in double quotes: {_quoted(parts)}"
     if step in scope.streams:
         hint = f"'{step}' is a stream; write its attributes without a prefix"
     refuse("unknown-step", f"unknown step '{step}'", place, hint)
@@ -206,9 +209,22 @@ def attribute_type(name: str, scope: Scope, place: Place) -> Type:
         return scope.attributes[name]
     if scope.open:
         return Type.UNKNOWN
+    parts = _parts(name, scope)
+    if parts:
+        what = "an object" if parts[0][len(name)] == "." else "a list"
+        refuse("unknown-attribute", f"'{name}' is {what}", _at(name, place), f"use its parts: {_quoted(parts)}")
     where = f"stream '{scope.streams[0]}'" if len(scope.streams) == 1 else "any of the streams"
     hint = _attribute_hint(name, scope, place)
     refuse("unknown-attribute", f"unknown attribute '{name}' of {where}", _at(name, place), hint)
+
+
+def _parts(name: str, scope: Scope) -> list[str]:
+    """The attributes that are parts of an object or a list of this name."""
+    return [attribute for attribute in scope.attributes if attribute.startswith((f"{name}.", f"{name}["))]
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def _attribute_hint(name: str, scope: Scope, place: Place) -> str:

@@ -49,7 +49,9 @@ class _TextPiece:
         return bytes(self.lines[line].as_py()).decode("utf-8", "replace").rstrip("\r\n")
 
     def origin(self) -> RowOrigin:
-        return RowOrigin(self.source, LineNumbers(self.first + self.rows + 1), lambda row: self.text(int(self.rows[row])))
+        return RowOrigin(
+            self.source, LineNumbers(self.first + self.rows + 1), lambda row: self.text(int(self.rows[row]))
+        )
 
     def rejections(self, before: int) -> Iterator[RejectedRow]:
         places = before + np.searchsorted(self.rows, self.rejected)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from foretell.events.arrow_interop import numpy_of
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_file
+from foretell.events.ingest.time_reading import reading_of
 from foretell.spark.partitioning.shuffle_rows import ShuffleWriter, StreamProgress, map_task
 from foretell.spark.partitioning.statement_groups import StatementGroup
 
@@ -38,11 +39,17 @@ class StreamMapper:
         filled = [batch for batch in batches if batch.num_rows]
         if filled and self.files:
             files = [file for batch in filled for file in zip(*(column.to_pylist() for column in batch.columns))]
-            read_files = [read_file(path, content, self.declaration) for path, content in files]
+            read_files = [read_file(path, content, self._timed) for path, content in files]
             yield from self._shuffle_rows(_joined(read_files), [])
         elif filled:
             rows, malformed = self._well_formed(pa.Table.from_batches(filled))
-            yield from self._shuffle_rows(read(rows, self.declaration), malformed)
+            yield from self._shuffle_rows(read(rows, self._timed), malformed)
+
+    @property
+    def _timed(self) -> StreamDeclaration:
+        """The declaration with a reading of times that does not depend on which events come together; times without a
+        year go by today's date."""
+        return replace(self.declaration, times=reading_of(self.declaration.read))
 
     def _shuffle_rows(self, batch: EventBatch, malformed: list[QuarantinedEvent]) -> Iterator[pa.RecordBatch]:
         # Shards order the events of a stream by map task: within a micro-batch that is the order of their arrival.

@@ -41,6 +41,7 @@ from foretell.machine.exec.limits import Limits
 from foretell.notify.row_encoder import TIME_TYPES
 from foretell.spark.arrow_schemas import schema_from_arrow
 from foretell.spark.column_names import numbered_columns
+from foretell.spark.nested_frames import flattened
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import StatementGroup, stream_groups
 from foretell.spark.streaming.control_stream import control_rows
@@ -270,9 +271,11 @@ def _initial_snapshot(
 
 
 def _shuffle_rows(frame: DataFrame, mapper: StreamMapper) -> DataFrame:
-    files = _has_files(frame, mapper.declaration)
-    names = FILE if files else _column_names(frame, mapper.declaration)
-    return frame.select(*numbered_columns(names)).mapInArrow(replace(mapper, files=files), SHUFFLE_COLUMNS)
+    if _has_files(frame, mapper.declaration):
+        return frame.select(*numbered_columns(FILE)).mapInArrow(replace(mapper, files=True), SHUFFLE_COLUMNS)
+    flat, declaration = flattened(frame, mapper.declaration)
+    columns = numbered_columns(_column_names(flat, declaration))
+    return flat.select(*columns).mapInArrow(replace(mapper, declaration=declaration), SHUFFLE_COLUMNS)
 
 
 def _has_files(frame: DataFrame, declaration: StreamDeclaration) -> bool:
