@@ -15,13 +15,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foretell.errors import InputError
-from foretell.events.ingest import time_reading
+from foretell.events.ingest import time_forms
 from foretell.events.ingest.local_times import zone_of
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.scalar_parsing import MisfitError, convert
 from foretell.events.ingest.time_columns import parse_times
-from foretell.events.ingest.time_reading import TimeReading
+from foretell.events.ingest.time_forms import TimeReading
 from foretell.events.types import Type, format_timestamp, parse_timestamp
 
 OPEN = StreamDeclaration("s", {}, "time", open=True)
@@ -30,7 +30,7 @@ TODAY = date(2026, 11, 16)
 
 @pytest.fixture(autouse=True)
 def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_reading, "utc_today", lambda: TODAY)
+    monkeypatch.setattr(time_forms, "utc_today", lambda: TODAY)
 
 
 def load(times: Sequence[object], declaration: StreamDeclaration = OPEN, **options: Any) -> EventBatch:
@@ -337,12 +337,12 @@ def test_29_february_needs_a_leap_year() -> None:
 
 
 def test_times_without_a_year_by_the_clock_alone() -> None:
-    reading = time_reading.reading_of(ReadOptions())
+    reading = time_forms.reading_of(ReadOptions())
     assert [format_timestamp(reading.parse(text))[:10] for text in ("Nov 17 00:00:00", "Nov 18 00:00:00")] == [
         "2026-11-17",
         "2025-11-18",
     ]
-    at_new_year = time_reading.reading_of(ReadOptions(), date(2026, 12, 30))
+    at_new_year = time_forms.reading_of(ReadOptions(), date(2026, 12, 30))
     assert format_timestamp(at_new_year.parse("Jan  1 00:00:00"))[:10] == "2026-01-01"
     assert format_timestamp(at_new_year.parse("Dec 31 00:00:00"))[:10] == "2026-12-31"
 

@@ -34,7 +34,7 @@ def same(text: str, source: Any, time: str, **options: Any) -> list[Any]:
     here = ft.run(text, {"s": source}, time={"s": time}, read=form, engine="embedded")
     there = local_batch(text, {"s": source}, time={"s": time}, read=form).notifications()
     assert [n.bindings for n in there] == [n.bindings for n in here]
-    assert [(bad.row, bad.reason) for bad in there.quarantined] == [(bad.row, bad.reason) for bad in here.quarantined]
+    assert [(bad.row, bad.reason) for bad in there.bad] == [(bad.row, bad.reason) for bad in here.bad]
     return [n.bindings for n in here]
 
 
@@ -126,7 +126,7 @@ def test_nested_values(tmp_path: Path) -> None:
 
 
 def test_nested_frames_and_epoch_numbers_on_spark(spark: SparkSession) -> None:
-    rows = [
+    rows: list[Any] = [
         {"ts": 1709287200000 + 1000 * n, "user": {"name": "ab"[n % 2]}, "tags": [f"t{n}"] * (n % 3)} for n in range(12)
     ]
     text = PAIRS.format(time="ts")

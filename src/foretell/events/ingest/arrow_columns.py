@@ -28,7 +28,7 @@ from foretell.events.ingest.scalar_parsing import (
 )
 from foretell.events.ingest.text_columns import parse_timestamps
 from foretell.events.ingest.time_columns import deciding_times, parse_epochs
-from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
+from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
 
 #: The name that pandas gives to an index without one; it is no attribute.

@@ -61,6 +61,8 @@ NAMED_FORMATS: Mapping[str, str] = {
 #: The formats that only Spark reads.
 SPARK_FORMATS = ("Avro", "ORC", "Delta", "Iceberg", "table")
 _TABLE = "table:"
+#: The start of an object or of an array of them; a log may begin with a time in brackets.
+_JSON = re.compile(rb"\{|\[\s*[{\]]")
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 _HEAD_BYTES = 4_096
@@ -237,7 +239,7 @@ def content_format(name: str, head: bytes, options: ReadOptions) -> tuple[str, l
     guessed = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
     if guessed is None:
         text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        guessed = JSON_LINES if text[:1] in (b"{", b"[") else TEXT if name.lower().endswith(".log") else CSV
+        guessed = JSON_LINES if _JSON.match(text) else TEXT if name.lower().endswith(".log") else CSV
     return guessed, [] if guessed == ending else [f"read as {guessed}, by its content"]
 
 

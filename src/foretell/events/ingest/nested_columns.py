@@ -59,11 +59,12 @@ def _at(column: ArrowArray, steps: Iterable[str | int]) -> ArrowArray | None:
         if isinstance(step, str):
             if not pa.types.is_struct(column.type) or column.type.get_field_index(step) < 0:
                 return None
-            column = pc.struct_field(column, [step])
+            chunks = [pc.struct_field(chunk, [step]) for chunk in column.chunks]
         elif is_list(column.type):
-            column = pa.chunked_array([_element(chunk, step) for chunk in column.chunks], column.type.value_type)
+            chunks = [_element(chunk, step) for chunk in column.chunks]
         else:
             return None
+        column = pa.chunked_array(chunks, chunks[0].type if chunks else pa.null())
     return column
 
 

@@ -16,7 +16,7 @@ from foretell.events.ingest.raw_columns import ArrowArray, TypedColumn, is_valid
 from foretell.events.ingest.scalar_parsing import cast_each, convert, is_timestamp, unboxed
 from foretell.events.ingest.text_columns import parse_timestamps
 from foretell.events.ingest.time_columns import deciding_times, parse_epochs
-from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
+from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Scalar, Type
 
 #: Where a column holds only these Python types (and None), it is cast as a whole, with the same result.

@@ -18,7 +18,7 @@ import pyarrow as pa
 from foretell.events.types import Type
 
 if TYPE_CHECKING:
-    from foretell.events.ingest.time_reading import TimeReading
+    from foretell.events.ingest.time_forms import TimeReading
 
 #: An Array or a ChunkedArray, and a DataType. The stubs' overloads require exact types, which only the data show.
 ArrowArray: TypeAlias = Any

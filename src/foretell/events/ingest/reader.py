@@ -37,7 +37,7 @@ from foretell.events.ingest.time_column import (
     with_readings,
     with_time_reading,
 )
-from foretell.events.ingest.time_reading import TimeReading, reading_of
+from foretell.events.ingest.time_forms import TimeReading, reading_of
 from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_type, scalar_rows
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
 

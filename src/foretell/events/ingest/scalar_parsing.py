@@ -15,7 +15,7 @@ import numpy as np
 from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.epoch_numbers import epoch_micros
 from foretell.events.ingest.raw_columns import TypedColumn, is_valid_unicode
-from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
+from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Scalar, Type, parse_timestamp
 
 LEAST_MICROS = parse_timestamp("0001-01-01T00:00:00")

@@ -22,7 +22,7 @@ from foretell.events.ingest.scalar_parsing import (
 )
 from foretell.events.ingest.text_kernels import all_match, has_any, has_clock_times, parse_most, parse_texts
 from foretell.events.ingest.time_columns import deciding_positions, deciding_times, parse_times
-from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
+from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
 
 _NUMBER_TEXT = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"

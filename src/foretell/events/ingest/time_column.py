@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.errors import InputError, suggestion
+from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.epoch_numbers import common_unit
 from foretell.events.ingest.raw_columns import ArrowArray, RawColumn, RawTable, TypedColumn
 from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.text_columns import TextColumn
-from foretell.events.ingest.time_reading import TimeReading, settled_reading
+from foretell.events.ingest.time_columns import chunks_of
+from foretell.events.ingest.time_forms import TimeReading, settled_reading
 from foretell.events.types import Type
 
 #: The name of a time column that is joined from two.
@@ -81,9 +83,11 @@ def with_joined_time(raw: RawTable, options: ReadOptions, stream: str) -> RawTab
             hint=f"rename it, or use it: --time {stream}={JOINED}",
         )
     first, other = (raw.columns[name].as_texts() for name in options.time_columns)
-    texts = pc.binary_join_element_wise(first, other, " ")
+    texts: ArrowArray = pc.binary_join_element_wise(first, other, " ")
+    # Unlike a TextColumn, this shows its type also in a table without rows.
+    column = ArrowColumn(JOINED, chunks_of(texts) or [pa.nulls(0, pa.string())])
     names = list(dict.fromkeys([*raw.names, JOINED]))
-    return replace(raw, columns={**raw.columns, JOINED: TextColumn(JOINED, texts)}, names=names)
+    return replace(raw, columns={**raw.columns, JOINED: column}, names=names)
 
 
 def with_time_reading(

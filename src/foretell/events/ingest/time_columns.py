@@ -18,8 +18,8 @@ from foretell.events.ingest.epoch_numbers import UNITS, epoch_column
 from foretell.events.ingest.local_times import DAY, zone_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, TypedColumn
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS, MisfitError, convert
+from foretell.events.ingest.time_forms import MONTHS, TimeReading, ambiguous_day
 from foretell.events.ingest.time_layouts import LONGEST, SHAPES, Layout, layout_of
-from foretell.events.ingest.time_reading import MONTHS, TimeReading, ambiguous_day
 from foretell.events.types import Type
 
 #: Texts that are parsed at once: their bytes stay in the processor's cache.

@@ -46,7 +46,7 @@ def evidence_of(source: str, raw: RawTable, *, texts: bool) -> TypeEvidence:
 
 
 def _deciding(column: Any) -> list[Any]:
-    return deciding_texts(column.texts) if isinstance(column, TextColumn) else deciding_values(column.values)
+    return deciding_values(column.values) if isinstance(column, PythonColumn) else deciding_texts(column.as_texts())
 
 
 def table_from_evidence(evidence: Iterable[TypeEvidence]) -> RawTable:

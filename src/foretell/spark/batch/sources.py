@@ -38,7 +38,7 @@ from foretell.events.ingest.input_files import (
 from foretell.events.ingest.parquet_files import parquet_file, read_parquet
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read, time_reading, with_times
 from foretell.events.ingest.time_column import with_joined_time
-from foretell.events.ingest.time_reading import reading_of
+from foretell.events.ingest.time_forms import reading_of
 from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, table_from_evidence
 from foretell.events.types import Schema, Type
 from foretell.spark.arrow_schemas import empty_source, schema_from_arrow

@@ -24,7 +24,7 @@ from foretell.events.ingest.nested_paths import roots_of
 from foretell.events.ingest.parquet_files import parquet_file
 from foretell.events.ingest.raw_columns import ARROW_TYPES, TypedColumn
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
-from foretell.events.ingest.time_reading import DEFAULT_READING, TimeReading
+from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.spark.batch.input_splits import InputSplit, SplitEvents, row_events

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from foretell.events.arrow_interop import numpy_of
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_file
-from foretell.events.ingest.time_reading import reading_of
+from foretell.events.ingest.time_forms import reading_of
 from foretell.spark.partitioning.shuffle_rows import ShuffleWriter, StreamProgress, map_task
 from foretell.spark.partitioning.statement_groups import StatementGroup
 
