@@ -16,7 +16,7 @@ from tests.engine_pair import comparable_rows
 from tests.spark.local_batch import local_batch
 
 TEXT = """
-STREAM s (id INT, host STRING, x FLOAT, y FLOAT, time INT) TIME time ID id
+STREAM s (id INT, host STRING, x FLOAT, y FLOAT, time INT) TIME time ID id ORDER BY id
 LET site AS lower(substr(host, 1, 2)), distance AS sqrt(x * x + y * y), far AS distance > 5, odd AS id % 2 = 1;
 SUBSCRIBE leaving FROM s PER site MATCH a ; b DEFINE a AS NOT far AND odd, b AS far AND distance > a.distance WITHIN 9
 RETURN a.distance AS start, b.distance AS finish, b.site AS place;
