@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,6 +80,10 @@ class LazyNotifications(Sequence[Notification]):
         subscriptions, kinds, counts = (counted[name].to_pylist() for name in (*names, "count_all"))
         return {(str(s), str(k)): int(c or 0) for s, k, c in zip(subscriptions, kinds, counts, strict=True)}
 
+    def part(self, first: int, count: int) -> LazyNotifications:
+        """Some of the notifications, without decoding any."""
+        return LazyNotifications(self.exact.slice(first, count), self.times)
+
     def of(self, subscription: str) -> LazyNotifications:
         """The notifications of one subscription."""
         wanted: Any = pc.equal(self.exact["subscription"], pa.scalar(subscription, pa.string()))
@@ -93,24 +97,37 @@ class LazyNotifications(Sequence[Notification]):
         return notifications
 
 
+class NotificationValues(NamedTuple):
+    """Columns of notifications as Python values, in the order of COLUMNS."""
+
+    subscription: Sequence[Any]
+    kind: Sequence[Any]
+    key: Sequence[Any]
+    start: Sequence[Any]
+    end: Sequence[Any]
+    probability: Sequence[Any]
+    horizon: Sequence[Any]
+    id: Sequence[Any]
+    bindings: Sequence[Any]
+    events: Sequence[Any]
+
+    @classmethod
+    def of(cls, notifications: Sequence[Notification]) -> NotificationValues:
+        """Decoding columns is much quicker than making objects of them."""
+        if isinstance(notifications, LazyNotifications):
+            return cls.decoded(notifications.exact)
+        return cls(*([getattr(notification, name) for notification in notifications] for name in COLUMNS))
+
+    @classmethod
+    def decoded(cls, exact: pa.Table) -> NotificationValues:
+        nested = ("key", "id", "bindings", "events")
+        return cls(*(_values(exact[name]) if name in nested else exact[name].to_pylist() for name in COLUMNS))
+
+
 def decode_notifications(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
     """The notifications in exact columns; `times` has the type of each subscription's time."""
-    key, row, bindings, events = (_values(table[name]) for name in ("key", "id", "bindings", "events"))
-    plain = (table[name].to_pylist() for name in ("subscription", "kind", "start", "end", "probability", "horizon"))
-    for i, (name, kind, start, end, probability, horizon) in enumerate(zip(*plain)):
-        yield Notification(
-            subscription=name,
-            kind=kind,
-            key=key[i],
-            start=start,
-            end=end,
-            probability=probability,
-            horizon=horizon,
-            id=row[i],
-            bindings=bindings[i],
-            events=events[i],
-            time_type=times[name],
-        )
+    for row in zip(*NotificationValues.decoded(table), strict=True):
+        yield Notification(*row, time_type=times[row[0]])
 
 
 def plain_table(exact: pa.Table, time: Type) -> pa.Table:

@@ -22,6 +22,7 @@ from foretell.events.types import Type, parse_timestamp
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.matches.results import ResultBatch
+from foretell.notify.lazy_notifications import LazyNotifications, NotificationValues
 from foretell.notify.row_encoder import common_time_type, encode_json
 from foretell.plan.result_schema import ResultSchema
 
@@ -124,22 +125,27 @@ class TypedNotifications:
 
     def table_of(self, notifications: Sequence[Notification]) -> pa.Table:
         """Return notifications in their order."""
-        firsts = range(0, len(notifications), _CHUNK_ROWS)
-        tables = [self._chunk(notifications[first : first + _CHUNK_ROWS]) for first in firsts]
-        return pa.concat_tables([self.schema.empty_table(), *tables])
+        tables = [self.schema.empty_table()]
+        for first in range(0, len(notifications), _CHUNK_ROWS):
+            if isinstance(notifications, LazyNotifications):
+                rows: Sequence[Notification] = notifications.part(first, _CHUNK_ROWS)
+            else:
+                rows = notifications[first : first + _CHUNK_ROWS]
+            tables.append(self._chunk(NotificationValues.of(rows)))
+        return pa.concat_tables(tables)
 
-    def _chunk(self, rows: Sequence[Notification]) -> pa.Table:
+    def _chunk(self, values: NotificationValues) -> pa.Table:
         columns: Mapping[str, ArrowArray] = {
-            "subscription": typed_values([n.subscription for n in rows], Type.STRING),
-            "kind": typed_values([n.kind for n in rows], Type.STRING),
-            "key": _value_structs([n.key for n in rows], self.shape.per, typed_values),
-            "start": arrow_of_values([n.start for n in rows], self.shape.time),
-            "end": arrow_of_values([n.end for n in rows], self.shape.time),
-            "probability": arrow_of_values([n.probability for n in rows], Type.FLOAT),
-            "horizon": typed_values([n.horizon for n in rows], Type.STRING),
-            "id": typed_values([n.id for n in rows], self.shape.row_ids),
-            "bindings": _value_structs([n.bindings for n in rows], self.shape.returns, typed_values),
-            "events": _value_structs([n.events for n in rows], self.shape.repeated, self._named),
+            "subscription": typed_values(values.subscription, Type.STRING),
+            "kind": typed_values(values.kind, Type.STRING),
+            "key": _value_structs(values.key, self.shape.per, typed_values),
+            "start": arrow_of_values(values.start, self.shape.time),
+            "end": arrow_of_values(values.end, self.shape.time),
+            "probability": arrow_of_values(values.probability, Type.FLOAT),
+            "horizon": typed_values(values.horizon, Type.STRING),
+            "id": typed_values(values.id, self.shape.row_ids),
+            "bindings": _value_structs(values.bindings, self.shape.returns, typed_values),
+            "events": _value_structs(values.events, self.shape.repeated, self._named),
         }
         return pa.table([columns[name] for name in self.schema.names], schema=self.schema)
 
