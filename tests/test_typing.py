@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from foretell.events.types import Scalar
-    from foretell.forecast.evaluation.report import Report
 
     def _program(frame: DataFrame) -> None:
         subs = ft.load(Path("watch.ftl"))
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
         model = ft.train(subs, {"logins": "logins.jsonl"}, learning=ft.Learning(order=2), split=0.8)
         assert_type(model, ft.Model)
         report = ft.backtest(subs, {"logins": "logins.jsonl"}, model=model, since="2026-03-01")
-        assert_type(report, Report)
+        assert_type(report, ft.Report)
         engine = ft.Engine(subs, model=model, limits=ft.Limits(lane=10))
         assert_type(engine.push("logins", []), ft.Notifications)
         assert_type(engine.outlook("guessed"), list[ft.Outlook])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from foretell.api.forecasting import backtest, recalibrate, train
     from foretell.api.run import run
     from foretell.engine import Engine
+    from foretell.forecast.evaluation.report import Report
     from foretell.forecast.online.outlook import Outlook
     from foretell.learn.model import Model
     from foretell.learn.settings import Learning
@@ -32,6 +33,7 @@ __all__ = [
     "Notifications",
     "Outlook",
     "ReadOptions",
+    "Report",
     "Subscriptions",
     "backtest",
     "build",
@@ -51,6 +53,7 @@ _MODULES = {
     "Model": "foretell.learn.model",
     "Notifications": "foretell.notify.notifications",
     "Outlook": "foretell.forecast.online.outlook",
+    "Report": "foretell.forecast.evaluation.report",
     "backtest": "foretell.api.forecasting",
     "recalibrate": "foretell.api.forecasting",
     "run": "foretell.api.run",

@@ -29,7 +29,12 @@ SHOWN_CALIBRATIONS = 5
 @dataclass(frozen=True, repr=False)
 class Report(Viewed):
     """`scorecards` has one for each subscription and horizon; `warnings` are reasons to distrust the model, `notes` say
-    how forecasts were made where there is a choice."""
+    how forecasts were made where there is a choice. `text()` has all tables, `as_dict()` all figures.
+
+    >>> Report((), ("the model is stale",))
+    Backtest of 0 statements
+      warning: the model is stale
+    """
 
     scorecards: tuple[Scorecard, ...]
     warnings: tuple[str, ...] = ()
