@@ -127,7 +127,7 @@ class NotificationValues(NamedTuple):
 def decode_notifications(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
     """The notifications in exact columns; `times` has the type of each subscription's time."""
     for row in zip(*NotificationValues.decoded(table), strict=True):
-        yield Notification(*row, time_type=times[row[0]])
+        yield Notification(*row, times[row[0]])
 
 
 def plain_table(exact: pa.Table, time: Type) -> pa.Table:
