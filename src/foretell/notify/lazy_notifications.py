@@ -126,8 +126,9 @@ class NotificationValues(NamedTuple):
 
 def decode_notifications(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
     """The notifications in exact columns; `times` has the type of each subscription's time."""
-    for row in zip(*NotificationValues.decoded(table), strict=True):
-        yield Notification(*row, times[row[0]])
+    values = NotificationValues.decoded(table)
+    time_types = [times[name] for name in values.subscription]
+    yield from map(Notification, *values, time_types)
 
 
 def plain_table(exact: pa.Table, time: Type) -> pa.Table:
