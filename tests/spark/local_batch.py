@@ -18,7 +18,7 @@ from foretell.arguments.streams import declaration_of, read_tables
 from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.reduce_side import run_and_report, run_by_range, sort_range
-from foretell.spark.batch.sources import TaskFunction
+from foretell.spark.task_errors import TaskFunction
 
 
 class LocalBatchJob(BatchJob):

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import foretell as ft
 from foretell.spark.streaming.chunked_state import SMALL_BYTES
@@ -30,6 +31,7 @@ from tests.spark.streaming_queries import (
     read,
     rows_of,
 )
+from tests.spark_processes import kill_with_descendants, python_workers
 
 LOG = logging.getLogger(__name__)
 
@@ -41,8 +43,11 @@ def child(folder: Path) -> None:
     """Run the query to kill: from a folder to a folder, one small file at a time."""
     from foretell.spark.session import session
 
-    spark = session("foretell-killed", **{"spark.master": "local[2,4]"})
-    finish(follow(LASTING, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=2), folder)
+    finish(query(session("foretell-killed", **{"spark.master": "local[2,4]"}), folder), folder)
+
+
+def query(spark: SparkSession, folder: Path) -> DataFrame:
+    return follow(LASTING, {"logins": frame(spark, folder / "in", TYPES["logins"])}, shards=2)
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -65,20 +70,6 @@ def wait_for(folder: Path, running: subprocess.Popen[bytes], wanted: int) -> boo
     return running.poll() is None
 
 
-def workers(session: int) -> list[int]:
-    """Return the Python processes that run tasks: forked by Spark's daemon, in the session of the query."""
-    found = {}
-    for place in Path("/proc").iterdir():
-        try:
-            if place.name.isdecimal() and b"pyspark.daemon" in (place / "cmdline").read_bytes():
-                fields = (place / "stat").read_text().rsplit(")", 1)[1].split()
-                if int(fields[3]) == session:
-                    found[int(place.name)] = int(fields[1])
-        except OSError:
-            continue
-    return [process for process, parent in found.items() if parent in found]
-
-
 def kill_all(folder: Path, times: int, seed: int) -> int:
     """Kill Python, Java and the workers at random moments after micro-batches; return how often."""
     random, killed = Random(seed), 0
@@ -87,7 +78,7 @@ def kill_all(folder: Path, times: int, seed: int) -> int:
         if wait_for(folder, running, commits(folder) + random.randrange(1, 3)):
             time.sleep(random.uniform(0, 1))
         if running.poll() is None:
-            os.killpg(running.pid, signal.SIGKILL)
+            kill_with_descendants(running.pid)
             killed += 1
         running.wait()
     return killed
@@ -100,7 +91,7 @@ def kill_workers(folder: Path, times: int, seed: int) -> int:
     for _ in range(times):
         wait_for(folder, running, commits(folder) + 1)
         time.sleep(random.uniform(0, 0.5))
-        some = workers(running.pid)
+        some = python_workers(running.pid)
         if some:
             os.kill(random.choice(some), signal.SIGKILL)
             killed += 1
@@ -128,11 +119,25 @@ def check(spark: SparkSession, folder: Path, events: list[dict[str, object]]) ->
 
 
 def test_killed_now_and_then(spark: SparkSession, tmp_path: Path) -> None:
-    """Kill the query once, then a worker of the next."""
-    events = events_in_files(tmp_path / "in", 300, 40)
+    """Kill the query once, then a worker of the next, which runs here: another process would take long to start."""
+    events = events_in_files(tmp_path / "in", 160, 40)
     assert kill_all(tmp_path, 1, seed=1) == 1
-    assert kill_workers(tmp_path, 1, seed=2) == 1
+    with ThreadPoolExecutor(1) as other:
+        killed = other.submit(kill_worker, tmp_path, commits(tmp_path) + 1)
+        finish(query(spark, tmp_path), tmp_path)
+        assert killed.result() == 1
     check(spark, tmp_path, events)
+
+
+def kill_worker(folder: Path, wanted: int) -> int:
+    """Kill a worker of this process after a number of micro-batches; return how many were killed."""
+    ends = time.monotonic() + 120
+    while commits(folder) < wanted and time.monotonic() < ends:
+        time.sleep(0.02)
+    some = python_workers(os.getpid())
+    for process in some[-1:]:
+        os.kill(process, signal.SIGKILL)
+    return len(some[-1:])
 
 
 @pytest.mark.soak

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +17,7 @@ from foretell.connectors.mqtt.client import Broker
 from foretell.connectors.mqtt.subscriber import Subscriber, TopicSubscription
 from foretell.spark.connectors.registry import register
 from tests.broker import Mosquitto, wait_until
+from tests.spark_processes import kill_with_descendants
 
 TOPIC = "plant/+/temperature"
 FIELDS = "sensor STRING, value DOUBLE, at TIMESTAMP"
@@ -194,7 +193,7 @@ def test_all_is_killed_in_the_middle(spark: SparkSession, mosquitto: Mosquitto, 
                 wanted = total if last else total - 1500
                 wait_until(lambda: done(tmp_path) >= wanted, 200)  # noqa: B023
             finally:
-                os.killpg(child.pid, signal.SIGKILL)
+                kill_with_descendants(child.pid)
     assert values(spark, tmp_path) == list(range(total))
 
 

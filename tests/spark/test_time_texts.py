@@ -13,7 +13,8 @@ from pyspark.sql.types import TimestampType
 
 import foretell as ft
 from foretell.spark.sql import register
-from foretell.spark.streaming.pipeline import _with_text_times, _write_lines
+from foretell.spark.streaming.line_output import LineOutput
+from foretell.spark.streaming.pipeline import _with_text_times
 
 STATEMENTS = """
 STREAM s (k INT, at TIMESTAMP, time TIMESTAMP) TIME time;
@@ -46,7 +47,7 @@ def frame(elsewhere: SparkSession, tmp_path: Path) -> DataFrame:
 def test_lines_of_a_stream_are_those_of_a_batch(frame: DataFrame) -> None:
     here = ft.run(STATEMENTS, {"s": EVENTS})
     lines: list[bytes] = []
-    _write_lines(ft.run(STATEMENTS, {"s": frame}), lines.append)
+    LineOutput(lines.append).write_batch(ft.run(STATEMENTS, {"s": frame}), 0)
     assert lines == list(here.lines())
     assert [json.loads(line)["end"] for line in lines] == WANTED
     assert [json.loads(line)["bindings"]["at"] for line in lines] == [text.replace(":00:", ":30:") for text in WANTED]
@@ -64,7 +65,7 @@ def test_typed_columns_are_those_of_sql(frame: DataFrame, elsewhere: SparkSessio
     assert ft.run(STATEMENTS, {"s": tmp_path / "s.jsonl"}, engine="spark").to_arrow().equals(here)
     frame.createOrReplaceTempView("s")
     register(elsewhere, STATEMENTS)
-    query = "SELECT * FROM pair(events => TABLE(s) PARTITION BY k ORDER BY time) ORDER BY `end`"
+    query = "SELECT * FROM pair(events => TABLE(s)) ORDER BY `end`"
     sql = elsewhere.sql(query).toArrow()
     assert sql.schema.names == here.schema.names
     for name in here.schema.names:

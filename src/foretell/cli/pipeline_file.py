@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.statements import load, parse
 from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import read_text
+from foretell.events.ingest.input_files import NAMED_FORMATS, SPARK_FORMATS, format_of, input_files
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
-from foretell.spark.streaming.pipeline import FILE_FORMATS, Endpoint, Pipeline
+from foretell.spark.streaming.pipeline import FILE_FORMATS, WHOLE_FILES, Endpoint, Pipeline
 
 _KEYS = (
-    "statements", "text", "checkpoint", "trigger", "shards", "kinds",
+    "statements", "text", "checkpoint", "trigger", "shards", "kinds", "quarantine", "late", "model",
     "streams", "tables", "control", "output", "limits", "spark",
 )  # fmt: skip
 _PLACE = ("format", "path", "options")
+_SOURCE = ("schema", "time", "read")
+_SIDE_KINDS = {"quarantine": "bad", "late": "late"}
 _KINDS = ("match", "forecast", "estimate", "token", "late", "bad", "refused")
 _ENDINGS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
 
@@ -41,7 +47,7 @@ def read_pipeline(path: Path, checkpoint: str | None = None) -> Pipeline:
         )
     return Pipeline(
         statements=_statements(given, home),
-        streams={n: _place(_dict(streams, n, "streams."), f"streams.{n}", home, ("schema", "time")) for n in streams},
+        streams={n: _source(_dict(streams, n, "streams."), f"streams.{n}", home) for n in streams},
         checkpoint=place if checkpoint else str(home / place),
         output=_place(_dict(given, "output"), "output", home) if "output" in given else None,
         tables={name: str(home / str(_text(_dict(given, "tables"), name))) for name in _dict(given, "tables")},
@@ -51,6 +57,11 @@ def read_pipeline(path: Path, checkpoint: str | None = None) -> Pipeline:
         shards=given.get("shards", 8),
         limits=_limits(_dict(given, "limits")) if "limits" in given else None,
         spark=_dict(given, "spark"),
+        side_files=_side_files(
+            {name: home / str(_text(given, name)) for name in ("quarantine", "late") if name in given},
+            "output" in given,
+        ),
+        model=str(home / str(_text(given, "model"))) if "model" in given else None,
     )
 
 
@@ -61,25 +72,62 @@ def pipeline_of(
     tables: Mapping[str, str],
     output: Path | None,
     checkpoint: str | None,
+    read: Mapping[str, ReadOptions] | None = None,
+    quarantine: Path | None = None,
+    late: Path | None = None,
+    model: Path | None = None,
 ) -> Pipeline:
-    """A pipeline from command-line options, with folders of files as streams."""
+    """A pipeline from command-line options, with files and folders of files as streams.
+
+    `quarantine` and `late` are files for malformed and late events.
+    """
     if checkpoint is None:
         raise InputError("no-checkpoint", "--follow needs a folder for its state", hint="add --checkpoint DIR")
+    settings = InputSettings(time, read or {})
+    side_files = {name: path for name, path in (("quarantine", quarantine), ("late", late)) if path is not None}
     return Pipeline(
         statements=statements,
-        streams={n: Endpoint(_format(place), place, time=time.get(n)) for n, place in inputs.items()},
+        streams={n: _file_source(place, settings.options(n), time.get(n)) for n, place in inputs.items()},
         checkpoint=checkpoint,
         output=None if output is None else Endpoint(_format(str(output)), str(output)),
         tables=dict(tables),
+        side_files=_side_files(side_files, output is not None),
+        model=None if model is None else str(model),
     )
 
 
+def _file_source(path: str, options: ReadOptions, time: str | None) -> Endpoint:
+    """Files as a stream. Each file shows its format; a folder may be empty."""
+    if path == "-":
+        raise InputError("no-stream", "--follow cannot read standard input", hint="write files to a folder")
+    try:
+        kind = input_files(path, options).format
+    except InputError as error:
+        if error.code != "empty-folder":
+            raise
+        return Endpoint(WHOLE_FILES, path, time=time, read=options)
+    if kind in SPARK_FORMATS:
+        hint = "give its format and schema in a pipeline.toml"
+        raise InputError("not-on-streams", f"{path}: --follow does not read {kind} without a schema", hint=hint)
+    if Path(path).is_file() and options.format is None and format_of(path) is None:
+        # Alone it is taken for what it looks like; in a folder, a file of an unknown ending is left out.
+        options = replace(options, format=next(name for name, form in NAMED_FORMATS.items() if form == kind))
+    return Endpoint(WHOLE_FILES, path, time=time, read=options)
+
+
+def _side_files(files: Mapping[str, Path], has_output: bool) -> dict[str, Path]:
+    """The files for malformed and late events, by kind, where notifications go to standard output."""
+    for option in files if has_output else ():
+        kind = _SIDE_KINDS[option]
+        message = f"{option}: the output has rows of the kind '{kind}' beside the notifications"
+        raise InputError("two-places", message, hint=f"leave out '{option}', or the output")
+    return {_SIDE_KINDS[option]: path for option, path in files.items()}
+
+
 def _format(path: str) -> str:
-    """The format by the ending of the path, else of the first file in the folder."""
-    inside = sorted(p for p in Path(path).iterdir() if p.name[0] not in "._") if Path(path).is_dir() else []
-    for file in (Path(path), *inside):
-        if file.suffix.lower() in _ENDINGS:
-            return _ENDINGS[file.suffix.lower()]
+    """The format of an output by its ending."""
+    if Path(path).suffix.lower() in _ENDINGS:
+        return _ENDINGS[Path(path).suffix.lower()]
     hint = f"known endings: {', '.join(_ENDINGS)}; a pipeline.toml can name the format"
     raise InputError("unknown-format", f"{path}: cannot tell the format by the ending", hint=hint)
 
@@ -91,6 +139,18 @@ def _statements(given: Mapping[str, Any], home: Path) -> Subscriptions:
     if "text" in given:
         return parse(str(_text(given, "text")))
     return load(home / str(_text(given, "statements")))
+
+
+def _source(given: Mapping[str, Any], where: str, home: Path) -> Endpoint:
+    options = _dict(given, "read", f"{where}.")
+    _check(options, [field.name for field in fields(ReadOptions)], f"{where}.read")
+    lists = {name: tuple(map(str, value)) for name, value in options.items() if isinstance(value, list)}
+    read, time = ReadOptions(**(options | lists)), _text(given, "time", where)
+    path = _text(given, "path", where)
+    if "format" in given or path is None:
+        return replace(_place(given, where, home, _SOURCE), time=time, read=read)
+    found = _file_source(str(home / path), read, time)
+    return replace(_place({**given, "format": WHOLE_FILES}, where, home, _SOURCE), time=time, read=found.read)
 
 
 def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ...] = ()) -> Endpoint:
@@ -109,7 +169,7 @@ def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ..
         raise InputError("missing-key", f"{where}: no path for the format {form}", hint='add path = "FOLDER"')
     options = {name: _option(value) for name, value in _dict(given, "options", f"{where}.").items()}
     full = None if path is None else str(home / path)
-    return Endpoint(form, full, options, _text(given, "schema", where), _text(given, "time", where))
+    return Endpoint(form, full, options, _text(given, "schema", where))
 
 
 def _option(value: object) -> str:

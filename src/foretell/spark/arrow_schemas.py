@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from foretell.events.ingest.arrow_columns import ArrowSource, arrow_source, combine_tables
-from foretell.events.ingest.reader import StreamDeclaration, infer_schema, with_times
+from foretell.events.ingest.reader import StreamDeclaration, cast_events, infer_schema, with_times
 from foretell.events.types import Schema
 
 
@@ -18,6 +18,8 @@ def empty_source(name: str, schema: pa.Schema) -> ArrowSource:
 
 
 def schema_from_arrow(schema: pa.Schema, declaration: StreamDeclaration) -> Schema:
-    """Return the schema of a stream whose events have these columns."""
-    raw = combine_tables([empty_source(declaration.stream, schema)])
-    return infer_schema(with_times(raw, declaration), declaration)
+    """Return the schema of a stream whose events have these columns; raise if one cannot have its declared type."""
+    raw = with_times(combine_tables([empty_source(declaration.stream, schema)]), declaration)
+    found = infer_schema(raw, declaration)
+    cast_events(raw, declaration, declaration.settled(found).attributes)
+    return found

@@ -19,7 +19,6 @@ from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -55,10 +54,11 @@ from foretell.spark.batch.reduce_side import (
     sort_notifications,
     sort_range,
 )
-from foretell.spark.batch.sources import BatchSource, TaskFunction, numbered_rows, source_of
+from foretell.spark.batch.sources import BatchSource, numbered_rows, source_of
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import batch_groups
-from foretell.spark.session import session
+from foretell.spark.session.spark_session import quiet_session
+from foretell.spark.task_errors import TaskFunction, unwrapped_errors, without_traceback
 
 #: What foretell.api.run returns where an input is a DataFrame.
 Frame: TypeAlias = DataFrame
@@ -140,7 +140,8 @@ class BatchJob:
         schema = self.schema
         handle = replace(self.plan, strict=self._strict).handle()
         ranges = RANGES_PER_CORE * self._cores
-        by_range = self.shuffled(handle).mapInArrow(partial(run_by_range, handle, schema, ranges), RANGE_COLUMNS)
+        run = without_traceback(partial(run_by_range, handle, schema, ranges))
+        by_range = self.shuffled(handle).mapInArrow(run, RANGE_COLUMNS)
         sorted_ranges = by_range.repartitionById(ranges + 1, "range")
         return sorted_ranges.mapInArrow(partial(sort_range, schema), from_arrow_schema(schema))
 
@@ -168,7 +169,9 @@ class BatchJob:
     # ── tasks ──
 
     def _reports(self, handle: PlanHandle) -> pa.Table:
-        return self.shuffled(handle).mapInArrow(partial(run_and_report, handle), REPORT_COLUMNS).toArrow()
+        run = without_traceback(partial(run_and_report, handle))
+        with unwrapped_errors("the job"):
+            return self.shuffled(handle).mapInArrow(run, REPORT_COLUMNS).toArrow()
 
     def shuffled(self, handle: PlanHandle) -> DataFrame:
         """Return the shuffle rows of all streams, each in the partition of its shard."""
@@ -185,13 +188,15 @@ class BatchJob:
 
         Numbered rows are spread over two tasks per core: each task has its start to pay, and one may be slower.
         """
+        function = without_traceback(function)
         if rows.column_names == ["number"]:
             tasks = max(1, min(rows.num_rows, 2 * self._spark.sparkContext.defaultParallelism))
             return self._spark.range(0, rows.num_rows, 1, tasks).mapInArrow(function, schema)
         return self._spark.createDataFrame(rows).mapInArrow(function, schema)
 
     def _survey(self, function: TaskFunction, rows: pa.Table) -> list[str]:
-        return [row["found"] for row in self._map(function, rows, "found string").collect()]
+        with unwrapped_errors("the job"):
+            return [row["found"] for row in self._map(function, rows, "found string").collect()]
 
     def event_counts(self, handle: PlanHandle) -> DataFrame:
         """Return the number of events in the files, which tasks read and do nothing else: a baseline for benchmarks."""
@@ -243,14 +248,12 @@ def by_kind(reports: pa.Table) -> Reports:
 
 def _start_session() -> SparkSession:
     """Start Spark. The caller may not have asked for it by name, so an error names the engine that does without."""
-    without = "--engine embedded (engine='embedded') runs the same without Spark"
     try:
-        return session()
+        return quiet_session()
     except InputError as error:
-        raise InputError(error.code, error.message, hint=f"{error.hint}; {without}") from error
-    except (PySparkException, OSError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise InputError("no-spark", f"Spark does not start: {reason}", hint=without) from error
+        without = "--engine embedded (engine='embedded') runs the same without Spark"
+        hint = f"{error.hint}; {without}" if error.hint else without
+        raise InputError(error.code, error.message, hint=hint) from error
 
 
 def _refuse_unsupported(checked: CheckedProgram) -> None:

@@ -49,12 +49,11 @@ from foretell.spark.batch.spark_files import fetch, spark_frame
 from foretell.spark.column_names import column
 from foretell.spark.nested_frames import flattened
 from foretell.spark.pushdown.plan_inspection import never_null, null_count
+from foretell.spark.task_errors import TaskFunction
 
 #: Text files up to this size together are read here: a first pass in Spark would take longer.
 SMALL_BYTES = 8 << 20
 
-#: Runs in a task: record batches in, record batches out.
-TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 #: Runs a function over the rows of a table in tasks, and returns the texts that come out.
 Survey: TypeAlias = Callable[[TaskFunction, pa.Table], list[str]]
 

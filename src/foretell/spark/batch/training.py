@@ -37,8 +37,8 @@ from foretell.spark.batch.job import BatchJob, Reports, by_kind
 from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.reduce_side import REPORT_COLUMNS, report, report_quarantine, shard_inputs
 from foretell.spark.batch.shard import BatchShardInput, process_shard
-from foretell.spark.batch.sources import TaskFunction
 from foretell.spark.partitioning.shuffle_rows import table_buffer
+from foretell.spark.task_errors import TaskFunction, unwrapped_errors, without_traceback
 
 #: A report of a task on a statement: counts (JSON), or a trace (an Arrow stream).
 LEARNED_REPORT = "learned"
@@ -69,7 +69,8 @@ def train(
 
 
 def _run(job: BatchJob, handle: PlanHandle, function: TaskFunction) -> Reports:
-    return by_kind(job.shuffled(handle).mapInArrow(function, REPORT_COLUMNS).toArrow())
+    with unwrapped_errors("the training"):
+        return by_kind(job.shuffled(handle).mapInArrow(without_traceback(function), REPORT_COLUMNS).toArrow())
 
 
 def _by_statement(reports: Reports) -> dict[str, list[bytes]]:

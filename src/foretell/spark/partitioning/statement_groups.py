@@ -184,13 +184,13 @@ def _batch_divisions(
     chains = [[by_name[str(s.name)] for s in chain] for chain in statement_chains(s.tree for s in statements)]
     for chain in chains:
         if len(chain) > 1:
-            yield chain, _batch_keys(chain), TableSlice()
+            yield chain, batch_keys(chain), TableSlice()
     alike: dict[tuple[tuple[str, ...], tuple[str, ...], int], list[CheckedSubscription]] = {}
     for statement in (chain[0] for chain in chains if len(chain) == 1):
         slices = table_slices(statement, tables, cores)
         alike.setdefault((statement.tree.streams, statement.tree.per, slices), []).append(statement)
     for (_, _, slices), members in alike.items():
-        keys = _batch_keys(members[:1])
+        keys = batch_keys(members[:1])
         if slices > 1:
             yield from ((members, keys, TableSlice(number, slices)) for number in range(slices))
         else:
@@ -208,7 +208,7 @@ def table_slices(statement: CheckedSubscription, tables: Mapping[str, TemplateTa
     return 1 if serves_all_rows(statement, table.types) else max(1, min(cores, len(table.rows) // ROWS_PER_TASK))
 
 
-def _batch_keys(chain: Sequence[CheckedSubscription]) -> tuple[str, ...]:
+def batch_keys(chain: Sequence[CheckedSubscription]) -> tuple[str, ...]:
     """Return the partition keys of a chain.
 
     A result that time alone completes has no event of its lane that would order it among the results of all lanes. If

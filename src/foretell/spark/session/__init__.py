@@ -1,5 +1,6 @@
-"""The Spark session, and the Java that it runs on."""
+"""The Spark session, its JVM, and the Java that it runs on."""
 
+from foretell.spark.session.jvm import end_spark
 from foretell.spark.session.spark_session import session
 
-__all__ = ["session"]
+__all__ = ["end_spark", "session"]

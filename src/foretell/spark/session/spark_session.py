@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from foretell.errors import InputError
 from foretell.spark.session.java import java_home
+from foretell.spark.session.jvm import Jvm
+from foretell.spark.task_errors import first_line
 
 # If one of these is set, the user has a Spark with its own configuration (spark-submit, a cluster's client, Spark
 # Connect): defaults for one machine could be wrong there, and a master may be configured.
@@ -29,6 +39,9 @@ _PACKED = {
     "spark.driver.memory": "3g",
 }
 
+# Loggers of PySpark that repeat an exception which they raise.
+_PYTHON_LOGGERS = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
 # A laptop's host name often resolves to an address of another network, or not at all.
 _LOOPBACK = {
     "spark.driver.host": "127.0.0.1",
@@ -46,14 +59,45 @@ def session(name: str = "foretell", **conf: str | int | float | bool) -> SparkSe
         return _builder(conf).getOrCreate()
     # Workers would otherwise run the python3 of the PATH, which may lack our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if "PYSPARK_GATEWAY_PORT" not in os.environ and "SPARK_REMOTE" not in os.environ:
-        # No JVM runs yet; the one that Spark starts inherits this environment.
+    settings = {key: _text(value) for key, value in (_defaults(conf) | {"spark.app.name": name} | conf).items()}
+    if "PYSPARK_GATEWAY_PORT" not in os.environ and "SPARK_REMOTE" not in os.environ and SparkContext._gateway is None:
+        # No JVM runs yet; the one that we start inherits this environment.
         os.environ["JAVA_HOME"] = str(java_home())
-    return _builder(_defaults(conf) | {"spark.app.name": name} | conf).getOrCreate()
+        _start(settings)
+    return _builder(settings).getOrCreate()
+
+
+def quiet_session(name: str = "foretell", **conf: str | int | float | bool) -> SparkSession:
+    """Return the active session, or start one that logs nothing: for runs whose errors all reach their caller."""
+    active = SparkSession.getActiveSession()
+    spark = session(name, **conf)
+    if active is None and not _users_own() and "spark.log.level" not in conf:
+        spark.sparkContext.setLogLevel("OFF")
+        for logger in _PYTHON_LOGGERS:
+            logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+    return spark
+
+
+def _start(settings: dict[str, str]) -> None:
+    """Start a JVM and a Spark context in it, which the session takes."""
+    jvm = Jvm(settings, silent=not _users_own())
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=jvm.connect())
+    except (PySparkException, Py4JError, OSError) as error:
+        jvm.end()
+        raise InputError("no-spark", f"Spark does not start: {first_line(error)}") from error
+    except BaseException:
+        jvm.end()
+        raise
+    if handler is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
+        # Spark replaces the handler of Ctrl-C by one that cancels its jobs, also where an application has its own.
+        signal.signal(signal.SIGINT, handler)
+    jvm.forward_errors()
 
 
 def _defaults(conf: dict[str, str | int | float | bool]) -> dict[str, str | int | float | bool]:
-    if any(os.environ.get(variable) for variable in _USERS_OWN):
+    if _users_own():
         return {}
     if not str(conf.get("spark.master", "local")).startswith("local"):
         return {**_QUIET, **_PACKED}
@@ -63,5 +107,13 @@ def _defaults(conf: dict[str, str | int | float | bool]) -> dict[str, str | int 
     return {"spark.master": "local[*,4]", **_QUIET, **_PACKED, **_LOOPBACK}
 
 
-def _builder(conf: dict[str, str | int | float | bool]) -> SparkSession.Builder:
+def _users_own() -> bool:
+    return any(os.environ.get(variable) for variable in _USERS_OWN)
+
+
+def _text(value: str | int | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _builder(conf: Mapping[str, str | int | float | bool]) -> SparkSession.Builder:
     return SparkSession.builder.config(map=dict(conf))

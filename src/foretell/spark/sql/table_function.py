@@ -1,52 +1,69 @@
 """Table functions of Spark SQL, one for each subscription.
 
-    SELECT key.ip, start, end FROM intrusion(events => TABLE(logins) PARTITION BY ip ORDER BY time)
+    SELECT key.ip, start, end FROM intrusion(TABLE(logins))
 
-Each partition of the table is a stream of its own. When all its Arrow batches have come, a MatchRuntime processes them:
-it orders events by time, whatever ORDER BY says, and divides them into lanes by PER.
+When Spark analyses a call, the function checks the table's columns and asks for a partitioning that keeps each lane
+together. In a task each partition is a stream of its own: when all its Arrow batches have come, a MatchRuntime
+processes them. It orders events by time and divides them into lanes by PER.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
+from pyspark.sql.udtf import (
+    AnalyzeArgument,
+    AnalyzeResult,
+    PartitioningColumn,
+    SelectedColumn,
+    UserDefinedTableFunction,
+)
+from pyspark.util import PythonEvalType
 
 from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.statements import as_subscriptions
 from foretell.arguments.streams import declaration_of, read_tables
 from foretell.arguments.until import parse_until
-from foretell.arguments.validation import as_mapping, as_tables, bad_argument, describe
+from foretell.arguments.validation import as_tables, bad_argument
 from foretell.engine.planning import start_runtime
-from foretell.errors import ForetellError, InputError, suggestion
-from foretell.events.ingest.raw_columns import ARROW_TYPES
+from foretell.errors import InputError
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.events.types import Schema
-from foretell.language import tree
+from foretell.events.types import Schema, Type
 from foretell.language.checked import CheckedProgram, CheckedSubscription
-from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.notify.typed_columns import TypedNotifications
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import attributes_read_by
 from foretell.plan.result_schema import result_schema
 from foretell.spark.arrow_schemas import schema_from_arrow
+from foretell.spark.partitioning.statement_chains import completed_by_time
+from foretell.spark.partitioning.statement_groups import batch_keys
+from foretell.spark.sql.input_schemas import stream_schemas
+from foretell.spark.task_errors import hidden_traceback
 
 _LOG = logging.getLogger(__name__)
-_CALL = "{name}(events => TABLE(...) PARTITION BY ...), and optionally until => a time"
+_CALL = "{name}(TABLE(...)), and optionally until => a time"
+
+#: Partitions per core. A partition takes some milliseconds; with more of them lanes of different sizes even out.
+PARTITIONS_PER_CORE = 4
+
+#: Column types in which equal keys are equal values, so that Spark's hash keeps a lane together.
+_HASHABLE = {
+    Type.BOOL: (pa.types.is_boolean,),
+    Type.INT: (pa.types.is_signed_integer,),
+    Type.FLOAT: (pa.types.is_floating, pa.types.is_signed_integer),
+    Type.STRING: (pa.types.is_string,),
+    Type.TIMESTAMP: (pa.types.is_timestamp,),
+}
 
 
 def register(
@@ -72,13 +89,20 @@ def register(
         raise bad_argument("strict", "True or False", strict)
     checked = program.checked(schemas, {name: table.types for name, table in loaded.items()})
     declarations = {name: declaration_of(program, name, as_input_settings(time)) for name in schemas}
-    functions = [TableFunction(program.text, s.name, schemas, declarations, loaded, strict) for s in checked.statements]
+    parts = PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism
+    functions = [
+        TableFunction(program.text, s.name, schemas, declarations, loaded, strict, parts) for s in checked.statements
+    ]
     for function in functions:
         function.validate()
     for function in functions:
-        udtf: Any = arrow_udtf(partition_class(function), returnType=from_arrow_schema(function.columns.schema))
-        spark.udtf.register(function.name, udtf)
+        spark.udtf.register(function.name, _arrow_function(function))
     return tuple(function.name for function in functions)
+
+
+def _arrow_function(function: TableFunction) -> UserDefinedTableFunction:
+    """Return the function for Spark. `arrow_udtf` refuses one with `analyze`, but Spark runs it (SPARK-53286)."""
+    return UserDefinedTableFunction(partition_class(function), None, function.name, PythonEvalType.SQL_ARROW_UDTF)
 
 
 @dataclass(frozen=True)
@@ -91,6 +115,7 @@ class TableFunction:
     declarations: Mapping[str, StreamDeclaration]
     tables: Mapping[str, TemplateTable]
     strict: bool
+    partitions: int
 
     def validate(self) -> None:
         """Raise an error if the statement cannot run as a table function."""
@@ -136,14 +161,85 @@ class TableFunction:
         statements = [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
         return {name for s in statements if self.stream in s.tree.streams for name in attributes_read_by(s)}
 
+    # ── analysis of a call ──
+
+    def analyze(self, *arguments: AnalyzeArgument, **named: AnalyzeArgument) -> AnalyzeResult:
+        """Check a call before any task runs, and request columns and partitioning; Spark calls this."""
+        with hidden_traceback():
+            events, until = self.arguments(*arguments, **named)
+            if not isinstance(events, AnalyzeArgument) or not events.isTable:
+                raise InputError("no-events", f"{self.name} needs a table of events", hint=self._call)
+            if isinstance(until, AnalyzeArgument) and until.isConstantExpression:
+                self.parse_until(until.value)
+            assert isinstance(events.dataType, StructType)
+            columns = to_arrow_schema(events.dataType, timezone="UTC")
+            schema_from_arrow(columns, self._declaration)
+            keys = self._partition_keys(columns)
+            if keys and until is None and any(completed_by_time(s.tree.pattern) for s in self._subscriptions):
+                message = f"{self.name}: time alone completes matches, and no partition knows the table's latest time"
+                time = self.schemas[self.stream].time
+                raise InputError("no-until", message, hint=f"add until => (SELECT max({time}) FROM ...)")
+            return AnalyzeResult(
+                from_arrow_schema(self.columns.schema),
+                withSinglePartition=not keys,
+                partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {self.partitions})")] if keys else [],
+                select=[SelectedColumn(_quoted(name)) for name in columns.names if name in self._read_columns],
+            )
+
+    def arguments(self, *arguments: object, **named: object) -> tuple[object, object]:
+        """Return the arguments `events` and `until`."""
+        by_name = dict(zip(("events", "until"), arguments)) | named
+        events, until = by_name.pop("events", None), by_name.pop("until", None)
+        if len(arguments) > 2 or by_name:
+            which = f"no argument '{next(iter(by_name))}'" if by_name else "no third argument"
+            raise InputError("unknown-argument", f"{self.name} has {which}", hint=self._call)
+        return events, until
+
+    @property
+    def _call(self) -> str:
+        return _CALL.format(name=self.name)
+
+    @property
+    def _subscriptions(self) -> list[CheckedSubscription]:
+        return [s for s in self.checked.statements if isinstance(s, CheckedSubscription)]
+
+    def _partition_keys(self, columns: pa.Schema) -> list[str]:
+        """Return SQL expressions of the keys by which every lane stays in one partition; none: a single partition.
+
+        A key is left out if equal lanes may have different values in the table: where the column has another type
+        than the attribute, and so values that become NULL, where markers stand for NULL, or where LET derives the key.
+        """
+        if self._declaration.read.nulls:
+            return []
+        attributes = self.schemas[self.stream].attributes
+        keys = []
+        derived = self._declaration.derived.names
+        for name in (key for key in batch_keys(self._subscriptions) if key not in derived):
+            index, kind = columns.get_field_index(name), attributes.get(name, Type.UNKNOWN)
+            if index >= 0 and any(fits(columns.field(index).type) for fits in _HASHABLE.get(kind, ())):
+                floating = pa.types.is_floating(columns.field(index).type)
+                keys.append(f"nanvl({_quoted(name)}, NULL)" if floating else _quoted(name))  # NaN is NULL
+        return keys
+
+    # ── tasks ──
+
+    @cached_property
+    def _read_columns(self) -> set[str | None]:
+        declaration = self.declarations[self.stream]
+        derived = declaration.derived.inputs(declaration.derived.names)
+        return {declaration.time, declaration.id, declaration.order, *derived, *self._needed}
+
+    @cached_property
+    def _declaration(self) -> StreamDeclaration:
+        """The declaration of the columns that the statements need; others may be missing."""
+        declaration = self.declarations[self.stream].settled(self.schemas[self.stream])
+        needed = {name: kind for name, kind in declaration.attributes.items() if name in self._read_columns}
+        return replace(declaration, attributes=needed)
+
     def read(self, batches: Sequence[pa.RecordBatch]) -> EventBatch:
-        """Read the events of a partition. A column that no statement needs may be missing."""
-        table, schema = pa.Table.from_batches(batches), self.schemas[self.stream]
-        declaration = self.declarations[self.stream].settled(schema)
-        roles = declaration.time, declaration.id, declaration.order
-        expected = self._needed.union(table.column_names, roles, declaration.derived.inputs(declaration.derived.names))
-        attributes = {name: kind for name, kind in declaration.attributes.items() if name in expected}
-        return replace(read(table, replace(declaration, attributes=attributes), strict=self.strict), schema=schema)
+        """Read the events of a partition."""
+        table = pa.Table.from_batches(batches)
+        return replace(read(table, self._declaration, strict=self.strict), schema=self.schemas[self.stream])
 
     def parse_until(self, until: object) -> int | float | None:
         return parse_until(until, {self.schemas[self.stream].time_type})
@@ -167,17 +263,15 @@ class TablePartition:
     def __init__(self) -> None:
         self._batches: list[pa.RecordBatch] = []
         self._until: int | float | None = None
-        # Spark does not pass on how the function was called. With PARTITION BY a wrapper of Spark creates this object.
-        self._whole_task = sys._getframe(1).f_code.co_name == "read_udtf"
 
     def eval(self, *arguments: object, **named: object) -> Iterator[pa.Table]:
-        with _hidden_traceback():
+        with hidden_traceback():
             self._add(*arguments, **named)
         yield from ()
 
     def terminate(self) -> Iterator[pa.Table]:
         if self._batches:
-            with _hidden_traceback():
+            with hidden_traceback():
                 batch = self.function.read(self._batches)
                 self._count_quarantined(batch)
                 yield from self.function.process(batch, self._until)
@@ -189,19 +283,8 @@ class TablePartition:
             _LOG.warning(message, self.function.stream, self.quarantined, self.first_reason)
 
     def _add(self, *arguments: object, **named: object) -> None:
-        by_name = dict(zip(("events", "until"), arguments)) | named
-        events, until = by_name.pop("events", None), by_name.pop("until", None)
-        name = self.function.name
-        call = _CALL.format(name=name)
-        if len(arguments) > 2 or by_name:
-            which = f"no argument '{next(iter(by_name))}'" if by_name else "no third argument"
-            raise InputError("unknown-argument", f"{name} has {which}", hint=call)
-        if not isinstance(events, pa.RecordBatch):
-            raise InputError("no-events", f"{name} needs a table of events", hint=call)
-        context = TaskContext.get()
-        if self._whole_task and context is not None and context.partitionId() > 0:
-            message = f"{name}: without PARTITION BY Spark divides the table anywhere, and breaks matches apart"
-            raise InputError("no-partition", message, hint="PARTITION BY a key, or WITH SINGLE PARTITION")
+        events, until = self.function.arguments(*arguments, **named)
+        assert isinstance(events, pa.RecordBatch)
         if isinstance(until, pa.Array) and not self._batches and len(until):
             self._until = self.function.parse_until(until[0].as_py())
         self._batches.append(events)
@@ -215,55 +298,8 @@ class TablePartition:
 
 def partition_class(function: TableFunction) -> type[TablePartition]:
     """Return the class that Spark sends to its tasks."""
-    return type(function.name, (TablePartition,), {"function": function})
+    return type(function.name, (TablePartition,), {"function": function, "analyze": staticmethod(function.analyze)})
 
 
-@contextmanager
-def _hidden_traceback() -> Iterator[None]:
-    """Make Spark's worker, which an error ends, leave the traceback out of a user's mistake."""
-    try:
-        yield
-    except ForetellError:
-        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
-        raise
-
-
-# ── schemas ──
-
-
-def stream_schemas(spark: SparkSession, program: Subscriptions, inputs: object, time: object) -> dict[str, Schema]:
-    """Return the schema of each stream that the statements read, by its declaration or its input."""
-    by_stream = as_mapping({} if inputs is None else inputs, "inputs", "inputs={'logins': frame}")
-    settings = as_input_settings(time)
-    sources = program.sources
-    if not any(isinstance(s, tree.Subscription | tree.Correlator) for s in program.program.statements):
-        raise InputError("no-statements", "there is no subscription to register", hint="add a SUBSCRIBE statement")
-    for name in (*by_stream, *settings.streams):
-        if name not in sources:
-            raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=suggestion(name, sources))
-    return {name: _schema(declaration_of(program, name, settings), spark, by_stream.get(name)) for name in sources}
-
-
-def _schema(declaration: StreamDeclaration, spark: SparkSession, source: object) -> Schema:
-    name = declaration.stream
-    if source is not None:
-        return schema_from_arrow(to_arrow_schema(_columns(spark, name, source), timezone="UTC"), declaration)
-    hint = f"declare it, STREAM {name} (attribute TYPE, ...) TIME column, or give a frame: inputs={{'{name}': frame}}"
-    if declaration.open:
-        raise InputError("undeclared-stream", f"stream '{name}' has no declaration and no input", hint=hint)
-    for column in declaration.columns:
-        if declaration.declared_type(column) is None:
-            raise InputError("undeclared-stream", f"stream '{name}': '{column}' is declared without a type", hint=hint)
-    fields: Any = [(column, ARROW_TYPES[declaration.attributes[column]]) for column in declaration.columns]
-    return schema_from_arrow(pa.schema(fields), declaration)
-
-
-def _columns(spark: SparkSession, stream: str, source: object) -> StructType:
-    if isinstance(source, str):
-        if not spark.catalog.tableExists(source):
-            raise InputError("unknown-table", f"inputs: Spark has no table {describe(source)}")
-        source = spark.table(source)
-    schema = source.schema if isinstance(source, DataFrame) else source
-    if not isinstance(schema, StructType):
-        raise bad_argument(f"inputs: '{stream}'", "a Spark frame, a schema, or the name of a table", source)
-    return schema
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

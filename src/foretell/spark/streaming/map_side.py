@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.events.arrow_interop import numpy_of
+from foretell.events.ingest.input_files import format_of
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_file
 from foretell.events.ingest.time_forms import reading_of
 from foretell.spark.partitioning.shuffle_rows import ShuffleWriter, StreamProgress, map_task
 from foretell.spark.partitioning.statement_groups import StatementGroup
+from foretell.spark.task_errors import hidden_traceback
 
 #: Columns in which a source reports rows that it could not read: the reason, or the text; and the payload.
 MALFORMED = ("malformed", "payload")
@@ -36,11 +39,16 @@ class StreamMapper:
     files: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with hidden_traceback():
+            yield from self._mapped(batches)
+
+    def _mapped(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filled = [batch for batch in batches if batch.num_rows]
         if filled and self.files:
             files = [file for batch in filled for file in zip(*(column.to_pylist() for column in batch.columns))]
-            read_files = [read_file(path, content, self._timed) for path, content in files]
-            yield from self._shuffle_rows(_joined(read_files), [])
+            read_files = [batch for path, content in files if (batch := self._read(path, content)) is not None]
+            if read_files:
+                yield from self._shuffle_rows(_joined(read_files), [])
         elif filled:
             rows, malformed = self._well_formed(pa.Table.from_batches(filled))
             yield from self._shuffle_rows(read(rows, self._timed), malformed)
@@ -50,6 +58,12 @@ class StreamMapper:
         """The declaration with a reading of times that does not depend on which events come together; times without a
         year go by today's date."""
         return replace(self.declaration, times=reading_of(self.declaration.read))
+
+    def _read(self, path: str, content: bytes) -> EventBatch | None:
+        options = self.declaration.read
+        if format_of(path) is None and options.format is None and options.pattern is None:
+            return None  # another program's file: a batch leaves it out of a folder, too
+        return read_file(_local_path(path), content, self._timed)
 
     def _shuffle_rows(self, batch: EventBatch, malformed: list[QuarantinedEvent]) -> Iterator[pa.RecordBatch]:
         # Shards order the events of a stream by map task: within a micro-batch that is the order of their arrival.
@@ -80,6 +94,11 @@ class StreamMapper:
             return QuarantinedEvent(stream, stream, number, "not as the stream is declared", mark)
         raw = payload if isinstance(payload, str) else payload.decode("utf-8", "replace")
         return QuarantinedEvent(stream, stream, number, mark, raw)
+
+
+def _local_path(uri: str) -> str:
+    """Return the path of a local file as its user writes it, and any other address as it is."""
+    return unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
 
 
 def _joined(batches: Sequence[EventBatch]) -> EventBatch:

@@ -3,16 +3,14 @@
 All rows go to one sink, each with its kind. Several sinks would need several queries, each of which would run the
 statements, or a `foreachBatch`, in which every sink would have to track by itself which batches it has. One sink that
 takes each batch once (files, outboxes) makes the whole exactly-once. Files are in a folder for each kind: `kind=match`,
-`kind=late`, `kind=bad`, `kind=refused`.
+`kind=late`, `kind=bad`, `kind=refused`. Lines of JSON (line_output.py) are for people and pipes, so late and
+malformed events go to files of their own.
 """
 
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,17 +20,27 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import TimestampType
 
+from foretell.arguments.input_settings import InputSettings
+from foretell.arguments.model import as_model
+from foretell.arguments.streams import check_input_names, declaration_of
 from foretell.errors import InputError
+from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
+from foretell.events.ingest.reader import StreamDeclaration
+from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
-from foretell.notify.messages import rows_of_batch
-from foretell.notify.row_encoder import encode_json
 from foretell.spark.connectors.registry import register
-from foretell.spark.session import session
-from foretell.spark.streaming.query import follow
+from foretell.spark.session.spark_session import quiet_session
+from foretell.spark.streaming.file_streams import TypeInference, remembered_types, watched_place
+from foretell.spark.streaming.line_output import LineOutput
+from foretell.spark.streaming.query import StreamTopology, frame_declaration, stream_rows, topology_of
+from foretell.spark.streaming.stop_signals import await_end, stop_signals
+from foretell.spark.streaming.stream_status import StatusTally, StreamStatus
+from foretell.spark.task_errors import first_line, task_error
 
-#: Formats of files that our own readers read.
-OWN_FORMATS = ("json", "csv", "parquet")
+#: Files that our own readers read, each by its own format; and the formats that name them alike.
+WHOLE_FILES = "files"
+OWN_FORMATS = (WHOLE_FILES, "json", "csv", "parquet")
 FILE_FORMATS = (*OWN_FORMATS, "orc")
 _TEXT_FORMATS = ("json", "csv")
 _CONTROL = "number BIGINT, action STRING, name STRING, text STRING, rows STRING"
@@ -41,18 +49,29 @@ _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A source or sink of rows: one of Spark's formats, the path of its files, and its options."""
+    """A source or sink of rows: one of Spark's formats, the path of its files, and its options.
+
+    `schema` makes Spark parse files; `time` and `read` are for a source of events (see `ft.run`).
+    """
 
     format: str
     path: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
     time: str | None = None
+    read: ReadOptions = DEFAULT_OPTIONS
+
+    @property
+    def whole_files(self) -> bool:
+        """Whether our own readers read the files, each as a whole."""
+        return self.format in OWN_FORMATS and self.schema is None
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """`output` None is standard output, as JSON lines. `kinds` are the kinds of rows to write; None means all."""
+    """`output` None is standard output, as JSON lines. `kinds` are the kinds of rows to write; None means all, on
+    standard output all notifications. `side_files` has the files for late and malformed events beside it, by kind.
+    `model` is a file of `foretell train`."""
 
     statements: Subscriptions
     streams: Mapping[str, Endpoint]
@@ -65,68 +84,124 @@ class Pipeline:
     shards: int = 8
     limits: Limits | None = None
     spark: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    side_files: Mapping[str, Path] = field(default_factory=dict)
+    model: str | None = None
+
+    @property
+    def settings(self) -> InputSettings:
+        time = {name: source.time for name, source in self.streams.items() if source.time is not None}
+        return InputSettings(time, {name: source.read for name, source in self.streams.items()})
 
 
-def run(pipeline: Pipeline, *, once: bool, write: Callable[[bytes], object], log: Callable[[str], None]) -> None:
-    """Run until SIGINT or SIGTERM, or with `once` until all present input is processed."""
-    _check_checkpoint(pipeline)
-    spark = session("foretell", **pipeline.spark)
-    register(spark)
-    notifications = _notifications(spark, pipeline)
-    try:
-        query = _start(notifications, pipeline, once, write)
-        with _stopping(query):
-            query.awaitTermination()
-    except PySparkException as error:
-        raise _failed(error) from None
-    log(_summary(query))
+def run(
+    pipeline: Pipeline,
+    *,
+    once: bool,
+    write: Callable[[bytes], object],
+    log: Callable[[str], None],
+    status: Callable[[StreamStatus], object] | None = None,
+) -> None:
+    """Run until SIGINT or SIGTERM, or with `once` until all present input is processed.
+
+    `write` takes each line of output, `log` notes and the summary, and `status` the state of the query, some times a
+    second. SIGINT raises KeyboardInterrupt when the micro-batch has ended.
+    """
+    show = status or (lambda _: None)
+    with stop_signals() as signals:
+        declarations, notes = _declarations_of_files(pipeline)
+        # All that can be wrong with statements is found here, before Spark starts.
+        topology = _topology(pipeline, declarations) if set(declarations) == set(pipeline.streams) else None
+        for note in (*notes, *untrained_notes(as_model(pipeline.model), pipeline.statements)):
+            log(f"note: {note}")
+        show(StreamStatus("starting Spark"))
+        spark = quiet_session("foretell", **pipeline.spark)
+        register(spark)
+        frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
+        if topology is None:
+            others = {name: frame for name, frame in frames.items() if name not in declarations}
+            declarations |= {n: frame_declaration(f, _declaration(pipeline, n)) for n, f in others.items()}
+            topology = _topology(pipeline, declarations)
+        lines = LineOutput(write, pipeline.kinds, pipeline.side_files, _number_ids(pipeline, topology))
+        show(StreamStatus("starting the query"))
+        try:
+            query = _start(_notifications(spark, pipeline, frames, topology), pipeline, once, lines)
+            tally = StatusTally(query)
+            await_end(query, signals, lambda: show(tally.update()), log)
+        except PySparkException as error:
+            raise lines.cause or task_error(error, "the query") from None
+        log(tally.update().summary())
+    signals.raise_interrupt()
 
 
-def _notifications(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
-    control = (
-        None if pipeline.control is None else replace(pipeline.control, schema=pipeline.control.schema or _CONTROL)
-    )
-    notifications = follow(
-        pipeline.statements,
-        frames,
-        time={name: source.time for name, source in pipeline.streams.items() if source.time is not None},
-        tables=pipeline.tables,
-        control=None if control is None else _frame(spark, "control", control),
-        shards=pipeline.shards,
-        limits=pipeline.limits,
-    )
-    if pipeline.kinds is None:
+def _topology(pipeline: Pipeline, declarations: Mapping[str, StreamDeclaration]) -> StreamTopology:
+    forecasts = ForecasterFactory(as_model(pipeline.model).subscriptions, None)
+    return topology_of(pipeline.statements, declarations, pipeline.tables, pipeline.shards, pipeline.limits, forecasts)
+
+
+def _notifications(
+    spark: SparkSession, pipeline: Pipeline, frames: Mapping[str, DataFrame], topology: StreamTopology
+) -> DataFrame:
+    control = pipeline.control
+    if control is not None:
+        control = replace(control, schema=control.schema or _CONTROL)
+    changes = None if control is None else _frame(spark, "control", control)
+    notifications = stream_rows(frames, topology, changes)
+    if pipeline.kinds is None or pipeline.output is None:
         return notifications
     return notifications.where(notifications.kind.isin(*pipeline.kinds))
+
+
+def _number_ids(pipeline: Pipeline, topology: StreamTopology) -> frozenset[str]:
+    """Return the statements whose FOR EACH rows have ids that are no text."""
+    tables = topology.processor.tables
+    of_table = {name for name, table in tables.items() if str(table.schema.field("id").type) != "string"}
+    statements = pipeline.statements.program.statements
+    return frozenset(str(s.name) for s in statements if str(getattr(s, "table", None)) in of_table)
 
 
 # ── sources ──
 
 
+def _declaration(pipeline: Pipeline, name: str) -> StreamDeclaration:
+    return declaration_of(pipeline.statements, name, pipeline.settings)
+
+
+def _declarations_of_files(pipeline: Pipeline) -> tuple[dict[str, StreamDeclaration], list[str]]:
+    """Return the declarations of the streams that come in files which we read, and notes on what was inferred."""
+    check_input_names(pipeline.statements, pipeline.streams, pipeline.settings)
+    marked = _checkpoint_mark(pipeline)
+    inference = TypeInference(remembered_types(marked))
+    declarations = {
+        name: inference.complete(_declaration(pipeline, name), str(source.path))
+        for name, source in pipeline.streams.items()
+        if source.whole_files
+    }
+    _mark_checkpoint(pipeline, {**marked, **_own_mark(pipeline), "types": inference.known})
+    return declarations, inference.notes
+
+
 def _frame(spark: SparkSession, name: str, source: Endpoint) -> DataFrame:
     """Open a source. Our own readers read files without a schema; Spark reads those with one, and other formats."""
-    whole = source.format in OWN_FORMATS and source.schema is None
-    if source.format in FILE_FORMATS and source.path is not None and not any(c in source.path for c in "*?[{"):
-        Path(source.path).mkdir(parents=True, exist_ok=True)  # Spark would refuse a folder that comes later
-    reader = spark.readStream.format("binaryFile" if whole else source.format)
-    schema = _BINARY_FILE if whole else source.schema
-    if source.format == "csv" and not whole:
+    path, options = source.path, dict(source.options)
+    if source.format in FILE_FORMATS and path is not None:
+        path, selecting = watched_place(path)
+        options |= selecting
+    reader = spark.readStream.format("binaryFile" if source.whole_files else source.format)
+    schema = _BINARY_FILE if source.whole_files else source.schema
+    if source.format == "csv" and not source.whole_files:
         reader = reader.option("header", "true")
     if schema is not None:
         reader = reader.schema(schema)
     try:
-        return reader.options(**source.options).load(source.path)
+        return reader.options(**options).load(path)
     except AnalysisException as error:
-        raise InputError("bad-source", f"streams.{name}: {_first_line(error)}") from None
+        raise InputError("bad-source", f"streams.{name}: {first_line(error)}") from None
 
 
 # ── the query ──
 
 
-def _start(
-    notifications: DataFrame, pipeline: Pipeline, once: bool, write: Callable[[bytes], object]
-) -> StreamingQuery:
+def _start(notifications: DataFrame, pipeline: Pipeline, once: bool, lines: LineOutput) -> StreamingQuery:
     sink = pipeline.output
     if sink is not None and sink.format in _TEXT_FORMATS:
         notifications = _with_text_times(notifications)
@@ -136,7 +211,7 @@ def _start(
     elif pipeline.trigger is not None:
         writer = writer.trigger(processingTime=pipeline.trigger)
     if sink is None:
-        return writer.foreachBatch(lambda batch, _: _write_lines(batch, write)).start()
+        return writer.foreachBatch(lines.write_batch).start()
     writer = writer.format(sink.format).options(**sink.options)
     if sink.format in FILE_FORMATS:
         return writer.partitionBy("kind").start(sink.path)
@@ -153,80 +228,28 @@ def _with_text_times(notifications: DataFrame) -> DataFrame:
     return notifications
 
 
-def _write_lines(batch: DataFrame, write: Callable[[bytes], object]) -> None:
-    """Write a batch as JSON lines. A batch that is repeated after a failure may be written twice."""
-    for part in batch.toArrow().to_batches():
-        for row in rows_of_batch(part):
-            write(encode_json(row).encode() + b"\n")
+# ── the checkpoint ──
 
 
-@contextmanager
-def _stopping(query: StreamingQuery) -> Iterator[None]:
-    """Stop the query on a signal, after its micro-batch; the next start repeats a micro-batch that is cut off."""
-    requested = threading.Event()
-
-    def stop() -> None:
-        requested.wait()
-        last = _batch_number(query)
-        while query.isActive and query.status["isTriggerActive"] and _batch_number(query) == last:
-            ended.wait(0.05)
-        query.stop()
-
-    def request(*_: object) -> None:
-        requested.set()
-
-    ended = threading.Event()
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
-    stopper = threading.Thread(target=stop, daemon=True)
-    stopper.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _own_mark(pipeline: Pipeline) -> dict[str, object]:
+    return {"streams": sorted(pipeline.streams), "shards": pipeline.shards, "control": pipeline.control is not None}
 
 
-def _batch_number(query: StreamingQuery) -> int:
-    progress = query.lastProgress
-    return -1 if progress is None else int(progress["batchId"])
-
-
-def _summary(query: StreamingQuery) -> str:
-    totals: dict[str, int] = {}
-    for progress in query.recentProgress:
-        observed = progress["observedMetrics"].get("foretell")  # a Row
-        for name in ("events", "matches", "late", "bad", "refused") if observed is not None else ():
-            totals[name] = totals.get(name, 0) + (observed[name] or 0)
-    others = ", ".join(f"{totals.get(name, 0)} {name}" for name in ("late", "bad", "refused"))
-    return f"{totals.get('events', 0)} events, {totals.get('matches', 0)} matches, {others}"
-
-
-def _failed(error: PySparkException) -> InputError:
-    """Return the error that ended a query, without Spark's stack. Our own errors come from the tasks as text."""
-    lines = str(error).splitlines()
-    ours = next((line for line in lines if "foretell.errors" in line and ": " in line), None)
-    if ours is not None:
-        return InputError("query-failed", ours.split(": ", 1)[1])
-    return InputError("query-failed", f"the query failed: {_first_line(error)}")
-
-
-def _first_line(error: PySparkException) -> str:
-    return str(error).splitlines()[0]
-
-
-def _check_checkpoint(pipeline: Pipeline) -> None:
-    """Check that a checkpoint belongs to this pipeline, or mark a new one: Spark would reuse other streams' offsets."""
+def _checkpoint_mark(pipeline: Pipeline) -> dict[str, object]:
+    """Read the mark of a checkpoint, which must be this pipeline's: Spark would reuse other streams' offsets."""
     path = Path(pipeline.checkpoint) / "foretell.json"
-    own = {"streams": sorted(pipeline.streams), "shards": pipeline.shards, "control": pipeline.control is not None}
-    if path.exists():
-        marked = json.loads(path.read_text(encoding="utf-8"))
-        for what, value in own.items():
-            if marked.get(what) != value:
-                message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {what}"
-                raise InputError(
-                    "other-checkpoint", f"{message}: {marked.get(what)}, not {value}", hint="use another folder"
-                )
-        return
+    if not path.exists():
+        return {}
+    marked: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    for what, value in _own_mark(pipeline).items():
+        if marked.get(what) != value:
+            message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {what}"
+            message = f"{message}: {marked.get(what)}, not {value}"
+            raise InputError("other-checkpoint", message, hint="use another folder")
+    return marked
+
+
+def _mark_checkpoint(pipeline: Pipeline, mark: Mapping[str, object]) -> None:
+    path = Path(pipeline.checkpoint) / "foretell.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(own), encoding="utf-8")
+    path.write_text(json.dumps(mark), encoding="utf-8")

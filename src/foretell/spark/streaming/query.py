@@ -46,7 +46,13 @@ from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import StatementGroup, stream_groups
 from foretell.spark.streaming.control_stream import control_rows
 from foretell.spark.streaming.map_side import FILE, MALFORMED, StreamMapper
-from foretell.spark.streaming.shard_processor import METRICS, OUTPUT_COLUMNS, NotificationDecoder, ShardProcessor
+from foretell.spark.streaming.shard_processor import (
+    LATEST,
+    METRICS,
+    OUTPUT_COLUMNS,
+    NotificationDecoder,
+    ShardProcessor,
+)
 
 _STORE = "spark.sql.streaming.stateStore"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -82,13 +88,19 @@ def follow(
     forecasts = ForecasterFactory(as_model(model).subscriptions, learning)
     untrained_notes(as_model(model), program)
     topology = topology_of(program, declarations, tables, shards, limits, forecasts)
+    return stream_rows(frames, topology, control)
+
+
+def stream_rows(frames: Mapping[str, DataFrame], topology: StreamTopology, control: DataFrame | None) -> DataFrame:
+    """Return the rows of a planned query: notifications, and the late and malformed events of `frames`."""
     rows = [_shuffle_rows(frames[name], mapper) for name, mapper in topology.mappers.items()]
     if control is not None:
         rows.append(control_rows(_streaming(control, "control"), topology.groups))
     _configure(rows[0].sparkSession, topology.groups)
     shuffled = reduce(DataFrame.union, rows).groupBy("shard")
     outputs = shuffled.transformWithState(topology.processor, OUTPUT_COLUMNS, outputMode="Append", timeMode="None")
-    observed = outputs.observe("foretell", *(f.sum(name).alias(name) for name in METRICS))
+    metrics = [f.sum(name).alias(name) for name in METRICS]
+    observed = outputs.observe("foretell", *metrics, f.max(LATEST).alias(LATEST))
     return observed.mapInArrow(NotificationDecoder(topology.schema), from_arrow_schema(topology.schema))
 
 
@@ -193,14 +205,17 @@ def _declarations(
 def _declaration(
     program: Subscriptions, name: str, frames: Mapping[str, DataFrame], settings: InputSettings
 ) -> StreamDeclaration:
-    """Return the declaration of a stream; the frame has the types that the statements leave open."""
     if name not in frames:
         hint = f"inputs={{'{name}': frame}}"
         raise InputError("missing-input", f"inputs has no frame for stream '{name}'", hint=hint)
-    declaration = declaration_of(program, name, settings)
-    if _has_files(frames[name], declaration):
+    return frame_declaration(frames[name], declaration_of(program, name, settings))
+
+
+def frame_declaration(frame: DataFrame, declaration: StreamDeclaration) -> StreamDeclaration:
+    """Return a declaration with all types; those that it leaves open are the frame's."""
+    if _has_files(frame, declaration):
         return _file_declaration(declaration)
-    arrow = to_arrow_schema(frames[name].schema, timezone="UTC")
+    arrow = to_arrow_schema(frame.schema, timezone="UTC")
     if declaration.open and MALFORMED[0] in arrow.names:
         arrow = arrow.remove(arrow.get_field_index(MALFORMED[0]))
     return declaration.settled(schema_from_arrow(arrow, declaration))

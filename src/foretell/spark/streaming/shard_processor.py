@@ -39,13 +39,16 @@ from foretell.spark.streaming.control_stream import (
     StatementDirectory,
     decode_changes,
 )
+from foretell.spark.task_errors import hidden_traceback
 
 #: The output of a shard in a micro-batch: its rows as an Arrow stream, and metrics.
 METRICS = (
     *("events", "matches", "late", "bad", "refused", "partial_matches", "waiting"),
     *("state_bytes", "pages", "pages_written", "bytes_written", "state_ms"),
 )
-OUTPUT_COLUMNS = "notifications BINARY, " + ", ".join(f"{name} BIGINT" for name in METRICS)
+#: A metric that is not added up: the latest event time in microseconds, NULL where times are plain numbers.
+LATEST = "latest"
+OUTPUT_COLUMNS = "notifications BINARY, " + ", ".join(f"{name} BIGINT" for name in (*METRICS, LATEST))
 
 _LOG = logging.getLogger(__name__)
 
@@ -86,6 +89,10 @@ class ShardProcessor(StatefulProcessor):
     # (Spark passes these names by keyword. Its own type asks for pandas frames; this processor takes rows.)
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
         (shard,) = key
+        with hidden_traceback():
+            yield self._run(shard, rows)
+
+    def _run(self, shard: int, rows: Iterator[Row]) -> Row:
         group = next(group for group in self.groups if shard in group.shards)
         shard_input = ShardInput()
         for row in rows:
@@ -101,14 +108,20 @@ class ShardProcessor(StatefulProcessor):
         started = perf_counter()
         cost = self._write(before, metadata, engine)
         state_seconds += perf_counter() - started
-        yield Row(
+        return Row(
             notifications=table_to_bytes(notifications) if notifications.num_rows else None,
             **counts,
             partial_matches=engine.partial_matches,
             waiting=engine.waiting,
             **asdict(cost),
             state_ms=round(1000 * state_seconds),
+            latest=self._latest(shard_input),
         )
+
+    def _latest(self, shard_input: ShardInput) -> int | None:
+        if not pa.types.is_timestamp(self.schema.field("end").type):
+            return None
+        return max(map(int, shard_input.clocks.values()), default=None)
 
     def _processed(
         self,

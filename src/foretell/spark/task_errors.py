@@ -1,0 +1,73 @@
+"""Errors of tasks: our own message out of the exception in which Spark wraps it, without stack traces."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+
+from foretell.errors import ForetellError, InputError
+
+#: Runs in a task: record batches in, record batches out.
+TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+# Python's form of an error that left a task: "foretell.errors.InputError: a message", and lines that belong to it. Then
+# comes a blank line or the stack of the JVM.
+_OWN = re.compile(r"foretell\.errors\.\w+: (?P<message>.*(?:\n(?!\s*at |\s*$|Driver stacktrace).*)*)")
+_PREFIX = re.compile(
+    r"^(\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: |An error occurred while calling .*\n)"
+)
+_HINT = re.compile(r"\n\s*hint: ")
+
+
+@contextmanager
+def hidden_traceback() -> Iterator[None]:
+    """Make Spark's worker, which an error ends, leave the traceback out of a user's mistake."""
+    try:
+        yield
+    except ForetellError:
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
+
+
+def without_traceback(function: TaskFunction) -> TaskFunction:
+    """Return a function for `mapInArrow` whose errors, if they are a user's, come without a traceback."""
+    return partial(_run_hidden, function)
+
+
+def _run_hidden(function: TaskFunction, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    with hidden_traceback():
+        yield from function(batches)
+
+
+@contextmanager
+def unwrapped_errors(what: str) -> Iterator[None]:
+    """Raise an error of Spark as ours (see `task_error`)."""
+    try:
+        yield
+    except PySparkException as error:
+        raise task_error(error, what) from None
+
+
+def task_error(error: PySparkException, what: str) -> InputError:
+    """Return the error to show for one of Spark: ours, with its hint, if a task raised one, else Spark's first line.
+
+    `what` failed, such as "the query".
+    """
+    own = _OWN.search(str(error))
+    if own is not None:
+        message, *hints = _HINT.split(own["message"], maxsplit=1)
+        return InputError("task-failed", message.strip(), hint=hints[0].strip() if hints else "")
+    return InputError("task-failed", f"{what} failed: {first_line(error)}")
+
+
+def first_line(error: Exception) -> str:
+    """Return the line of an exception that says what happened, without the names of the query and of Spark's call."""
+    lines = [line.strip() for line in _PREFIX.sub("", str(error)).splitlines() if line.strip()]
+    return lines[0].removeprefix(": ") if lines else type(error).__name__

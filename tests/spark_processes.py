@@ -1,0 +1,53 @@
+"""Processes of Spark, as the operating system lists them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Process:
+    number: int
+    parent: int
+    command: tuple[bytes, ...]
+
+
+def descendants(parent: int) -> list[Process]:
+    """Return the processes that a process has started, directly or through others."""
+    children: dict[int, list[Process]] = {}
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdecimal():
+                fields = (place / "stat").read_text().rsplit(")", 1)[1].split()
+                command = tuple((place / "cmdline").read_bytes().split(b"\0"))
+                children.setdefault(int(fields[1]), []).append(Process(int(place.name), int(fields[1]), command))
+        except OSError:
+            continue
+    found: list[Process] = []
+    pending = [parent]
+    while pending:
+        own = children.get(pending.pop(), [])
+        found += own
+        pending += [process.number for process in own]
+    return found
+
+
+def java_children(parent: int) -> list[int]:
+    return [process.number for process in descendants(parent) if b"java" in process.command[0]]
+
+
+def python_workers(parent: int) -> list[int]:
+    """Return the Python processes that run tasks: Spark's daemon has forked them."""
+    ours = {process.number: process for process in descendants(parent) if b"pyspark.daemon" in process.command}
+    return [number for number, process in ours.items() if process.parent in ours]
+
+
+def kill_with_descendants(parent: int) -> None:
+    """Kill a process, its Java and its workers, as a machine that fails does."""
+    for process in (parent, *(process.number for process in descendants(parent))):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
