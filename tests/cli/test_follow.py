@@ -73,9 +73,8 @@ def test_the_example_is_read() -> None:
 
 def test_read_options_of_a_pipeline(tmp_path: Path) -> None:
     path = tmp_path / "pipeline.toml"
-    path.write_text(
-        f"text = '''{STATEMENTS}'''\n[streams.s]\npath = 'in.csv'\nread = {{ delimiter = ';', nulls = ['-'] }}"
-    )
+    path.write_text(f"text = '''{STATEMENTS}'''\n[streams.s]\npath = 'in'\nread = {{ delimiter = ';', nulls = ['-'] }}")
+    (tmp_path / "in").mkdir()
     read = read_pipeline(path, "checkpoint").streams["s"].read
     assert (read.delimiter, read.nulls) == (";", ("-",))
 

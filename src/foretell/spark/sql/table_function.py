@@ -183,7 +183,7 @@ class TableFunction:
                 from_arrow_schema(self.columns.schema),
                 withSinglePartition=not keys,
                 partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {self.partitions})")] if keys else [],
-                select=[SelectedColumn(_quoted(name)) for name in columns.names if name in self._read_columns],
+                select=[SelectedColumn(_quoted(name)) for name in columns.names if name in self._declaration.columns],
             )
 
     def arguments(self, *arguments: object, **named: object) -> tuple[object, object]:
