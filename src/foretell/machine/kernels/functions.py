@@ -72,7 +72,7 @@ def run_function(op: int, argument: int, argument2: int, code: Bytecode, stack: 
         stack_i[top] = ends_with(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
     elif op == Op.SUBSTRING:
         start, count = stack_i[top + 1], stack_i[top + 2]
-        stack_i[top] = substring(stack_i[top], start, count, code.text_offsets, code.text_bytes)
+        stack_i[top] = substring(stack_i[top], start, count, argument != 0, code.text_offsets, code.text_bytes)
     elif op == Op.INTERN:
         if stack_i[top] < 0:
             stack_i[top] = code_of_slice(stack_i[top], code.text_order, code.text_offsets, code.text_bytes)

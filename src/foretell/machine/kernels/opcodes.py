@@ -91,6 +91,6 @@ class Op(IntEnum):
     CALENDAR_FIELD = 59  # field number `argument` of a TIMESTAMP
     STARTS_WITH = 60
     ENDS_WITH = 61
-    SUBSTRING = 62  # a text, a start, a count → a slice
+    SUBSTRING = 62  # a text, a start, a count → a slice; with `argument` to the end, whatever the count
     INTERN = 63  # a slice → its code
     TEXT_FUNCTION = 64  # a code → what function number `argument` gives for it

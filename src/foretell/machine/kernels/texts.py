@@ -116,21 +116,21 @@ def _same_bytes(left: int, right: int, size: int, data: Array) -> bool:
 
 
 @kernel
-def substring(text: int, start: int, count: int, offsets: Array, data: Array) -> int:
-    """A slice of a text, as SQL's SUBSTR: from character `start`, so many characters.
+def substring(text: int, start: int, count: int, to_end: bool, offsets: Array, data: Array) -> int:
+    """A slice of a text, as SQL's SUBSTR: from character `start`, so many characters or all `to_end`.
 
     The first character is number 1, the last one -1; 0 is the first too.
     """
     at, end = text_start(text, offsets), text_stop(text, offsets)
     first = start - 1 if start > 0 else start + length(text, offsets, data) if start < 0 else 0
     if first < 0:  # what lies before the text is taken from the count
-        count += min(first, 0) if count > 0 else 0
+        count += first if count > 0 else 0
         first = 0
     while first > 0 and at < end:
         at = _next_code_point(at, end, data)
         first -= 1
     stop = at
-    while count > 0 and stop < end:
+    while (count > 0 or to_end) and stop < end:
         stop = _next_code_point(stop, end, data)
         count -= 1
     return ~((at << SIZE_BITS) | (stop - at))

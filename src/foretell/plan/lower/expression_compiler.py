@@ -265,8 +265,9 @@ class _ExpressionCompiler:
     def substring(self, text: TypedCode, places: tuple[Expression, ...]) -> TypedCode:
         """A part of a text whose place is not the same for all texts: a slice of the text, without a code."""
         start, *counts = (self.value(place) for place in places)
-        count = counts[0] if counts else self.integer(_MOST_INT, Type.INT)
-        return TypedCode(text.ops + start.ops + count.ops + instruction(Op.SUBSTRING), Type.STRING, sliced=True)
+        count = counts[0] if counts else self.integer(0, Type.INT)
+        cut = instruction(Op.SUBSTRING, int(not counts))
+        return TypedCode(text.ops + start.ops + count.ops + cut, Type.STRING, sliced=True)
 
 
 _LOADS: Mapping[tuple[str, bool], Op] = {
@@ -287,4 +288,3 @@ _FUSED_COMPARISONS: Mapping[tuple[str, str, bool], Op] = {
 
 _TEXT_TESTS = {"contains": Op.CONTAINS, "starts_with": Op.STARTS_WITH, "ends_with": Op.ENDS_WITH}
 _MATHEMATICS = {"sqrt": Op.SQUARE_ROOT_F, "exp": Op.EXPONENTIAL_F, "ln": Op.LOGARITHM_F, "pow": Op.POWER_F}
-_MOST_INT = 2**63 - 1
