@@ -3,19 +3,19 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from foretell import build
-from foretell.arguments.statements import load, parse
 from foretell.errors import ForetellError, InputError, LanguageError
-from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.notification import Notification
-from foretell.language.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
+    from foretell import build
     from foretell.api.forecasting import backtest, recalibrate, train
     from foretell.api.run import run
+    from foretell.arguments.statements import load, parse
     from foretell.engine import Engine
+    from foretell.events.ingest.read_options import ReadOptions
+    from foretell.events.notification import Notification
     from foretell.forecast.evaluation.report import Report
     from foretell.forecast.online.outlook import Outlook
+    from foretell.language.subscriptions import Subscriptions
     from foretell.learn.model import Model
     from foretell.learn.settings import Learning
     from foretell.machine.exec.limits import Limits
@@ -45,16 +45,22 @@ __all__ = [
 ]
 
 
-#: Where the other names are. They load on first use: the engines take longer to import than all the rest.
+#: Where the other names are. They load on first use: `import foretell` is quick, and the command handles Ctrl-C while
+#: the rest loads.
 _MODULES = {
     "Engine": "foretell.engine",
     "Learning": "foretell.learn.settings",
     "Limits": "foretell.machine.exec.limits",
     "Model": "foretell.learn.model",
+    "Notification": "foretell.events.notification",
     "Notifications": "foretell.notify.notifications",
     "Outlook": "foretell.forecast.online.outlook",
+    "ReadOptions": "foretell.events.ingest.read_options",
+    "Subscriptions": "foretell.language.subscriptions",
     "Report": "foretell.forecast.evaluation.report",
     "backtest": "foretell.api.forecasting",
+    "load": "foretell.arguments.statements",
+    "parse": "foretell.arguments.statements",
     "recalibrate": "foretell.api.forecasting",
     "run": "foretell.api.run",
     "train": "foretell.api.forecasting",
@@ -64,6 +70,8 @@ _MODULES = {
 if not TYPE_CHECKING:  # a type checker would take every name for one that this function finds
 
     def __getattr__(name: str) -> Any:
+        if name == "build":
+            return import_module("foretell.build")
         if name not in _MODULES:
             raise AttributeError(f"module 'foretell' has no attribute '{name}'")
         found = globals()[name] = getattr(import_module(_MODULES[name]), name)

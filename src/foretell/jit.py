@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from foretell.machine.kernels import decorators
 from foretell.machine.kernels.decorators import Decorator, Function
+from foretell.progress import announce
 from foretell.storage.disk_cache import digest, load_cached, store_cached
 
 # Parts of Numba that its type hints leave out.
@@ -65,6 +66,7 @@ class _DiskCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         content = load_cached(self._name, self._key(sig, target_context.codegen())) if self._enabled else None
         if content is None:
+            announce("compiling the engine, which later runs need not do")
             return None
         # Numba would load all that compiling needs, which takes a third of a second. To run a compiled kernel its
         # memory management is enough.

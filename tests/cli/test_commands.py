@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -14,6 +12,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
+from tests.command import foretell
 
 DEMONSTRATION = Path(str(files("foretell.cli"))) / "demonstration"
 STATEMENT = "SUBSCRIBE m FROM s MATCH a , b DEFINE a AS k = 'a', b AS k = 'b';\n"
@@ -27,14 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def foretell(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "foretell.cli", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
-    assert "Traceback" not in done.stderr
-    return done
-
-
-RUN = ("run", "m.ftl", "--input", "s=s.jsonl", "--time", "s=time", "--engine", "reference")
+RUN = ("run", "m.ftl", "--input", "s=s.jsonl", "--time", "s=time", "--engine", "reference", "--quiet")
 
 
 def test_prints_json_lines(folder: Path) -> None:
@@ -64,13 +57,13 @@ def test_writes_files(folder: Path) -> None:
 
 def test_sets_malformed_events_aside(folder: Path) -> None:
     (folder / "s.jsonl").write_text(EVENTS + '{"k": "a"}\nnot json\n{"time": "x", "k": 1}\n')
-    done = foretell(folder, *RUN, "--quarantine", "bad.jsonl")
+    done = foretell(folder, *RUN[:-1], "--quarantine", "bad.jsonl")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 1
-    assert done.stderr == (
+    assert (
         "s: 3 of 5 events set aside: 1 × no time, 1 × not JSON, 1 × time: expected INT, found 'x'"
         " (the first at s.jsonl:3)\n"
-    )
+    ) in done.stderr
     assert [json.loads(line)["row"] for line in (folder / "bad.jsonl").read_text().splitlines()] == [3, 4, 5]
 
 
@@ -181,9 +174,9 @@ def test_a_half_life_is_a_number_of_events(folder: Path, half_life: str) -> None
 
 def test_says_that_the_reference_makes_no_forecasts(folder: Path) -> None:
     (folder / "m.ftl").write_text(STATEMENT.replace(";", " FORECAST WITHIN 10 EVENTS ABOVE 0.8;"))
-    done = foretell(folder, *RUN)
+    done = foretell(folder, *RUN[:-1])
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
-    assert done.stderr == "note: 'm' has no forecasts: the reference evaluator makes none\n"
+    assert done.stderr.startswith("note: 'm' has no forecasts: the reference evaluator makes none\n")
 
 
 def test_a_quarantine_is_there_whole_or_not_at_all(folder: Path) -> None:
@@ -228,35 +221,3 @@ def test_a_reader_that_has_seen_enough(folder: Path, command: str) -> None:
     status, shown, said = shell(folder, command, "| head -1")
     assert (status, len(shown.splitlines()), said) == (0, 1, "")
     assert shell(folder, command, "| true") == (0, "", "")
-
-
-INTERRUPTED = """
-import runpy, sys
-
-class Interrupt:
-    def find_spec(self, name, *_):
-        if name == sys.argv[1]:
-            raise KeyboardInterrupt
-
-sys.meta_path.insert(0, Interrupt())
-sys.argv[0] = "-m"
-runpy.run_module("foretell.cli", run_name="__main__")
-"""
-
-
-@pytest.mark.parametrize("module", ["typer", "foretell.bench.registry"])
-def test_an_interrupt_while_it_loads(module: str) -> None:
-    command = [sys.executable, "-c", INTERRUPTED, module]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
-
-
-def test_an_interrupt_at_work(folder: Path) -> None:
-    os.mkfifo(folder / "pipe.jsonl")
-    command = [sys.executable, "-m", "foretell.cli", "run", "m.ftl", "--input", "s=pipe.jsonl", "--time", "s=time"]
-    command += ["--engine", "embedded"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with (folder / "pipe.jsonl").open("wb"):  # which waits until the command has opened it to read
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60) == ("", "")
-    assert process.returncode == 130

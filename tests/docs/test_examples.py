@@ -16,6 +16,7 @@ import pytest
 
 import foretell as ft
 from foretell.language.functions import FUNCTIONS
+from tests.command import foretell
 
 ROOT = Path(__file__).parents[2]
 LETTERS = [{"time": i, "letter": letter} for i, letter in enumerate("abcabb", start=1)]
@@ -66,14 +67,19 @@ def _written(notification: ft.Notification) -> str:
     return "".join(f"{LETTERS[n]['letter']}{'₁₂₃₄₅₆'[n]}" for n in numbers)
 
 
-def _foretell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "foretell.cli", *shlex.split(arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+def _foretell(arguments: str, folder: Path, *, terminal: bool = False) -> subprocess.CompletedProcess[str]:
+    return foretell(folder, *shlex.split(arguments), terminal=terminal)
 
 
-def _quickly(arguments: str) -> str:
-    """In process, where the engine is not the subject: Spark takes seconds to start. It does not run LOSING."""
-    return arguments if "shoplifting" in arguments else f"{arguments} --engine embedded"
+def _on_terminal(arguments: str, folder: Path) -> str:
+    """What a person sees: both outputs, without the time that was taken."""
+    done = _foretell(arguments, folder, terminal=True)
+    assert done.returncode == 0, done.stderr
+    return _without_time(done.stdout + done.stderr)
+
+
+def _without_time(text: str) -> str:
+    return re.sub(r"^[\d.,]+ (ms|s) ", "TIME ", text, flags=re.MULTILINE)
 
 
 def _commands(text: str) -> list[tuple[str, str]]:
@@ -85,10 +91,7 @@ def test_readme_commands() -> None:
     commands = _commands((ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(commands) == 2
     for arguments, shown in commands:
-        done = _foretell(_quickly(arguments), ROOT)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout == shown
-        assert done.stderr == ""
+        assert _on_terminal(arguments, ROOT) == _without_time(shown)
 
 
 def test_readme_statements_parse() -> None:
@@ -102,15 +105,20 @@ def test_readme_statements_parse() -> None:
 def test_getting_started(tmp_path: Path) -> None:
     text = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)
-    events = next(b for b in blocks if b.startswith("{"))
+    events = next(b for b in blocks if b.startswith("time,"))
     watch = next(b for b in blocks if b.startswith("SUBSCRIBE"))
+    first = next(b for b in blocks if b.startswith("STREAM"))
     assert "Write `sttus` for the first `status`" in text
-    (tmp_path / "logins.jsonl").write_text(events, encoding="utf-8")
+    (tmp_path / "logins.csv").write_text(events, encoding="utf-8")
     (tmp_path / "watch.ftl").write_text(watch, encoding="utf-8")
-    (right, shown), (wrong, complaint) = _commands(text)
-    assert _foretell(_quickly(right), tmp_path).stdout == shown
+    (init, wrote), (right, shown), (piped, lines), (wrong, complaint) = _commands(text)
+    assert _on_terminal(init, tmp_path) == wrote
+    assert first in (tmp_path / "first.ftl").read_text(encoding="utf-8")
+    assert _on_terminal(right, tmp_path) == _without_time(shown)
+    done = _foretell(piped.removesuffix(" | cat"), tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, lines, "")
     (tmp_path / "watch.ftl").write_text(watch.replace("status", "sttus", 1), encoding="utf-8")
-    done = _foretell(_quickly(wrong), tmp_path)
+    done = _foretell(wrong, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", complaint)
 
 

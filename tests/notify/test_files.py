@@ -60,10 +60,11 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 
 def test_an_unknown_ending(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        write([ONE], tmp_path / "out.csv")
+        write([ONE], tmp_path / "out.xlsx")
     assert caught.value.code == "unknown-format"
     assert str(caught.value) == (
-        f"{tmp_path / 'out.csv'}: cannot tell the format by the ending\n  hint: known endings: .jsonl, .parquet"
+        f"{tmp_path / 'out.xlsx'}: cannot tell the format by the ending\n"
+        "  hint: known endings: .jsonl, .csv, .parquet, .jsonl.gz, .csv.gz"
     )
 
 

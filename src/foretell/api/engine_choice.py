@@ -4,14 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from foretell.api.input_size import estimated_events
+from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.validation import describe
 from foretell.errors import InputError, suggestion
+from foretell.events.ingest.input_files import needs_spark
 from foretell.language import tree
-from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 
 ENGINES = ("embedded", "reference", "spark")
+_PLACES = {"spark": "on Spark", "embedded": "in this process", "reference": "by the reference evaluator"}
+
+#: From this number of events on, files are processed on Spark. In process all events are in memory, and one core does
+#: the work; on Spark a run begins with the start of a JVM.
+SPARK_FROM = 5_000_000
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """An engine, and why it was chosen: an empty text where the caller or the kind of the data decides."""
+
+    engine: str
+    reason: str = ""
+
+    @property
+    def place(self) -> str:
+        return {"spark": "on Spark", "embedded": "in this process", "reference": "by the reference evaluator"}[
+            self.engine
+        ]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"runs {self.place}: {self.reason}",) if self.reason else ()
 
 
 def check_engine(engine: object) -> None:
@@ -20,14 +46,44 @@ def check_engine(engine: object) -> None:
         raise InputError("unknown-engine", message, hint=suggestion(str(engine), ENGINES))
 
 
-def prefers_spark(program: Subscriptions, sources: Mapping[str, object]) -> bool:
-    """Whether Spark is the default: for Spark frames, and for files of statements that Spark can run. Events that are
-    in memory are processed before a JVM has started."""
+def choose_engine(
+    program: Subscriptions, sources: Mapping[str, object], settings: InputSettings, engine: str | None = None
+) -> EngineChoice:
+    """The engine of a run. Events in memory are processed in this process, Spark DataFrames on Spark, files by their
+    size; statements that are not compiled yet by the reference evaluator."""
+    if engine is not None:
+        return EngineChoice(engine)
     if any(map(is_spark_frame, sources.values())):
-        return True
-    statements = program.program.statements
-    compiled = not any(isinstance(s, tree.Correlator) or getattr(s, "losing", None) for s in statements)
-    return compiled and any(isinstance(source, str | os.PathLike) for source in sources.values())
+        return EngineChoice("spark")
+    if any(isinstance(s, tree.Correlator) for s in program.program.statements):
+        return EngineChoice("reference", "no other engine supports CORRELATE yet")
+    if any(getattr(s, "losing", None) for s in program.program.statements):
+        return EngineChoice("reference", "no other engine supports LOSING yet")
+    paths = {name: source for name, source in sources.items() if isinstance(source, str | os.PathLike)}
+    for name, path in paths.items():
+        if needs_spark(path, settings.options(name)):
+            return EngineChoice("spark", f"only Spark reads {os.fspath(path)}")
+    return _by_size(paths, settings) if paths else EngineChoice("embedded")
+
+
+def _by_size(paths: Mapping[str, str | os.PathLike[str]], settings: InputSettings) -> EngineChoice:
+    counts = [estimated_events(path, settings.options(name)) for name, path in paths.items()]
+    total = sum(count.events for count in counts)
+    number = f"{'' if all(count.exact for count in counts) else 'about '}{_rounded(total)}"
+    events = "event" if total == 1 else "events"
+    return EngineChoice(
+        "spark" if total >= SPARK_FROM else "embedded", f"{number} {events}; Spark from {_rounded(SPARK_FROM)} on"
+    )
+
+
+def _rounded(events: int) -> str:
+    """
+    >>> _rounded(5), _rounded(12_345), _rounded(5_000_000), _rounded(12_600_000)
+    ('5', '12,000', '5 million', '13 million')
+    """
+    if events >= 1_000_000:
+        return f"{float(f'{events / 1e6:.2g}'):,g} million"
+    return f"{events if events < 1_000 else int(float(f'{events:.2g}')):,}"
 
 
 def is_spark_frame(source: object) -> bool:
@@ -37,8 +93,3 @@ def is_spark_frame(source: object) -> bool:
 
 def is_streaming(source: object) -> bool:
     return bool(getattr(source, "isStreaming", False))
-
-
-def is_compiled(checked: CheckedProgram) -> bool:
-    """Whether the compiled engine runs all statements."""
-    return all(isinstance(s, CheckedSubscription) and s.tree.losing is None for s in checked.statements)

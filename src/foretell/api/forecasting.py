@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from foretell.api.engine_choice import is_spark_frame, prefers_spark
+from foretell.api.engine_choice import choose_engine, is_spark_frame
 from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.model import ModelLike, as_learning, as_model
 from foretell.arguments.period import ANY_TIME, PeriodRequest
@@ -54,10 +54,11 @@ def train(
 ) -> Model:
     """Trains a model on history, for each subscription with FORECAST.
 
-    `inputs` and `engine` are as in `run`: files and Spark DataFrames make a Spark job, data in memory are processed
-    here. `learning` has the settings: half-life, features, order of contexts. Only events from `since` on and before
-    `until` are used; of these with `split` the first part only, 0.8 for four in five, so that `backtest` with the same
-    `split` evaluates the model on the rest; Spark, which does not know the order of all events, makes no `split`.
+    `inputs` and `engine` are as in `run`: large files and Spark DataFrames make a Spark job, others are processed in
+    this process. `learning` has the settings: half-life, features, order of contexts. Only events from `since` on and
+    before `until` are used; of these with `split` the first part only, 0.8 for four in five, so that `backtest` with
+    the same `split` evaluates the model on the rest; Spark, which does not know the order of all events, makes no
+    `split`.
 
     >>> import random, foretell as ft
     >>> coins = [{"time": i, "side": side} for i, side in enumerate(random.Random(1).choices("ht", k=1000))]
@@ -80,9 +81,10 @@ def train(
             hint="use 'spark' or 'embedded'",
         )
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
-    in_process = split is not None and not any(map(is_spark_frame, sources.values()))
-    if engine == "spark" or (engine is None and not in_process and prefers_spark(program, sources)):
-        given = as_input_settings(time, read)
+    given = as_input_settings(time, read)
+    if engine is None and split is not None and not any(map(is_spark_frame, sources.values())):
+        engine = "embedded"
+    if choose_engine(program, sources, given, engine).engine == "spark":
         trained, notes = _train_on_spark(program, sources, given, tables, strict, settings, period)
         return _model(trained, notes + unused)
     observers = TraceRecorderFactory(settings)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
-from foretell.api.engine_choice import check_engine, is_compiled, is_spark_frame, is_streaming, prefers_spark
+from foretell.api.engine_choice import EngineChoice, check_engine, choose_engine, is_spark_frame, is_streaming
 from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.model import ModelLike, as_learning, as_model, delay_models
 from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
@@ -30,6 +30,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications
+from foretell.progress import begin_stage
 from foretell.reference.run import run as run_reference
 from foretell.reference.table_rows import table_rows
 
@@ -82,8 +83,9 @@ def run(
     `learning` are for forecasts. `until` lets time pass after the last event, for matches that need only time.
     `strict` makes the first malformed event an error.
 
-    `engine` is "spark", "embedded" (in process) or "reference". The default is Spark, or, if all events are in memory,
-    the embedded engine; programs that only the reference evaluator runs yet go there.
+    `engine` is "spark", "embedded" (in process) or "reference". The default is the embedded engine, or Spark for files
+    with millions of events and for Spark DataFrames; programs that only the reference evaluator runs yet go there. A
+    note says why.
 
     >>> import foretell as ft
     >>> ticks = [{"time": i, "name": "X", "price": price} for i, price in enumerate([3, 5, 4, 6, 7])]
@@ -116,9 +118,10 @@ def run(
             message = "engine, until and strict cannot be used with streaming inputs"
             raise InputError("not-on-streams", message, hint="leave them out")
         return _run_spark_stream(request, tables)
-    if engine == "spark" or (engine is None and prefers_spark(program, sources)):
-        return _run_spark_batch(request)
-    return _run_in_process(request, engine, delays)
+    choice = choose_engine(program, sources, request.settings, engine)
+    if choice.engine == "spark":
+        return _run_spark_batch(request, choice)
+    return _run_in_process(request, choice, delays)
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ def _run_spark_stream(request: _RunRequest, tables: Mapping[str, object] | None)
     )
 
 
-def _run_spark_batch(request: _RunRequest) -> Notifications | Frame:
+def _run_spark_batch(request: _RunRequest, choice: EngineChoice) -> Notifications | Frame:
     from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
     from foretell.spark.batch.job import BatchJob  # loads Spark, which takes a while
 
@@ -166,20 +169,20 @@ def _run_spark_batch(request: _RunRequest) -> Notifications | Frame:
     if any(map(is_spark_frame, sources.values())):
         return job.frame()
     notifications = job.notifications()
-    return replace(notifications, notes=notes + notifications.notes)
+    return replace(notifications, notes=choice.notes + notes + notifications.notes)
 
 
 # ── in process ──
 
 
-def _run_in_process(request: _RunRequest, engine: str | None, delays: Mapping[str, DelayModel]) -> Notifications:
+def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[str, DelayModel]) -> Notifications:
     batches = read_inputs(request.program, request.sources, request.settings, request.strict)
     schemas = {name: observed_schema(batch) for name, batch in batches.items()}
     checked = request.program.checked(schemas, {name: table.types for name, table in request.tables.items()})
     until = parse_until(request.until, {schema.time_type for schema in schemas.values()} - {Type.UNKNOWN})
     notes: tuple[str, ...]
     rows: Sequence[Notification]
-    if engine == "embedded" or (engine is None and is_compiled(checked)):
+    if choice.engine == "embedded":
         rows, notes = _run_embedded(request, checked, batches, until)
     else:
         events = {name: events_of(batch, checked.ranks[name]) for name, batch in batches.items()}
@@ -188,7 +191,7 @@ def _run_in_process(request: _RunRequest, engine: str | None, delays: Mapping[st
         notes = _missing_forecasts(request.program)
     bad = tuple(event for batch in batches.values() for event in batch.quarantined)
     totals = tuple((name, batch.total) for name, batch in batches.items())
-    return Notifications(rows, bad, totals, notes, statements=checked.statements)
+    return Notifications(rows, bad, totals, choice.notes + notes, statements=checked.statements)
 
 
 def _run_embedded(
@@ -205,7 +208,9 @@ def _run_embedded(
         runtime = start_runtime(
             checked, request.tables, observers=ForecasterFactory(request.model.subscriptions, request.learning)
         )
-        return to_notifications(runtime.process(batches, until, ends=True)), notes + runtime.ledger.take_warnings()
+        results = runtime.process(batches, until, ends=True)
+        begin_stage("collecting the notifications")
+        return to_notifications(results), notes + runtime.ledger.take_warnings()
     except UnsupportedError as error:
         message = f"the embedded engine does not run {error} yet"
         raise InputError("not-in-engine", message, hint="use --engine reference") from None

@@ -15,6 +15,7 @@ from foretell.filter.derived_columns import DerivedColumns
 from foretell.language import tree
 from foretell.language.stream_schemas import declared_schema, null_markers
 from foretell.language.subscriptions import Subscriptions
+from foretell.progress import begin_stage
 
 
 def read_inputs(
@@ -23,7 +24,11 @@ def read_inputs(
     """Read the events of all streams that the statements read."""
     check_input_names(program, inputs, settings)
     declarations = {name: declaration_of(program, name, settings) for name in program.sources}
-    return {name: read(inputs[name], declaration, strict=strict) for name, declaration in declarations.items()}
+    batches: dict[str, EventBatch] = {}
+    for name, declaration in declarations.items():
+        begin_stage(f"reading {name}")
+        batches[name] = read(inputs[name], declaration, strict=strict)
+    return batches
 
 
 def check_input_names(program: Subscriptions, inputs: Mapping[str, object], settings: InputSettings) -> None:

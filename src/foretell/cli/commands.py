@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""The commands and their options. What a command needs beyond that, it imports when it runs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ from typing import Annotated
 
 import typer
 
-from foretell.api.engine_choice import ENGINES
-from foretell.api.run import run
-from foretell.arguments.statements import load
-from foretell.bench import registry as benchmarks
-from foretell.cli import demo as demonstration
-from foretell.cli import forecast_commands
-from foretell.cli.output import say
-from foretell.cli.run_report import report, write_quarantine
-from foretell.notify.files import standard_output, write, write_lines, writing_to
+from foretell.cli.help_format import CommandList, GroupedCommand
+from foretell.cli.input_options import InputArguments, pairs, takes_inputs
 
 app = typer.Typer(
     name="foretell",
+    cls=CommandList,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+ENGINES = ("embedded", "reference", "spark")
+_OUTPUT, _STREAM = "Output", "Streaming"
 
 
 def _print_version(wanted: bool) -> None:
@@ -33,26 +30,19 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(
+    epilog="""
+foretell init logins.csv --output watch.ftl    a first pattern for a file
+foretell run watch.ftl --input logins=logins.csv
+foretell demo
+"""
+)
 def foretell(
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Find patterns of events: those that happened, probably happened, or are about to happen."""
-
-
-def _pairs(items: list[str], option: str, form: str) -> dict[str, str]:
-    """Parse options of the form NAME=VALUE, each name once."""
-    pairs: dict[str, str] = {}
-    for item in items:
-        name, sign, value = item.partition("=")
-        if not (name and sign and value):
-            raise typer.BadParameter(f"expected {form}, found '{item}'", param_hint=option)
-        if name in pairs:
-            raise typer.BadParameter(f"'{name}' occurs twice; give it once", param_hint=option)
-        pairs[name] = value
-    return pairs
 
 
 def _one_of(engine: str | None) -> str | None:
@@ -62,123 +52,169 @@ def _one_of(engine: str | None) -> str | None:
 
 
 # Options that several commands share.
-File = Annotated[Path, typer.Argument(help="A file of statements.", show_default=False)]
-Inputs = Annotated[
-    list[str],
-    typer.Option(
-        "--input", metavar="STREAM=PATH", help="Read a stream's events from a .jsonl, .csv or .parquet file or folder."
-    ),
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A file of statements.", show_default=False)]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed event.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", help="Leave the summary and the notes out: print only errors.", rich_help_panel=_OUTPUT),
 ]
-Time = Annotated[
-    list[str],
-    typer.Option(
-        "--time", metavar="STREAM=COLUMN", help="Name the time column of a stream without a STREAM statement."
-    ),
+Since = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Use only events from this time on.", show_default=False)
 ]
-Tables = Annotated[list[str], typer.Option("--table", metavar="NAME=PATH", help="Read the rows of a FOR EACH table.")]
-Strict = Annotated[bool, typer.Option(help="Stop at the first malformed event.")]
+Before = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="Use only events before this time.", show_default=False)
+]
 
 
-@app.command("run")
+@app.command(
+    "run",
+    cls=GroupedCommand,
+    epilog="""
+foretell run watch.ftl --input logins=logins.csv --time logins=time
+foretell run watch.ftl --input logins=logs/ --output matches.csv
+foretell run watch.ftl --input logins=auth.log --pattern syslog --year 2026
+foretell run watch.ftl --input a=a.csv --input b=b.csv --delimiter 'b=;'
+foretell run watch.ftl --input logins=in/ --follow --checkpoint state/
+""",
+)
+@takes_inputs
 def run_command(
     file: Annotated[
         Path,
-        typer.Argument(help="A file of statements; with --follow also a pipeline file (.toml).", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="A file of statements; with --follow also a pipeline file (.toml).", show_default=False
+        ),
     ],
-    inputs: Inputs = [],
-    time: Time = [],
-    tables: Tables = [],
+    given: InputArguments,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write to a .jsonl, .csv or .parquet file (also .jsonl.gz, .csv.gz). Default: standard output, as "
+            "tables on a terminal, else as JSON lines.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    flat: Annotated[
+        bool,
+        typer.Option(
+            "--flat",
+            help="Write key, bindings and events as columns of their own; CSV always has them.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
+    quarantine: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write malformed events to this file, as JSON lines.", rich_help_panel=_OUTPUT
+        ),
+    ] = None,
+    quiet: Quiet = False,
     engine: Annotated[
-        str | None, typer.Option(callback=_one_of, help=f"One of {', '.join(ENGINES)}. Default: spark.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            callback=_one_of,
+            help=f"One of {', '.join(ENGINES)}. Default: embedded, or spark for millions of events.",
+        ),
     ] = None,
     model: Annotated[
-        Path | None, typer.Option(help="Use a model written by `foretell train`, for forecasts and lost events.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Write to a .jsonl or .parquet file. Default: standard output.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Use a model written by `foretell train`, for forecasts and lost events."),
     ] = None,
     until: Annotated[
         str | None, typer.Option(metavar="TIME", help="Advance time to this point after the last event.")
     ] = None,
     strict: Strict = False,
-    quarantine: Annotated[Path | None, typer.Option(help="Write malformed events to this file, as JSON lines.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Run as a stream on Spark, until stopped.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Run as a stream on Spark, until stopped.", rich_help_panel=_STREAM)
+    ] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="--follow: keep the state in this folder.")
+        Path | None, typer.Option(metavar="DIR", help="Keep the state in this folder.", rich_help_panel=_STREAM)
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="--follow: process what is there, then end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Process what is there, then end.", rich_help_panel=_STREAM)
+    ] = False,
 ) -> None:
     """Run statements over events and write the notifications."""
-    sources = _pairs(inputs, "--input", "STREAM=PATH")
-    times = _pairs(time, "--time", "STREAM=COLUMN")
-    rows = _pairs(tables, "--table", "NAME=PATH")
     if follow:
-        _follow(file, sources, times, rows, output, checkpoint, once)
+        from foretell.cli.follow_command import FollowArguments, follow_inputs
+
+        unused = {"--engine": engine not in (None, "spark"), "--until": until, "--strict": strict, "--flat": flat}
+        for option in [name for name, value in unused.items() if value]:
+            raise typer.BadParameter("leave it out: --follow does not use it", param_hint=option)
+        arguments = FollowArguments(
+            file=file,
+            output=output,
+            checkpoint=checkpoint,
+            quarantine=quarantine,
+            model=model,
+            once=once,
+            quiet=quiet,
+        )
+        follow_inputs(arguments, given)
         return
     if checkpoint is not None or once:
         raise typer.BadParameter(
             "add --follow, or leave this option out", param_hint="--checkpoint" if checkpoint else "--once"
         )
-    notifications = run(
-        load(file),
-        sources,
-        time=times,
-        tables=rows,
+    from foretell.cli.run_command import RunArguments, run_finite
+
+    finite = RunArguments(
+        file=file,
         engine=engine,
         model=model,
         until=until,
         strict=strict,
+        output=output,
+        flat=flat,
+        quarantine=quarantine,
+        quiet=quiet,
     )
-    if quarantine is not None:
-        write_quarantine(notifications.bad, quarantine)
-    if output is None:
-        write_lines(notifications, standard_output())
-    else:
-        write(notifications, output)
-    report(notifications)
+    run_finite(finite, given)
 
 
-def _follow(
-    file: Path,
-    inputs: dict[str, str],
-    time: dict[str, str],
-    tables: dict[str, str],
-    output: Path | None,
-    checkpoint: Path | None,
-    once: bool,
+@app.command(
+    "init",
+    cls=GroupedCommand,
+    epilog="""
+foretell init logins.csv
+foretell init auth.log --pattern syslog --year 2026 --output watch.ftl
+""",
+)
+@takes_inputs
+def init_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file or folder of events.", show_default=False)],
+    given: InputArguments,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the statements to this file. Default: standard output.", rich_help_panel=_OUTPUT
+        ),
+    ] = None,
 ) -> None:
-    from foretell.cli.pipeline_file import (  # imports Spark, which the other commands do not need
-        pipeline_of,
-        read_pipeline,
-    )
-    from foretell.spark.streaming.pipeline import run as run_pipeline
+    """Look at a file of events and write a first STREAM statement and a first pattern for it."""
+    from foretell.cli.first_statements import initialize
 
-    place = None if checkpoint is None else str(checkpoint)
-    if file.suffix == ".toml":
-        if inputs or time or tables or output:
-            raise typer.BadParameter(
-                "leave these out: the pipeline file says them", param_hint="--input, --time, --table, --output"
-            )
-        pipeline = read_pipeline(file, place)
-    else:
-        pipeline = pipeline_of(load(file), inputs, time, tables, output, place)
-    stream = standard_output()
-
-    def write(line: bytes) -> None:
-        stream.write(line)
-        stream.flush()
-
-    with writing_to(stream):
-        run_pipeline(pipeline, once=once, write=write, log=say)
+    initialize(file, given, output)
 
 
-@app.command("train")
+@app.command(
+    "train",
+    cls=GroupedCommand,
+    epilog="""
+foretell train watch.ftl --input logins=past.csv --output model.json
+foretell train watch.ftl --input logins=all.csv --split 0.7 --output m.json
+foretell backtest watch.ftl --input logins=all.csv --split 0.7 --model m.json
+""",
+)
+@takes_inputs
 def train_command(
     file: File,
-    output: Annotated[Path, typer.Option(help="Write the model to this JSON file.", show_default=False)],
-    inputs: Inputs = [],
-    time: Time = [],
-    tables: Tables = [],
+    given: InputArguments,
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="Write the model to this JSON file.", show_default=False)
+    ],
     half_life: Annotated[
         float | None,
         typer.Option(metavar="EVENTS", help="Halve the weight of an observation after this many events; 0: never."),
@@ -192,25 +228,52 @@ def train_command(
             "--feature", metavar="CONDITION", help="Distinguish events in contexts by a condition, such as 'temp > 20'."
         ),
     ] = [],
+    since: Since = None,
+    until: Before = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME|SHARE",
+            help="Train on the events before this time, or on this share of them, such as 0.7; `backtest` with the "
+            "same --split uses the others.",
+        ),
+    ] = None,
     engine: Annotated[
-        str | None, typer.Option(callback=_one_of, help="spark or embedded. Default: spark for files.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            callback=_one_of,
+            help="embedded or spark. Default: embedded, or spark for millions of events.",
+        ),
     ] = None,
     strict: Strict = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a model for forecasts from past events."""
-    sources, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
-    rows = _pairs(tables, "--table", "NAME=PATH")
+    from foretell.cli import forecast_commands
+
     learning = forecast_commands.learning_of(half_life, order, features)
-    forecast_commands.train(file, sources, times, rows, output, learning, engine, strict=strict)
+    period = forecast_commands.PeriodOptions(since, until, split)
+    forecast_commands.train(file, given, output, learning, engine, period, strict=strict, quiet=quiet)
 
 
-@app.command("backtest")
+@app.command(
+    "backtest",
+    cls=GroupedCommand,
+    epilog="""
+foretell backtest watch.ftl --input logins=later.csv --model model.json
+foretell backtest watch.ftl --input logins=all.csv --split 0.7 --model m.json
+foretell backtest watch.ftl --input logins=later.csv --html report.html
+""",
+)
+@takes_inputs
 def backtest_command(
     file: File,
-    inputs: Inputs = [],
-    time: Time = [],
-    tables: Tables = [],
-    model: Annotated[Path | None, typer.Option(help="Use this model. Default: learn while running.")] = None,
+    given: InputArguments,
+    *,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Use this model. Default: learn while running.")
+    ] = None,
     horizons: Annotated[
         list[int],
         typer.Option(
@@ -220,23 +283,35 @@ def backtest_command(
     confidence: Annotated[
         float, typer.Option(metavar="P", help="Confidence level of the intervals for the time of the next match.")
     ] = 0.8,
-    page: Annotated[Path | None, typer.Option("--html", help="Write a page with charts to this file.")] = None,
+    since: Since = None,
+    until: Before = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME|SHARE",
+            help="Evaluate on the events from this time on, or on those after this share, such as 0.7.",
+        ),
+    ] = None,
     corrected: Annotated[
-        Path | None, typer.Option("--recalibrate", metavar="MODEL", help="Write the recalibrated model to this file.")
+        Path | None, typer.Option("--recalibrate", metavar="FILE", help="Write the recalibrated model to this file.")
     ] = None,
     learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Go on learning while running.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     strict: Strict = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with charts to this file.", rich_help_panel=_OUTPUT),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_OUTPUT)] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Evaluate forecasts on later events: accuracy, calibration, and false alarms."""
-    sources, times = _pairs(inputs, "--input", "STREAM=PATH"), _pairs(time, "--time", "STREAM=COLUMN")
-    rows = _pairs(tables, "--table", "NAME=PATH")
+    from foretell.cli import forecast_commands
+
     forecast_commands.backtest(
         file,
-        sources,
-        times,
-        rows,
+        given,
         model,
+        forecast_commands.PeriodOptions(since, until, split),
         horizons=horizons,
         confidence=confidence,
         page=page,
@@ -244,33 +319,57 @@ def backtest_command(
         as_json=as_json,
         learn=learn,
         strict=strict,
+        quiet=quiet,
     )
 
 
-@app.command("demo")
+@app.command("demo", cls=GroupedCommand)
 def demo_command() -> None:
     """Show what Foretell does, on small built-in data."""
-    demonstration.show()
+    from foretell.cli import demo
+
+    demo.show()
 
 
-@app.command("explain")
+@app.command(
+    "explain",
+    cls=GroupedCommand,
+    epilog="""
+foretell explain watch.ftl
+foretell explain watch.ftl --format mermaid
+""",
+)
 def explain_command(
     file: Annotated[
-        Path, typer.Argument(help="A file of statements, with a STREAM statement for every stream.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A file of statements, with a STREAM statement for every stream.", show_default=False
+        ),
     ],
-    tables: Tables = [],
-    form: Annotated[str, typer.Option("--format", help="text, mermaid or json.")] = "text",
+    tables: Annotated[
+        list[str], typer.Option("--table", metavar="NAME=PATH", help="Read the rows of a FOR EACH table.")
+    ] = [],
+    form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, mermaid or json.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
 ) -> None:
     """Print the plan of each statement: which engine runs it and why, its states, and its costs."""
     from foretell.cli import explain
 
-    explain.show(file, "json" if as_json else form, _pairs(tables, "--table", "NAME=PATH"))
+    explain.show(file, "json" if as_json else form, pairs(tables, "--table", "NAME=PATH"))
 
 
-@app.command("bench")
+@app.command(
+    "bench",
+    cls=GroupedCommand,
+    epilog="""
+foretell bench engine
+foretell bench growth --quick --output charts/
+""",
+)
 def bench_command(
-    name: Annotated[str | None, typer.Argument(help="The benchmark to run. Default: all.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The benchmark to run. Default: all.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="growth, forecast: short curves, to check that it works.")
@@ -280,4 +379,6 @@ def bench_command(
     ] = None,
 ) -> None:
     """Run benchmarks."""
-    benchmarks.bench(name, as_json=as_json, quick=quick, output=output)
+    from foretell.bench import registry
+
+    registry.bench(name, as_json=as_json, quick=quick, output=output)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from foretell.api.engine_choice import choose_engine
+from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.statements import load
+from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say
+from foretell.cli.progress_display import progress
 from foretell.events.atomic_files import atomic_write
 from foretell.learn.settings import Learning
 from foretell.notify.files import standard_output
@@ -38,17 +43,58 @@ def _whole(order: str) -> int:
     return int(order)
 
 
+@dataclass(frozen=True)
+class PeriodOptions:
+    """The part of the events that a command uses, as --since, --until and --split say it."""
+
+    since: str | None
+    until: str | None
+    split: str | None
+
+    def arguments(self, side: str) -> dict[str, Any]:
+        """The arguments of a call. A split is a share of the events, or a time, which is the `side` of the period."""
+        period: dict[str, Any] = {"since": self.since, "until": self.until}
+        if self.split is None:
+            return period
+        if (share := _share(self.split)) is not None:
+            return period | {"split": share}
+        if period[side] is not None:
+            raise typer.BadParameter(f"give --{side} or --split, not both", param_hint="--split")
+        return period | {side: self.split}
+
+
+def _share(split: str) -> float | None:
+    try:
+        share = float(split)
+    except ValueError:
+        return None
+    return share if 0 < share < 1 else None
+
+
+def _call_arguments(given: InputArguments) -> dict[str, Any]:
+    return {"time": given.time_columns(), "read": given.read_options(), "tables": given.template_tables()}
+
+
 def train(
-    file: Path, inputs: Mapping[str, str], time: Mapping[str, str], tables: Mapping[str, str], output: Path,
-    learning: Learning, engine: str | None, *, strict: bool,
+    file: Path, given: InputArguments, output: Path, learning: Learning, engine: str | None, period: PeriodOptions,
+    *, strict: bool, quiet: bool,
 ) -> None:  # fmt: skip
     from foretell.api.forecasting import train as train_  # imports the engine, which other commands do not need
 
-    model = train_(load(file), inputs, time=time, tables=tables, learning=learning, engine=engine, strict=strict)
+    program, call = load(file), _call_arguments(given)
+    part = period.arguments("until")
+    wanted = engine or ("embedded" if "split" in part else None)  # Spark does not know the order of all events
+    choice = choose_engine(program, given.sources(), as_input_settings(call["time"], call["read"]), wanted)
+    if choice.engine == "spark" and not quiet:
+        for note in choice.notes:
+            say(f"note: {note}")
+    with progress("reading the events"):
+        call |= part | {"learning": learning, "strict": strict}
+        model = train_(program, given.sources(), **call, engine=wanted or choice.engine)
     model.save(output)
-    for note in model.notes:
+    for note in () if quiet else model.notes:
         say(f"note: {note}")
-    for name, trained in model.subscriptions.items():
+    for name, trained in () if quiet else model.subscriptions.items():
         statistics = trained.statistics
         contexts = f", {len(trained.contexts)} contexts" if len(trained.contexts) > 1 else ""
         parts = f", forecast from its {len(trained.parts)} parts" if trained.parts else ""
@@ -57,24 +103,20 @@ def train(
 
 
 def backtest(
-    file: Path, inputs: Mapping[str, str], time: Mapping[str, str], tables: Mapping[str, str], model: Path | None,
-    *, horizons: Sequence[int], confidence: float, page: Path | None, corrected: Path | None, as_json: bool,
-    learn: bool, strict: bool,
+    file: Path, given: InputArguments, model: Path | None, period: PeriodOptions, *, horizons: Sequence[int],
+    confidence: float, page: Path | None, corrected: Path | None, as_json: bool, learn: bool, strict: bool, quiet: bool,
 ) -> None:  # fmt: skip
     from foretell.api.forecasting import backtest as backtest_
     from foretell.api.forecasting import recalibrate
 
-    statements = load(file)
-    learning = None if learn else Learning(online=False)
-    report = backtest_(
-        statements, inputs, model=model, time=time, tables=tables, horizons=horizons or None,
-        confidence=confidence, learning=learning, strict=strict,
-    )  # fmt: skip
-    if as_json:
-        standard_output().write((json.dumps(report.as_dict()) + "\n").encode())
-    else:
-        standard_output().write(report.tables().encode())
-    for note in report.notes:
+    statements, inputs = load(file), given.sources()
+    with progress("reading the events"):
+        call = _call_arguments(given) | period.arguments("since")
+        call |= {"model": model, "learning": None if learn else Learning(online=False), "strict": strict}
+        report = backtest_(statements, inputs, **call, horizons=horizons or None, confidence=confidence)
+    text = json.dumps(report.as_dict()) + "\n" if as_json else report.tables()
+    standard_output().write(text.encode())
+    for note in () if quiet else report.notes:
         say(f"note: {note}")
     for warning in report.warnings:
         say(f"warning: {warning}")
@@ -84,6 +126,5 @@ def backtest(
         with atomic_write(page) as out:
             out.write(forecast_page(report).encode())
     if corrected is not None:
-        recalibrate(
-            statements, inputs, model=model, time=time, tables=tables, learning=learning, strict=strict
-        ).save(corrected)  # fmt: skip
+        with progress("recalibrating the model"):
+            recalibrate(statements, inputs, **call).save(corrected)

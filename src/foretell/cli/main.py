@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import sys
 
+from foretell.cli import interrupts
+
 
 def main() -> None:
+    interrupts.handle_interrupts()
     try:
-        status = _run()
-    except KeyboardInterrupt:
-        status = 130
+        status = run_app()
+    except BaseException as error:
+        # An interrupt may become another error where it hits the middle of an import or of a call to the JVM.
+        if isinstance(error, KeyboardInterrupt) or interrupts.was_interrupted():
+            interrupts.leave()
+        raise
+    if interrupts.was_interrupted() or status == interrupts.STATUS:  # typer and Spark have handlers of their own
+        interrupts.leave()
     sys.exit(status)
 
 
-def _run() -> int:
+def run_app() -> int:
     from foretell.cli.commands import app
     from foretell.cli.output import say, settle
     from foretell.errors import ForetellError

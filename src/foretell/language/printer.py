@@ -359,3 +359,7 @@ def _name(name: str) -> str:
     if re.fullmatch(r"[^\W\d]\w*", name) and not _RESERVED.fullmatch(name):
         return name
     return '"' + name.replace('"', '""') + '"'
+
+
+#: A name as a statement writes it: in quotes where it has odd characters or is a word of the language.
+name_text = _name

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow.parquet as pq
 
 from foretell.errors import InputError
 from foretell.events.atomic_files import atomic_write
 from foretell.events.notification import Notification
+from foretell.notify.flat_rows import flat_json, flat_table, write_csv
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_json, to_table
 
 
-def write(notifications: Iterable[Notification], path: str | os.PathLike[str]) -> None:
-    """Write notifications to a file, in the format of its ending. If writing fails, the file is as it was before."""
+def write(notifications: Iterable[Notification], path: str | os.PathLike[str], *, flat: bool = False) -> None:
+    """Write notifications to a file, in the format of its ending. If writing fails, the file is as it was before.
+
+    With `flat`, and in CSV always, key, bindings and events have columns of their own (see `notify.flat_rows`).
+    """
     target = Path(path)
-    writer = _WRITERS.get(target.suffix.lower())
-    if writer is None:
-        hint = f"known endings: {', '.join(_WRITERS)}"
-        raise InputError("unknown-format", f"{target}: cannot tell the format by the ending", hint=hint)
+    writer, compress = _writer(target, flat)
     with atomic_write(target) as file:
-        writer(notifications, file)
+        if not compress:
+            writer(notifications, file)
+            return
+        with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as compressed:
+            writer(notifications, cast(BinaryIO, compressed))
 
 
-def write_lines(notifications: Iterable[Notification], stream: BinaryIO) -> None:
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Raise InputError for a path to which `write` could not write, before there is anything to write."""
+    _writer(Path(path), flat=False)
+
+
+def write_lines(notifications: Iterable[Notification], stream: BinaryIO, *, flat: bool = False) -> None:
     """Write notifications as lines of JSON, one after the other."""
     with writing_to(stream):
-        for line in _lines(notifications):
+        for line in map(flat_json, notifications) if flat else _lines(notifications):
             stream.write(line)
 
 
@@ -49,10 +60,34 @@ def _write_parquet(notifications: Iterable[Notification], file: BinaryIO) -> Non
     pq.write_table(table, file)
 
 
-_WRITERS: Mapping[str, Callable[[Iterable[Notification], BinaryIO], None]] = {
-    ".jsonl": _write_json_lines,
-    ".parquet": _write_parquet,
+def _write_flat_json_lines(notifications: Iterable[Notification], file: BinaryIO) -> None:
+    file.writelines(map(flat_json, notifications))
+
+
+def _write_flat_parquet(notifications: Iterable[Notification], file: BinaryIO) -> None:
+    pq.write_table(flat_table(notifications), file)
+
+
+Writer = Callable[[Iterable[Notification], BinaryIO], None]
+
+#: The writer of each ending, and the writer of flat rows.
+_WRITERS: Mapping[str, tuple[Writer, Writer]] = {
+    ".jsonl": (_write_json_lines, _write_flat_json_lines),
+    ".csv": (write_csv, write_csv),
+    ".parquet": (_write_parquet, _write_flat_parquet),
 }
+_COMPRESSED = (".jsonl.gz", ".csv.gz")
+
+
+def _writer(target: Path, flat: bool) -> tuple[Writer, bool]:
+    """The writer for an ending, and whether to compress what it writes."""
+    name = target.name.lower()
+    compress = name.endswith(_COMPRESSED)
+    ending = Path(name.removesuffix(".gz") if compress else name).suffix
+    if ending not in _WRITERS:
+        hint = f"known endings: {', '.join([*_WRITERS, *_COMPRESSED])}"
+        raise InputError("unknown-format", f"{target}: cannot tell the format by the ending", hint=hint)
+    return _WRITERS[ending][flat], compress
 
 
 @contextmanager

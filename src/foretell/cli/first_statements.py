@@ -1,0 +1,172 @@
+"""`foretell init`: a first STREAM statement and a first pattern for a file of events, which run as they stand."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from foretell.cli.event_survey import Survey, survey
+from foretell.cli.input_options import InputArguments
+from foretell.cli.output import say
+from foretell.events.atomic_files import atomic_write
+from foretell.events.types import Type
+from foretell.language.printer import name_text
+from foretell.notify.files import standard_output, writing_to
+
+_WIDTH = 80
+#: The lengths of runs to try, the longest first: the pattern takes the first of which there are some.
+_LENGTHS = (5, 3, 2)
+_MOST_VALUES = 6
+
+
+def initialize(file: Path, given: InputArguments, output: Path | None) -> None:
+    """Write statements for the events of `file` to `output`, or to standard output."""
+    stream = _stream_name(file)
+    times = [item.partition("=")[2] or item for item in given.time]
+    found = survey(file, stream, given.options_of(stream), times[0] if times else None)
+    command = _command(file, stream, given, output)
+    text = "".join(f"{line}\n" for line in _statements(found, command))
+    if output is None:
+        with writing_to(standard_output()):
+            standard_output().write(text.encode())
+        return
+    with atomic_write(output) as out:
+        out.write(text.encode())
+    say(f"wrote {output}; run it:\n  {command}")
+
+
+def _stream_name(file: Path) -> str:
+    """
+    >>> _stream_name(Path("logs/auth-log.2026.csv.gz")), _stream_name(Path("2026.csv"))
+    ('auth_log', 'events')
+    """
+    stem = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_")
+    return stem if re.fullmatch(r"[^\W\d]\w*", stem) else "events"
+
+
+def _command(file: Path, stream: str, given: InputArguments, output: Path | None) -> str:
+    statements = "watch.ftl" if output is None else str(output)
+    return shlex.join(["foretell", "run", statements, "--input", f"{stream}={file}", *given.form_words()])
+
+
+# ── the text ──
+
+
+def _statements(found: Survey, command: str) -> Iterator[str]:
+    count = f"{found.table.num_rows:,}"
+    events = f"its {count} events" if found.whole else f"its first {count} events"
+    yield f"-- Types and the time column as {events} show them."
+    yield from _stream_statement(found)
+    yield ""
+    yield from _first_pattern(found)
+    yield ""
+    yield "-- Run it:"
+    yield f"--   {command}"
+    yield from _next_steps(found)
+
+
+def _stream_statement(found: Survey) -> Iterator[str]:
+    names = {name: name_text(name) for name in found.types}
+    width = max(map(len, names.values()))
+    lines = [f"  {names[name]:{width}} {kind.value}" for name, kind in found.types.items()]
+    yield f"STREAM {name_text(found.stream)} ("
+    yield ",\n".join(lines)
+    yield f") TIME {names[found.time]};"
+    if found.skipped:
+        yield f"-- Left out, as their values are no attributes: {', '.join(found.skipped)}."
+
+
+def _first_pattern(found: Survey) -> Iterator[str]:
+    key = found.keys[0] if found.keys else None
+    for pattern in _patterns(found, key):
+        if _has_matches(found, pattern):
+            yield from pattern
+            return
+    yield from _pair(found, key)
+
+
+def _patterns(found: Survey, key: str | None) -> Iterator[list[str]]:
+    """Patterns to try, the most telling first: runs of a rare value, then runs of rising numbers."""
+    for name in found.categories[:3]:
+        for value in _rare_values(found, name):
+            for length in _LENGTHS:
+                yield _value_run(found, key, name, value, length)
+    for name in found.measures[:3]:
+        for length in _LENGTHS:
+            yield _rise(found, key, name, length)
+
+
+def _rare_values(found: Survey, name: str) -> Sequence[str]:
+    """The values of a column as literals, rare ones first; of many the most frequent one is no event of note."""
+    pairs: Any = pc.value_counts(found.table[name])
+    counts = [(pair["counts"], pair["values"]) for pair in pairs.to_pylist()]
+    values = [value for _, value in sorted(counts, key=lambda pair: pair[0]) if value is not None]
+    rare = values[:_MOST_VALUES] if len(values) < 4 else values[:-1][:_MOST_VALUES]
+    return [str(v).upper() if isinstance(v, bool) else "'" + v.replace("'", "''") + "'" for v in rare]
+
+
+def _value_run(found: Survey, key: str | None, name: str, value: str, length: int) -> list[str]:
+    attribute = name_text(name)
+    meaning = f"{length} or more events{_of_one(key)} in a row with {attribute} = {value}; each run is one match."
+    return [
+        *_beginning(found, key, "runs", meaning),
+        "MATCH  x+",
+        f"DEFINE x AS {attribute} = {value}",
+        f"HAVING count(x) >= {length}",
+        "AFTER MATCH LONGEST",
+        "RETURN count(x) AS events;",
+    ]
+
+
+def _rise(found: Survey, key: str | None, name: str, length: int) -> list[str]:
+    attribute = name_text(name)
+    meaning = f"{attribute} rises {length} times or more in a row{_of_one(key)}; each rise is one match."
+    return [
+        *_beginning(found, key, "rises", meaning),
+        "MATCH  low , up+",
+        f"DEFINE up AS {attribute} > prev.{attribute}",
+        f"HAVING count(up) >= {length}",
+        "AFTER MATCH LONGEST",
+        f"RETURN count(up) AS rises, low.{attribute} AS lowest, last(up).{attribute} AS highest;",
+    ]
+
+
+def _pair(found: Survey, key: str | None) -> list[str]:
+    meaning = f"Every two events{_of_one(key)} that follow one another: add conditions with DEFINE."
+    return [
+        *_beginning(found, key, "pairs", meaning),
+        "MATCH  first_event , second_event;",
+    ]
+
+
+def _of_one(key: str | None) -> str:
+    return "" if key is None else f" of one {name_text(key)}"
+
+
+def _beginning(found: Survey, key: str | None, name: str, meaning: str) -> list[str]:
+    others = ", ".join(name_text(name) for name in found.keys[1:] if name not in found.categories)
+    keys = f" PER makes a lane of each key; others could be keys too: {others}." if others else ""
+    lines = textwrap.wrap(f"{meaning}{keys}", _WIDTH, initial_indent="-- ", subsequent_indent="-- ")
+    lines.append(f"SUBSCRIBE {name if name != found.stream else f'{name}_found'} FROM {name_text(found.stream)}")
+    return lines if key is None else [*lines, f"PER    {name_text(key)}"]
+
+
+def _has_matches(found: Survey, pattern: Sequence[str]) -> bool:
+    from foretell.api.run import run
+
+    program = "\n".join([*_stream_statement(found), *pattern])
+    return bool(run(program, {found.stream: found.table}, engine="embedded"))
+
+
+def _next_steps(found: Survey) -> Iterator[str]:
+    within = "WITHIN 10 min" if found.types[found.time] is Type.TIMESTAMP else "WITHIN 100"
+    yield "-- Then try:"
+    yield f"--   {within:36} a limit on the time of a match"
+    yield f"--   {'MATCH x+ , y   and   y AS ...':36} another step behind a run"
+    yield f"--   {'FORECAST WITHIN 5 EVENTS ABOVE 0.5':36} forecasts; see foretell train --help"

@@ -1,0 +1,74 @@
+"""`foretell run --follow`: statements or a pipeline file as a stream on Spark, until stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from foretell.arguments.statements import load
+from foretell.cli.input_options import InputArguments
+from foretell.cli.output import say
+from foretell.notify.files import standard_output, writing_to
+
+if TYPE_CHECKING:
+    from foretell.spark.streaming.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class FollowArguments:
+    """The options of `foretell run --follow` beside those of its inputs."""
+
+    file: Path
+    output: Path | None
+    checkpoint: Path | None
+    quarantine: Path | None
+    model: Path | None
+    once: bool
+    quiet: bool
+
+
+def follow_inputs(arguments: FollowArguments, given: InputArguments) -> None:
+    from foretell.spark.streaming.pipeline import run  # imports Spark
+
+    pipeline = _pipeline(arguments, given)
+    stream = standard_output()
+
+    def write(line: bytes) -> None:
+        stream.write(line)
+        stream.flush()
+
+    def log(text: str) -> None:
+        if not arguments.quiet:
+            say(text)
+
+    with writing_to(stream):
+        run(pipeline, once=arguments.once, write=write, log=log)
+
+
+def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
+    from foretell.cli.pipeline_file import pipeline_of, read_pipeline
+
+    place = None if arguments.checkpoint is None else str(arguments.checkpoint)
+    if arguments.file.suffix == ".toml":
+        options = {
+            "--input": given.inputs,
+            "--time": given.time,
+            "--table": given.tables,
+            "--output": arguments.output,
+            "--quarantine": arguments.quarantine,
+            "--model": arguments.model,
+        }
+        for option in [name for name, value in options.items() if value] + given.form_words()[:1]:
+            raise typer.BadParameter("leave it out: the pipeline file says it", param_hint=option)
+        return read_pipeline(arguments.file, place)
+    return pipeline_of(
+        load(arguments.file),
+        given.sources(),
+        given.time_columns(),
+        given.template_tables(),
+        arguments.output,
+        place,
+    )

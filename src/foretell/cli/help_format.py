@@ -1,0 +1,46 @@
+"""The help of a command: options in named groups, texts that are not cut off, and examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose options are listed in their groups; plain text, so that it fits any terminal."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                default = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                name = getattr(parameter, "rich_help_panel", None) or default
+                sections.setdefault(name, []).append(record)
+        # The group without a name comes after those of the inputs, with --help as its last option.
+        for name in sorted(sections, key=lambda name: name == "Options"):
+            with formatter.section(name):
+                formatter.write_dl(sections[name])
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence, whole: the list of commands wraps it."""
+        return (self.help or "").partition("\n\n")[0].replace("\n", " ")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        write_examples(self.epilog, formatter)
+
+
+class CommandList(TyperGroup):
+    """The list of the commands, with whole sentences."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        write_examples(self.epilog, formatter)
+
+
+def write_examples(text: str | None, formatter: Any) -> None:
+    """Write examples as they stand, without wrapping their lines."""
+    if text:
+        with formatter.section("Examples"):
+            for line in text.strip().splitlines():
+                formatter.write(f"{'':{formatter.current_indent}}{line}\n" if line else "\n")

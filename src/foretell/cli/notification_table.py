@@ -1,0 +1,232 @@
+"""Notifications as tables for a terminal: one for each statement and kind, which fit its width."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+import pyarrow.compute as pc
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from foretell.events.notification import Notification
+from foretell.events.types import EPOCH, Type
+from foretell.notify.lazy_notifications import LazyNotifications
+from foretell.notify.notifications import Notifications
+
+#: The rows of a table on a terminal; the rest is counted.
+MOST_ROWS = 20
+#: The width to which a column of text may shrink, and the widest that it becomes.
+_NARROWEST, _WIDEST = 8, 40
+_GAP = 2
+
+_PLURALS = {"match": "matches"}
+
+
+def counted_kind(count: int, kind: str) -> str:
+    """
+    >>> counted_kind(1, "match"), counted_kind(0, "match"), counted_kind(1200, "forecast")
+    ('1 match', 'no matches', '1,200 forecasts')
+    """
+    noun = kind if count == 1 else _PLURALS.get(kind, f"{kind}s")
+    return f"{count:,} {noun}" if count else f"no {noun}"
+
+
+@dataclass(frozen=True)
+class NotificationGroup:
+    """The notifications of one statement and kind: how many there are, and the first of them."""
+
+    subscription: str
+    kind: str
+    count: int
+    first: Sequence[Notification]
+
+
+def notification_groups(notifications: Notifications, most: int = MOST_ROWS) -> list[NotificationGroup]:
+    """The groups in the order of their first notifications, without an object for each notification."""
+    rows = notifications.rows
+    if not isinstance(rows, LazyNotifications):
+        listed: dict[tuple[str, str], list[Notification]] = {}
+        for row in rows:
+            listed.setdefault((row.subscription, row.kind), []).append(row)
+        return [NotificationGroup(*name, len(group), group[:most]) for name, group in listed.items()]
+    pairs = rows.exact.select(["subscription", "kind"])
+    names = pairs.group_by(["subscription", "kind"], use_threads=False).aggregate([]).to_pylist()
+    groups = []
+    for pair in names:
+        own = pc.and_(*(pc.equal(pairs[column], value) for column, value in pair.items()))
+        places = pc.indices_nonzero(own)
+        first = [rows[place.as_py()] for place in places[:most]]
+        groups.append(NotificationGroup(pair["subscription"], pair["kind"], len(places), first))
+    return groups
+
+
+def print_tables(console: Console, notifications: Notifications) -> None:
+    for number, group in enumerate(notification_groups(notifications)):
+        if number:
+            console.print()
+        _print_table(console, group)
+
+
+def _print_table(console: Console, group: NotificationGroup) -> None:
+    title = Text.assemble((group.subscription, "bold"), f"  {counted_kind(group.count, group.kind)}")
+    console.print(title, no_wrap=True, overflow="ellipsis")
+    columns = _columns(group)
+    shown = _fitting(columns, console.width)
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
+    for column, width in zip(shown, _widths(shown, console.width), strict=True):
+        side: Literal["left", "right"] = "right" if column.numeric else "left"
+        table.add_column(column.name, justify=side, no_wrap=True, overflow="ellipsis", width=width)
+    for cells in zip(*(column.cells for column in shown), strict=True):
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    missing = len(columns) - len(shown)
+    rest = group.count - len(group.first)
+    if rest or missing:
+        parts = ([f"… {rest:,} more"] if rest else []) + (
+            [f"{missing} more {'column' if missing == 1 else 'columns'}"] if missing else []
+        )
+        console.print(Text(f"{', '.join(parts)}: use --output FILE.csv", "dim"), no_wrap=True, overflow="ellipsis")
+
+
+# ── columns ──
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of cells; one of numbers or times keeps its width."""
+
+    name: str
+    cells: Sequence[str]
+    numeric: bool = False
+    fixed: bool = False
+
+    @property
+    def width(self) -> int:
+        return min(max(map(cell_len, (self.name, *self.cells))), _WIDEST)
+
+    @property
+    def narrowest(self) -> int:
+        return self.width if self.fixed or self.numeric else min(self.width, _NARROWEST)
+
+
+def _fitting(columns: Sequence[TableColumn], width: int) -> Sequence[TableColumn]:
+    """The first columns, as many as fit at their narrowest."""
+    used = 0
+    for number, column in enumerate(columns):
+        used += column.narrowest + (_GAP if number else 0)
+        if used > width:
+            return columns[: max(number, 1)]
+    return columns
+
+
+def _widths(columns: Sequence[TableColumn], width: int) -> list[int]:
+    """The widths of columns; where they do not fit together, the widest of those that may shrink do."""
+    widths = [column.width for column in columns]
+    while sum(widths) + _GAP * (len(widths) - 1) > width:
+        spare = [have - column.narrowest for have, column in zip(widths, columns, strict=True)]
+        if not any(spare):
+            break
+        widest = max((have, place) for place, have in enumerate(widths) if spare[place])[1]
+        widths[widest] -= 1
+    return widths
+
+
+def _columns(group: NotificationGroup) -> list[TableColumn]:
+    rows = group.first
+    columns = _value_columns([row.key or {} for row in rows])
+    columns += _time_columns(rows, group.kind)
+    if any(row.id is not None for row in rows):
+        columns.append(_value_column("id", [row.id for row in rows]))
+    if group.kind != "match" or any(row.probability != 1 for row in rows):
+        columns.append(TableColumn("probability", [f"{row.probability:.3f}" for row in rows], numeric=True))
+    if any(row.horizon is not None for row in rows):
+        columns.append(TableColumn("within", [_horizon(row.horizon) for row in rows], fixed=True))
+    bindings = _value_columns([row.bindings for row in rows])
+    return columns + (bindings or _value_columns([row.events for row in rows]))
+
+
+def _horizon(horizon: int | float | str | None) -> str:
+    return "" if horizon is None else horizon if isinstance(horizon, str) else f"{horizon:,} events"
+
+
+def _time_columns(rows: Sequence[Notification], kind: str) -> list[TableColumn]:
+    if kind in ("match", "estimate") and any(row.start != row.end for row in rows):
+        starts, ends = ([_moment(row, time) for row in rows] for time in ("start", "end"))
+        short = _short_times([*starts, *ends])
+        first, last = short[: len(rows)], short[len(rows) :]
+        return [_time_column("start", first, starts), _time_column("end", _without_dates(first, last), ends)]
+    times = [_moment(row, "end") for row in rows]
+    return [_time_column("time", _short_times(times), times)]
+
+
+def _time_column(name: str, cells: Sequence[str], times: Sequence[datetime | int | float]) -> TableColumn:
+    numbers = not any(isinstance(time, datetime) for time in times)
+    return TableColumn(name, cells, numeric=numbers, fixed=True)
+
+
+def _moment(row: Notification, name: str) -> datetime | int | float:
+    time: int | float = getattr(row, name)
+    return EPOCH + timedelta(microseconds=time) if row.time_type is Type.TIMESTAMP else time
+
+
+def _short_times(times: Sequence[datetime | int | float]) -> list[str]:
+    """Times in one form, as short as all of them allow: without seconds or clock where none has any."""
+    moments = [time for time in times if isinstance(time, datetime)]
+    if any(moment.microsecond for moment in moments):
+        form = "milliseconds" if all(moment.microsecond % 1000 == 0 for moment in moments) else "microseconds"
+    elif any(moment.second for moment in moments):
+        form = "seconds"
+    else:
+        form = "minutes"
+    dates = all((moment.hour, moment.minute) == (0, 0) for moment in moments) and form == "minutes"
+    return [_short_time(time, form, dates) if isinstance(time, datetime) else cell(time) for time in times]
+
+
+def _short_time(time: datetime, form: str, dates: bool) -> str:
+    return f"{time:%Y-%m-%d}" if dates else time.replace(tzinfo=None).isoformat(" ", form)
+
+
+def _without_dates(starts: Sequence[str], ends: Sequence[str]) -> list[str]:
+    """End times without a date that is the start's."""
+    pairs = [(start.partition(" "), end.partition(" ")) for start, end in zip(starts, ends, strict=True)]
+    alike = [bool(end[2]) and start[0] == end[0] for start, end in pairs]
+    return [end[2] if same else " ".join(part for part in end[::2] if part) for same, (_, end) in zip(alike, pairs)]
+
+
+def _value_columns(rows: Sequence[Mapping[str, object]]) -> list[TableColumn]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [_value_column(name, [row.get(name) for row in rows]) for name in names]
+
+
+def _value_column(name: str, values: Sequence[object]) -> TableColumn:
+    known = [value for value in values if value is not None]
+    numeric = bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+    return TableColumn(name, [cell(value) for value in values], numeric)
+
+
+def cell(value: object) -> str:
+    """A value in a table.
+
+    >>> [cell(value) for value in (0.1 + 0.2, 12, None, True, "2026-03-01T10:00:00Z", [4, 5, 6], list(range(9)))]
+    ['0.3', '12', '', 'true', '2026-03-01 10:00:00', '4, 5, 6', '0 … 8 (9)']
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float() if math.isfinite(value):
+            return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.10g}"
+        case list() | tuple() if len(value) > 3:
+            return f"{cell(value[0])} … {cell(value[-1])} ({len(value)})"
+        case list() | tuple():
+            return ", ".join(map(cell, value))
+        case str() if len(value) > 18 and value[-1] == "Z" and value[10] == "T" and value[:4].isdecimal():
+            return value[:-1].replace("T", " ")
+    return str(value)

@@ -1,0 +1,119 @@
+"""Progress of a command on a terminal: shown on standard error after two seconds, and gone at the end."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from foretell.cli.output import shows_to_a_person
+from foretell.progress import Stage, reporting_to
+
+#: Seconds after which progress is shown, and between two updates.
+DELAY, INTERVAL = 2.0, 0.25
+
+
+@contextmanager
+def progress(first: str) -> Iterator[None]:
+    """Show the progress of the calls in this context, where standard error is a terminal."""
+    if not shows_to_a_person():
+        yield
+        return
+    display = ProgressDisplay(first)
+    display.start()
+    try:
+        with reporting_to(display):
+            yield
+    finally:
+        display.stop()
+
+
+class ProgressDisplay:
+    """A listener that remembers the stage, and a thread that draws it."""
+
+    def __init__(self, first: str) -> None:
+        self._stage, self._since, self._done, self._matches = Stage(first), time.monotonic(), 0, 0
+        self._announced = ""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._draw, name="foretell-progress", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    # ── ProgressListener ──
+
+    def begin(self, stage: Stage) -> None:
+        self._stage, self._since, self._done, self._announced = stage, time.monotonic(), 0, ""
+
+    def advance(self, amount: int, matches: int) -> None:
+        self._done += amount
+        self._matches += matches
+        self._announced = ""
+
+    def announce(self, text: str) -> None:
+        self._announced = text
+
+    # ── drawing ──
+
+    def _draw(self) -> None:
+        if self._ended.wait(DELAY):
+            return
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(file=sys.stderr, highlight=False)
+        with Live(console=console, transient=True, auto_refresh=False) as live:
+            while True:
+                line = Text(self.line(console.width), no_wrap=True, overflow="ellipsis")
+                live.update(line, refresh=True)
+                if self._ended.wait(INTERVAL):
+                    return
+
+    def line(self, width: int = 80) -> str:
+        """The progress in one line."""
+        elapsed = time.monotonic() - self._since
+        if self._announced:
+            return f"{self._announced} … {_clock(elapsed)}"
+        stage, done = self._stage, self._done
+        if not stage.total or not done:
+            return f"{stage.text} … {_clock(elapsed)}"
+        rate = done / max(elapsed, 1e-9)
+        parts = [
+            f"{_short(done)} of {_short(stage.total)} {stage.unit}",
+            f"{_short(round(rate))}/s",
+            f"{self._matches:,} {'match' if self._matches == 1 else 'matches'}",
+            f"{_clock((stage.total - done) / rate)} left",
+        ]
+        text = "  ".join(parts)
+        room = width - len(stage.text) - len(text) - 4
+        return f"{stage.text} {_bar(done / stage.total, room)} {text}" if room >= 8 else f"{stage.text}  {text}"
+
+
+def _bar(share: float, width: int) -> str:
+    done = round(min(share, 1) * width)
+    return "━" * done + "─" * (width - done)
+
+
+def _clock(seconds: float) -> str:
+    """
+    >>> _clock(4.2), _clock(75), _clock(3725)
+    ('0:04', '1:15', '1:02:05')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _short(number: int) -> str:
+    """
+    >>> _short(950), _short(12_345), _short(5_240_000)
+    ('950', '12,345', '5.24 M')
+    """
+    return f"{number / 1e6:.2f} M" if number >= 1_000_000 else f"{number:,}"

@@ -1,0 +1,113 @@
+"""`foretell init`: statements that fit a file of events, and run as they stand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command import foretell
+
+LOGINS = """time,user,ip,status
+2026-03-01 10:00:00,ann,10.0.0.1,success
+2026-03-01 10:00:10,bob,10.0.0.2,denied
+2026-03-01 10:00:20,bob,10.0.0.2,denied
+2026-03-01 10:00:30,ann,10.0.0.1,success
+2026-03-01 10:00:40,bob,10.0.0.2,denied
+2026-03-01 10:00:50,ann,10.0.0.3,success
+2026-03-01 10:01:00,bob,10.0.0.2,success
+2026-03-01 10:01:10,ann,10.0.0.1,success
+"""
+
+
+def initialized(folder: Path, file: str, *options: str) -> str:
+    """The statements for a file; they run with the command that they name, and have matches."""
+    done = foretell(folder, "init", file, *options, "--output", "watch.ftl")
+    assert done.returncode == 0, done.stderr
+    text = (folder / "watch.ftl").read_text()
+    assert max(map(len, text.splitlines())) <= 80 or "foretell run" in max(text.splitlines(), key=len)
+    (command,) = [line.removeprefix("--   foretell ") for line in text.splitlines() if "foretell run" in line]
+    assert done.stderr == f"wrote watch.ftl; run it:\n  foretell {command}\n"
+    ran = foretell(folder, *command.split(), "--strict", "--quiet")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout
+    return text
+
+
+def test_runs_of_a_value(tmp_path: Path) -> None:
+    (tmp_path / "logins.csv").write_text(LOGINS)
+    assert initialized(tmp_path, "logins.csv") == (
+        "-- Types and the time column as its 8 events show them.\n"
+        "STREAM logins (\n"
+        "  time   TIMESTAMP,\n"
+        "  user   STRING,\n"
+        "  ip     STRING,\n"
+        "  status STRING\n"
+        ") TIME time;\n"
+        "\n"
+        "-- 3 or more events of one ip in a row with status = 'denied'; each run is one\n"
+        "-- match. PER makes a lane of each key; others could be keys too: user.\n"
+        "SUBSCRIBE runs FROM logins\n"
+        "PER    ip\n"
+        "MATCH  x+\n"
+        "DEFINE x AS status = 'denied'\n"
+        "HAVING count(x) >= 3\n"
+        "AFTER MATCH LONGEST\n"
+        "RETURN count(x) AS events;\n"
+        "\n"
+        "-- Run it:\n"
+        "--   foretell run watch.ftl --input logins=logins.csv\n"
+        "-- Then try:\n"
+        "--   WITHIN 10 min                        a limit on the time of a match\n"
+        "--   MATCH x+ , y   and   y AS ...        another step behind a run\n"
+        "--   FORECAST WITHIN 5 EVENTS ABOVE 0.5   forecasts; see foretell train --help\n"
+    )
+
+
+def test_rising_numbers(tmp_path: Path) -> None:
+    rows = [{"date": f"2026-03-{i // 2 + 1:02}", "city": "AB"[i % 2], "temp": i * 0.5 + i % 2} for i in range(40)]
+    (tmp_path / "temperatures.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = initialized(tmp_path, "temperatures.jsonl")
+    assert "TIME date" in text
+    assert "PER    city\nMATCH  low , up+\nDEFINE up AS temp > prev.temp\nHAVING count(up) >= 5" in text
+
+
+def test_names_that_need_quotes_and_a_number_as_time(tmp_path: Path) -> None:
+    (tmp_path / "2026 readings.csv").write_text(
+        "t,Sensor ID,first\n" + "".join(f"{i},s{i % 2},{i}\n" for i in range(20))
+    )
+    done = foretell(tmp_path, "init", "2026 readings.csv")
+    assert done.returncode == 0, done.stderr
+    assert 'STREAM events (\n  t           INT,\n  "Sensor ID" STRING,\n  "first"     INT\n) TIME t;' in done.stdout
+    (tmp_path / "watch.ftl").write_text(done.stdout)
+    ran = foretell(tmp_path, "run", "watch.ftl", "--input", "events=2026 readings.csv", "--quiet")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout
+
+
+def test_one_kind_of_event(tmp_path: Path) -> None:
+    (tmp_path / "ticks.csv").write_text("time\n1\n2\n3\n")
+    assert "MATCH  first_event , second_event;" in initialized(tmp_path, "ticks.csv")
+
+
+def test_another_time_column(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("a,b\n2026-01-01,2026-02-01\n2026-01-02,2026-02-02\n")
+    assert "TIME a;" in initialized(tmp_path, "s.csv")
+    assert "TIME b;" in initialized(tmp_path, "s.csv", "--time", "b")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "error: s.csv has no events\n"),
+        (
+            "a,b\nx,y\n",
+            "error: s.csv: no column looks like a time\n  hint: name it with --time COLUMN; the columns are: a, b\n",
+        ),
+    ],
+)
+def test_files_without_events_or_times(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "s.csv").write_text(content)
+    done = foretell(tmp_path, "init", "s.csv")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)

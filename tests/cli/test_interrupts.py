@@ -1,0 +1,99 @@
+"""Ctrl-C: one line, status 130, no traceback, and no process left behind, at every moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+STATEMENTS = "STREAM s (k STRING, time INT) TIME time;\nSUBSCRIBE m FROM s MATCH a , b;\n"
+INTERRUPTED = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == module:
+            raise KeyboardInterrupt
+
+module = sys.argv.pop()
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["-m", "demo"]
+runpy.run_module("foretell.cli", run_name="__main__")
+"""
+SAID = "stopped by Ctrl-C\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "m.ftl").write_text(STATEMENTS)
+    (tmp_path / "s.jsonl").write_text('{"time": 1, "k": "a"}\n' * 1000)
+    return tmp_path
+
+
+@pytest.mark.parametrize("module", ["typer", "pyarrow", "foretell.cli.demo", "numba"])
+def test_while_it_loads(module: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, module]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", SAID)
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The command in a process group of its own, as a shell starts it: Ctrl-C interrupts the group."""
+    command = [sys.executable, "-m", "foretell.cli", *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def interrupt(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    return process.returncode, output, errors
+
+
+def test_at_work(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.jsonl")
+    process = start(folder, "run", "m.ftl", "--input", "s=pipe.jsonl", "--engine", "embedded")
+    with (folder / "pipe.jsonl").open("wb"):  # which waits until the command has opened it to read
+        assert interrupt(process) == (130, "", SAID)
+
+
+@pytest.mark.parametrize("seconds", [0.15, 0.4, 0.8])
+def test_at_any_moment(folder: Path, seconds: float) -> None:
+    """Also while modules load, whose imports turn an interrupt into other errors."""
+    os.mkfifo(folder / "pipe.jsonl")
+    process = start(folder, "run", "m.ftl", "--input", "s=pipe.jsonl", "--engine", "embedded")
+    time.sleep(seconds)
+    assert interrupt(process) == (130, "", SAID)
+
+
+def _java_of(folder: Path) -> list[str]:
+    """The Java processes that were started in this folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink() == folder and b"java" in (process / "cmdline").read_bytes():
+                found.append(process.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("moment", ["the JVM starts", "Spark starts", "Spark runs"])
+def test_with_spark(folder: Path, moment: str) -> None:
+    process = start(folder, "run", "m.ftl", "--input", "s=s.jsonl", "--engine", "spark")
+    while not _java_of(folder) and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep({"the JVM starts": 0.0, "Spark starts": 2.0, "Spark runs": 5.0}[moment])
+    if process.poll() is not None:
+        pytest.skip("the run has ended before the interrupt")
+    assert interrupt(process) == (130, "", SAID)
+    limit = time.monotonic() + 5
+    while _java_of(folder) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not _java_of(folder)
