@@ -3,6 +3,7 @@ which no Python package is installed."""
 
 from __future__ import annotations
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,6 +19,10 @@ _JARS = {
 }
 
 
+#: An address of which Spark knows no file system raises Java's own error.
+_SPARK_ERRORS = (PySparkException, Py4JJavaError)
+
+
 def spark_frame(spark: SparkSession, listing: InputFiles) -> DataFrame:
     """The rows of a source that Spark reads by itself."""
     try:
@@ -27,7 +32,7 @@ def spark_frame(spark: SparkSession, listing: InputFiles) -> DataFrame:
         if not listing.files or any(file.keys for file in listing.files):  # Spark finds the columns of folders itself
             return reader.load(listing.name)
         return reader.load([file.path for file in listing.files])
-    except PySparkException as error:
+    except _SPARK_ERRORS as error:
         raise _unreadable(listing, error) from None
 
 
@@ -42,12 +47,15 @@ def fetch(spark: SparkSession, address: str, options: ReadOptions) -> FetchedFil
             return listing
         paths = {file.path for file in listing.files}
         contents = {row["path"]: bytes(row["content"]) for row in found.collect() if row["path"] in paths}
-    except PySparkException as error:
+    except _SPARK_ERRORS as error:
         raise _unreadable(InputFiles(address, "", []), error) from None
     return FetchedFiles(listing, contents)
 
 
-def _unreadable(listing: InputFiles, error: PySparkException) -> InputError:
+def _unreadable(listing: InputFiles, error: PySparkException | Py4JJavaError) -> InputError:
+    if isinstance(error, Py4JJavaError):
+        reason = str(error.java_exception.getMessage()).splitlines()[0]
+        return InputError("cannot-read", f"Spark cannot read '{listing.name}': {reason}")
     condition = str(error.getCondition() or "")
     if condition.startswith(("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")):
         hint = "Spark's SHOW TABLES lists those it knows"
