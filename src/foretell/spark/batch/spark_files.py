@@ -53,16 +53,13 @@ def fetch(spark: SparkSession, address: str, options: ReadOptions) -> FetchedFil
 
 
 def _unreadable(listing: InputFiles, error: PySparkException | Py4JJavaError) -> InputError:
-    if isinstance(error, Py4JJavaError):
-        reason = str(error.java_exception.getMessage()).splitlines()[0]
-        return InputError("cannot-read", f"Spark cannot read '{listing.name}': {reason}")
-    condition = str(error.getCondition() or "")
-    if condition.startswith(("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")):
+    text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error)
+    if "TABLE_OR_VIEW_NOT_FOUND" in text or "SCHEMA_NOT_FOUND" in text:
         hint = "Spark's SHOW TABLES lists those it knows"
         return InputError("no-table", f"Spark's catalog has no table '{listing.name}'", hint=hint)
-    if "DATA_SOURCE" in condition or "Failed to find" in str(error):
+    if "Failed to find" in text:
         jar = _JARS.get(listing.format, listing.format)
         hint = f"start Spark with its jar: spark.jars.packages={jar}:VERSION"
         return InputError("no-data-source", f"{listing.name}: this Spark has no reader of {listing.format}", hint=hint)
-    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    reason = next(iter(text.splitlines()), type(error).__name__)
     return InputError("cannot-read", f"Spark cannot read '{listing.name}': {reason}")
