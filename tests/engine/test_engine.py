@@ -52,7 +52,8 @@ def test_types_of_the_first_batch_stay() -> None:
     assert len(engine.push("s", [{"time": 1, "v": 1.5}])) == 1
     assert len(engine.push("s", [{"time": 2, "v": 2}])) == 1
     found = engine.push("s", [{"time": 3, "v": "x"}, {"time": None, "v": 1}])
-    assert [b.reason for b in found.bad] == ["v: expected FLOAT, found 'x'", "no time"]
+    assert [b.reason for b in found.bad] == ["no time"]
+    assert [values.reason for values in found.unreadable] == ["v: expected FLOAT, found 'x'"]
 
 
 def test_refused_batches() -> None:

@@ -29,7 +29,9 @@ def column(values: pa.Array, kind: Type | None = None) -> tuple[list[object], li
 
 
 def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
-    return [(bad.row, bad.reason) for bad in loaded.quarantined]
+    """The places and reasons of quarantined events, and of the first value for each cause that is NULL."""
+    bad = [(event.row, event.reason) for event in loaded.quarantined]
+    return sorted([*bad, *((values.row, values.reason) for values in loaded.nulled)])
 
 
 @pytest.mark.parametrize(
@@ -65,13 +67,18 @@ def test_nanoseconds_are_rounded_down_as_in_texts() -> None:
 @pytest.mark.parametrize(
     ("values", "kind", "expected", "bad"),
     [
-        (pa.array([2**63, 5], pa.uint64()), None, [5], [(1, "a: 9223372036854775808 does not fit INT")]),
-        (pa.array([1.0, 1.5]), Type.INT, [1], [(2, "a: expected INT, found 1.5")]),
-        (pa.array([Decimal("1.0"), Decimal("2.5")]), Type.INT, [1], [(2, "a: expected INT, found 2.5")]),
+        (pa.array([2**63, 5], pa.uint64()), None, [None, 5], [(1, "a: 9223372036854775808 does not fit INT")]),
+        (pa.array([1.0, 1.5]), Type.INT, [1, None], [(2, "a: expected INT, found 1.5")]),
+        (pa.array([Decimal("1.0"), Decimal("2.5")]), Type.INT, [1, None], [(2, "a: expected INT, found 2.5")]),
         (pa.array([2**60 + 1]), Type.FLOAT, [float(2**60)], []),
-        (pa.array(["2024-01-01", "soon"]), Type.TIMESTAMP, [MIDNIGHT], [(2, "a: expected TIMESTAMP, found 'soon'")]),
-        (pa.array([10**13, 1704067200], pa.timestamp("s")), None, [MIDNIGHT], [(1, "a beyond range")]),
-        (pa.array([b"ok", b"\xff"]).view(pa.string()), Type.STRING, ["ok"], [(2, "a: not UTF-8")]),
+        (
+            pa.array(["2024-01-01", "soon"]),
+            Type.TIMESTAMP,
+            [MIDNIGHT, None],
+            [(2, "a: expected TIMESTAMP, found 'soon'")],
+        ),
+        (pa.array([10**13, 1704067200], pa.timestamp("s")), None, [None, MIDNIGHT], [(1, "a beyond range")]),
+        (pa.array([b"ok", b"\xff"]).view(pa.string()), Type.STRING, ["ok", None], [(2, "a: not UTF-8")]),
         (pa.nulls(1), Type.BOOL, [None], []),
     ],
 )
@@ -173,10 +180,10 @@ def test_pandas() -> None:
 def test_a_pandas_column_of_several_types_goes_row_by_row() -> None:
     frame = pd.DataFrame({"time": [pd.Timestamp("2024-01-01"), pd.NaT, pd.Timestamp("2024-01-01")], "a": ["x", "y", 5]})
     loaded = read(frame, OPEN)
-    assert loaded.table.to_pylist() == [{"time": MIDNIGHT, "a": "x"}]
+    assert loaded.table.to_pylist() == [{"time": MIDNIGHT, "a": "x"}, {"time": MIDNIGHT, "a": None}]
     assert reasons(loaded) == [(2, "no time"), (3, "a: expected STRING, found 5")]
     nullable = pd.DataFrame({"time": [1, 2, 3], "a": pd.Series(["x", pd.NA, 5], dtype=object)})
-    assert read(nullable, OPEN).table.column("a").to_pylist() == ["x", None]
+    assert read(nullable, OPEN).table.column("a").to_pylist() == ["x", None, None]
 
 
 def test_parquet_reads_only_what_is_needed(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ def load(folder: Path, text: str | bytes, declaration: StreamDeclaration = OPEN)
 
 
 def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
-    return [(bad.row, bad.reason) for bad in loaded.quarantined]
+    """The places and reasons of quarantined events, and of the first value for each cause that is NULL."""
+    bad = [(event.row, event.reason) for event in loaded.quarantined]
+    return sorted([*bad, *((values.row, values.reason) for values in loaded.nulled)])
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_the_first_time_decides(tmp_path: Path) -> None:
     assert load(tmp_path, "time,a\n,1\n").schema.time_type is Type.INT
 
 
-def test_rows_that_do_not_fit_are_quarantined(tmp_path: Path) -> None:
+def test_values_that_do_not_fit_are_null_and_rows_that_are_none_quarantined(tmp_path: Path) -> None:
     declaration = StreamDeclaration(
         "ticks", {"n": Type.INT, "x": Type.FLOAT, "b": Type.BOOL, "t": Type.TIMESTAMP}, "time"
     )
@@ -109,12 +111,18 @@ def test_rows_that_do_not_fit_are_quarantined(tmp_path: Path) -> None:
         (8, "expected 5 fields, found 3"),
         (9, "expected 5 fields, found 6"),
         (10, "time beyond range"),
-        (12, "n: expected INT, found 'x'"),
+    ]
+    assert [(values.cause, values.count) for values in loaded.nulled] == [
+        ("n: expected INT", 2),
+        ("n: does not fit INT", 1),
+        ("x: expected FLOAT", 2),
+        ("b: expected BOOL", 1),
+        ("t: expected TIMESTAMP", 1),
     ]
     assert loaded.quarantined[0] == QuarantinedEvent(
-        "ticks", str(tmp_path / "ticks.csv"), 3, "n: expected INT, found '1.5'", "2,1.5,,,"
+        "ticks", str(tmp_path / "ticks.csv"), 8, "expected 5 fields, found 3", "7,,"
     )
-    assert loaded.table.column("n").to_pylist() == [1]
+    assert loaded.table.column("n").to_pylist() == [1, None, None, None, None, None, None]
     assert loaded.total == 10
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,10 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from foretell.errors import InputError
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration, read
 from foretell.events.types import Type
 
 OPEN = StreamDeclaration("ticks", {}, "time", open=True)
+VARYING = replace(OPEN, read=ReadOptions(missing_columns=True))
 
 
 def refused(source: object) -> InputError:
@@ -41,7 +44,7 @@ def test_a_folder_is_its_files_by_name(tmp_path: Path) -> None:
 def test_a_folder_of_csv(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("time,a\n1,5\n")
     (tmp_path / "2.csv").write_text("b,time\nx,2\nx\n")
-    loaded = read(tmp_path, OPEN)
+    loaded = read(tmp_path, VARYING)
     assert loaded.table.to_pylist() == [{"time": 1, "a": 5, "b": None}, {"time": 2, "a": None, "b": "x"}]
     assert [(bad.source, bad.row) for bad in loaded.quarantined] == [(str(tmp_path / "2.csv"), 3)]
     with pytest.raises(InputError, match=r"^ticks: no column 'c'"):
@@ -54,7 +57,7 @@ def test_a_folder_of_parquet(tmp_path: Path) -> None:
     pq.write_table(pa.table({"time": pa.array([1, None], pa.int32()), "a": [1, 2]}), folder / "part-0.parquet")
     pq.write_table(pa.table({"time": [2, 3], "a": [0.5, None], "b": ["x", "y"]}), folder / "part-1.parquet")
     pq.write_table(pa.table({"b": ["no time at all"]}), folder / "part-2.parquet")
-    loaded = read(folder, OPEN)
+    loaded = read(folder, VARYING)
     assert loaded.table.to_pylist() == [
         {"time": 1, "a": 1.0, "b": None},
         {"time": 2, "a": 0.5, "b": "x"},
@@ -64,7 +67,7 @@ def test_a_folder_of_parquet(tmp_path: Path) -> None:
         ("part-0.parquet", 2),
         ("part-2.parquet", 1),
     ]
-    assert read(folder, StreamDeclaration("ticks", {}, "time")).total == 5
+    assert read(folder, StreamDeclaration("ticks", {}, "time", read=VARYING.read)).total == 5
 
 
 def test_parquet_files_that_disagree(tmp_path: Path) -> None:

@@ -12,12 +12,16 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.typed_table import scalar_rows
 from foretell.events.types import Type, format_timestamp, parse_timestamp
 
 DECLARED = StreamDeclaration(
-    "s", {"b": Type.BOOL, "i": Type.INT, "f": Type.FLOAT, "s": Type.STRING, "t": Type.TIMESTAMP}, "time"
+    "s",
+    {"b": Type.BOOL, "i": Type.INT, "f": Type.FLOAT, "s": Type.STRING, "t": Type.TIMESTAMP},
+    "time",
+    read=ReadOptions(missing_columns=True),
 )
 MICROS = st.integers(parse_timestamp("0001-01-01"), parse_timestamp("9999-12-31T23:59:59.999999"))
 EVENTS = st.fixed_dictionaries(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from foretell.errors import InputError
+from foretell.events.ingest.python_columns import PythonColumn
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, events_of, read
 from foretell.events.types import Type, parse_timestamp
@@ -26,16 +27,17 @@ def lines(folder: Path, *texts: str, name: str = "ticks.jsonl") -> Path:
 
 
 def reasons(loaded: EventBatch) -> list[tuple[int, str]]:
-    return [(bad.row, bad.reason) for bad in loaded.quarantined]
+    """The places and reasons of quarantined events, and of the first value for each cause that is NULL."""
+    bad = [(event.row, event.reason) for event in loaded.quarantined]
+    return sorted([*bad, *((values.row, values.reason) for values in loaded.nulled)])
 
 
 def of(kind: Type, *values: object) -> tuple[list[object], list[tuple[int, str]]]:
-    """What becomes of values of an attribute `a` declared as `kind`."""
-    rows = [{"time": i, "a": value} for i, value in enumerate(values)]
-    loaded = read(rows, StreamDeclaration("s", {"a": kind}, "time"))
-    column = loaded.table.column("a")
-    plain = column.cast(pa.int64()) if kind is Type.TIMESTAMP else column
-    return plain.to_pylist(), reasons(loaded)
+    """What becomes of values of an attribute `a` declared as `kind`: those that fit, and the reasons of the others."""
+    column = PythonColumn("a", values).cast(kind)
+    plain = column.values.cast(pa.int64()) if kind is Type.TIMESTAMP else column.values
+    fitting = [value for position, value in enumerate(plain.to_pylist()) if position not in column.misfits]
+    return fitting, [(position + 1, reason) for position, reason in column.misfits.items()]
 
 
 def test_types_are_inferred_and_normalised(tmp_path: Path) -> None:
@@ -115,15 +117,13 @@ def test_every_malformed_line_is_quarantined_with_its_reason(tmp_path: Path) -> 
         (6, "no time"),
         (7, "price: expected FLOAT, found 'abc'"),
         (8, "time: expected TIMESTAMP, found 'yesterday'"),
-        (9, "price: expected FLOAT, found true"),
-        (10, "price: expected FLOAT, found an object"),
-        (11, "price: expected FLOAT, found a list"),
         (12, "time beyond range"),
         (13, "not valid Unicode"),
     ]
     assert loaded.quarantined[1] == QuarantinedEvent("ticks", str(path), 3, "not a JSON object", "[1, 2]")
-    assert loaded.quarantined[4].raw == '{"time": "2024-01-01", "price": "abc"}'
-    assert loaded.table.column("price").to_pylist() == [1.0, 3.0]
+    assert loaded.quarantined[4].raw == '{"time": "yesterday", "price": "abc"}'
+    assert loaded.table.column("price").to_pylist() == [1.0, None, None, None, None, 3.0]
+    assert [values.count for values in loaded.nulled] == [4]
     assert loaded.total == 13
 
 
@@ -136,7 +136,7 @@ def test_bytes_that_are_no_text_are_quarantined(tmp_path: Path) -> None:
 
 
 def test_nesting_without_end_is_not_json(tmp_path: Path) -> None:
-    path = lines(tmp_path, '{"time": 1}', '{"time":' + "[" * 100_000)
+    path = lines(tmp_path, '{"time": 1, "price": 1}', '{"time":' + "[" * 100_000)
     assert reasons(read(path, PRICED)) == [(2, "not JSON")]
 
 
@@ -266,7 +266,7 @@ def test_int_with_a_later_text_stays_int_and_with_a_later_float_is_widened() -> 
     assert read([{"time": 1, "a": 1}, {"time": 2, "a": "x"}], OPEN).schema.attributes["a"] is Type.INT
     loaded = read([{"time": 1, "a": 1}, {"time": 2, "a": "x"}, {"time": 3, "a": 0.5}], OPEN)
     assert loaded.schema.attributes["a"] is Type.FLOAT
-    assert loaded.table.column("a").to_pylist() == [1.0, 0.5]
+    assert loaded.table.column("a").to_pylist() == [1.0, None, 0.5]
 
 
 def test_a_nested_column_is_read_by_its_parts() -> None:
@@ -280,8 +280,10 @@ def test_a_column_of_nulls_is_a_string() -> None:
     assert read([{"time": 1, "a": None}], OPEN).schema.attributes["a"] is Type.STRING
 
 
-def test_a_declared_attribute_that_no_event_has_is_null() -> None:
-    assert read([{"time": 1}], PRICED).table.to_pylist() == [{"price": None, "time": 1}]
+def test_a_declared_attribute_that_no_event_has_is_an_error_unless_others_may_come() -> None:
+    with pytest.raises(InputError, match="ticks: no event has the column 'price'"):
+        read([{"time": 1}], PRICED)
+    assert read([{"time": 1}], PRICED, whole=False).table.to_pylist() == [{"price": None, "time": 1}]
 
 
 def test_a_time_that_no_event_has_is_an_error(tmp_path: Path) -> None:

@@ -66,8 +66,9 @@ def local_batch(
     read: ft.ReadOptions | None = None,
     tables: Mapping[str, object] | None = None,
     until: object = None,
+    strict: bool = False,
 ) -> LocalBatchJob:
     program = ft.parse(text)
     settings = as_input_settings(time, read)
     declarations = {name: declaration_of(program, name, settings) for name in program.sources}
-    return LocalBatchJob(program, inputs, declarations, read_tables(program.tables, tables or {}), until)
+    return LocalBatchJob(program, inputs, declarations, read_tables(program.tables, tables or {}), until, strict)

@@ -26,6 +26,8 @@ from tests.case_files import Case, cases, sampled
 from tests.engine_pair import comparable_rows
 from tests.spark.local_batch import LocalBatchJob, local_batch
 
+VARYING = ft.ReadOptions(missing_columns=True)
+
 
 def runs(case: Case) -> bool:
     return "CORRELATE" not in case.text and "LOSING" not in case.text and case.error is None
@@ -151,7 +153,7 @@ def groups(folder: Path, dice: random.Random, bad: str = "") -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_row_groups_without_an_event_that_can_matter(seed: int, bad: str, tmp_path: Path) -> None:
     groups(tmp_path, random.Random(seed), bad)
-    given: dict[str, Any] = {"until": 200}
+    given: dict[str, Any] = {"until": 200, "read": VARYING}
     expected = ft.run(SIFTED, {"s": tmp_path}, engine="embedded", **given)
     batch = local_batch(SIFTED, {"s": tmp_path}, **given)
     found = batch.notifications()
@@ -159,7 +161,10 @@ def test_row_groups_without_an_event_that_can_matter(seed: int, bad: str, tmp_pa
     assert comparable_rows(found) == comparable_rows(expected)
     assert found.totals == expected.totals == (("s", 180),)
     assert [(b.source, b.row, b.reason) for b in found.bad] == [(b.source, b.row, b.reason) for b in expected.bad]
-    assert len(found.bad) == bool(bad)
+    assert len(found.bad) == (bad == "time")
+    assert found.unreadable == expected.unreadable
+    assert [values.column for values in found.unreadable] == ([bad] if bad in ("k", "unread") else [])
+    assert found.notes == expected.notes
 
 
 def test_of_such_row_groups_little_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +177,7 @@ def test_of_such_row_groups_little_is_read(tmp_path: Path, monkeypatch: pytest.M
         return plain(file, i, columns=columns, **given)
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", noted)
-    batch = local_batch(SIFTED, {"s": tmp_path})
+    batch = local_batch(SIFTED, {"s": tmp_path}, read=VARYING)
     list(batch.shuffle_rows(batch.plan.handle()))
     # TextColumn are looked at, for they may not be UTF-8; times and the others are not.
     assert read.count({"k", "unread"}) == 9
@@ -307,12 +312,14 @@ def test_text_files_are_read_in_tasks(tmp_path: Path, ending: str, declared: str
     for number, text in enumerate(texts):
         (tmp_path / f"{number}{ending}").write_text(text)
     text = declared + "SUBSCRIBE m FROM s MATCH a , b RETURN a.v AS one, b.v AS two;"
-    given: dict[str, Any] = {} if declared else {"time": {"s": "time"}}
+    given: dict[str, Any] = {"read": VARYING} if declared else {"time": {"s": "time"}, "read": VARYING}
     expected = ft.run(text, {"s": tmp_path}, engine="embedded", **given)
     found = local_batch(text, {"s": tmp_path}, **given).notifications()
     assert len(expected.bad) > 1
     assert comparable_rows(found) == comparable_rows(expected) != []
     assert (found.bad, found.totals) == (expected.bad, expected.totals)
+    assert (found.unreadable, found.notes) == (expected.unreadable, expected.notes)
+    assert found.summary == expected.summary
 
 
 @pytest.mark.parametrize(

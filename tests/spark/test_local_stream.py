@@ -7,6 +7,7 @@ All cases run, cut into micro-batches at random and out of order by as much as L
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -56,17 +57,20 @@ class LocalStream:
         for shard in dict.fromkeys(row.shard for row in rows):
             of_shard = [row for row in rows if row.shard == shard]
             random.shuffle(of_shard)
-            for output in self._tester.test(shard, of_shard):
+            for output in self.process(shard, of_shard):
                 if output.notifications is not None:
                     notifications += map(shown, table_from_bytes(output.notifications).to_pylist())
         return sorted(notifications)
+
+    def process(self, shard: int, rows: list[Row]) -> list[Row]:
+        return list(self._tester.test(shard, rows))
 
     def _shuffle_rows(self, name: str, events: list[dict[str, Any]], random: Random) -> list[Row]:
         mapper = self.topology.mappers[name]
         cut = random.randrange(len(events) + 1)
         rows = []
         for task, part in enumerate((events[:cut], events[cut:])):
-            batch = read(part, StreamDeclaration(name, self.types[name], mapper.declaration.time))
+            batch = read(part, StreamDeclaration(name, self.types[name], mapper.declaration.time), whole=False)
             for encoded in mapper(iter(batch.table.select(mapper.declaration.columns).to_batches())):
                 rows += [Row(**{**row, "sequence": task}) for row in encoded.to_pylist()]
         return rows
@@ -141,3 +145,24 @@ def test_the_shard_of_a_key_does_not_change() -> None:
     assert counts(topology(4).mappers["s"], pa.table({"k": [0, 1, 2, 3, 4, 5, 6], "t": [0] * 7})) == [3, 1, 1, 2]
     assert shard_ids("PER k", 2) == SHARD_IDS
     assert topology(2).groups[0].shards == SHARD_IDS
+
+
+def test_values_that_cannot_be_read_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    text = "STREAM s (k STRING, v INT, time INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a DEFINE a AS v IS NULL;"
+    stream = LocalStream(ft.parse(text), {}, None, 2)
+    mapper = replace(stream.topology.mappers["s"], files=True)
+    content = b"time,k,v\n1,a,1\n2,b,many\n3,c,NA\n,d,4\n5,e,x\n"
+    file = pa.RecordBatch.from_pydict({"path": ["s.csv"], "content": [content]})
+    rows = [Row(**row) for encoded in mapper(iter([file])) for row in encoded.to_pylist()]
+    shards = {row.shard: [other for other in rows if other.shard == row.shard] for row in rows}
+    outputs = [output for shard, of_shard in shards.items() for output in stream.process(shard, of_shard)]
+    assert {name: sum(output[name] for output in outputs) for name in ("events", "bad", "unreadable", "matches")} == {
+        "events": 5,
+        "bad": 1,
+        "unreadable": 2,
+        "matches": 3,
+    }
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("foretell")] == [
+        "s: 'NA' is read as a missing value in v (1 value, the first at s.csv:4)",
+        "s: 2 of 5 values of v set to NULL: 2 × expected INT, found 'many' (and others) (the first at s.csv:3)",
+    ]

@@ -16,9 +16,8 @@ from foretell.arguments.until import TimeLike
 from foretell.arguments.validation import as_mapping, as_tables, bad_argument, describe
 from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
-from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.reader import EventBatch
+from foretell.events.ingest.reader import EventBatch, reading_summary
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.forecast.chain.match_interval import IntervalRequest
 from foretell.forecast.evaluation.backtest import BacktestObserverFactory, recalibrated, report
@@ -248,7 +247,7 @@ def run_observed(
     period: PeriodRequest = ANY_TIME,
     later: bool = False,
 ) -> tuple[CheckedProgram, tuple[str, ...]]:
-    """Runs statements in this process for their observers; returns notes on malformed events with the program.
+    """Runs statements in this process for their observers; returns notes on the reading of events with the program.
 
     `period` selects events, and `later` those after its split.
     """
@@ -266,8 +265,7 @@ def run_observed(
             f"forecasts of {error} are not supported yet",
             hint="put the other statements into a file of their own",
         ) from None
-    malformed = tuple(event for batch in batches.values() for event in batch.quarantined)
-    return checked, tuple(quarantine_summary(malformed, [(name, batch.total) for name, batch in batches.items()]))
+    return checked, reading_summary(batches.values())
 
 
 def _unused_settings(statements: Sequence[tree.Subscription], settings: Learning) -> tuple[str, ...]:

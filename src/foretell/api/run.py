@@ -19,8 +19,9 @@ from foretell.arguments.until import TimeLike, parse_until
 from foretell.arguments.validation import as_mapping, as_tables, bad_argument
 from foretell.errors import InputError
 from foretell.events.delay_distributions import DelayModel
+from foretell.events.ingest.nulled_values import unreadable_values
 from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.reader import EventBatch, events_of
+from foretell.events.ingest.reader import EventBatch, events_of, reading_notes
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Type
@@ -31,6 +32,7 @@ from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications
 from foretell.progress import begin_stage
+from foretell.reference.run import lane_counts as reference_lanes
 from foretell.reference.run import run as run_reference
 from foretell.reference.table_rows import table_rows
 
@@ -183,20 +185,26 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     notes: tuple[str, ...]
     rows: Sequence[Notification]
     if choice.engine == "embedded":
-        rows, notes = _run_embedded(request, checked, batches, until)
+        rows, notes, lanes = _run_embedded(request, checked, batches, until)
     else:
         events = {name: events_of(batch, checked.ranks[name]) for name, batch in batches.items()}
         tables = {name: table_rows(table) for name, table in request.tables.items()}
         rows = tuple(run_reference(checked, events, tables, until=until, timing=delays))
-        notes = _missing_forecasts(request.program)
-    bad = tuple(event for batch in batches.values() for event in batch.quarantined)
-    totals = tuple((name, batch.total) for name, batch in batches.items())
-    return Notifications(rows, bad, totals, choice.notes + notes, statements=checked.statements)
+        notes, lanes = _missing_forecasts(request.program), reference_lanes(checked, events)
+    return Notifications(
+        rows,
+        bad=tuple(event for batch in batches.values() for event in batch.quarantined),
+        totals=tuple((name, batch.total) for name, batch in batches.items()),
+        notes=(*choice.notes, *(note for batch in batches.values() for note in reading_notes(batch)), *notes),
+        unreadable=tuple(values for batch in batches.values() for values in unreadable_values(batch.nulled)),
+        statements=checked.statements,
+        lanes=tuple((statement.name, lanes.get(statement.name)) for statement in checked.statements),
+    )
 
 
 def _run_embedded(
     request: _RunRequest, checked: CheckedProgram, batches: Mapping[str, EventBatch], until: int | float | None
-) -> tuple[Sequence[Notification], tuple[str, ...]]:
+) -> tuple[Sequence[Notification], tuple[str, ...], Mapping[str, int]]:
     # The engine loads Numba, which takes a while: only here.
     from foretell.engine.planning import start_runtime
     from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
@@ -210,7 +218,7 @@ def _run_embedded(
         )
         results = runtime.process(batches, until, ends=True)
         begin_stage("collecting the notifications")
-        return to_notifications(results), notes + runtime.ledger.take_warnings()
+        return to_notifications(results), notes + runtime.ledger.take_warnings(), runtime.lane_counts
     except UnsupportedError as error:
         message = f"the embedded engine does not run {error} yet"
         raise InputError("not-in-engine", message, hint="use --engine reference") from None

@@ -14,6 +14,7 @@ from foretell.cli.output import say
 from foretell.display import counted, duration_text
 from foretell.errors import InputError
 from foretell.events.atomic_files import atomic_write
+from foretell.events.ingest.nulled_values import unreadable_summary
 from foretell.events.ingest.quarantine import QuarantinedEvent, quarantine_summary
 from foretell.notify.notifications import Notifications
 
@@ -46,6 +47,7 @@ def summary_lines(
     for stream, count in notifications.totals:
         yield f"{stream}: {counted(count, 'event')} read" if count else f"{stream}: no events"
     yield from quarantine_summary(notifications.bad, notifications.totals)
+    yield from unreadable_summary(notifications.unreadable, notifications.totals)
     found: dict[str, list[str]] = {name: [] for name in statements}
     for group in notification_groups(notifications, 0):
         found.setdefault(group.subscription, []).append(counted_kind(group.count, group.kind))

@@ -198,7 +198,7 @@ class Deployment:
     def ensure_pipeline(self, first: EventBatch) -> EventPipeline:
         """The pipeline, ready for the events of a batch. It is built with the first batch."""
         if self.pipeline is None:
-            inputs = InputRegistry(self.registry, self.inputs.time)
+            inputs = InputRegistry(self.registry, self.inputs.settings)
             inputs.infer_schemas(first)
             checker = Checker(inputs.schemas)
             checked = CheckedProgram(checker.streams, self._check(checker), checker.ranks)

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.limits import as_limits
 from foretell.arguments.model import ModelLike, as_learning, as_model
 from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.until import parse_until
-from foretell.arguments.validation import as_tables, as_time_columns
+from foretell.arguments.validation import as_tables
 from foretell.display import View, Viewed, counted, listed
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
@@ -22,8 +23,11 @@ from foretell.engine.live_tables import live_tables
 from foretell.engine.settings import EngineSettings
 from foretell.engine.snapshot import RestoreRequest, restore_snapshot, take_snapshot
 from foretell.errors import ForetellError, InputError
+from foretell.events.ingest.nulled_values import NulledValues, unreadable_values
 from foretell.events.ingest.quarantine import QuarantinedEvent
-from foretell.events.ingest.reader import EventBatch, read
+from foretell.events.ingest.read_options import ReadOptions
+from foretell.events.ingest.reader import EventBatch, reading_notes
+from foretell.events.ingest.reader import read as read_events
 from foretell.events.reorder_buffer import LateEvents
 from foretell.events.types import Scalar, Type, format_time
 from foretell.forecast.chain.match_interval import IntervalRequest
@@ -49,6 +53,7 @@ class ColumnarResult:
     totals: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     late: tuple[LateEvents, ...] = ()
+    unreadable: tuple[NulledValues, ...] = ()
 
 
 class Engine(Viewed):
@@ -83,6 +88,7 @@ class Engine(Viewed):
         subscriptions: SubscriptionsLike,
         *,
         time: Mapping[str, str] | None = None,
+        read: ReadOptions | Mapping[str, ReadOptions] | None = None,
         tables: Mapping[str, object] | None = None,
         limits: Limits | None = None,
         model: ModelLike | None = None,
@@ -92,7 +98,7 @@ class Engine(Viewed):
         settings = EngineSettings.of(limits, model, learning)
         #: Notes on the subscriptions with FORECAST that the model was not trained for.
         self.untrained = untrained_notes(settings.model, registry.subscriptions())
-        inputs = InputRegistry(registry, as_time_columns(time))
+        inputs = InputRegistry(registry, as_input_settings(time, read))
         self._deployment = Deployment(registry, inputs, live_tables(registry.templates, as_tables(tables)), settings)
 
     def _view(self, rows: int) -> View:
@@ -146,19 +152,20 @@ class Engine(Viewed):
         """Process a batch of events, which may be in any order, and return the notifications that they complete.
 
         An event that is earlier than those of earlier batches, less the LATE BY of the streams, is late: it goes to
-        `late`, or, where the stream has no LATE BY, the batch is refused. Malformed events go to `bad`. A refused batch
-        leaves the engine as it was.
+        `late`, or, where the stream has no LATE BY, the batch is refused. Malformed events go to `bad`; a value that
+        cannot be read is NULL, and counted in `unreadable`. A refused batch leaves the engine as it was.
         """
         events = self._read(stream, batch, strict=strict)
-        totals = ((stream, events.total),)
+        totals, notes, unreadable = ((stream, events.total),), reading_notes(events), unreadable_values(events.nulled)
         if not events.table.num_rows:
-            return Notifications((), events.quarantined, totals)
+            return Notifications((), events.quarantined, totals, notes)
         pipeline = self._deployment.ensure_pipeline(events)
         late = pipeline.buffer.add(events)
         self._deployment.inputs.schemas[stream] = events.schema
         rows = to_notifications(pipeline.process())
-        notes = pipeline.limit_notes()
-        return Notifications(rows, events.quarantined, totals, notes, late.events(), pipeline.statements)
+        notes += pipeline.limit_notes()
+        bad, statements = events.quarantined, pipeline.statements
+        return Notifications(rows, bad, totals, notes, late.events(), statements, unreadable=unreadable)
 
     def push_together(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
@@ -172,7 +179,8 @@ class Engine(Viewed):
         late = tuple(event for events in result.late for event in events.events())
         rows, pipeline = to_notifications(result.results), self._deployment.pipeline
         statements = () if pipeline is None else pipeline.statements
-        return Notifications(rows, result.bad, result.totals, result.notes, late, statements)
+        bad, notes, unreadable = result.bad, result.notes, result.unreadable
+        return Notifications(rows, bad, result.totals, notes, late, statements, unreadable=unreadable)
 
     def push_columns(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
@@ -184,17 +192,19 @@ class Engine(Viewed):
             self._deployment.inputs.schemas[events.stream] = events.schema
         bad = tuple(bad for events in read_batches for bad in events.quarantined)
         totals = tuple((events.stream, events.total) for events in read_batches)
+        notes = tuple(note for events in read_batches for note in reading_notes(events))
+        unreadable = tuple(values for events in read_batches for values in unreadable_values(events.nulled))
         pipeline = self._deployment.pipeline
         if pipeline is None:
-            return ColumnarResult((), bad, totals)
+            return ColumnarResult((), bad, totals, notes, (), unreadable)
         late = pipeline.buffer.add_together(read_batches)
         pipeline.buffer.observe_latest(latest or {})
         results = tuple(pipeline.process())
-        return ColumnarResult(results, bad, totals, pipeline.limit_notes(), tuple(late))
+        return ColumnarResult(results, bad, totals, notes + pipeline.limit_notes(), tuple(late), unreadable)
 
     def _read(self, stream: str, batch: object, *, strict: bool = False) -> EventBatch:
         inputs = self._deployment.inputs
-        return read(batch, inputs.declaration(inputs.require(stream)), strict=strict)
+        return read_events(batch, inputs.declaration(inputs.require(stream)), strict=strict, whole=False)
 
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
         """Advance time to `now`: release the events before it that are held back, and complete matches that only
@@ -294,6 +304,7 @@ class Engine(Viewed):
         snapshot: bytes,
         *,
         time: Mapping[str, str] | None = None,
+        read: ReadOptions | Mapping[str, ReadOptions] | None = None,
         tables: Mapping[str, object] | None = None,
         limits: Limits | None = None,
         model: ModelLike | None = None,
@@ -304,11 +315,11 @@ class Engine(Viewed):
         Statements that are the same, and read the same, continue (`carried`). Others start with the next event
         (`fresh`); those of the snapshot that are not requested any more are removed (`dropped`). Where a table is
         given, rows that it lacks are removed and new rows are added. Where a `model` is given, forecasts start anew
-        with it.
+        with it. A snapshot has no read options: give them again.
         """
         request = RestoreRequest(
             None if subscriptions is None else as_subscriptions(subscriptions),
-            as_time_columns(time),
+            as_input_settings(time, read),
             as_tables(tables),
             as_limits(limits),
             None if model is None else as_model(model),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import observed_schema, stream_declaration
 from foretell.errors import InputError, LanguageError, suggestion
+from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.types import Schema, Type
 from foretell.language.statement_registry import StatementRegistry
@@ -19,12 +21,16 @@ from foretell.language.stream_schemas import duration_of
 class InputRegistry:
     """The schemas of streams that have had events or that a running statement reads.
 
-    `time` has the time columns that the caller named, for streams without a STREAM statement.
+    `settings` has the time columns that the caller named, for streams without a STREAM statement, and the read options.
     """
 
-    def __init__(self, registry: StatementRegistry, time: Mapping[str, str]) -> None:
-        self.registry, self.time = registry, dict(time)
+    def __init__(self, registry: StatementRegistry, settings: InputSettings) -> None:
+        self.registry, self.settings = registry, settings
         self.schemas: dict[str, Schema] = {}
+
+    @property
+    def time(self) -> Mapping[str, str]:
+        return self.settings.time
 
     def __contains__(self, name: object) -> bool:
         """Whether the engine accepts events of a stream: it is declared, or a statement reads it or has read it."""
@@ -69,7 +75,7 @@ class InputRegistry:
         stream = self.registry.declared(name)
         source = ("", "") if stream is None else self.registry.text_of(name)
         try:
-            return stream_declaration(stream, name, InputSettings(self.time), source)
+            return stream_declaration(stream, name, self.settings, source)
         except LanguageError as error:
             raise error.within(*source) from None
 
@@ -89,11 +95,15 @@ class InputRegistry:
 
     def state(self) -> dict[str, Any]:
         # A name that comes from a text carries its place there; `str` drops it.
-        schemas = {str(n): msgspec.to_builtins(schema, enc_hook=str) for n, schema in self.schemas.items()}
+        plain = {str(n): replace(schema, remarks={}) for n, schema in self.schemas.items()}
+        schemas = {name: msgspec.to_builtins(schema, enc_hook=str) for name, schema in plain.items()}
         return {"time": dict(self.time), "schemas": schemas}
 
     @classmethod
-    def restore(cls, registry: StatementRegistry, state: Mapping[str, Any]) -> InputRegistry:
-        inputs = cls(registry, state["time"])
+    def restore(
+        cls, registry: StatementRegistry, state: Mapping[str, Any], read: Mapping[str, ReadOptions]
+    ) -> InputRegistry:
+        """The streams as they were. A snapshot has no read options, which belong to the data that come."""
+        inputs = cls(registry, InputSettings(dict(state["time"]), read))
         inputs.schemas = {name: msgspec.convert(schema, Schema) for name, schema in state["schemas"].items()}
         return inputs

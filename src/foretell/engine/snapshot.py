@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from foretell.arguments.input_settings import InputSettings
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
 from foretell.engine.live_tables import LiveTable, live_tables
@@ -56,7 +57,7 @@ class RestoreRequest:
     """The arguments of `Engine.restore`, validated. None, or a name that is left out, stands for the snapshot's."""
 
     subscriptions: Subscriptions | None
-    time: Mapping[str, str]
+    inputs: InputSettings
     tables: Mapping[str, object]
     limits: Limits
     model: Model | None
@@ -72,7 +73,7 @@ def restore_snapshot(snapshot: bytes, request: RestoreRequest) -> tuple[Deployme
     requested = request.subscriptions
     unchanged = requested is not None and _fingerprint(requested.program) == header.get("statements")
     before = _restored(header.get("layout", LAYOUT), state, requested if unchanged else None, request)
-    return _Migration(before, requested or before.registry.subscriptions(), request.time, request.tables).migrate()
+    return _Migration(before, requested or before.registry.subscriptions(), request.inputs, request.tables).migrate()
 
 
 def _restored(
@@ -84,7 +85,9 @@ def _restored(
         text = state["statements"]
         registry = StatementRegistry(unchanged or Subscriptions(parse_text(text), text))
         tables = {name: LiveTable.restore(name, table) for name, table in state["tables"].items()}
-        deployment = Deployment(registry, InputRegistry.restore(registry, state["inputs"]), tables, settings)
+        deployment = Deployment(
+            registry, InputRegistry.restore(registry, state["inputs"], request.inputs.read), tables, settings
+        )
         if state["work"] is not None:
             if layout < 3:
                 _refuse_other_states(registry)
@@ -102,28 +105,28 @@ class _Migration:
 
     deployment: Deployment
     requested: Subscriptions
-    time: Mapping[str, str]
+    inputs: InputSettings
     given_tables: Mapping[str, object]
 
     def migrate(self) -> tuple[Deployment, StatementDiff]:
         deployment, registry = self.deployment, StatementRegistry(self.requested)
-        time, tables = self._time_columns(), self._requested_tables(registry)
+        inputs, tables = self._input_settings(), self._requested_tables(registry)
         old_tables = deployment.tables
         retyped = [n for n, table in tables.items() if n in old_tables and table.types != old_tables[n].types]
         diff = statement_diff(deployment.registry, registry, retyped)
         if not diff.carried and (diff.fresh or diff.dropped or diff.streams):
-            return Deployment(registry, InputRegistry(registry, time), tables, deployment.settings), diff
-        deployment.inputs.time = time
+            return Deployment(registry, InputRegistry(registry, inputs), tables, deployment.settings), diff
+        deployment.inputs.settings = inputs
         self._replace_statements(diff, registry, tables)
         return deployment, diff
 
-    def _time_columns(self) -> dict[str, str]:
+    def _input_settings(self) -> InputSettings:
         known = self.deployment.inputs.time
-        for name, column in self.time.items():
+        for name, column in self.inputs.time.items():
             if known.get(name, column) != column:
                 message = f"the time column of stream '{name}' is '{known[name]}' in the snapshot, not '{column}'"
                 raise InputError("time-twice", message)
-        return {**known, **self.time}
+        return replace(self.inputs, time={**known, **self.inputs.time})
 
     def _requested_tables(self, registry: StatementRegistry) -> dict[str, LiveTable]:
         """The given tables, and the others from the snapshot."""

@@ -7,7 +7,7 @@ time is a plain number, times and durations are that number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
@@ -41,7 +41,8 @@ class Schema:
     """The schema of a stream: its attributes in order, and which of them are its time, id and order columns.
 
     An `open` schema is completed by the data: until then names that it does not list are allowed. A derived stream has
-    a time but no column that holds it: `time` is None and `timing` is the type of its time.
+    a time but no column that holds it: `time` is None and `timing` is the type of its time. `remarks` say of attributes
+    why the data have made them STRING, for errors.
     """
 
     attributes: Mapping[str, Type]
@@ -52,6 +53,7 @@ class Schema:
     lateness: int | float = 0
     open: bool = False
     timing: Type = Type.UNKNOWN
+    remarks: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def time_type(self) -> Type:

@@ -144,6 +144,7 @@ def merged_schema(streams: Mapping[str, Schema], statement: tree.Subscription | 
         simultaneous=first.simultaneous,
         open=any(streams[n].open for n in statement.streams),
         timing=time,
+        remarks={name: remark for stream in statement.streams for name, remark in streams[stream].remarks.items()},
     )
 
 
@@ -161,4 +162,4 @@ def _agreed(attribute: str, before: Type, here: Type, stream: str) -> Type:
 
 
 def scope_of(schema: Schema, statement: tree.Subscription | tree.Correlator) -> Scope:
-    return Scope(schema.attributes, statement.streams, schema.time_type, schema.open)
+    return Scope(schema.attributes, statement.streams, schema.time_type, schema.open, remarks=schema.remarks)

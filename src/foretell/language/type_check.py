@@ -38,6 +38,8 @@ class Scope:
     has_match: bool = True
     variables: Mapping[str, Type] | None = None
     parameters: Mapping[str, Type] | None = None
+    #: Why the data have made attributes STRING.
+    remarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def length(self) -> Type:
@@ -97,12 +99,12 @@ def type_of(expression: Expression, scope: Scope) -> Type:
         case tree.In(value=value, options=options):
             kind = type_of(value, scope)
             for option in options:
-                check_comparable(kind, type_of(option, scope), option.place, scope.time)
+                check_comparable(kind, type_of(option, scope), option.place, scope.time, _string_remark(value, scope))
             return Type.BOOL
         case tree.Between(value=value, low=low, high=high):
             kind = type_of(value, scope)
             for bound in (low, high):
-                check_comparable(kind, type_of(bound, scope), bound.place, scope.time)
+                check_comparable(kind, type_of(bound, scope), bound.place, scope.time, _string_remark(value, scope))
             return Type.BOOL
         case tree.Like(value=value, pattern=pattern):
             for text in (value, pattern):
@@ -254,6 +256,7 @@ def _aggregate(aggregate: tree.Aggregate, scope: Scope) -> Type:
                 "not-a-number",
                 f"{aggregate.function}(...) needs numbers, '{aggregate.attribute}' is {kind.value}",
                 aggregate.place,
+                scope.remarks.get(str(aggregate.attribute), ""),
             )
         return Type.FLOAT if aggregate.function == "avg" else kind
     return kind
@@ -276,9 +279,10 @@ def _binary(binary: tree.Binary, scope: Scope) -> Type:
         return Type.BOOL
     left, right = type_of(binary.left, scope), type_of(binary.right, scope)
     if binary.operator in _COMPARISONS:
-        check_comparable(left, right, binary.place, scope.time, _quoted_number(binary))
+        hint = _quoted_number(binary) or _string_remark(binary, scope)
+        check_comparable(left, right, binary.place, scope.time, hint)
         return Type.BOOL
-    return arithmetic_type(binary, left, right, scope.time)
+    return arithmetic_type(binary, left, right, scope.time, _string_remark(binary, scope))
 
 
 def _quoted_number(binary: tree.Binary) -> str:
@@ -287,3 +291,9 @@ def _quoted_number(binary: tree.Binary) -> str:
         if isinstance(side, tree.Literal) and isinstance(side.value, str) and _NUMBER.fullmatch(side.value):
             return f"write a number without quotes: {side.value}"
     return ""
+
+
+def _string_remark(expression: tree.Expression, scope: Scope) -> str:
+    """Why the data have made an attribute of the expression STRING, where that is a surprise."""
+    names = (str(node.name) for node in expression.walk() if isinstance(node, tree.Attribute))
+    return next((scope.remarks[name] for name in names if name in scope.remarks), "")

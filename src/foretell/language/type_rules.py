@@ -60,7 +60,7 @@ def common_type(values: Sequence[tree.Expression], kinds: Sequence[Type], time: 
     return Type.FLOAT if Type.FLOAT in known else known[0]
 
 
-def arithmetic_type(binary: tree.Binary, left: Type, right: Type, time: Type) -> Type:
+def arithmetic_type(binary: tree.Binary, left: Type, right: Type, time: Type, hint: str = "") -> Type:
     if left in UNTYPED or right in UNTYPED:
         return Type.UNKNOWN
     if left.numeric and right.numeric:
@@ -72,7 +72,7 @@ def arithmetic_type(binary: tree.Binary, left: Type, right: Type, time: Type) ->
         result = _scaled(left, binary.operator, right)
     if result is None:
         timed = {left, right} & {Type.DURATION, Type.TIMESTAMP}
-        hint = "calculate with numbers, times and durations only"
+        hint = hint or "calculate with numbers, times and durations only"
         if timed and (left.numeric or right.numeric):
             hint = _duration_hint(time)
         message = f"cannot calculate {left.value} {binary.operator} {right.value}"

@@ -118,6 +118,15 @@ class MatchRuntime:
         """The observers of a statement, of a template one for each row."""
         return list(self._group(self.plan.input_of(name)).observed(name))
 
+    @property
+    def lane_counts(self) -> dict[str, int]:
+        """The number of lanes of each statement so far."""
+        return {
+            name: len(self.groups[group.input].stream.lanes)
+            for group in self.plan.inputs.values()
+            for name in group.statements
+        }
+
     # ── events ──
 
     def process(

@@ -1,4 +1,4 @@
-"""The result of a run: the notifications in order, quarantined and late events, and notes."""
+"""The result of a run: the notifications in order, quarantined and late events, unreadable values, and notes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from foretell.display import View, Viewed, counted, listed
 from foretell.errors import InputError, suggestion
+from foretell.events.ingest.nulled_values import NulledValues
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.notification import COLUMNS, Notification
 from foretell.events.reorder_buffer import LateEvent
@@ -18,6 +19,7 @@ from foretell.events.types import format_time
 from foretell.language.checked import CheckedStatement
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import to_json, to_table
+from foretell.notify.run_summary import RunSummary, summarize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +35,8 @@ class Notifications(Sequence[Notification], Viewed):
 
     `bad` has the malformed events, `totals` the number of events read of each stream, `notes` remarks on the run for
     the user, `late` the events that came later than LATE BY allows. `statements` are those of the run, whose types are
-    those of the columns of `to_arrow`.
+    those of the columns of `to_arrow`. `unreadable` has the values that could not be read and are NULL, by column and
+    cause. `lanes` has for each statement the number of lanes so far, None where the engine does not know it.
 
     >>> import foretell as ft
     >>> logins = [{"time": 1, "user": "ann"}, {"time": 2, "user": "bob"}, {"time": 3, "user": "ann"}]
@@ -52,6 +55,8 @@ class Notifications(Sequence[Notification], Viewed):
     notes: tuple[str, ...] = ()
     late: tuple[LateEvent, ...] = ()
     statements: Iterable[CheckedStatement] = field(default=(), compare=False)
+    unreadable: tuple[NulledValues, ...] = ()
+    lanes: tuple[tuple[str, int | None], ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Notification: ...
@@ -70,6 +75,11 @@ class Notifications(Sequence[Notification], Viewed):
 
     def __iter__(self) -> Iterator[Notification]:
         return iter(self.rows)
+
+    @property
+    def summary(self) -> RunSummary:
+        """The figures of the run."""
+        return summarize(self.rows, self.totals, self.bad, self.unreadable, self.lanes, self.late)
 
     def _of_statement(self, name: str) -> Notifications:
         names = self._ipython_key_completions_()

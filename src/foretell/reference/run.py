@@ -78,6 +78,19 @@ def run(
     return [r.notification for r in sorted(results, key=lambda r: r.order)]
 
 
+def lane_counts(program: CheckedProgram, events: Mapping[str, Iterable[Event]]) -> dict[str, int]:
+    """The number of lanes of each statement that has no PER, or reads no other statement."""
+    counts: dict[str, int] = {}
+    for statement in program.statements:
+        sources, per = statement.tree.streams, statement.tree.per
+        if not per:
+            counts[statement.name] = 1
+        elif all(name in events for name in sources):
+            typed = (_typed(event, statement).attributes for name in sources for event in events[name])
+            counts[statement.name] = len({tuple(map(attributes.get, per)) for attributes in typed})
+    return counts
+
+
 def _results(
     statement: CheckedStatement,
     merged: list[Event],

@@ -17,6 +17,7 @@ from foretell.events.ingest.json_lines import row_text
 from foretell.events.ingest.local_times import zone_of
 from foretell.events.ingest.nested_columns import fields_of, is_list, with_nested_columns
 from foretell.events.ingest.nested_paths import nested_value
+from foretell.events.ingest.null_markers import NullMarkers
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType, RawTable, RowOrigin, TypedColumn
 from foretell.events.ingest.scalar_parsing import (
     BEYOND_RANGE,
@@ -102,6 +103,16 @@ class ArrowColumn:
     def _chunks_of(self, *kinds: Type) -> list[ArrowArray]:
         return [chunk for chunk in self.chunks if attribute_type(chunk.type) in kinds and len(chunk)]
 
+    def without(self, markers: NullMarkers) -> ArrowColumn:
+        return ArrowColumn(self.name, [_without(chunk, markers) for chunk in self.chunks])
+
+    def value(self, position: int) -> object:
+        for chunk in self.chunks:
+            if position < len(chunk):
+                return _value(chunk[position])
+            position -= len(chunk)
+        return None
+
 
 @dataclass(frozen=True)
 class ArrowSource:
@@ -167,7 +178,7 @@ def _chunks(source: ArrowSource, name: str) -> Iterator[ArrowArray]:
 def _origin(source: ArrowSource) -> RowOrigin:
     table = source.table
     numbers = range(1, table.num_rows + 1)
-    return RowOrigin(source.source, numbers, lambda i: row_text(_row(table, i)))
+    return RowOrigin(source.source, numbers, lambda i: row_text(_row(table, i)), source.names)
 
 
 def _row(table: pa.Table, position: int) -> dict[str, object]:
@@ -208,6 +219,14 @@ def _cast_chunk(chunk: ArrowArray, name: str, wanted: Type, reading: TimeReading
     if wanted is Type.TIMESTAMP:
         return _cast_timestamps(plain, name, reading) if kind is wanted else _cast_epochs(plain, name, reading)
     return _cast_numbers(plain, name, wanted)
+
+
+def _without(chunk: ArrowArray, markers: NullMarkers) -> ArrowArray:
+    if pa.types.is_integer(chunk.type) or pa.types.is_floating(chunk.type):
+        return markers.without_numbers(chunk)
+    if attribute_type(chunk.type) is not Type.STRING or not markers.texts:
+        return chunk
+    return markers.without_texts(_decoded(chunk).cast(pa.string()), markers.texts)
 
 
 def _decoded(chunk: ArrowArray) -> ArrowArray:

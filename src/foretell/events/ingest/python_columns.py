@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.nested_paths import ELEMENTS, leaf_paths, name_of, nested_value
+from foretell.events.ingest.null_markers import USUAL_MARKERS, NullMarkers
 from foretell.events.ingest.raw_columns import ArrowArray, TypedColumn, is_valid_unicode
 from foretell.events.ingest.scalar_parsing import cast_each, convert, is_timestamp, unboxed
 from foretell.events.ingest.text_columns import parse_timestamps
@@ -19,6 +20,7 @@ from foretell.events.ingest.time_columns import deciding_times, parse_epochs
 from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Scalar, Type
 
+_MARKER = "marker"
 #: Where a column holds only these Python types (and None), it is cast as a whole, with the same result.
 _CAST_AS_WHOLE: Mapping[Type, frozenset[type]] = {
     Type.BOOL: frozenset({bool}),
@@ -36,8 +38,11 @@ class PythonColumn:
     values: Sequence[object]
 
     def infer_type(self) -> Type | None:
-        """The type of the first value; an INT is widened where a float comes later."""
-        kind = next((_type_of(value) for value in _plain(self.values)), Type.NULL)
+        """The type of the first value; an INT is widened where a float comes later. A usual marker of missing values
+        does not decide, unless there is nothing else."""
+        kind = next((_type_of(value) for value in _plain(self.values) if not USUAL_MARKERS.has(value)), Type.NULL)
+        if kind is Type.NULL and any(isinstance(value, str) for value in self.values):
+            return Type.STRING
         return self._widened(kind) if kind is Type.INT else kind
 
     def infer_time_type(self) -> Type:
@@ -102,15 +107,22 @@ class PythonColumn:
         texts = [None if value is None else str(value).encode("utf-8", "replace").decode() for value in plain]
         return arrow_of_values(texts, Type.STRING)
 
+    def without(self, markers: NullMarkers) -> PythonColumn:
+        return PythonColumn(self.name, [None if markers.has(unboxed(value)) else value for value in self.values])
+
+    def value(self, position: int) -> object:
+        return self.values[position]
+
 
 def deciding_values(values: Sequence[object]) -> list[object]:
-    """The values that decide the inferred type: the first of each type, the first text that can be a time, the least
-    and the greatest number, and the texts that decide how times are read. A value that no attribute can hold is
-    represented by its outline."""
+    """The values that decide the inferred type: the first of each type, the first text that is no marker of missing
+    values, the first text that can be a time, the least and the greatest number, and the texts that decide how times
+    are read. A value that no attribute can hold is represented by its outline."""
     deciding: dict[object, object] = {}
     for value in _plain(values):
         kind = _type_of(value)
-        deciding.setdefault(kind, _outline(value) if kind is None else value)
+        is_marker = kind is Type.STRING and USUAL_MARKERS.has(value)
+        deciding.setdefault(_MARKER if is_marker else kind, _outline(value) if kind is None else value)
         if kind is Type.STRING and Type.TIMESTAMP not in deciding and _time_type_of(value) is not None:
             deciding[Type.TIMESTAMP] = value
     column = PythonColumn("", values)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foretell.errors import InputError
+from foretell.events.ingest.nulled_values import cause_of, list_causes, shown_reason
 
 
 @dataclass(frozen=True)
@@ -22,19 +22,33 @@ class QuarantinedEvent:
 
 def malformed_event(event: QuarantinedEvent) -> InputError:
     """The error for a malformed event where `strict` makes it fatal."""
-    return InputError("bad-event", f"{event.source}:{event.row}: {event.reason}")
+    return malformed_at(event.source, event.row, event.reason)
+
+
+def malformed_at(source: str, row: int, reason: str) -> InputError:
+    return InputError("bad-event", f"{source}:{row}: {reason}")
 
 
 def quarantine_summary(quarantined: Sequence[QuarantinedEvent], totals: Iterable[tuple[str, int]]) -> Iterator[str]:
-    """A line for each stream with malformed events: how many, the reasons, the place of the first.
+    """A line for each stream with malformed events: how many, the causes, the place of the first.
 
     `totals` has the number of events read of each stream.
     """
     for stream, total in totals:
         events = [event for event in quarantined if event.stream == stream]
         if events:
-            reasons = Counter(event.reason for event in events)
-            listed = ", ".join(f"{count} × {reason}" for reason, count in reasons.most_common(5))
-            more = ", …" if len(reasons) > 5 else ""
+            listed = list_causes({_shown(group): len(group) for group in _by_cause(events)})
             first = f"{events[0].source}:{events[0].row}"
-            yield f"{stream}: {len(events)} of {total} events set aside: {listed}{more} (the first at {first})"
+            yield f"{stream}: {len(events)} of {total} events set aside: {listed} (the first at {first})"
+
+
+def _by_cause(events: Iterable[QuarantinedEvent]) -> Iterable[list[QuarantinedEvent]]:
+    groups: dict[str, list[QuarantinedEvent]] = {}
+    for event in events:
+        groups.setdefault(cause_of(event.reason), []).append(event)
+    return groups.values()
+
+
+def _shown(group: Sequence[QuarantinedEvent]) -> str:
+    first = group[0].reason
+    return shown_reason(first, alike=all(event.reason == first for event in group))

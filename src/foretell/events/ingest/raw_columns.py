@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -18,6 +19,7 @@ import pyarrow as pa
 from foretell.events.types import Type
 
 if TYPE_CHECKING:
+    from foretell.events.ingest.null_markers import NullMarkers
     from foretell.events.ingest.time_forms import TimeReading
 
 #: An Array or a ChunkedArray, and a DataType. The stubs' overloads require exact types, which only the data show.
@@ -36,10 +38,14 @@ ARROW_TYPES: Mapping[Type, ArrowType] = {
 
 @dataclass(frozen=True)
 class TypedColumn:
-    """A column in its type; a row that does not fit is NULL there and has its reason in `misfits`."""
+    """A column in its type; a row that does not fit is NULL there and has its reason in `misfits`.
+
+    `notes` tell the user what was guessed about the column, such as the unit of its times.
+    """
 
     values: ArrowArray
     misfits: Mapping[int, str]
+    notes: tuple[str, ...] = ()
 
 
 class RawColumn(Protocol):
@@ -65,6 +71,12 @@ class RawColumn(Protocol):
 
     def as_texts(self) -> ArrowArray:
         """The values as texts, for a time that is joined from two columns."""
+
+    def without(self, markers: NullMarkers) -> RawColumn:
+        """The column with NULL for the markers; some spellings of numbers show only when the column is cast."""
+
+    def value(self, position: int) -> object:
+        """The value at a position, for messages."""
 
 
 @dataclass(frozen=True)
@@ -115,15 +127,26 @@ class RawTable:
 
     def rejections(self, reasons: Mapping[int, str]) -> list[RejectedRow]:
         """All rejected input in order of arrival: what is no row, and the rows at the positions in `reasons`."""
-        starts = list(accumulate((len(origin.numbers) for origin in self.origins), initial=0))
         ordered = [(rejected.before, 0, rejected) for rejected in self.rejected]
-        ordered += [(position, 1, self._reject(position, reason, starts)) for position, reason in reasons.items()]
+        ordered += [(position, 1, self._reject(position, reason)) for position, reason in reasons.items()]
         return [rejected for _, _, rejected in sorted(ordered, key=lambda item: item[:2])]
 
-    def _reject(self, position: int, reason: str, starts: Sequence[int]) -> RejectedRow:
-        index = bisect_right(starts, position) - 1
-        origin, row = self.origins[index], position - starts[index]
+    def _reject(self, position: int, reason: str) -> RejectedRow:
+        origin, row = self._origin(position)
         return RejectedRow(position, origin.source, origin.numbers[row], reason, origin.raw(row))
+
+    def place(self, position: int) -> tuple[str, int]:
+        """The source of a row, and its number there."""
+        origin, row = self._origin(position)
+        return origin.source, origin.numbers[row]
+
+    def _origin(self, position: int) -> tuple[RowOrigin, int]:
+        index = bisect_right(self._starts, position) - 1
+        return self.origins[index], position - self._starts[index]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return list(accumulate((len(origin.numbers) for origin in self.origins), initial=0))
 
 
 def valid_column_names(names: Iterable[object]) -> list[str]:

@@ -1,16 +1,21 @@
-"""Read events into one typed Arrow table; malformed events are quarantined with their reasons.
+"""Read events into one typed Arrow table.
+
+A value that cannot be read is NULL, and counted by column and cause. An event without its time is quarantined with its
+reason, and so is a record that cannot be parsed.
 
 >>> rows = [{"time": 1, "price": 2}, {"time": 2, "price": "dear"}, {"price": 3.5}]
 >>> batch = read(rows, StreamDeclaration("ticks", {}, "time", open=True))
 >>> batch.table.to_pylist()
-[{'time': 1, 'price': 2.0}]
+[{'time': 1, 'price': 2.0}, {'time': 2, 'price': None}]
+>>> [(values.column, values.count, values.reason) for values in batch.nulled]
+[('price', 1, "price: expected FLOAT, found 'dear'")]
 >>> [(event.row, event.reason) for event in batch.quarantined]
-[(2, "price: expected FLOAT, found 'dear'"), (3, 'no time')]
+[(3, 'no time')]
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -18,17 +23,23 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Flags
-from foretell.errors import InputError, suggestion
+from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
+from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.derived_attributes import NOTHING_DERIVED, DerivedAttributes
 from foretell.events.ingest.formats import read_raw, read_raw_content
+from foretell.events.ingest.missing_columns import check_columns
 from foretell.events.ingest.nested_paths import path_of
+from foretell.events.ingest.null_markers import NullMarkers, apply_null_markers
+from foretell.events.ingest.nulled_values import NulledValues, marker_notes, nulled_values, unreadable_summary
 from foretell.events.ingest.python_columns import PythonColumn
-from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_event
-from foretell.events.ingest.raw_columns import RawTable, RejectedRow, TypedColumn
+from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_at, quarantine_summary
+from foretell.events.ingest.raw_columns import RawColumn, RawTable, RejectedRow, TypedColumn
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.scalar_parsing import BEYOND_RANGE, MisfitError
+from foretell.events.ingest.stray_texts import StrayTexts, stray_texts
+from foretell.events.ingest.text_columns import TextColumn
 from foretell.events.ingest.time_column import (
     JOINED,
     TimeColumn,
@@ -38,7 +49,7 @@ from foretell.events.ingest.time_column import (
     with_time_reading,
 )
 from foretell.events.ingest.time_forms import TimeReading, reading_of
-from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_type, scalar_rows
+from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_event_type, scalar_rows
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
 
 NO_TIME = "no time"
@@ -112,7 +123,9 @@ class StreamDeclaration:
 class EventBatch:
     """A stream's well-formed events in order of arrival, and the quarantined ones; `total` counts both.
 
-    `time_known` is False where the type of the time was neither declared nor inferred, but only assumed.
+    `time_known` is False where the type of the time was neither declared nor inferred, but only assumed. `nulled` has
+    the values that are NULL because they could not be read, or are a usual marker of missing values. `notes` tell the
+    user what was guessed.
     """
 
     stream: str
@@ -122,35 +135,70 @@ class EventBatch:
     total: int
     open: bool = False
     time_known: bool = True
+    nulled: tuple[NulledValues, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 # ── reading ──
 
 
-def read(source: object, declaration: StreamDeclaration, *, strict: bool = False) -> EventBatch:
-    """Read a path, Arrow data, a data frame or an iterable of dicts. With `strict` a malformed event is an error."""
+def read(source: object, declaration: StreamDeclaration, *, strict: bool = False, whole: bool = True) -> EventBatch:
+    """Read a path, Arrow data, a data frame or an iterable of dicts.
+
+    With `strict` a value that cannot be read or a malformed event is an error. `whole` says that these are all events
+    of the stream, so that an attribute which none of them has is missing.
+    """
     wanted = None if declaration.open else declaration.wanted
-    raw = with_times(read_raw(source, declaration.stream, wanted, declaration.read), declaration)
-    batch = cast_events(raw, declaration, _infer_types(raw, declaration))
-    if strict and batch.quarantined:
-        raise malformed_event(batch.quarantined[0])
-    return batch
+    raw = read_raw(source, declaration.stream, wanted, declaration.read)
+    return _events(raw, declaration, strict=strict, whole=whole)
 
 
 def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> EventBatch:
     """The events of a file whose content is in memory; the ending of its name gives the format."""
-    raw = with_times(read_raw_content(name, content, declaration.wanted, declaration.read), declaration)
-    return cast_events(raw, declaration, _infer_types(raw, declaration))
+    raw = read_raw_content(name, content, declaration.wanted, declaration.read)
+    return _events(raw, declaration, strict=False, whole=False)
 
 
-def cast_events(raw: RawTable, declaration: StreamDeclaration, types: Mapping[str, Type]) -> EventBatch:
-    """Cast raw columns to types, and quarantine the rows that do not fit."""
-    columns = cast_columns(raw, types)
-    reasons = _reasons(columns, declaration.time)
-    quarantined = tuple(_quarantined(declaration.stream, rejected) for rejected in raw.rejections(reasons))
-    table = declaration.derived.extend(_without_rows(arrow_table(columns, types), reasons), types)
-    time_known = raw.rows > 0 or declaration.declared_type(declaration.time) is not None
+def _events(raw: RawTable, declaration: StreamDeclaration, *, strict: bool, whole: bool) -> EventBatch:
+    raw = with_times(apply_null_markers(raw, declaration.read.nulls), declaration)
+    missing = missing_column_notes(raw, declaration, whole=whole)
+    types = _infer_types(raw, declaration)
+    batch = cast_events(raw, declaration, types, strict=strict)
+    strays = {name: found for name in guessed_strings(types, declaration) if (found := _strays(raw, name))}
+    schema = replace(batch.schema, remarks=string_remarks(strays, declaration))
+    return replace(batch, schema=schema, notes=(*missing, *batch.notes, *stray_notes(strays, declaration)))
+
+
+def missing_column_notes(raw: RawTable, declaration: StreamDeclaration, *, whole: bool = True) -> tuple[str, ...]:
+    """Raise where a column is missing; return notes where that is allowed."""
+    required = declaration.columns
+    if raw.absent_is_null and not whole:
+        required = []  # they may come with later events
+    return check_columns(
+        raw,
+        declaration.stream,
+        required,
+        declaration.time,
+        is_open=declaration.open,
+        allowed=declaration.read.missing_columns,
+    )
+
+
+def cast_events(
+    raw: RawTable, declaration: StreamDeclaration, types: Mapping[str, Type], *, strict: bool = False
+) -> EventBatch:
+    """Cast raw columns to types, count the values that do not fit, and quarantine the rows without a time."""
+    columns = cast_columns(raw, types, NullMarkers.of(declaration.read.nulls))
+    if declaration.id in columns:
+        columns[declaration.id] = _readable_ids(columns[declaration.id], raw.columns.get(declaration.id))
+    time = declaration.time
+    timed = {**columns, time: _time_misfits(columns[time], time)}
+    if strict:
+        _refuse_misfits(raw, timed, time)
+    untimed = timed[time].misfits
+    quarantined = tuple(_quarantined(declaration.stream, rejected) for rejected in raw.rejections(untimed))
+    table = declaration.derived.extend(_without_rows(arrow_table(columns, types), untimed), types)
+    time_known = (time in raw.columns and raw.rows > 0) or declaration.declared_type(time) is not None
     return EventBatch(
         declaration.stream,
         declaration.schema(types),
@@ -159,8 +207,36 @@ def cast_events(raw: RawTable, declaration: StreamDeclaration, types: Mapping[st
         raw.total,
         declaration.open,
         time_known,
-        notes=raw.notes,
+        nulled=nulled_values(raw, declaration.stream, timed, untimed),
+        notes=(*raw.notes, *(note for column in columns.values() for note in column.notes)),
     )
+
+
+def _readable_ids(column: TypedColumn, raw: RawColumn | None) -> TypedColumn:
+    """IDs of Arrow data that are not UTF-8 keep the characters that are: without them an event would be named by its
+    number in the lane, which Spark's tasks do not know once they have dropped other events."""
+    if not column.misfits or not isinstance(raw, ArrowColumn) or not pa.types.is_string(column.values.type):
+        return column
+    names = column.values.to_pylist()
+    for position in column.misfits:
+        names[position] = str(raw.value(position))
+    return TypedColumn(pa.chunked_array([pa.array(names, pa.string())]), {})
+
+
+def refuse_misfits(batch: EventBatch) -> None:
+    """Raise for the first malformed event of a batch, or value that could not be read."""
+    places = [(event.row, event.source, event.reason) for event in batch.quarantined]
+    places += [(values.row, values.source, values.reason) for values in batch.nulled]
+    for row, source, reason in sorted(places, key=lambda place: place[0]):
+        raise malformed_at(source, row, reason)
+
+
+def _refuse_misfits(raw: RawTable, columns: Mapping[str, TypedColumn], time: str) -> None:
+    """Raise for the first malformed event, or value that does not fit: of several in a row the time's, else that of
+    the first column."""
+    others = (column for name, column in columns.items() if name != time)
+    for rejected in raw.rejections(first_reasons([columns[time], *others])):
+        raise malformed_at(rejected.source, rejected.row, rejected.reason)
 
 
 def with_times(raw: RawTable, declaration: StreamDeclaration) -> RawTable:
@@ -183,7 +259,23 @@ def time_reading(raw: RawTable, declaration: StreamDeclaration) -> TimeReading:
 
 def infer_schema(raw: RawTable, declaration: StreamDeclaration) -> Schema:
     """The schema of a source's events; of Arrow data the column types show it, without a row."""
+    missing_column_notes(raw, declaration)
     return declaration.schema(_infer_types(raw, declaration))
+
+
+def reading_notes(batch: EventBatch) -> tuple[str, ...]:
+    """What was guessed when a batch was read, for the user."""
+    return (*batch.notes, *marker_notes(batch.nulled))
+
+
+def reading_summary(batches: Iterable[EventBatch]) -> tuple[str, ...]:
+    """What was guessed, set to NULL and set aside when batches were read, for the user."""
+    lines: list[str] = []
+    for batch in batches:
+        totals = [(batch.stream, batch.total)]
+        lines += [*reading_notes(batch), *unreadable_summary(batch.nulled, totals)]
+        lines += quarantine_summary(batch.quarantined, totals)
+    return tuple(lines)
 
 
 def events_of(batch: EventBatch, stream_rank: int) -> list[Event]:
@@ -207,7 +299,6 @@ def _event(batch: EventBatch, row: dict[str, Scalar], stream_rank: int, arrival:
 
 def _infer_types(raw: RawTable, declaration: StreamDeclaration) -> dict[str, Type]:
     """Every column's type: as declared, else as the data show. Declared columns come first, as declared."""
-    _check_columns(raw, declaration)
     _refuse_nested(raw, declaration)
     types: dict[str, Type] = {}
     # Undeclared columns come where the data have them, also the time column, unless everything is declared.
@@ -231,10 +322,10 @@ def _refuse_nested(raw: RawTable, declaration: StreamDeclaration) -> None:
 
 def _infer_column_type(raw: RawTable, name: str, declaration: StreamDeclaration) -> Type | None:
     is_time = name == declaration.time
-    kind = _infer_time_type(raw, name) if is_time else infer_type(raw, name)
+    kind = _infer_time_type(raw, name) if is_time else infer_event_type(raw, name, is_id=name == declaration.id)
     if kind is None and name in declaration.columns:
         if raw.absent_is_null:
-            return Type.STRING  # each of its values then makes a malformed event
+            return Type.STRING  # none of its values can then be read
         raise InputError("wrong-type", f"{name}: the column's type cannot be {'a time' if is_time else 'an attribute'}")
     return kind
 
@@ -244,30 +335,29 @@ def _infer_time_type(raw: RawTable, name: str) -> Type | None:
     return Type.INT if kind is Type.NULL else kind
 
 
-def _check_columns(raw: RawTable, declaration: StreamDeclaration) -> None:
-    """Raise where a required column is missing. A JSON object without a declared attribute is still an event."""
-    if raw.absent_is_null and not raw.rows:
-        return
-    for name in declaration.columns:
-        may_be_absent = raw.absent_is_null and name in declaration.attributes and name != declaration.time
-        if name not in raw.names and not may_be_absent:
-            message = _missing_column(raw, declaration, name)
-            raise InputError("missing-column", message, hint=suggestion(name, raw.names))
+def guessed_strings(types: Mapping[str, Type], declaration: StreamDeclaration) -> list[str]:
+    """The columns that the data have made STRING, other than the ID."""
+    strings = (name for name, kind in types.items() if kind is Type.STRING and name != declaration.id)
+    return [name for name in strings if declaration.declared_type(name) is None]
 
 
-def _missing_column(raw: RawTable, declaration: StreamDeclaration, name: str) -> str:
-    source = raw.origins[0].source if len(raw.origins) == 1 else declaration.stream
-    column = "time column" if name == declaration.time else "column"
-    return f"{source}: no event has the {column} '{name}'" if raw.absent_is_null else f"{source}: no {column} '{name}'"
+def _strays(raw: RawTable, name: str) -> StrayTexts | None:
+    column = raw.columns.get(name)
+    return stray_texts(column.texts, raw.place) if type(column) is TextColumn else None
+
+
+def string_remarks(strays: Mapping[str, StrayTexts], declaration: StreamDeclaration) -> dict[str, str]:
+    """Why columns are STRING, for errors that say they should be numbers."""
+    return {n: found.remark(n, declaration.stream, declaration.time) for n, found in strays.items() if found.few}
+
+
+def stray_notes(strays: Mapping[str, StrayTexts], declaration: StreamDeclaration) -> list[str]:
+    """A note for each column that a few texts have made STRING; leading zeros are no surprise."""
+    remarks = string_remarks(strays, declaration)
+    return [f"{declaration.stream}: {remark}" for name, remark in remarks.items() if strays[name].others]
 
 
 # ── quarantine ──
-
-
-def _reasons(columns: Mapping[str, TypedColumn], time: str) -> dict[int, str]:
-    """Why each malformed row is malformed: of several reasons the time's, else that of the first column."""
-    others = (column for name, column in columns.items() if name != time)
-    return first_reasons([_time_misfits(columns[time], time), *others])
 
 
 def _time_misfits(column: TypedColumn, name: str) -> TypedColumn:

@@ -7,20 +7,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
+from foretell.events.ingest.null_markers import USUAL_MARKERS, NullMarkers
 from foretell.events.ingest.raw_columns import ArrowArray, TypedColumn
 from foretell.events.ingest.scalar_parsing import (
     BOOL_TEXT,
-    FLOAT_TEXT,
     INT_TEXT,
     cast_each,
     convert_text,
     is_timestamp,
 )
-from foretell.events.ingest.text_kernels import all_match, has_any, has_clock_times, parse_most, parse_texts
+from foretell.events.ingest.text_kernels import (
+    all_match,
+    has_any,
+    has_clock_times,
+    has_leading_zeros,
+    parse_most,
+    parse_texts,
+)
 from foretell.events.ingest.time_columns import deciding_positions, deciding_times, parse_times
 from foretell.events.ingest.time_forms import DEFAULT_READING, TimeReading
 from foretell.events.types import Type
@@ -29,6 +37,11 @@ _NUMBER_TEXT = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _PLAIN_NUMBER = re.compile(rf"\s*{_NUMBER_TEXT}\s*")
 _PLAIN_INT = re.compile(rf"\s*{INT_TEXT}\s*")
 _DATE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
+# Numbers without leading zeros, which identifiers have: '007' is not 7.
+_WHOLE = r"\s*[+-]?(?:0|[1-9][0-9]*)\s*"
+_REAL = r"\s*(?:[+-]?(?:0|[1-9][0-9]*|[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|[+-]?inf(?:inity)?))\s*"
+_ONE_SPELLING = r"0|-?[1-9][0-9]*"
+_HEAD = 64  # texts that are looked at first
 _SLICE = 4_096  # texts that are decoded at once
 
 
@@ -54,21 +67,34 @@ class TextColumn:
                 # Whole numbers that are no INT are too long for it, or spelled '+5'.
                 sure = kind is not Type.FLOAT or has_any(self.texts, b".eEnN")
                 sure = sure and (kind is not Type.TIMESTAMP or has_clock_times(self.texts))
+                sure = sure and not (kind.numeric and has_leading_zeros(self.texts))
                 return kind if sure else None
         return None
 
     def _matched_type(self) -> Type:
         texts = self.texts
-        if all_match(texts, rf"\s*{INT_TEXT}\s*"):
+        if all_match(texts, _WHOLE):
             # Numbers too long for INT are most likely identifiers; as FLOAT, different ones would become equal.
             return Type.STRING if self.cast(Type.INT).misfits else Type.INT
-        if all_match(texts, rf"\s*(?:{FLOAT_TEXT})\s*"):
+        if all_match(texts, _REAL):
             return Type.FLOAT
         if all_match(texts, rf"\s*{BOOL_TEXT}\s*"):
             return Type.BOOL
         if all_match(texts, rf"\s*{_DATE_TIME}.*") and not parse_timestamps(texts, self.name).misfits:
             return Type.TIMESTAMP
         return Type.STRING
+
+    def infer_type_without_markers(self) -> Type:
+        """The type of a STRING column whose usual markers of missing values are NULL; STRING where it is one still."""
+        head = TextColumn(self.name, self.texts[:_HEAD]).without(USUAL_MARKERS).infer_type()
+        kind = head if head is Type.STRING else self.without(USUAL_MARKERS).infer_type()
+        return Type.STRING if kind is Type.NULL else kind
+
+    def spells_numbers_alike(self, kind: Type) -> bool:
+        """Whether every number has the one spelling that Python gives it, so that different texts are different
+        numbers."""
+        texts = self.without(USUAL_MARKERS).texts
+        return (_first_other(texts, _ONE_SPELLING) if kind is Type.INT else _first_other_float(texts)) < 0
 
     def infer_time_type(self) -> Type:
         """The type of the first text that can be a time, a number or an ISO date; malformed texts before it do not
@@ -99,10 +125,25 @@ class TextColumn:
         if most is None:
             return cast_each(_strings(self.texts), self.name, wanted, lambda text: convert_text(text, wanted))
         values, positions = most
-        others = [self.texts[position].as_py() for position in positions]
-        column = cast_each(others, self.name, wanted, lambda text: convert_text(text, wanted))
+        column = self._cast_distinct(positions, wanted)
         misfits = {positions[n]: reason for n, reason in column.misfits.items()}
         return TypedColumn(_replaced(values, positions, column.values), misfits)
+
+    def _cast_distinct(self, positions: list[int], wanted: Type) -> TypedColumn:
+        """Cast the texts at these positions, each distinct one once: most are a marker of missing values."""
+        texts: ArrowArray = self.texts.take(arrow_of(np.array(positions, np.int64)))
+        codes: dict[str, list[int]] = {}
+        for number, text in enumerate(_strings(texts)):
+            assert text is not None
+            codes.setdefault(text, []).append(number)
+        column = cast_each(codes, self.name, wanted, lambda text: convert_text(text, wanted))
+        code = np.empty(len(positions), np.int64)
+        misfits: dict[int, str] = {}
+        for number, places in enumerate(codes.values()):
+            code[places] = number
+            if number in column.misfits:
+                misfits |= dict.fromkeys(places, column.misfits[number])
+        return TypedColumn(column.values.take(arrow_of(code)), dict(sorted(misfits.items())))
 
     def cast_times(self, reading: TimeReading) -> TypedColumn:
         if not reading.is_plain:
@@ -127,6 +168,12 @@ class TextColumn:
             self.parsed[kind] = parse_texts(self.texts, kind)
         return self.parsed[kind]
 
+    def without(self, markers: NullMarkers) -> TextColumn:
+        return TextColumn(self.name, markers.without_texts(self.texts, markers.fields))
+
+    def value(self, position: int) -> object:
+        return self.texts[position].as_py()
+
 
 def _numbers(texts: ArrowArray) -> ArrowArray:
     """The numbers among the texts, NULL for others."""
@@ -135,20 +182,38 @@ def _numbers(texts: ArrowArray) -> ArrowArray:
     return pc.cast(pc.if_else(is_number, trimmed, pa.nulls(1, pa.string())[0]), pa.float64())
 
 
-def deciding_texts(texts: ArrowArray) -> list[str]:
-    """The texts that decide the inferred type, in their order: the first, the first that does not fit each type, the
-    first that can be a time or a number that is not whole."""
+def deciding_texts(texts: ArrowArray, *, is_id: bool = False) -> list[str]:
+    """The texts that decide the inferred type, in their order, of all texts and of those that are no usual markers of
+    missing values."""
     texts = texts.drop_null()
+    unmarked = USUAL_MARKERS.without_texts(texts, USUAL_MARKERS.fields)
+    valid: ArrowArray = pc.is_valid(unmarked)
+    places: ArrowArray = pc.indices_nonzero(valid)
+    deciding = _deciding(texts, is_id) | {int(places[i].as_py()) for i in _deciding(unmarked.drop_null(), is_id)}
+    return [texts[i].as_py() for i in sorted(deciding)]
+
+
+def _deciding(texts: ArrowArray, is_id: bool) -> set[int]:
+    """The positions of the first text, the first that does not fit each type, the first that can be a time or a number
+    that is not whole."""
     strings: list[str] = texts.to_pylist()
-    whole, date = rf"\s*{INT_TEXT}\s*", rf"\s*{_DATE_TIME}.*"
-    deciding = {0, *(_first_other(texts, p) for p in (whole, rf"\s*(?:{FLOAT_TEXT})\s*", rf"\s*{BOOL_TEXT}\s*", date))}
-    deciding |= {_first_misfit(texts, whole, Type.INT), _first_misfit(texts, date, Type.TIMESTAMP)}
+    date = rf"\s*{_DATE_TIME}.*"
+    deciding = {0, *(_first_other(texts, p) for p in (_WHOLE, _REAL, rf"\s*{BOOL_TEXT}\s*", date))}
+    deciding |= {_first_misfit(texts, _WHOLE, Type.INT), _first_misfit(texts, date, Type.TIMESTAMP)}
+    if is_id:
+        deciding |= {_first_other(texts, _ONE_SPELLING), _first_other_float(texts)}
     numbers = [i for i, text in enumerate(strings) if _PLAIN_NUMBER.fullmatch(text)]
     deciding.add(next((i for i in numbers if not _PLAIN_INT.fullmatch(strings[i])), -1))
     before = strings[: numbers[0]] if numbers else strings
     deciding |= {*numbers[:1], next((i for i, text in enumerate(before) if is_timestamp(text)), -1)}
     deciding |= {*deciding_positions(texts), *_extremes(texts)}
-    return [strings[i] for i in sorted(deciding) if 0 <= i < len(strings)]
+    return {i for i in deciding if 0 <= i < len(strings)}
+
+
+def _first_other_float(texts: ArrowArray) -> int:
+    """The position of the first text that Python would not spell so as a float; -1 without one."""
+    spelled = ((i, text) for i, text in enumerate(_strings(texts)) if text is not None)
+    return next((i for i, text in spelled if not _PLAIN_NUMBER.fullmatch(text) or text != repr(float(text))), -1)
 
 
 def _extremes(texts: ArrowArray) -> list[int]:

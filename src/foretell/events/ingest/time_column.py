@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.epoch_numbers import common_unit
+from foretell.events.ingest.null_markers import NullMarkers
 from foretell.events.ingest.raw_columns import ArrowArray, RawColumn, RawTable, TypedColumn
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.time_columns import chunks_of
@@ -65,6 +66,12 @@ class TimeColumn:
 
     def as_texts(self) -> ArrowArray:
         return self.column.as_texts()
+
+    def without(self, markers: NullMarkers) -> TimeColumn:
+        return TimeColumn(self.column.without(markers), self.reading)
+
+    def value(self, position: int) -> object:
+        return self.column.value(position)
 
 
 def with_joined_time(raw: RawTable, options: ReadOptions, stream: str) -> RawTable:

@@ -15,12 +15,16 @@ import pyarrow as pa
 from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.python_columns import PythonColumn, deciding_values
 from foretell.events.ingest.raw_columns import RawColumn, RawTable, RowOrigin
+from foretell.events.ingest.stray_texts import StrayTexts, stray_texts
 from foretell.events.ingest.text_columns import TextColumn, deciding_texts
 from foretell.events.types import Type
 
 
 class TypeEvidence(msgspec.Struct, frozen=True):
-    """The evidence of one file: its columns in order, the values that decide their types, and the number of rows."""
+    """The evidence of one file: its columns in order, the values that decide their types, and the number of rows.
+
+    `strays` has the stray texts of a CSV file's columns, None for a column of texts.
+    """
 
     source: str
     names: list[str]
@@ -28,6 +32,8 @@ class TypeEvidence(msgspec.Struct, frozen=True):
     rows: int
     rejected: int
     texts: bool
+    strays: dict[str, StrayTexts | None] = {}
+    notes: tuple[str, ...] = ()
 
     def __add__(self, later: TypeEvidence) -> TypeEvidence:
         """Merge with the evidence of a later part of the same file."""
@@ -36,17 +42,28 @@ class TypeEvidence(msgspec.Struct, frozen=True):
             n: self.values.get(n, []) + later.values.get(n, []) for n in names if n in {*self.values, *later.values}
         }
         return TypeEvidence(
-            self.source, names, values, self.rows + later.rows, self.rejected + later.rejected, self.texts
+            self.source,
+            names,
+            values,
+            self.rows + later.rows,
+            self.rejected + later.rejected,
+            self.texts,
+            _merged_strays([self, later]),
+            notes=tuple(dict.fromkeys([*self.notes, *later.notes])),
         )
 
 
-def evidence_of(source: str, raw: RawTable, *, texts: bool) -> TypeEvidence:
-    values = {name: _deciding(column) for name, column in raw.columns.items()}
-    return TypeEvidence(source, list(raw.names), values, raw.rows, len(raw.rejected), texts)
+def evidence_of(source: str, raw: RawTable, *, texts: bool, id_column: str | None = None) -> TypeEvidence:
+    """The evidence of a file; `id_column` has identifiers."""
+    values = {name: _deciding(column, is_id=name == id_column) for name, column in raw.columns.items()}
+    strays = {n: stray_texts(c.texts, raw.place) for n, c in raw.columns.items() if isinstance(c, TextColumn)}
+    return TypeEvidence(source, list(raw.names), values, raw.rows, len(raw.rejected), texts, strays, raw.notes)
 
 
-def _deciding(column: Any) -> list[Any]:
-    return deciding_values(column.values) if isinstance(column, PythonColumn) else deciding_texts(column.as_texts())
+def _deciding(column: RawColumn, *, is_id: bool) -> list[Any]:
+    if isinstance(column, PythonColumn):
+        return deciding_values(column.values)
+    return list(deciding_texts(column.as_texts(), is_id=is_id))
 
 
 def table_from_evidence(evidence: Iterable[TypeEvidence]) -> RawTable:
@@ -56,8 +73,23 @@ def table_from_evidence(evidence: Iterable[TypeEvidence]) -> RawTable:
     values = {name: [value for file in files for value in file.values.get(name, [])] for name in names}
     texts = any(file.texts for file in files)
     columns: dict[str, RawColumn] = {name: _column(name, deciding, texts) for name, deciding in values.items()}
-    origins = [RowOrigin(file.source, range(file.rows), str) for file in files]
-    return RawTable(columns, names, origins, (), absent_is_null=not texts or not names)
+    origins = [RowOrigin(f.source, range(f.rows), str, (f.names or None) if f.texts else None) for f in files]
+    notes = tuple(dict.fromkeys(note for file in files for note in file.notes))
+    return RawTable(columns, names, origins, (), absent_is_null=not texts or not names, notes=notes)
+
+
+def merged_strays(evidence: Iterable[TypeEvidence]) -> dict[str, StrayTexts]:
+    """The stray texts of the columns that are of numbers but for these, in all files."""
+    return {name: found for name, found in _merged_strays(evidence).items() if found is not None}
+
+
+def _merged_strays(evidence: Iterable[TypeEvidence]) -> dict[str, StrayTexts | None]:
+    merged: dict[str, StrayTexts | None] = {}
+    for file in evidence:
+        for name, found in file.strays.items():
+            before = merged.get(name, found)
+            merged[name] = found if name not in merged else None if before is None or found is None else before + found
+    return merged
 
 
 def _column(name: str, values: list[Any], texts: bool) -> RawColumn:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa
 
+from foretell.events.ingest.null_markers import NO_MARKERS, NullMarkers
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, RawTable, TypedColumn
+from foretell.events.ingest.text_columns import TextColumn
 from foretell.events.types import Scalar, Type
 
 
@@ -17,15 +20,31 @@ def infer_type(raw: RawTable, name: str) -> Type | None:
     return Type.STRING if kind is Type.NULL else kind
 
 
-def cast_columns(raw: RawTable, types: Mapping[str, Type]) -> dict[str, TypedColumn]:
-    """The columns of these types; one that the table does not have is NULL."""
-    return {name: _cast_column(raw, name, kind) for name, kind in types.items()}
+def infer_event_type(raw: RawTable, name: str, *, is_id: bool) -> Type | None:
+    """The same for a column of events: among other types, texts that are usual markers of missing values do not make
+    it STRING, and an identifier is a number only where no two of them could become one."""
+    kind, column = infer_type(raw, name), raw.columns.get(name)
+    if type(column) is not TextColumn:
+        return kind
+    if kind is Type.STRING:
+        kind = column.infer_type_without_markers()
+    if is_id and kind is not None and kind.numeric and not column.spells_numbers_alike(kind):
+        return Type.STRING
+    return kind
 
 
-def _cast_column(raw: RawTable, name: str, kind: Type) -> TypedColumn:
+def cast_columns(raw: RawTable, types: Mapping[str, Type], markers: NullMarkers = NO_MARKERS) -> dict[str, TypedColumn]:
+    """The columns of these types; one that the table does not have is NULL, and so are numbers that are markers."""
+    return {name: _cast_column(raw, name, kind, markers) for name, kind in types.items()}
+
+
+def _cast_column(raw: RawTable, name: str, kind: Type, markers: NullMarkers) -> TypedColumn:
     if name not in raw.columns:
         return TypedColumn(pa.nulls(raw.rows, ARROW_TYPES[kind]), {})
-    return raw.columns[name].cast(kind)
+    column = raw.columns[name].cast(kind)
+    if kind.numeric and markers.numbers:
+        return replace(column, values=markers.without_numbers(column.values))
+    return column
 
 
 def first_reasons(columns: Iterable[TypedColumn]) -> dict[int, str]:

@@ -19,6 +19,7 @@ from foretell.events.ingest.folder_columns import with_folder_columns
 from foretell.events.ingest.formats import read_listing
 from foretell.events.ingest.input_files import JSON_LINES, TEXT, InputFile, InputFiles, open_input
 from foretell.events.ingest.json_lines import is_json_lines, not_json_lines, read_json_lines
+from foretell.events.ingest.null_markers import apply_null_markers
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, cast_events, read, with_times
@@ -112,8 +113,14 @@ def row_events(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: 
     batch = read(table, declaration)
     well_formed = np.ones(table.num_rows, np.bool_)
     well_formed[[bad.row - 1 for bad in batch.quarantined]] = False
-    bad = tuple(replace(event, source=source, row=row + event.row) for event in batch.quarantined)
-    return SplitEvents.unfiltered(replace(batch, quarantined=bad), arrival + np.flatnonzero(well_formed), arrival)
+    return SplitEvents.unfiltered(_placed(batch, source, row), arrival + np.flatnonzero(well_formed), arrival)
+
+
+def _placed(batch: EventBatch, source: str, rows_before: int) -> EventBatch:
+    """Return the batch with the places of its misfits in the whole source."""
+    bad = tuple(replace(event, source=source, row=rows_before + event.row) for event in batch.quarantined)
+    nulled = tuple(replace(values, source=source, row=rows_before + values.row) for values in batch.nulled)
+    return replace(batch, quarantined=bad, nulled=nulled)
 
 
 # ── text files ──
@@ -122,11 +129,11 @@ def row_events(plan: BatchPlan, stream: str, table: pa.Table, source: str, row: 
 def text_events(plan: BatchPlan, stream: str, split: InputSplit) -> Iterator[SplitEvents]:
     declaration = plan.declaration(stream)
     for line, gathered in text_chunks(split, declaration.wanted, declaration.read):
-        batch = cast_events(with_times(gathered, declaration), declaration, declaration.attributes)
+        marked = with_times(apply_null_markers(gathered, declaration.read.nulls), declaration)
+        batch = cast_events(marked, declaration, declaration.attributes)
         rows = _well_formed_rows(gathered, batch)
-        bad = tuple(replace(event, row=line + event.row) for event in batch.quarantined)
         first = split.arrival + line
-        yield SplitEvents.unfiltered(replace(batch, quarantined=bad), first + rows, first)
+        yield SplitEvents.unfiltered(_placed(batch, split.path, line), first + rows, first)
 
 
 def _well_formed_rows(gathered: RawTable, batch: EventBatch) -> Ints:

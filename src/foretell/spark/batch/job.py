@@ -12,13 +12,13 @@ of the frame, so a DataFrame with equal times should have an ORDER BY.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from typing import TypeAlias
 
-import msgspec
 import pyarrow as pa
+from msgspec.json import decode
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -27,7 +27,8 @@ from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.until import parse_until
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_from_bytes
-from foretell.events.ingest.quarantine import QuarantinedEvent, malformed_event
+from foretell.events.ingest.nulled_values import NulledValues, unreadable_values
+from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
@@ -42,10 +43,13 @@ from foretell.spark.batch import plan as batch_plan
 from foretell.spark.batch.dataframe_source import frame_shuffle_rows
 from foretell.spark.batch.map_side import EVENT_COUNT, count_files
 from foretell.spark.batch.plan import SHARDS_PER_CORE, BatchPlan, PlanHandle
+from foretell.spark.batch.reading_result import ReadingResult, collect_reading, lane_counts
 from foretell.spark.batch.reduce_side import (
     COUNT_REPORT,
+    LANE_REPORT,
     MATCH_REPORT,
     NOTE_REPORT,
+    NULLED_REPORT,
     QUARANTINE_REPORT,
     RANGE_COLUMNS,
     REPORT_COLUMNS,
@@ -122,18 +126,28 @@ class BatchJob:
         if not self.plan.groups:
             return Notifications((), statements=self.checked.statements)
         reports = by_kind(self._reports(self.plan.handle()))
-        bad, totals = self.quarantine(reports)
+        reading = self.reading(reports)
         matches = self._in_order([table_from_bytes(data) for _, data in reports.get(MATCH_REPORT, ())])
-        notes = dict.fromkeys(note.decode() for _, note in reports.get(NOTE_REPORT, ()))
-        return Notifications(matches, bad, totals, tuple(notes), statements=self.checked.statements)
-
-    def quarantine(self, reports: Reports) -> tuple[tuple[QuarantinedEvent, ...], tuple[tuple[str, int], ...]]:
-        """Return the malformed events, and the number of all events of each stream."""
-        counts = {stream: int(data) for stream, data in reports.get(COUNT_REPORT, ())}
-        totals = tuple(
-            (name, counts.get(name, 0) + len(_malformed_here(source))) for name, source in self._sources.items()
+        return Notifications(
+            matches,
+            reading.bad,
+            reading.totals,
+            reading.notes,
+            statements=self.checked.statements,
+            unreadable=unreadable_values(reading.nulled),
+            lanes=lane_counts(self.plan, self.checked, reports.get(LANE_REPORT, ())),
         )
-        return self._quarantined(data for _, data in reports.get(QUARANTINE_REPORT, ())), totals
+
+    def reading(self, reports: Reports) -> ReadingResult:
+        """Return what the driver and the tasks report of reading; with `strict` raise for the first misfit."""
+        counts = {stream: int(data) for stream, data in reports.get(COUNT_REPORT, ())}
+        bad = [e for _, data in reports.get(QUARANTINE_REPORT, ()) for e in decode(data, type=list[QuarantinedEvent])]
+        nulled = [n for _, data in reports.get(NULLED_REPORT, ()) for n in decode(data, type=list[NulledValues])]
+        notes = [note.decode() for _, note in reports.get(NOTE_REPORT, ())]
+        result = collect_reading(self._sources, counts, bad, nulled, notes)
+        if self._strict:
+            result.refuse_misfits()
+        return result
 
     def frame(self) -> DataFrame:
         """Return all notifications as a DataFrame in their order; malformed events follow, as rows of kind "bad"."""
@@ -216,27 +230,6 @@ class BatchJob:
         rows = [(n, key) for t in tables for n, key in zip(decode_notifications(t, times), t["sort_key"].to_pylist())]
         rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))
         return tuple(notification for notification, _ in rows)
-
-    def _quarantined(self, lists: Iterable[bytes]) -> tuple[QuarantinedEvent, ...]:
-        """Return malformed events by stream, as they arrived; those that were read here are in order already."""
-        events = [event for data in lists for event in msgspec.json.decode(data, type=list[QuarantinedEvent])]
-        events += [event for source in self._sources.values() for event in _malformed_here(source)]
-        stream = {name: number for number, name in enumerate(self._sources)}
-        first = {(name, s.path): s.arrival for name, source in self._sources.items() for s in source.splits}
-
-        def place(event: QuarantinedEvent) -> tuple[int, int]:
-            arrival = first.get((event.stream, event.source))
-            return stream[event.stream], 0 if arrival is None else arrival + event.row
-
-        events.sort(key=place)
-        if self._strict and events:
-            raise malformed_event(events[0])
-        return tuple(events)
-
-
-def _malformed_here(source: BatchSource) -> Sequence[QuarantinedEvent]:
-    """Return the malformed events that were found when the driver read a source, so that no task counts them."""
-    return () if source.loaded is None else source.loaded.quarantined
 
 
 def by_kind(reports: pa.Table) -> Reports:

@@ -13,8 +13,7 @@ from foretell.arguments.period import filtered
 from foretell.arrays import Ints
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.ingest.arrow_columns import ArrowColumn
-from foretell.events.ingest.quarantine import malformed_event
-from foretell.events.ingest.reader import EventBatch
+from foretell.events.ingest.reader import EventBatch, refuse_misfits
 from foretell.events.reorder_buffer import event_times
 from foretell.spark.batch.input_splits import (
     ARRIVAL_BITS,
@@ -104,9 +103,10 @@ def _shuffle_rows(
     readers = [group for group in plan.groups if stream in group.columns]
     for split in _within_period(plan, splits):
         batch, first = split.batch, split.first_arrival
-        if batch.quarantined and plan.strict:
-            raise malformed_event(batch.quarantined[0])
+        if plan.strict:
+            refuse_misfits(batch)
         yield from writer.quarantined(stream, batch.quarantined, first)
+        yield from writer.reading(batch, first)
         progress += split.progress
         if not batch.table.num_rows:
             continue

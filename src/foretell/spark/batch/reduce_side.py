@@ -6,6 +6,7 @@ range each, which is a second, small shuffle.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,16 +20,19 @@ from foretell.spark.batch.plan import BatchPlan, PlanHandle
 from foretell.spark.batch.shard import BatchShardInput, sorted_results
 from foretell.spark.batch.sort_keys import number_keys
 from foretell.spark.partitioning.hash_partitioner import split_by_partition
-from foretell.spark.partitioning.shard_input import quarantine_rows
+from foretell.spark.partitioning.shard_input import quarantine_rows, reading_lines
 from foretell.spark.partitioning.shuffle_rows import ShuffleRow, StreamProgress, binary_value, read_table, table_buffer
 from foretell.spark.partitioning.statement_groups import quarantine_shards
 
-#: Kinds of reports to the driver: notifications (an Arrow stream), notes (text), malformed events (JSON), and the
-#: number of events of a stream (text).
-MATCH_REPORT, NOTE_REPORT, QUARANTINE_REPORT, COUNT_REPORT = "matches", "note", "quarantined", "count"
+#: Kinds of reports to the driver: notifications (an Arrow stream), notes (text), malformed events (JSON), values that
+#: were set to NULL (JSON), the number of events of a stream (text), and the number of lanes of a statement (text).
+MATCH_REPORT, NOTE_REPORT, QUARANTINE_REPORT, NULLED_REPORT = "matches", "note", "quarantined", "nulled"
+COUNT_REPORT, LANE_REPORT = "count", "lanes"
 REPORT_COLUMNS = "kind string, name string, data binary"
 #: The second shuffle: notifications of a range of time, as an Arrow stream.
 RANGE_COLUMNS = "range int, data binary"
+
+_LOG = logging.getLogger(__name__)
 
 #: Notifications in a batch of the result.
 ROWS = 65_536
@@ -59,6 +63,8 @@ def run_and_report(handle: PlanHandle, batches: Iterable[pa.RecordBatch]) -> Ite
             yield report(MATCH_REPORT, "", table_buffer(result.table(exact=True)))
         for note in runtime.ledger.take_warnings():
             yield report(NOTE_REPORT, "", pa.py_buffer(note.encode()))
+        for name, count in runtime.lane_counts.items():
+            yield report(LANE_REPORT, name, pa.py_buffer(str(count).encode()))
 
 
 def report_quarantine(shard: int, shard_input: BatchShardInput) -> Iterator[pa.RecordBatch]:
@@ -66,6 +72,10 @@ def report_quarantine(shard: int, shard_input: BatchShardInput) -> Iterator[pa.R
     streams = [name for name, owner in quarantine_shards(shard_input.plan.groups).items() if owner == shard]
     if streams:
         yield report(QUARANTINE_REPORT, "", pa.py_buffer(msgspec.json.encode(shard_input.quarantined)))
+        nulled = [record for reading in shard_input.readings for record in reading.nulled]
+        yield report(NULLED_REPORT, "", pa.py_buffer(msgspec.json.encode(nulled)))
+        for note in shard_input.notes:
+            yield report(NOTE_REPORT, "", pa.py_buffer(note.encode()))
         for name in streams:
             total = shard_input.progress.get(name, StreamProgress()).total
             yield report(COUNT_REPORT, name, pa.py_buffer(str(total).encode()))
@@ -85,6 +95,8 @@ def run_by_range(
     """Run shards and encode their notifications by ranges of time; malformed events follow the last range."""
     plan = handle.plan
     for shard, shard_input in shard_inputs(plan, batches):
+        for line in reading_lines(shard_input):
+            _LOG.warning("%s", line)
         quarantined = quarantine_rows(shard_input.quarantined)
         if quarantined:
             keys = number_keys(np.arange(len(quarantined)))

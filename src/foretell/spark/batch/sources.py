@@ -35,11 +35,23 @@ from foretell.events.ingest.input_files import (
     input_files,
     is_pipe,
 )
+from foretell.events.ingest.null_markers import apply_null_markers
 from foretell.events.ingest.parquet_files import parquet_file, read_parquet
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, infer_schema, read, time_reading, with_times
+from foretell.events.ingest.reader import (
+    EventBatch,
+    StreamDeclaration,
+    guessed_strings,
+    infer_schema,
+    missing_column_notes,
+    read,
+    stray_notes,
+    string_remarks,
+    time_reading,
+    with_times,
+)
 from foretell.events.ingest.time_column import with_joined_time
 from foretell.events.ingest.time_forms import reading_of
-from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, table_from_evidence
+from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, merged_strays, table_from_evidence
 from foretell.events.types import Schema, Type
 from foretell.spark.arrow_schemas import empty_source, schema_from_arrow
 from foretell.spark.batch.input_splits import ARRIVAL_BITS, ROWS, InputSplit, text_chunks
@@ -63,7 +75,7 @@ class BatchSource:
     """The source of a stream: one of splits, frame and loaded.
 
     `known` is the schema as far as data or declarations show it. `declaration` has the reading of times that the data
-    decided. `identified` says that every event has an ID.
+    decided. `identified` says that every event has an ID. `notes` are those of what the driver has read.
     """
 
     schema: Schema
@@ -73,6 +85,7 @@ class BatchSource:
     frame: DataFrame | None = None
     loaded: EventBatch | None = None
     identified: bool = False
+    notes: tuple[str, ...] = ()
 
     def map_work(self, handle: PlanHandle, name: str) -> tuple[TaskFunction, pa.Table]:
         """Return the map function of a source without a frame, and its input: a row for each split or slice."""
@@ -118,17 +131,18 @@ def source_of(
 def _loaded_source(source: object, declaration: StreamDeclaration, strict: bool) -> BatchSource:
     loaded = read(source, declaration, strict=strict)
     identified = declaration.id is not None and loaded.table[declaration.id].null_count == 0
-    return BatchSource(loaded.schema, observed_schema(loaded), declaration, loaded=loaded, identified=identified)
+    known = observed_schema(loaded)
+    return BatchSource(loaded.schema, known, declaration, loaded=loaded, identified=identified, notes=loaded.notes)
 
 
 def _frame_source(source: DataFrame, given: StreamDeclaration) -> BatchSource:
     frame, declaration = flattened(source, _timed(given))
-    schema = schema_from_arrow(frame.limit(0).toArrow().schema, declaration)
+    stored = frame.limit(0).toArrow().schema
+    schema = schema_from_arrow(stored, declaration)
     if schema.time_type.numeric and declaration.declared_type(declaration.time) is None:
         bounds = frame.agg(f.min(column(declaration.time)), f.max(column(declaration.time))).collect()[0]
         schema = _with_epochs(schema, *bounds)
-    identified = declaration.id is not None and _keeps_nulls(schema, declaration.id)
-    identified = identified and never_null(frame, str(declaration.id))
+    identified = _keeps_nulls([stored], schema, declaration) and never_null(frame, str(declaration.id))
     return BatchSource(schema, schema, declaration, frame=frame, identified=identified)
 
 
@@ -144,9 +158,19 @@ def _with_epochs(schema: Schema, least: float | None, greatest: float | None) ->
     return replace(schema, attributes={**schema.attributes, schema.time: Type.TIMESTAMP})
 
 
-def _keeps_nulls(schema: Schema, name: str) -> bool:
-    """Return whether a column has no more NULLs than its source; of FLOATs, NaN becomes NULL."""
-    return schema.attributes[name] in (Type.INT, Type.STRING)
+def _keeps_nulls(stored: Iterable[pa.Schema], schema: Schema, declaration: StreamDeclaration) -> bool:
+    """Return whether every ID of these columns is one of ours: a FLOAT may be NaN or no INT, and a marker is NULL."""
+    name = declaration.id
+    if name is None or declaration.read.nulls:
+        return False
+    whole = schema.attributes[name] is Type.INT and all(_is_int(columns, name) for columns in stored)
+    return whole or schema.attributes[name] is Type.STRING
+
+
+def _is_int(columns: pa.Schema, name: str) -> bool:
+    """Return whether a column is missing, or all its values are INTs."""
+    kind: Any = columns.field(name).type if name in columns.names else pa.int64()
+    return bool(pa.types.is_integer(kind) and not pa.types.is_uint64(kind))
 
 
 def _parquet_source(files: Sequence[InputFile], declaration: StreamDeclaration) -> BatchSource:
@@ -164,11 +188,12 @@ def _parquet_source(files: Sequence[InputFile], declaration: StreamDeclaration) 
             sources.append(empty_source(listed.path, file.schema_arrow))
             arrival += row
     settled = _timed(declaration)
-    schema = infer_schema(with_times(with_folder_columns(combine_tables(sources), files), settled), settled)
+    columns = with_times(with_folder_columns(combine_tables(sources), files), settled)
+    schema, notes = infer_schema(columns, settled), missing_column_notes(columns, settled)
     if schema.time_type.numeric and declaration.declared_type(declaration.time) is None:
         schema = _with_epochs(schema, *_number_bounds(files, declaration.time))
-    identified = declaration.id is not None and null_ids == 0 and _keeps_nulls(schema, declaration.id)
-    return BatchSource(schema, schema, settled, splits=tuple(splits), identified=identified)
+    identified = null_ids == 0 and _keeps_nulls([s.table.schema for s in sources], schema, declaration)
+    return BatchSource(schema, schema, settled, splits=tuple(splits), identified=identified, notes=notes)
 
 
 def _number_bounds(files: Sequence[InputFile], name: str) -> tuple[Any, Any]:
@@ -189,17 +214,20 @@ def _text_source(listing: InputFiles, declaration: StreamDeclaration, survey: Su
         for number, file in enumerate(files)
     )
     texts = survey(partial(_collect_evidence, splits, declaration), numbered_rows(len(splits)))
-    evidence = [_decoded_evidence(text) for text in texts]
     order = {file.path: number for number, file in enumerate(files)}
-    gathered = table_from_evidence(sorted(evidence, key=lambda one: order[one.source]))
+    evidence = sorted(map(_decoded_evidence, texts), key=lambda file: order[file.source])
     joined = replace(declaration, read=replace(declaration.read, time_columns=None))
-    gathered = with_times(with_folder_columns(gathered, files), joined)
+    gathered = with_times(with_folder_columns(table_from_evidence(evidence), files), joined)
     schema = infer_schema(gathered, declaration)
-    total = sum(one.rows + one.rejected for one in evidence)
+    guessed = guessed_strings(schema.attributes, declaration)
+    strays = {name: found for name, found in merged_strays(evidence).items() if name in guessed}
+    schema = replace(schema, remarks=string_remarks(strays, declaration))
+    notes = (*missing_column_notes(gathered, declaration), *gathered.notes, *stray_notes(strays, declaration))
+    total = sum(file.rows + file.rejected for file in evidence)
     timed = gathered.rows > 0 or declaration.declared_type(declaration.time) is not None
     empty = EventBatch(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)
     settled = replace(declaration, times=time_reading(gathered, declaration))
-    return BatchSource(schema, observed_schema(empty), settled, splits=splits)
+    return BatchSource(schema, observed_schema(empty), settled, splits=splits, notes=notes)
 
 
 def _collect_evidence(
@@ -218,8 +246,8 @@ def _encoded_evidence(split: InputSplit, declaration: StreamDeclaration) -> str:
         texts = split.format != JSON_LINES
         evidence = TypeEvidence(split.path, [], {}, 0, 0, texts=texts)
         for _, chunk in text_chunks(replace(split, keys=()), wanted, options):
-            joined = with_joined_time(chunk, options, declaration.stream)
-            evidence += evidence_of(split.path, joined, texts=texts)
+            marked = with_joined_time(apply_null_markers(chunk, options.nulls), options, declaration.stream)
+            evidence += evidence_of(split.path, marked, texts=texts, id_column=declaration.id)
     except InputError as error:
         return json.dumps({"code": error.code, "message": error.message, "hint": error.hint})
     return json.dumps(msgspec.to_builtins(evidence))

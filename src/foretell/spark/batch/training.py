@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from foretell.events.arrow_interop import table_from_bytes
-from foretell.events.ingest.quarantine import quarantine_summary
 from foretell.forecast.training.context_order import MAX_ROWS
 from foretell.forecast.training.trace_recorder import RecordedTrace, TraceRecorderFactory
 from foretell.forecast.training.train import ModelStructure, TrainingCounts, count_transitions, fit, select_structure
@@ -48,7 +47,7 @@ _TRACE_COLUMNS = ("process", "ordinal", "time", "state", "matched", "number")
 def train(
     job: BatchJob, statements: Mapping[str, CheckedSubscription], settings: Learning
 ) -> tuple[dict[str, SubscriptionModel], tuple[str, ...]]:
-    """Return what is learned of each statement with FORECAST, and the notes on malformed events."""
+    """Return what is learned of each statement with FORECAST, and the notes on the reading of events."""
     handle = job.plan.handle()
     parts = {name: decompose(statement, build(statement)) for name, statement in statements.items()}
     chosen = {name: ModelStructure() for name in statements}
@@ -65,7 +64,7 @@ def train(
         for name, statement in statements.items()
         if name in counts
     }
-    return learned, tuple(quarantine_summary(*job.quarantine(reports)))
+    return learned, job.reading(reports).summary
 
 
 def _run(job: BatchJob, handle: PlanHandle, function: TaskFunction) -> Reports:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from foretell.events.ingest.nulled_values import NulledValues, marker_notes, merge_nulled, unreadable_summary
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.notify.row_encoder import encode_json
 from foretell.spark.partitioning.shuffle_rows import (
@@ -16,6 +18,8 @@ from foretell.spark.partitioning.shuffle_rows import (
     EVENTS,
     PROGRESS,
     QUARANTINED,
+    READING,
+    ReadingReport,
     ShuffleRow,
     StreamProgress,
     read_table,
@@ -32,6 +36,7 @@ class ShardInput:
     segments: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
     progress: dict[str, StreamProgress] = field(default_factory=dict)
     _quarantined: list[tuple[str, int, pa.Buffer]] = field(default_factory=list)
+    _readings: list[tuple[str, int, pa.Buffer]] = field(default_factory=list)
     _changes: list[tuple[int, pa.Buffer]] = field(default_factory=list)
 
     def add(self, row: ShuffleRow) -> None:
@@ -46,6 +51,8 @@ class ShardInput:
             self.progress[row.stream] = self.progress.get(row.stream, StreamProgress()) + progress
         elif row.kind == QUARANTINED:
             self._quarantined.append((row.stream, row.sequence, row.data))
+        elif row.kind == READING:
+            self._readings.append((row.stream, row.sequence, row.data))
 
     def tables(self, stream: str) -> list[tuple[int, pa.Table]]:
         """Return the segments of a stream in the order of their map tasks, each with its sequence number."""
@@ -62,10 +69,32 @@ class ShardInput:
         rows = sorted(self._quarantined, key=lambda row: row[:2])
         return [event for *_, data in rows for event in msgspec.json.decode(data, type=list[QuarantinedEvent])]
 
+    @cached_property
+    def readings(self) -> list[ReadingReport]:
+        """The reports of the map tasks that this shard passes on: stream by stream, by map task."""
+        rows = sorted(self._readings, key=lambda row: row[:2])
+        return [msgspec.json.decode(data, type=ReadingReport) for *_, data in rows]
+
+    @property
+    def nulled(self) -> tuple[NulledValues, ...]:
+        """The values that were set to NULL, one record for each cause."""
+        return merge_nulled(record for reading in self.readings for record in reading.nulled)
+
+    @property
+    def notes(self) -> list[str]:
+        return list(dict.fromkeys(note for reading in self.readings for note in reading.notes))
+
     @property
     def changes(self) -> list[pa.Buffer]:
         """The changes of the statements, as JSON, by map task."""
         return [data for _, data in sorted(self._changes, key=lambda row: row[0])]
+
+
+def reading_lines(shard_input: ShardInput) -> list[str]:
+    """Return notes on the reading of events and lines on the values that were set to NULL, for the log of the task."""
+    nulled = shard_input.nulled
+    totals = [(stream, progress.total) for stream, progress in shard_input.progress.items()]
+    return [*shard_input.notes, *marker_notes(nulled), *unreadable_summary(nulled, totals)]
 
 
 def quarantine_rows(events: Iterable[QuarantinedEvent]) -> list[dict[str, object]]:

@@ -6,7 +6,8 @@ an Arrow stream. A map task sends
 - events (`EVENTS`) to the shards of the groups that read their stream;
 - the progress of a stream (`PROGRESS`), as JSON, to every shard: time passes for all lanes together, and each shard
   learns in the same shuffle how far it has come, without an aggregate, which streams do not allow;
-- malformed events (`QUARANTINED`), as JSON, to the one shard that reports them;
+- malformed events (`QUARANTINED`), as JSON, to the one shard that reports them, and so the values that were set to NULL
+  and the notes on reading (`READING`);
 - in a stream, changes of the statements (`CHANGES`), as JSON, to every shard.
 """
 
@@ -23,12 +24,14 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Row
 
+from foretell.events.ingest.nulled_values import NulledValues
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.reorder_buffer import event_times
 from foretell.spark.partitioning.statement_groups import StatementGroup, quarantine_shards
 
-EVENTS, PROGRESS, QUARANTINED, CHANGES = "events", "progress", "quarantined", "changes"
+EVENTS, PROGRESS, QUARANTINED, READING = "events", "progress", "quarantined", "reading"
+CHANGES = "changes"
 
 #: `stream` is NULL for changes. `sequence` orders the rows of a stream that come from different map tasks.
 SHUFFLE_COLUMNS = "shard BIGINT, stream STRING, kind STRING, sequence BIGINT, data BINARY"
@@ -52,6 +55,13 @@ class StreamProgress(msgspec.Struct, frozen=True):
         first = [time for time in (self.first, other.first) if time is not None]
         latest = [time for time in (self.latest, other.latest) if time is not None]
         return StreamProgress(self.total + other.total, min(first, default=None), max(latest, default=None))
+
+
+class ReadingReport(msgspec.Struct, frozen=True):
+    """What a map task reports of its reading: the values that were set to NULL, and notes for the user."""
+
+    nulled: tuple[NulledValues, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,11 @@ class ShuffleWriter:
         if events:
             data = pa.py_buffer(msgspec.json.encode(events))
             yield ShuffleRow(self._quarantine[stream], stream, QUARANTINED, sequence, data).encode()
+
+    def reading(self, batch: EventBatch, sequence: int) -> Iterator[pa.RecordBatch]:
+        if batch.nulled or batch.notes:
+            data = pa.py_buffer(msgspec.json.encode(ReadingReport(batch.nulled, batch.notes)))
+            yield ShuffleRow(self._quarantine[batch.stream], batch.stream, READING, sequence, data).encode()
 
     def changes(self, changes: object, sequence: int) -> Iterator[pa.RecordBatch]:
         return self._to_all(None, CHANGES, sequence, msgspec.json.encode(changes))

@@ -119,22 +119,31 @@ def _is_utf8(text: str) -> bool:
         return False
 
 
-# ── malformed events ──
+# ── values that do not fit ──
 
 
-def malformed(frame: StructType, attributes: Mapping[str, Type], time_column: str) -> Column | None:
-    """Return which rows of a frame are malformed events; None if Spark cannot tell."""
+@dataclass(frozen=True)
+class MisfitRows:
+    """Which rows of a frame have no valid time, and which have that or another value that does not fit."""
+
+    untimed: Column
+    any: Column
+
+
+def misfit_rows(frame: StructType, attributes: Mapping[str, Type], time_column: str) -> MisfitRows | None:
+    """Return which rows have values that do not fit; None if Spark cannot tell."""
     time = column(time_column)
-    conditions = [time.isNull()]
+    untimed: list[Column] = [time.isNull()]
+    others: list[Column] = []
     types = {field.name: field.dataType for field in frame}
     for name, kind in attributes.items():
         known, misfits = _misfits(column(name), types.get(name), kind)
         if not known:
             return None
-        conditions += misfits
+        (untimed if name == time_column else others).extend(misfits)
     if types[time_column] in _FLOATS:
-        conditions += [f.isnan(time), f.abs(time) == f.lit(float("inf"))]
-    return reduce(Column.__or__, conditions)
+        untimed += [f.isnan(time), f.abs(time) == f.lit(float("inf"))]
+    return MisfitRows(reduce(Column.__or__, untimed), reduce(Column.__or__, [*untimed, *others]))
 
 
 def _misfits(value: Column, stored: DataType | None, wanted: Type) -> tuple[bool, list[Column]]:

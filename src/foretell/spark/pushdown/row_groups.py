@@ -1,9 +1,9 @@
 """Row groups of Parquet files: of events that cannot matter, only what affects time is read.
 
 The statistics in a file's footer may show that no event of a group satisfies any static condition. Otherwise the
-columns of the conditions are read first, and of the other columns only the events that pass. Columns that could make an
-event malformed are read in any case, unless the statistics show that they do not. If an event is malformed, the whole
-group is read, so that the event is quarantined as in process.
+columns of the conditions are read first, and of the other columns only the events that pass. Columns whose values might
+not fit are read in any case, unless the statistics show that all fit. If one does not fit, the whole group is read, so
+that the value is counted, or its event quarantined, as in process.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def row_group_events(plan: BatchPlan, stream: str, split: InputSplit) -> SplitEv
         columns = [n for n in group.names if (n in plan.needed(stream) and n in own) or group.may_misfit(n)]
         encoded = [n for n in columns if group.is_dictionary_encoded(n)]
         dictionaries: Any = {"metadata": file.metadata, "read_dictionary": encoded, "pre_buffer": False}
-        if not plan.period:  # progress is that of the events within the period
+        # Progress is that of the events within the period, and statistics know nothing of markers of missing values.
+        if not plan.period and not declaration.read.nulls:
             with parquet_file(split.path, **dictionaries) as encoded_file:
                 events = _filtered_events(plan, stream, split, group, encoded_file, columns)
             if events is not None:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from foretell.events.arrow_interop import numpy_of
 from foretell.events.ingest.input_files import format_of
+from foretell.events.ingest.nulled_values import merge_nulled
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_file
 from foretell.events.ingest.time_forms import reading_of
@@ -51,7 +52,7 @@ class StreamMapper:
                 yield from self._shuffle_rows(_joined(read_files), [])
         elif filled:
             rows, malformed = self._well_formed(pa.Table.from_batches(filled))
-            yield from self._shuffle_rows(read(rows, self._timed), malformed)
+            yield from self._shuffle_rows(read(rows, self._timed, whole=False), malformed)
 
     @property
     def _timed(self) -> StreamDeclaration:
@@ -73,6 +74,7 @@ class StreamMapper:
                 yield from writer.events(group, batch, batch.table.select(list(group.columns[stream])), sequence)
         yield from writer.progress(stream, StreamProgress.of(batch), sequence)
         yield from writer.quarantined(stream, [*malformed, *batch.quarantined], sequence)
+        yield from writer.reading(batch, sequence)
 
     def _well_formed(self, rows: pa.Table) -> tuple[pa.Table, list[QuarantinedEvent]]:
         """Separate the rows that their source could not read, which have a reason in the column MALFORMED."""
@@ -103,5 +105,11 @@ def _local_path(uri: str) -> str:
 
 def _joined(batches: Sequence[EventBatch]) -> EventBatch:
     table = pa.concat_tables([batch.table for batch in batches])
-    bad = tuple(event for batch in batches for event in batch.quarantined)
-    return replace(batches[0], table=table, quarantined=bad, total=sum(batch.total for batch in batches))
+    return replace(
+        batches[0],
+        table=table,
+        quarantined=tuple(event for batch in batches for event in batch.quarantined),
+        total=sum(batch.total for batch in batches),
+        nulled=merge_nulled(values for batch in batches for values in batch.nulled),
+        notes=tuple(dict.fromkeys(note for batch in batches for note in batch.notes)),
+    )

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from foretell.engine import ColumnarResult, Engine
 from foretell.errors import InputError
 from foretell.events.arrow_interop import table_from_bytes, table_to_bytes
+from foretell.events.ingest.nulled_values import unreadable_values
 from foretell.events.reorder_buffer import LateEvent
 from foretell.language.printer import program_text
 from foretell.language.subscriptions import Subscriptions
@@ -29,7 +30,7 @@ from foretell.language.tree import Program
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.notification_order import notification_order
 from foretell.notify.arrow_encoder import notification_columns
-from foretell.spark.partitioning.shard_input import ShardInput, quarantine_rows, side_row
+from foretell.spark.partitioning.shard_input import ShardInput, quarantine_rows, reading_lines, side_row
 from foretell.spark.partitioning.shuffle_rows import ShuffleRow
 from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.streaming.chunked_state import ChunkedState, StoredState, WriteCost
@@ -43,7 +44,7 @@ from foretell.spark.task_errors import hidden_traceback
 
 #: The output of a shard in a micro-batch: its rows as an Arrow stream, and metrics.
 METRICS = (
-    *("events", "matches", "late", "bad", "refused", "partial_matches", "waiting"),
+    *("events", "matches", "late", "bad", "unreadable", "refused", "partial_matches", "waiting"),
     *("state_bytes", "pages", "pages_written", "bytes_written", "state_ms"),
 )
 #: A metric that is not added up: the latest event time in microseconds, NULL where times are plain numbers.
@@ -136,7 +137,7 @@ class ShardProcessor(StatefulProcessor):
             for stream in shard_input.segments
         }
         result = engine.push_columns(batches, shard_input.clocks)
-        for note in result.notes:
+        for note in (*result.notes, *reading_lines(shard_input)):
             _LOG.warning("%s", note)
         late = [event for events in result.late if self._reports(group, events.stream) for event in events.events()]
         bad = shard_input.quarantined
@@ -147,6 +148,7 @@ class ShardProcessor(StatefulProcessor):
             "matches": sum(map(len, matches)),
             "late": len(late),
             "bad": len(bad),
+            "unreadable": sum(values.count for values in unreadable_values(shard_input.nulled)),
             "refused": len(refused),
         }
         return pa.concat_tables([*matches, pa.Table.from_pylist(side_rows, self.schema)]), counts

@@ -1,0 +1,89 @@
+"""The figures of a run: events read and set aside, values set to NULL, lanes, notifications."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from foretell.events.ingest.nulled_values import NulledValues, cause_of
+from foretell.events.ingest.quarantine import QuarantinedEvent
+from foretell.events.notification import Notification
+from foretell.events.reorder_buffer import LateEvent
+from foretell.notify.lazy_notifications import LazyNotifications
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """The figures of a run, the same in every engine.
+
+    By stream: `events` read, also those set aside; events `set_aside`, by cause; values that could not be read and are
+    NULL (`unreadable`), by column; `late` events. By statement: `lanes`, None where the engine does not know their
+    number, and `notifications`, by kind.
+    """
+
+    events: Mapping[str, int]
+    set_aside: Mapping[str, Mapping[str, int]]
+    unreadable: Mapping[str, Mapping[str, int]]
+    late: Mapping[str, int]
+    lanes: Mapping[str, int | None]
+    notifications: Mapping[str, Mapping[str, int]]
+
+    @property
+    def matches(self) -> dict[str, int]:
+        """The number of matches of each statement."""
+        return {name: kinds.get("match", 0) for name, kinds in self.notifications.items()}
+
+    @property
+    def forecasts(self) -> dict[str, int]:
+        """The number of forecasts of each statement."""
+        return {name: kinds.get("forecast", 0) for name, kinds in self.notifications.items()}
+
+    @property
+    def all_set_aside(self) -> bool:
+        """Whether there were events, and all of them were set aside."""
+        total = sum(self.events.values())
+        return 0 < total == sum(sum(causes.values()) for causes in self.set_aside.values())
+
+
+def summarize(
+    rows: Sequence[Notification],
+    totals: Iterable[tuple[str, int]],
+    bad: Iterable[QuarantinedEvent],
+    unreadable: Iterable[NulledValues],
+    lanes: Iterable[tuple[str, int | None]],
+    late: Iterable[LateEvent],
+) -> RunSummary:
+    by_statement = dict(lanes)
+    notifications: dict[str, dict[str, int]] = {name: {} for name in by_statement}
+    for (name, kind), count in sorted(_kinds(rows).items()):
+        notifications.setdefault(name, {})[kind] = count
+    return RunSummary(
+        events=dict(totals),
+        set_aside=_nested(Counter((event.stream, cause_of(event.reason)) for event in bad)),
+        unreadable=_nested(_unreadable(unreadable)),
+        late=dict(Counter(event.stream for event in late)),
+        lanes=by_statement,
+        notifications=notifications,
+    )
+
+
+def _unreadable(records: Iterable[NulledValues]) -> Counter[tuple[str, str]]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in records:
+        counts[record.stream, record.column] += record.count
+    return counts
+
+
+def _kinds(rows: Sequence[Notification]) -> Counter[tuple[str, str]]:
+    if not isinstance(rows, LazyNotifications):
+        return Counter((row.subscription, row.kind) for row in rows)
+    grouped = rows.exact.group_by(["subscription", "kind"]).aggregate([([], "count_all")])
+    return Counter({(row["subscription"], row["kind"]): row["count_all"] for row in grouped.to_pylist()})
+
+
+def _nested(counts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+    nested: dict[str, dict[str, int]] = {}
+    for (outer, inner), count in counts.items():
+        nested.setdefault(outer, {})[inner] = count
+    return nested
