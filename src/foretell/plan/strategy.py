@@ -79,6 +79,7 @@ class Kernel(Enum):
     STRICT = "strict"
     LOCKSTEP = "lockstep"
     LONGEST = "longest"
+    LONGEST_GENERAL = "longest, passing over events"
     ARRIVAL_WALK = "arrival walk"
     ABSENCE = "absence"
 
@@ -349,6 +350,7 @@ class NfaShape:
     computes: bool  # an edge computes a register by code, or notes a gap
     begins_on_every_event: bool
     chain_nodes: int  # nodes of repeated steps that one event may add to a run
+    keyed: bool = False  # a key indexes the runs of a state
     longest: bool = False  # AFTER MATCH LONGEST, and nothing is asked of a match after the kernel
 
 
@@ -365,9 +367,12 @@ class KernelDecision:
 def choose_kernel(shape: NfaShape) -> KernelDecision:
     """Lockstep where all runs at a state take the same way, strict where only the next event counts, else general."""
     if not shape.next_only:
+        if shape.longest and not shape.keyed:
+            why = "runs may wait for later events, and a match of the first of them ends those that began since"
+            return _without_reverse_scan(shape, Kernel.LONGEST_GENERAL, why)
         return _without_reverse_scan(shape, Kernel.GENERAL, "runs may wait for later events")
     if shape.longest:
-        why = "only the very next event counts, and the longest match of a first event ends the runs that began in it"
+        why = "only the very next event counts, and a match of the first run ends those that began since"
         return _without_reverse_scan(shape, Kernel.LONGEST, why)
     hindrance = _lockstep_hindrance(shape)
     if hindrance is not None:

@@ -140,6 +140,8 @@ class NfaExecutor:
         unobserved = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays
         if self.nfa.kernel.kernel.value is Kernel.LONGEST:
             return int(longest.run_longest(*unobserved, self.undecided))
+        if self.nfa.kernel.kernel.value is Kernel.LONGEST_GENERAL:
+            return int(longest.run_longest_events(*unobserved, self.undecided))
         arguments = *unobserved, probe
         if ways is not None:
             slots = np.arange(layout.FIRST_SLOT, self.pool.cells.shape[1], dtype=np.uint64)

@@ -81,7 +81,7 @@ from foretell.machine.kernels.timer_heap import drop_first_timer, push_timer
 
 
 @inlined
-def _release(run: Any, runs: Runs) -> None:
+def release(run: Any, runs: Runs) -> None:
     """Give a run back to the pool."""
     cells, counters = runs.registers.integers, runs.counters
     cells[run, RUN_OVER] = ALIVE
@@ -92,7 +92,7 @@ def _release(run: Any, runs: Runs) -> None:
 
 
 @inlined
-def _unlink(previous: Any, next_run: Any, place: Any, state: Any, runs: Runs) -> None:
+def unlink(previous: Any, next_run: Any, place: Any, state: Any, runs: Runs) -> None:
     """Take a run out of its list, in which it stands behind `previous` (NONE: first)."""
     if previous == NONE:
         runs.lanes.heads[place, state] = next_run
@@ -147,8 +147,8 @@ def _end_instant(lane: Any, tables: NfaTables, runs: Runs) -> None:
                 ends |= cells[run, mark] == ENDING
                 cells[run, mark] = AWAKE
             if ends:
-                _unlink(previous, next_run, lane, state, runs)
-                _release(run, runs)
+                unlink(previous, next_run, lane, state, runs)
+                release(run, runs)
             else:
                 previous = run
             run = next_run
@@ -302,10 +302,31 @@ def _advance_state(
         if stays:
             previous = run
         else:
-            _unlink(previous, next_run, place, state, runs)
+            unlink(previous, next_run, place, state, runs)
             if not moved:
-                _release(run, runs)
+                release(run, runs)
         run = next_run
+
+
+@expanded
+def advance_runs(
+    starting: bool, lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs, output: Output
+) -> Any:
+    """Show an event to the runs of a lane, and begin others; return the first of the runs that it made."""
+    counters = runs.counters
+    counters[FRESH] = S(NONE)
+    if runs.lanes.lengths[lane] > 0:
+        for state in range(U(runs.lanes.heads.shape[1])):
+            _advance_state(state, lane, row, tables, batch, runs, output)
+    if starting:
+        for start in range(U(tables.starts.size)):
+            run = started(tables.starts[start], lane, row, tables, batch, runs, output)
+            if run != NONE:
+                _add_fresh(run, tables, runs)
+    fresh = U(counters[FRESH])
+    if fresh != NONE:
+        _admit_fresh(fresh, tables.states, runs)
+    return fresh
 
 
 @kernel
@@ -331,18 +352,7 @@ def run_events(
         if counters[LACKING] != 0:
             return S(row)
 
-        counters[FRESH] = S(NONE)
-        if lanes.lengths[lane] > 0:
-            for state in range(U(lanes.heads.shape[1])):
-                _advance_state(state, lane, row, tables, batch, runs, output)
-        if starting:
-            for start in range(U(tables.starts.size)):
-                run = started(tables.starts[start], lane, row, tables, batch, runs, output)
-                if run != NONE:
-                    _add_fresh(run, tables, runs)
-        fresh = U(counters[FRESH])
-        if fresh != NONE:
-            _admit_fresh(fresh, tables.states, runs)
+        fresh = advance_runs(starting, lane, row, tables, batch, runs, output)
         if observed:
             place = lane if probe.key == NONE else U(batch.columns.integers[probe.key, row])
             probe_states(row, lane, place, time, probe, tables, runs)
@@ -404,8 +414,8 @@ def sweep(now: Any, strict: bool, tables: NfaTables, runs: Runs, in_use: Array, 
         while run != NONE:
             next_run = U(cells[run, RUN_NEXT])
             if cells[run, RUN_OVER] == DEAD:
-                _unlink(previous, next_run, place, state_list, runs)
-                _release(run, runs)
+                unlink(previous, next_run, place, state_list, runs)
+                release(run, runs)
                 freed += 1
             else:
                 previous = run

@@ -1,8 +1,8 @@
-"""NFA runs where every operator is `,` and AFTER MATCH LONGEST wants the longest match of each first event alone.
+"""NFA runs where AFTER MATCH LONGEST wants the longest match of each first event alone.
 
-As `strict`, but runs that cannot matter any more end. Where the first of a lane's runs is a match, LONGEST takes a
-match that begins with its first event, and that match ends here or later. So what began since is excluded. For n events
-in a row there is then one run with n matches, of which the last is the longest, and not n runs with n²/2 matches.
+As `strict` and `general`, but runs that cannot matter any more end. Where the first of a lane's runs is a match, a match
+that begins with its first event is taken, and ends here or later. So what began since is excluded. For n events in a
+row there is then one run with n matches, of which the last is the longest, and not n runs with n²/2 matches.
 """
 
 from __future__ import annotations
@@ -11,22 +11,38 @@ from typing import Any
 
 from foretell.machine.kernels.actions import lacking
 from foretell.machine.kernels.decorators import inlined, kernel
+from foretell.machine.kernels.general import advance_runs, release, unlink
 from foretell.machine.kernels.layout import (
     CROWDED,
+    DEAD,
     FREE,
     FULL_LANE,
     LACKING,
     LONGEST,
     MATCHES,
     NONE,
+    RUN_BEGAN,
     RUN_FIRST,
     RUN_NEXT,
+    RUN_OVER,
     Array,
     S,
     U,
 )
 from foretell.machine.kernels.strict import advance_lane
 from foretell.machine.kernels.structs import Batch, NfaTables, Output, Runs
+
+
+@inlined
+def _first_match(found: Any, first: Array, counters: Array) -> Any:
+    """The earliest first event of the matches since the one numbered `found`."""
+    least = first[U(found)]
+    for match in range(U(found) + U(1), U(counters[MATCHES])):
+        least = min(least, first[match])
+    return least
+
+
+# ── every operator is `,` ──
 
 
 @inlined
@@ -81,9 +97,7 @@ def run_longest(
         found = counters[MATCHES]
         fresh, count = advance_lane(run, starting, lane, row, tables, batch, runs, output)
         if counters[MATCHES] > found and not undecided[lane]:
-            least = output.first[U(found)]
-            for match in range(U(found) + U(1), U(counters[MATCHES])):
-                least = min(least, output.first[match])
+            least = _first_match(found, output.first, counters)
             if _first_of(fresh, cells, least) < least:
                 undecided[lane] = 1
             else:
@@ -93,6 +107,76 @@ def run_longest(
         if count > counters[LONGEST]:
             counters[LONGEST] = count
         if count > lanes.limits[lane]:
+            counters[CROWDED] = S(lane)
+            counters[LACKING] = FULL_LANE
+            return S(row) + 1
+    return stop
+
+
+# ── other operators ──
+
+
+@inlined
+def _lives(run: Any, state: Any, time: Any, tables: NfaTables, runs: Runs) -> bool:
+    """Whether a run may still become a match; the lists of states that no event has touched keep others."""
+    within = tables.state_within[state]
+    in_time = within < 0 or time <= runs.times[run, RUN_BEGAN] + within
+    return runs.registers.integers[run, RUN_OVER] != DEAD and in_time
+
+
+@inlined
+def _first_of_lane(lane: Any, time: Any, least: Any, tables: NfaTables, runs: Runs) -> Any:
+    """The earliest first event of the runs of a lane, if it is before `least`."""
+    cells, heads = runs.registers.integers, runs.lanes.heads
+    for state in range(U(heads.shape[1])):
+        run = U(heads[lane, state])
+        while run != NONE:
+            if cells[run, RUN_FIRST] < least and _lives(run, state, time, tables, runs):
+                least = cells[run, RUN_FIRST]
+            run = U(cells[run, RUN_NEXT])
+    return least
+
+
+@inlined
+def _end_later_starts_of_lane(lane: Any, first: Any, runs: Runs) -> None:
+    """End the runs of a lane that began after an event."""
+    cells, heads = runs.registers.integers, runs.lanes.heads
+    for state in range(U(heads.shape[1])):
+        previous = NONE
+        run = U(heads[lane, state])
+        while run != NONE:
+            next_run = U(cells[run, RUN_NEXT])
+            if cells[run, RUN_FIRST] > first:
+                unlink(previous, next_run, lane, state, runs)
+                release(run, runs)
+            else:
+                previous = run
+            run = next_run
+
+
+@kernel
+def run_longest_events(
+    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, undecided: Array
+) -> Any:
+    """The same as `run_longest` with operators that pass over events, where lists are by lane."""
+    events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
+    for row in range(U(first), U(stop)):
+        lane = events.lane[row]
+        starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
+        if lanes.lengths[lane] <= 0 and (lanes.lengths[lane] < 0 or not starting):
+            continue  # nothing waits, nothing begins; or the lane is refused
+        counters[LACKING] = lacking(counters[LONGEST] * fan.runs + fan.starts, fan.nodes, runs, output)
+        if counters[LACKING] != 0:
+            return S(row)
+        found = counters[MATCHES]
+        fresh = advance_runs(starting, lane, row, tables, batch, runs, output)
+        if counters[MATCHES] > found and not undecided[lane]:
+            least = _first_match(found, output.first, counters)
+            if _first_of_lane(lane, events.time[row], least, tables, runs) < least:
+                undecided[lane] = 1
+            else:
+                _end_later_starts_of_lane(lane, least, runs)
+        if fresh != NONE and lanes.lengths[lane] > lanes.limits[lane]:
             counters[CROWDED] = S(lane)
             counters[LACKING] = FULL_LANE
             return S(row) + 1

@@ -17,6 +17,7 @@ All but the windows are unsigned (see `foretell.machine.kernels.layout`, which n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -105,8 +106,24 @@ class _Flattening:
             computes=bool(np.isin(tables.updates[:, UPDATE_KIND], (COMPUTE, GAP)).any()),
             begins_on_every_event=begins == int(NONE),
             chain_nodes=chain_nodes,
-            longest=bool(self.shared.members) and all(p.wants_longest for p in self.shared.members.values()),
+            keyed=any(state.waiting.key is not None for state in self.states),
+            longest=self._wants_longest(),
         )
+
+    def _wants_longest(self) -> bool:
+        """Whether a match of the first of a lane's runs ends those that began since: each match with its first event is
+        longer than those before it, so the longest ends here or later. Under `,` its events are all those in between.
+        """
+        plans = self.shared.members.values()
+        grows = self.shared.strict or self._has_one_way()
+        return bool(plans) and grows and not self.shared.simultaneous and all(p.wants_longest for p in plans)
+
+    def _has_one_way(self) -> bool:
+        """Whether at most one run has a given first event, and each event that it may bind makes it longer."""
+        waiting = [state.waiting for state in self.states if not state.waiting.final]
+        decided = all([t.kind for t in w.threads] in ([NEXT], [WHERE]) and not w.waits for w in waiting)
+        ways = Counter(e.source for e in self.edges if not self.states[e.target].waiting.final)
+        return decided and all(count == 1 for count in ways.values())
 
     def _process_key(self, kept: list[list[RegisterUpdate]]) -> int:
         """The column that tells processes of a lane apart for observers: all states are indexed by it, and every run
