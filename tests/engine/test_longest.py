@@ -78,10 +78,12 @@ def test_limits_count_the_runs_that_live() -> None:
     assert lengths(engine.end()) == [1000]
 
 
-@pytest.mark.parametrize("pattern", ["b{3,}", "b+", "a , b+", "b+ , c?"])
+@pytest.mark.parametrize("pattern", ["b{3,}", "b+", "a , b+", "b+ , c?", "b{2,}<;{k = 'b'}>"])
 def test_a_long_run_is_one_run(pattern: str) -> None:
     """Otherwise this would take 5 billion matches."""
-    text = f"SUBSCRIBE m FROM s MATCH {pattern} DEFINE b AS k = 'b' AFTER MATCH LONGEST RETURN count(b) AS n;"
+    text = f"""
+        SUBSCRIBE m FROM s MATCH {pattern} DEFINE b AS k = 'b' WITHIN 100000 AFTER MATCH LONGEST RETURN count(b) AS n;
+    """
     attack = pa.table({"time": range(100_000), "k": ["b"] * 100_000})
     engine = Engine(text, time={"s": "time"})
     told: list[Notification] = []
@@ -139,6 +141,7 @@ def test_snapshots_hold_what_waits(case: Case) -> None:
         ("MATCH a , b+", Kernel.LONGEST),
         ("MATCH b{3,} WITHIN 5", Kernel.LONGEST),
         ("MATCH a , b+ HAVING count(b) > 2", Kernel.LOCKSTEP),
+        ("MATCH a ;{k = 'b'} b+ WITHIN 5", Kernel.LONGEST_GENERAL),
         ("MATCH a ; b+ WITHIN 5", Kernel.GENERAL),
     ],
 )

@@ -138,6 +138,12 @@ def test_a_missing_window_is_warned_of() -> None:
     (warning,) = explained("SUBSCRIBE w FROM ticks MATCH a ; b;").warnings
     assert warning.startswith("`;` without WITHIN keeps every partial match for ever")
     assert not explained("SUBSCRIBE w FROM ticks MATCH a ; b WITHIN 5;").warnings
+    (warning,) = explained("SUBSCRIBE w FROM ticks MATCH a ; b+ WITHIN 5 AFTER MATCH LONGEST;").warnings
+    assert warning == (
+        "a step that repeats under `;` has a partial match for every selection of its events; repeat it under `;{θ}`, "
+        "where θ is its condition"
+    )
+    assert not explained("SUBSCRIBE w FROM ticks MATCH a ;{price > 1} b+ WITHIN 5 AFTER MATCH LONGEST;").warnings
 
 
 @pytest.mark.parametrize(
@@ -153,6 +159,14 @@ def test_a_missing_window_is_warned_of() -> None:
         ),
         ("PER name MATCH a ; b DEFINE a AS name = $n, b AS name = $n WITHIN 5", []),
         ("MATCH a , b , c DEFINE c AS volume > 3", []),
+        ("MATCH a , b{5,} AFTER MATCH LONGEST", []),
+        (
+            "MATCH a , b+ HAVING count(b) >= 5 AFTER MATCH LONGEST",
+            [
+                "write HAVING as a condition of the steps, as `b{5,}` for `HAVING count(b) >= 5`: "
+                "LONGEST would then follow a run as a whole and not all its parts"
+            ],
+        ),
         (
             "MATCH a , b+ , c DEFINE b AS price > avg(b.price)",
             ["without the comparison with a bound event (`price > avg(b.price)`) the lockstep kernel would run it"],

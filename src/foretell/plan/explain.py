@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.language.pattern_shape import open_repetitions
 from foretell.language.printer import expression_text
 from foretell.plan.compile import PlanCompiler
 from foretell.plan.expressions import IndexKey
@@ -20,7 +21,15 @@ from foretell.plan.nfa.state_bits import BITS
 from foretell.plan.observation import NothingObserved
 from foretell.plan.performance_hints import hints_for
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import Executor, Kernel, Strategy, TemplateMode, choose_keys, choose_strategy
+from foretell.plan.strategy import (
+    Executor,
+    Kernel,
+    Strategy,
+    TemplateMode,
+    choose_keys,
+    choose_strategy,
+    is_longest,
+)
 
 
 @dataclass(frozen=True)
@@ -282,6 +291,13 @@ def _warnings(subscription: CheckedSubscription) -> Iterator[str]:
             "`;` without WITHIN keeps every partial match for ever: memory grows with each event that begins one, and "
             "time with the partial matches that an event can extend; add WITHIN"
         )
+    if is_longest(subscription):
+        for repetition in open_repetitions(subscription.pattern):
+            if isinstance(repetition.under, tree.Later):
+                yield (
+                    "a step that repeats under `;` has a partial match for every selection of its events; repeat it "
+                    "under `;{θ}`, where θ is its condition"
+                )
 
 
 # ── as text ──

@@ -13,7 +13,7 @@ from foretell.plan.expressions import IndexKey
 from foretell.plan.lower.arrival_analysis import analyse_sequence
 from foretell.plan.lower.ir import NO_CODE
 from foretell.plan.prefix_sharing import SharedNfa
-from foretell.plan.strategy import Executor, Kernel, NfaShape, Strategy, TemplateMode, choose_kernel
+from foretell.plan.strategy import Executor, Kernel, NfaShape, Strategy, TemplateMode, choose_kernel, is_longest
 
 
 def hints_for(
@@ -29,6 +29,7 @@ def hints_for(
         )
     yield from _lane_hints(subscription, strategy, nfa)
     if nfa is not None and strategy.executor.value is Executor.NFA:
+        yield from _longest_hints(subscription, nfa)
         yield from _key_hints(nfa)
         if not shares:
             yield from _lockstep_hints(subscription, nfa)
@@ -45,6 +46,16 @@ def _lane_hints(subscription: CheckedSubscription, strategy: Strategy, nfa: Shar
         key = column.expression if isinstance(column, IndexKey) else None
     if isinstance(key, tree.Attribute) and str(key.name) not in map(str, subscription.tree.per):
         yield f"add PER {key.name}: all steps share `{key.name}`, and Spark runs lanes in parallel"
+
+
+def _longest_hints(subscription: CheckedSubscription, nfa: SharedNfa) -> Iterator[str]:
+    """The change that would let a run be followed as a whole."""
+    plain = nfa.compiled.kernel.kernel.value in (Kernel.LONGEST, Kernel.LONGEST_GENERAL)
+    if is_longest(subscription) and not plain and subscription.tree.having is not None:
+        yield (
+            "write HAVING as a condition of the steps, as `b{5,}` for `HAVING count(b) >= 5`: "
+            "LONGEST would then follow a run as a whole and not all its parts"
+        )
 
 
 def _key_hints(nfa: SharedNfa) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """NFA runs where AFTER MATCH LONGEST wants the longest match of each first event alone.
 
-As `strict` and `general`, but runs that cannot matter any more end. Where the first of a lane's runs is a match, a match
+As `strict` and `general`, but runs that cannot matter any more end. Where the first of a lane's runs is a match, one
 that begins with its first event is taken, and ends here or later. So what began since is excluded. For n events in a
 row there is then one run with n matches, of which the last is the longest, and not n runs with n²/2 matches.
 """
