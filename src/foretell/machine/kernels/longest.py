@@ -121,7 +121,7 @@ def _lives(run: Any, state: Any, time: Any, tables: NfaTables, runs: Runs) -> bo
     """Whether a run may still become a match; the lists of states that no event has touched keep others."""
     within = tables.state_within[state]
     in_time = within < 0 or time <= runs.times[run, RUN_BEGAN] + within
-    return runs.registers.integers[run, RUN_OVER] != DEAD and in_time
+    return bool(runs.registers.integers[run, RUN_OVER] != DEAD and in_time)
 
 
 @inlined
