@@ -86,6 +86,7 @@ def run_command(
         ),
     ],
     given: InputArguments,
+    *,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -132,6 +133,10 @@ def run_command(
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the state in this folder.", rich_help_panel=_STREAM)
     ] = None,
+    late: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write late events to this file, as JSON lines.", rich_help_panel=_STREAM),
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Process what is there, then end.", rich_help_panel=_STREAM)
     ] = False,
@@ -148,16 +153,16 @@ def run_command(
             output=output,
             checkpoint=checkpoint,
             quarantine=quarantine,
+            late=late,
             model=model,
             once=once,
             quiet=quiet,
         )
         follow_inputs(arguments, given)
         return
-    if checkpoint is not None or once:
-        raise typer.BadParameter(
-            "add --follow, or leave this option out", param_hint="--checkpoint" if checkpoint else "--once"
-        )
+    for option, value in {"--checkpoint": checkpoint, "--once": once, "--late": late}.items():
+        if value:
+            raise typer.BadParameter("add --follow, or leave this option out", param_hint=option)
     from foretell.cli.run_command import RunArguments, run_finite
 
     finite = RunArguments(

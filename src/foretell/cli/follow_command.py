@@ -11,6 +11,7 @@ import typer
 from foretell.arguments.statements import load
 from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say
+from foretell.cli.status_line import StatusLine
 from foretell.notify.files import standard_output, writing_to
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class FollowArguments:
     output: Path | None
     checkpoint: Path | None
     quarantine: Path | None
+    late: Path | None
     model: Path | None
     once: bool
     quiet: bool
@@ -35,17 +37,23 @@ def follow_inputs(arguments: FollowArguments, given: InputArguments) -> None:
 
     pipeline = _pipeline(arguments, given)
     stream = standard_output()
+    line = StatusLine()
 
-    def write(line: bytes) -> None:
-        stream.write(line)
-        stream.flush()
+    def write(text: bytes) -> None:
+        with line.removed():
+            stream.write(text)
+            stream.flush()
 
     def log(text: str) -> None:
         if not arguments.quiet:
-            say(text)
+            with line.removed():
+                say(text)
 
-    with writing_to(stream):
-        run(pipeline, once=arguments.once, write=write, log=log)
+    try:
+        with writing_to(stream):
+            run(pipeline, once=arguments.once, write=write, log=log, status=line.show)
+    finally:
+        line.end()
 
 
 def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
@@ -59,6 +67,7 @@ def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
             "--table": given.tables,
             "--output": arguments.output,
             "--quarantine": arguments.quarantine,
+            "--late": arguments.late,
             "--model": arguments.model,
         }
         for option in [name for name, value in options.items() if value] + given.form_words()[:1]:
@@ -71,4 +80,8 @@ def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
         given.template_tables(),
         arguments.output,
         place,
+        read=given.read_options(),
+        quarantine=arguments.quarantine,
+        late=arguments.late,
+        model=arguments.model,
     )

@@ -88,7 +88,7 @@ def train(
     if choice.engine == "spark" and not quiet:
         for note in choice.notes:
             say(f"note: {note}")
-    with progress("reading the events"):
+    with progress("reading the events", on_spark=choice.engine == "spark"):
         call |= part | {"learning": learning, "strict": strict}
         model = train_(program, given.sources(), **call, engine=wanted or choice.engine)
     model.save(output)

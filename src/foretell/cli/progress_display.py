@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from foretell.cli.output import shows_to_a_person
 from foretell.progress import Stage, reporting_to
@@ -16,7 +16,7 @@ DELAY, INTERVAL = 2.0, 0.25
 
 
 @contextmanager
-def progress(first: str) -> Iterator[None]:
+def progress(first: str, *, on_spark: bool = False) -> Iterator[None]:
     """Show the progress of the calls in this context, where standard error is a terminal."""
     if not shows_to_a_person():
         yield
@@ -24,10 +24,20 @@ def progress(first: str) -> Iterator[None]:
     display = ProgressDisplay(first)
     display.start()
     try:
-        with reporting_to(display):
+        with reporting_to(display), _watching_spark(display) if on_spark else nullcontext():
             yield
     finally:
         display.stop()
+
+
+def _watching_spark(display: ProgressDisplay) -> AbstractContextManager[None]:
+    from foretell.spark.batch.progress import BatchProgress, watching
+
+    def show(batch: BatchProgress) -> None:
+        tasks = f", {batch.done:,} of {batch.tasks:,} tasks done" if batch.tasks else ""
+        display.announce(f"{batch.stage}{tasks}")
+
+    return watching(show, INTERVAL)
 
 
 class ProgressDisplay:

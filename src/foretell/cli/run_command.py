@@ -50,7 +50,7 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
     if choice.engine == "spark" and not arguments.quiet:
         for note in choice.notes:  # before Spark starts, which takes a while
             say(f"note: {note}")
-    with progress("reading the events"):
+    with progress("reading the events", on_spark=choice.engine == "spark"):
         notifications = run(
             program,
             given.sources(),

@@ -1,0 +1,88 @@
+"""The status of a streaming query in one line at the bottom of a terminal, with the notifications above it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from foretell.cli.output import shows_to_a_person
+from foretell.display import counted, duration_text, shortened
+
+if TYPE_CHECKING:
+    from foretell.spark.streaming.stream_status import StreamStatus
+
+_CLEAR = "\r\x1b[K"
+
+
+class StatusLine:
+    """A line on standard error that is redrawn, and removed while other lines are written; none without a terminal."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._lock = threading.Lock()  # notifications are written in another thread than the status is shown
+        self._on = shows_to_a_person()
+
+    def show(self, status: StreamStatus) -> None:
+        if self._on:
+            with self._lock:
+                self._text = shortened(status_text(status), _width() - 1)
+                self._draw(self._text)
+
+    @contextmanager
+    def removed(self) -> Iterator[None]:
+        """Write other lines: the status is gone meanwhile, and there again afterwards."""
+        with self._lock:
+            if self._on and self._text:
+                self._draw("")
+            yield
+            if self._on and self._text:
+                self._draw(self._text)
+
+    def end(self) -> None:
+        with self._lock:
+            if self._on and self._text:
+                self._draw("")
+            self._text = ""
+
+    def _draw(self, text: str) -> None:
+        if sys.stderr is not None:
+            sys.stderr.write(f"{_CLEAR}{text}")
+            sys.stderr.flush()
+
+
+def status_text(status: StreamStatus) -> str:
+    """The status in one line; what is most telling comes first, since a narrow terminal cuts the rest off."""
+    if not status.batches:
+        return f"{status.phase} …"
+    parts = [
+        status.phase,
+        f"{counted(status.events, 'event')} ({status.rate:,.0f}/s)",
+        counted(status.matches, "match", "matches"),
+        *([] if status.lag is None else [f"lag {duration_text(max(status.lag, 0))}"]),
+        *([f"{status.late:,} late"] if status.late else []),
+        *([f"{status.bad:,} set aside"] if status.bad else []),
+        *([f"{status.refused:,} refused"] if status.refused else []),
+        f"state {_size(status.state_bytes)}",
+    ]
+    return "  ".join(parts)
+
+
+def _size(count: int) -> str:
+    """
+    >>> _size(800), _size(12_345), _size(5_240_000)
+    ('800 B', '12 kB', '5.2 MB')
+    """
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1e3:.0f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return 80
