@@ -55,6 +55,8 @@ def test_files_by_their_size(rows: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_data_in_memory_and_statements_that_are_not_compiled(rows: Path) -> None:
     assert choice(PLAIN, [{"time": 1}]) == EngineChoice("embedded")
+    assert choice(PLAIN, "-") == EngineChoice("embedded")
+    assert choice(PLAIN, "table:logins") == EngineChoice("spark", "only Spark reads table:logins")
     assert choice(LOSING, [{"time": 1}]).engine == "reference"
     assert choice(LOSING, rows / "s.csv").notes == (
         "runs by the reference evaluator: no other engine supports LOSING yet",

@@ -91,6 +91,15 @@ def test_one_kind_of_event(tmp_path: Path) -> None:
     assert "MATCH  first_event , second_event;" in initialized(tmp_path, "ticks.csv")
 
 
+def test_lines_of_text(tmp_path: Path) -> None:
+    """The options on the form of the events go into the command that the statements name."""
+    lines = [f"Mar  1 10:00:{i:02} host sshd[1]: {'Failed' if i % 4 else 'Accepted'}\n" for i in range(12)]
+    (tmp_path / "auth.log").write_text("".join(lines))
+    text = initialized(tmp_path, "auth.log", "--pattern", "syslog", "--year", "2026")
+    assert "foretell run watch.ftl --input auth=auth.log --pattern syslog --year 2026\n" in text
+    assert "DEFINE x AS message = 'Failed'\nHAVING count(x) >= 3" in text
+
+
 def test_another_time_column(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("a,b\n2026-01-01,2026-02-01\n2026-01-02,2026-02-02\n")
     assert "TIME a;" in initialized(tmp_path, "s.csv")

@@ -10,7 +10,7 @@ from foretell.api.input_size import estimated_events
 from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.validation import describe
 from foretell.errors import InputError, suggestion
-from foretell.events.ingest.input_files import needs_spark
+from foretell.events.ingest.input_files import is_pipe, needs_spark
 from foretell.language import tree
 from foretell.language.subscriptions import Subscriptions
 
@@ -64,7 +64,8 @@ def choose_engine(
     for name, path in paths.items():
         if needs_spark(path, settings.options(name)):
             return EngineChoice("spark", f"only Spark reads {os.fspath(path)}")
-    return _by_size(paths, settings) if paths else EngineChoice("embedded")
+    files = {name: path for name, path in paths.items() if not is_pipe(path)}
+    return _by_size(files, settings) if files else EngineChoice("embedded")
 
 
 def _by_size(paths: Mapping[str, str | os.PathLike[str]], settings: InputSettings) -> EngineChoice:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from foretell.events.ingest.compression import compression_of
-from foretell.events.ingest.input_files import CSV, PARQUET, InputFile, input_files, is_pipe, open_input
+from foretell.events.ingest.input_files import CSV, PARQUET, InputFile, input_files, open_input
 from foretell.events.ingest.read_options import ReadOptions
 
 _SAMPLE_BYTES = 1 << 18
@@ -27,12 +27,7 @@ class EventCount:
 
 
 def estimated_events(source: str | os.PathLike[str], options: ReadOptions) -> EventCount:
-    """The number of events of a path: of Parquet as its files say, of text by the length of its first rows.
-
-    A pipe counts as empty: nobody knows before it is read.
-    """
-    if is_pipe(source):
-        return EventCount(0, exact=False)
+    """The number of events of files: of Parquet as they say, of text by the length of its first rows."""
     listing = input_files(source, options)
     if listing.format == PARQUET:
         return EventCount(sum(map(_parquet_rows, listing.files)), exact=True)

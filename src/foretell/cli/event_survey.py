@@ -17,7 +17,7 @@ from foretell.events.ingest.formats import read_raw, read_raw_content
 from foretell.events.ingest.input_files import PARQUET, InputFile, input_files, is_pipe, open_input
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, cast_events, infer_schema
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, cast_events, infer_schema, with_times
 from foretell.events.ingest.typed_table import infer_type
 from foretell.events.types import Type
 
@@ -66,8 +66,7 @@ def survey(path: Path, stream: str, options: ReadOptions, time: str | None) -> S
         raise InputError("no-events", f"{path} has no events")
     column = time or _time_column(raw, path, options)
     skipped = [name for name in raw.names if name != column and infer_type(raw, name) is None]
-    declaration = StreamDeclaration(stream, {}, column, open=True, read=options)
-    batch = cast_events(raw, declaration, infer_schema(raw, declaration).attributes)
+    batch = _events(raw, StreamDeclaration(stream, {}, column, open=True, read=options))
     if not batch.table.num_rows:
         reason = batch.quarantined[0].reason if batch.quarantined else "no time"
         hint = "name another column with --time COLUMN, or its form with --time-format"
@@ -117,14 +116,18 @@ def _time_column(raw: RawTable, path: Path, options: ReadOptions) -> str:
 
 def _time_rank(raw: RawTable, name: str, options: ReadOptions) -> int:
     named = 2 if _TIME_NAME.match(name) else 1 if _TIME_PART.search(name) else 0
-    declaration = StreamDeclaration(name, {}, name, read=options)
     try:
-        batch = cast_events(raw, declaration, infer_schema(raw, declaration).attributes)
+        batch = _events(raw, StreamDeclaration(name, {}, name, read=options))
     except InputError:
         return 0
     if batch.table.num_rows * 2 < raw.rows:  # most of its texts are no times
         return 0
     return 10 + named if batch.schema.time_type is Type.TIMESTAMP else named
+
+
+def _events(raw: RawTable, declaration: StreamDeclaration) -> EventBatch:
+    timed = with_times(raw, declaration)
+    return cast_events(timed, declaration, infer_schema(timed, declaration).attributes)
 
 
 # ── columns ──
