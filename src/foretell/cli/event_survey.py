@@ -142,7 +142,7 @@ def _classified(found: Survey) -> Survey:
         for name in others
         if found.types[name] in (Type.STRING, Type.INT)
         and 2 <= distinct[name] <= count / 2
-        and (found.types[name] is Type.STRING or _KEY_PART.search(name))
+        and (_KEY_PART.search(name) or (found.types[name] is Type.STRING and distinct[name] > _MOST_CATEGORIES))
     ]
     keys = sorted(possible, key=lambda name: (not _KEY_PART.search(name), -distinct[name]))
     key = keys[0] if keys else None
