@@ -79,7 +79,7 @@ def _on_terminal(arguments: str, folder: Path) -> str:
 
 
 def _without_time(text: str) -> str:
-    return re.sub(r"^[\d.,]+ (ms|s) ", "TIME ", text, flags=re.MULTILINE)
+    return re.sub(r"^[\d.,]+ (ms|s|min) ", "TIME ", text, flags=re.MULTILINE)
 
 
 def _commands(text: str) -> list[tuple[str, str]]:
