@@ -40,8 +40,8 @@ def test_figures(folder: Path, engine: str) -> None:
     assert summary(folder, "--engine", engine) == [
         "logins: 5 events read",
         "doors: 1 event read",
-        "rising: 2 matches",
-        "entered: 2 matches",
+        "rising: 2 matches in 2 lanes",
+        "entered: 2 matches in 1 lane",
         f"TIME {place}",
     ]
 
@@ -52,21 +52,23 @@ def test_the_engine_and_its_reason(folder: Path) -> None:
 
 def test_set_aside(folder: Path) -> None:
     with (folder / "logins.jsonl").open("a") as file:
+        file.write('{"user": "ann", "tries": "many", "time": 7}\n')
         file.write('{"user": "ann"}\nnot json\n{"tries": 1, "time": "x"}\n')
     assert summary(folder, "--engine", "embedded") == [
-        "logins: 8 events read",
+        "logins: 9 events read",
         "doors: 1 event read",
-        "logins: 3 of 8 events set aside: 1 × no time, 1 × not JSON, 1 × time: expected INT, found 'x' "
-        "(the first at logins.jsonl:6)",
-        "rising: 2 matches",
-        "entered: 2 matches",
+        "logins: 3 of 9 events set aside: 1 × no time, 1 × not JSON, 1 × time: expected INT, found 'x' "
+        "(the first at logins.jsonl:7)",
+        "logins: 1 of 9 values of tries set to NULL: 1 × expected INT, found 'many' (the first at logins.jsonl:6)",
+        "rising: 2 matches in 2 lanes",
+        "entered: 2 matches in 1 lane",
         "TIME in this process",
     ]
 
 
 def test_no_match(folder: Path) -> None:
     (folder / "doors.jsonl").write_text('{"user": "ann", "time": 0}\n')
-    assert summary(folder, "--engine", "embedded")[3] == "entered: no matches"
+    assert summary(folder, "--engine", "embedded")[3] == "entered: no matches in 1 lane"
 
 
 def test_no_events(folder: Path) -> None:
@@ -75,8 +77,8 @@ def test_no_events(folder: Path) -> None:
     assert summary(folder, "--engine", "embedded") == [
         "logins: no events",
         "doors: no events",
-        "rising: no matches",
-        "entered: no matches",
+        "rising: no matches in 0 lanes",
+        "entered: no matches in 1 lane",
         "TIME in this process",
     ]
 
@@ -104,7 +106,7 @@ def test_many_statements(folder: Path) -> None:
     (folder / "m.ftl").write_text("STREAM logins (user STRING, tries INT, time INT) TIME time;" + "".join(statements))
     done = foretell(folder, "run", "m.ftl", "--input", "logins=logins.jsonl", "--engine", "embedded")
     lines = done.stderr.splitlines()
-    assert lines[2:4] == ["s1: 2 matches", "s2: 1 match"]
+    assert lines[2:4] == ["s1: 2 matches in 1 lane", "s2: 1 match in 1 lane"]
     assert lines[21] == "and 5 more statements"
 
 

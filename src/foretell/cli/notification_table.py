@@ -67,7 +67,9 @@ def notification_groups(notifications: Notifications, most: int = MOST_ROWS) -> 
 
 
 def print_tables(console: Console, notifications: Notifications) -> None:
-    for number, group in enumerate(notification_groups(notifications)):
+    """Print the tables in the order of the statements."""
+    order = {name: place for place, name in enumerate(notifications.summary.notifications)}
+    for number, group in enumerate(sorted(notification_groups(notifications), key=lambda g: order[g.subscription])):
         if number:
             console.print()
         _print_table(console, group)

@@ -18,7 +18,6 @@ from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say, shows_to_a_person
 from foretell.cli.progress_display import progress
 from foretell.cli.run_report import check_events, report, write_quarantine
-from foretell.language import tree
 from foretell.notify.files import check_ending, standard_output, write, write_lines, writing_to
 from foretell.notify.notifications import Notifications
 
@@ -66,9 +65,8 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
         write_quarantine(notifications.bad, arguments.quarantine)
     _write(notifications, arguments)
     if not arguments.quiet:
-        names = [str(s.name) for s in program.program.statements if not isinstance(s, tree.Stream)]
-        report(notifications, names, choice, time.monotonic() - since)
-    check_events(notifications)
+        report(notifications, choice, time.monotonic() - since)
+    check_events(notifications.summary)
 
 
 def _write(notifications: Notifications, arguments: RunArguments) -> None:

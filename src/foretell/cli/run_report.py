@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
 
 from foretell.api.engine_choice import EngineChoice
-from foretell.cli.notification_table import counted_kind, notification_groups
+from foretell.cli.notification_table import counted_kind
 from foretell.cli.output import say
 from foretell.display import counted, duration_text
 from foretell.errors import InputError
@@ -17,23 +17,24 @@ from foretell.events.atomic_files import atomic_write
 from foretell.events.ingest.nulled_values import unreadable_summary
 from foretell.events.ingest.quarantine import QuarantinedEvent, quarantine_summary
 from foretell.notify.notifications import Notifications
+from foretell.notify.run_summary import RunSummary
 
-#: Statements that are listed one by one; of more the rest is added up.
+#: Statements that are listed one by one; of more the rest is counted.
 MOST_STATEMENTS = 20
 
 
-def report(notifications: Notifications, statements: Sequence[str], choice: EngineChoice, seconds: float) -> None:
+def report(notifications: Notifications, choice: EngineChoice, seconds: float) -> None:
     """Print the notes and the summary to standard error."""
     for note in notifications.notes:
         say(f"note: {note}")
-    for line in summary_lines(notifications, statements, choice, seconds):
+    for line in summary_lines(notifications, choice, seconds):
         say(line)
 
 
-def check_events(notifications: Notifications) -> None:
+def check_events(summary: RunSummary) -> None:
     """Raise InputError if there were events, and all of them were set aside."""
-    total = sum(count for _, count in notifications.totals)
-    if 0 < total == len(notifications.bad):
+    if summary.all_set_aside:
+        total = sum(summary.events.values())
         raise InputError(
             "all-set-aside",
             f"all {counted(total, 'event')} were set aside: there was nothing to match",
@@ -41,22 +42,26 @@ def check_events(notifications: Notifications) -> None:
         )
 
 
-def summary_lines(
-    notifications: Notifications, statements: Sequence[str], choice: EngineChoice, seconds: float
-) -> Iterator[str]:
-    for stream, count in notifications.totals:
+def summary_lines(notifications: Notifications, choice: EngineChoice, seconds: float) -> Iterator[str]:
+    summary = notifications.summary
+    for stream, count in summary.events.items():
         yield f"{stream}: {counted(count, 'event')} read" if count else f"{stream}: no events"
     yield from quarantine_summary(notifications.bad, notifications.totals)
     yield from unreadable_summary(notifications.unreadable, notifications.totals)
-    found: dict[str, list[str]] = {name: [] for name in statements}
-    for group in notification_groups(notifications, 0):
-        found.setdefault(group.subscription, []).append(counted_kind(group.count, group.kind))
-    for name in list(found)[:MOST_STATEMENTS]:
-        yield f"{name}: {', '.join(found[name]) or 'no matches'}"
-    if len(found) > MOST_STATEMENTS:
-        yield f"and {counted(len(found) - MOST_STATEMENTS, 'more statement')}"
+    yield from _statement_lines(summary)
     why = f" ({choice.reason})" if choice.reason else ""
     yield f"{duration_text(seconds)} {choice.place}{why}"
+
+
+def _statement_lines(summary: RunSummary) -> Iterator[str]:
+    names = list(summary.notifications)
+    for name in names[:MOST_STATEMENTS]:
+        lanes = summary.lanes.get(name)
+        place = f" in {counted(lanes, 'lane')}" if lanes is not None else ""
+        kinds = (counted_kind(count, kind) for kind, count in summary.notifications[name].items())
+        yield f"{name}: {', '.join(kinds) or 'no matches'}{place}"
+    if len(names) > MOST_STATEMENTS:
+        yield f"and {counted(len(names) - MOST_STATEMENTS, 'more statement')}"
 
 
 def write_quarantine(events: Iterable[QuarantinedEvent], path: Path) -> None:
