@@ -22,7 +22,6 @@ from foretell.spark.session.spark_session import session
 from foretell.spark.sql.table_function import register
 
 TEXT = next(workload.text for workload in WORKLOADS if workload.name == "w1")
-SHARDS = 8
 RUNS = 3
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from foretell.errors import InputError
@@ -39,8 +40,8 @@ _PACKED = {
     "spark.driver.memory": "3g",
 }
 
-# Loggers of PySpark that repeat an exception which they raise.
-_PYTHON_LOGGERS = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
+# Loggers of PySpark that repeat an exception which it raises, as a line of JSON with the whole stack.
+_REPEATING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 # A laptop's host name often resolves to an address of another network, or not at all.
 _LOOPBACK = {
@@ -73,8 +74,7 @@ def quiet_session(name: str = "foretell", **conf: str | int | float | bool) -> S
     spark = session(name, **conf)
     if active is None and not _users_own() and "spark.log.level" not in conf:
         spark.sparkContext.setLogLevel("OFF")
-        for logger in _PYTHON_LOGGERS:
-            logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     return spark
 
 
@@ -93,6 +93,8 @@ def _start(settings: dict[str, str]) -> None:
     if handler is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
         # Spark replaces the handler of Ctrl-C by one that cancels its jobs, also where an application has its own.
         signal.signal(signal.SIGINT, handler)
+    for logger in () if _users_own() else _REPEATING_LOGGERS:
+        PySparkLogger.getLogger(logger).setLevel(logging.CRITICAL + 1)
     jvm.forward_errors()
 
 
