@@ -194,6 +194,7 @@ def test_a_path_runs_on_spark_and_what_is_in_memory_does_not(
         return ft.Notifications(())
 
     monkeypatch.setattr(BatchJob, "notifications", noted)
+    monkeypatch.setattr("foretell.api.engine_choice.SPARK_FROM", 1)
     losing = W1.replace(";", " LOSING 0.1 ABOVE 0.5;").replace("MATCH a , b , c", "MATCH a ; b ; c")
     ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
     ft.run(W1, {"ticks": ticks(10)}, time={"ticks": "ts"})
@@ -215,7 +216,7 @@ def test_spark_does_not_start(some_ticks: Path, monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr("foretell.spark.batch.job.quiet_session", failing)
     with pytest.raises(ft.ForetellError) as caught:
-        ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"})
+        ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"}, engine="spark")
     assert caught.value.message == said
     assert "--engine embedded" in caught.value.hint
 

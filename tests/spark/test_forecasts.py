@@ -61,7 +61,7 @@ def test_what_is_learned(spark: SparkSession, tmp_path: Path, learning: ft.Learn
     columns["time"][2_345] = None
     pq.write_table(pa.table(columns), tmp_path / "s.parquet", row_group_size=1_000)
     here = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="embedded")
-    there = ft.train(TEXT, {"s": tmp_path}, learning=learning)
+    there = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="spark")
     assert list(there.subscriptions) == list(here.subscriptions)
     assert there.notes == here.notes
     assert "1 of 4000 events set aside: 1 × no time" in there.notes[0]
@@ -106,7 +106,7 @@ def test_a_period_of_the_history(spark: SparkSession, history: Path, tmp_path: P
 def test_a_malformed_event_stops_strict_training(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text('{"k": "a", "l": "x", "time": 1}\n{"k": "a", "l": "x"}\n')
     with pytest.raises(ft.ForetellError, match=r"s\.jsonl:2: no time"):
-        ft.train(TEXT, {"s": tmp_path}, strict=True)
+        ft.train(TEXT, {"s": tmp_path}, strict=True, engine="spark")
 
 
 def test_what_is_told(spark: SparkSession, history: Path) -> None:
