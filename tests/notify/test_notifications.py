@@ -223,3 +223,9 @@ def test_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ft.InputError) as refused:
         found().to_polars()
     assert str(refused.value) == "polars is not installed\n  hint: pip install polars"
+
+
+def test_repr_shows_unreadable_values() -> None:
+    text = "STREAM s (k INT, time INT) TIME time; SUBSCRIBE m FROM s MATCH a;"
+    told = ft.run(text, {"s": [{"time": 1, "k": 1}, {"time": 2, "k": "x"}]})
+    assert repr(told).splitlines()[-1] == "  1 unreadable value set to NULL: see .unreadable"

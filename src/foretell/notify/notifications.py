@@ -170,6 +170,8 @@ class Notifications(Sequence[Notification], Viewed):
             yield f"events read: {listed([f'{stream} {count:,}' for stream, count in self.totals])}"
         if self.bad:
             yield f"{counted(len(self.bad), 'event')} set aside: see .bad"
+        if nulled := sum(record.count for record in self.unreadable):
+            yield f"{counted(nulled, 'unreadable value')} set to NULL: see .unreadable"
         if self.late:
             yield f"{counted(len(self.late), 'late event')}: see .late"
         if self.notes:

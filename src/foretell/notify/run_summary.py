@@ -78,8 +78,7 @@ def _unreadable(records: Iterable[NulledValues]) -> Counter[tuple[str, str]]:
 def _kinds(rows: Sequence[Notification]) -> Counter[tuple[str, str]]:
     if not isinstance(rows, LazyNotifications):
         return Counter((row.subscription, row.kind) for row in rows)
-    grouped = rows.exact.group_by(["subscription", "kind"]).aggregate([([], "count_all")])
-    return Counter({(row["subscription"], row["kind"]): row["count_all"] for row in grouped.to_pylist()})
+    return Counter(rows.counts())
 
 
 def _nested(counts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
