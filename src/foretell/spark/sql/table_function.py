@@ -35,6 +35,7 @@ from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_tables, bad_argument
 from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
+from foretell.events.ingest.nulled_values import NulledValues, merge_nulled, unreadable_summary
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema, Type
@@ -259,6 +260,8 @@ class TablePartition:
     function: ClassVar[TableFunction]
     quarantined: ClassVar[int] = 0
     first_reason: ClassVar[str] = ""
+    nulled: ClassVar[tuple[NulledValues, ...]] = ()
+    total: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self._batches: list[pa.RecordBatch] = []
@@ -273,14 +276,16 @@ class TablePartition:
         if self._batches:
             with hidden_traceback():
                 batch = self.function.read(self._batches)
-                self._count_quarantined(batch)
+                self._count_misfits(batch)
                 yield from self.function.process(batch, self._until)
 
     def cleanup(self) -> None:
-        """Log malformed events at the end of a task: Spark calls this for its last partition."""
+        """Log malformed events and unreadable values at the end of a task: Spark calls this for its last partition."""
         if self.quarantined:
             message = "%s: %d malformed events are quarantined, one of them: %s"
             _LOG.warning(message, self.function.stream, self.quarantined, self.first_reason)
+        for line in unreadable_summary(self.nulled, [(self.function.stream, self.total)]):
+            _LOG.warning("%s", line)
 
     def _add(self, *arguments: object, **named: object) -> None:
         events, until = self.function.arguments(*arguments, **named)
@@ -289,9 +294,11 @@ class TablePartition:
             self._until = self.function.parse_until(until[0].as_py())
         self._batches.append(events)
 
-    def _count_quarantined(self, batch: EventBatch) -> None:
+    def _count_misfits(self, batch: EventBatch) -> None:
+        task = type(self)
+        task.total += batch.total
+        task.nulled = merge_nulled([*task.nulled, *batch.nulled])
         if batch.quarantined:
-            task = type(self)
             task.quarantined += len(batch.quarantined)
             task.first_reason = task.first_reason or batch.quarantined[0].reason
 
