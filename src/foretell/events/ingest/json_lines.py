@@ -103,12 +103,12 @@ def _raw_table(
 
 def _nested_names(rows: list[Row], columns: Mapping[str, PythonColumn]) -> list[str]:
     """The paths of all scalars in objects and lists, in the order of their first appearance."""
-    nested = [name for name, column in columns.items() if not _FLAT.issuperset(map(type, column.values))]
+    nested = [name for name, column in columns.items() if not column.types <= _FLAT]
     paths = (leaf_paths(row.get(name), (name,)) for row in rows for name in nested)
     return [name_of(path) for path in dict.fromkeys(chain.from_iterable(paths)) if len(path) > 1]
 
 
-_FLAT = frozenset({type(None), bool, int, float, str})
+_FLAT = frozenset({bool, int, float, str})
 
 
 def _too_many(origins: Sequence[RowOrigin]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from typing import cast
 
 import pyarrow as pa
@@ -29,6 +30,8 @@ _CAST_AS_WHOLE: Mapping[Type, frozenset[type]] = {
     Type.STRING: frozenset({str}),
 }
 
+_NUMBERS = frozenset({int, float, bool})
+
 
 @dataclass(frozen=True)
 class PythonColumn:
@@ -36,6 +39,11 @@ class PythonColumn:
 
     name: str
     values: Sequence[object]
+
+    @cached_property
+    def types(self) -> frozenset[type]:
+        """The Python types of the values, apart from None."""
+        return frozenset(map(type, self.values)) - {type(None)}
 
     def infer_type(self) -> Type | None:
         """The type of the first value; an INT is widened where a float comes later. A usual marker of missing values
@@ -53,7 +61,7 @@ class PythonColumn:
         return self._widened(kind) if kind is Type.INT else kind
 
     def _widened(self, kind: Type) -> Type:
-        if set(map(type, self.values)) <= {int, type(None)}:
+        if self.types <= {int}:
             return kind
         return Type.FLOAT if any(_type_of(value) is Type.FLOAT for value in _plain(self.values)) else kind
 
@@ -67,7 +75,7 @@ class PythonColumn:
     def cast(self, wanted: Type) -> TypedColumn:
         if wanted is Type.TIMESTAMP:
             return self.cast_times(DEFAULT_READING)
-        if set(map(type, self.values)) - {type(None)} <= _CAST_AS_WHOLE[wanted]:
+        if self.types <= _CAST_AS_WHOLE[wanted]:
             try:
                 return self._cast_as_whole(wanted)
             except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
@@ -79,25 +87,28 @@ class PythonColumn:
         return TypedColumn(arrow_of_values(values, wanted), {})
 
     def cast_times(self, reading: TimeReading) -> TypedColumn:
-        types = set(map(type, self.values)) - {type(None)}
         values = cast(Sequence[Scalar], self.values)
         try:
-            if types <= {str}:
+            if self.types <= {str}:
                 return parse_timestamps(arrow_of_values(values, Type.STRING), self.name, reading)
-            if types in ({int}, {float}) and reading.time_format is None:
-                return parse_epochs(arrow_of_values(values, _type_of(types.pop()()) or Type.INT), self.name)
+            if self.types in ({int}, {float}) and reading.time_format is None:
+                kind = Type.INT if int in self.types else Type.FLOAT
+                return parse_epochs(arrow_of_values(values, kind), self.name)
         except (OverflowError, UnicodeEncodeError):
             pass  # some value does not fit: cast one by one to find it
         return cast_each(self.values, self.name, Type.TIMESTAMP, lambda v: convert(v, Type.TIMESTAMP, reading))
 
     def time_texts(self) -> list[str]:
-        texts = [value for value in self.values if isinstance(value, str)]
+        texts = [value for value in self.values if isinstance(value, str)] if self.types - _NUMBERS else []
         try:
             return deciding_times(arrow_of_values(texts, Type.STRING)) if texts else []
         except UnicodeEncodeError:
             return PythonColumn(self.name, [text for text in texts if is_valid_unicode(text)]).time_texts()
 
     def number_bounds(self) -> tuple[float | Decimal | None, float | Decimal | None]:
+        if self.types <= {int}:
+            whole = cast(Sequence[int], [value for value in self.values if value is not None])
+            return (min(whole), max(whole)) if whole else (None, None)
         plain = _plain(self.values)
         numbers = [v for v in plain if isinstance(v, int | float | Decimal) and not isinstance(v, bool)]
         return (min(numbers), max(numbers)) if numbers else (None, None)
