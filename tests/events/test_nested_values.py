@@ -10,7 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foretell.errors import InputError
+import foretell as ft
+from foretell.connectors.mqtt.payloads import message_table
+from foretell.connectors.mqtt.spool import SpooledMessage
+from foretell.errors import InputError, LanguageError
 from foretell.events.ingest.json_lines import read_json_lines
 from foretell.events.ingest.nested_paths import name_of, path_of
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
@@ -170,6 +173,30 @@ def test_an_object_is_no_text(tmp_path: Path) -> None:
         )
         with pytest.raises(InputError, match=r'^at is a list, not FLOAT\n  hint: use its parts: "at\[0\]", "at\[1\]"'):
             read(source, StreamDeclaration("s", {"at": Type.FLOAT}, "time"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "message", "hint"),
+    [
+        ("user = 'ann'", "'user' is an object", 'use its parts: "user.name", "user.tags[0]", "user.tags[1]"'),
+        ("at > 1", "'at' is a list", 'use its parts: "at[0]", "at[1]"'),
+        (
+            "user.name = 'ann'",
+            "unknown step 'user'",
+            'write the parts of an object in double quotes: "user.name", "user.tags[0]", "user.tags[1]"',
+        ),
+    ],
+)
+def test_an_object_in_a_condition(condition: str, message: str, hint: str) -> None:
+    with pytest.raises(LanguageError) as caught:
+        ft.run(f"SUBSCRIBE m FROM s MATCH a DEFINE a AS {condition};", {"s": ROWS}, time={"s": "time"})
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_messages_have_nested_fields() -> None:
+    messages = [(0, SpooledMessage("t", b'{"user": {"name": "ann"}}', 0))]
+    table = message_table(messages, {"user.name": Type.STRING})
+    assert table["user.name"].to_pylist() == ["ann"]
 
 
 def test_rows_and_names_of_a_part_of_a_file() -> None:

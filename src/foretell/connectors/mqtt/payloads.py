@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from foretell.connectors.mqtt.spool import SpooledMessage
 from foretell.events.ingest.json_lines import NOT_OBJECT, ParseFailure, parse_lenient_json
+from foretell.events.ingest.nested_paths import value_at
 from foretell.events.ingest.python_columns import PythonColumn
 from foretell.events.types import Type
 
@@ -43,7 +44,7 @@ def message_table(messages: Iterable[tuple[int, SpooledMessage]], fields: Mappin
     reasons = [event.row.text if isinstance(event.row, ParseFailure) else None for event in events]
     columns = {}
     for name, kind in fields.items():
-        column = PythonColumn(name, [row.get(name) for row in decoded]).cast(kind)
+        column = PythonColumn(name, [value_at(row, name) for row in decoded]).cast(kind)
         columns[name] = column.values
         for position, reason in column.misfits.items():
             reasons[position] = reasons[position] or reason

@@ -91,7 +91,7 @@ class PythonColumn:
         try:
             if self.types <= {str}:
                 return parse_timestamps(arrow_of_values(values, Type.STRING), self.name, reading)
-            if self.types in ({int}, {float}) and reading.time_format is None:
+            if self.types in (frozenset({int}), frozenset({float})) and reading.time_format is None:
                 kind = Type.INT if int in self.types else Type.FLOAT
                 return parse_epochs(arrow_of_values(values, kind), self.name)
         except (OverflowError, UnicodeEncodeError):
