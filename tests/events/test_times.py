@@ -156,7 +156,7 @@ FORMATS = [
         | st.text(max_size=12)
         | st.builds(
             lambda moment, form: moment.strftime(form),
-            st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(lambda m: m.replace(year=max(m.year, 1000))),
+            st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)),
             st.sampled_from(FORMATS),
         )
         | st.integers(10**8, 10**19).map(str),
