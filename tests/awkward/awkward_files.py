@@ -13,7 +13,7 @@
     notes = ["..."]                         # each is part of a note
     error = "..."                           # part of the message instead
 
-Also: `folder.".".files` (by name; "gzip:..." is compressed) with `input` (a path or glob within it), `stdin`, and
+Also: `files` of a folder (by name; "gzip:..." is compressed) with `input` (a path or glob within it), `stdin`, and
 `statement` with the number of its `matches`.
 """
 
@@ -52,7 +52,7 @@ class AwkwardFile:
     base64: str | None = None
     encode: str = "utf-8"
     compress: str | None = None
-    folder: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     input: str = ""
     stdin: str | None = None
     time: str = "time"
@@ -70,7 +70,7 @@ class AwkwardFile:
 
     def write(self, folder: Path) -> str:
         """Write the files; return the input."""
-        for name, text in self.folder.get(".", {}).get("files", {}).items():
+        for name, text in self.files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(gzip.compress(text[5:].encode()) if text.startswith("gzip:") else text.encode())
