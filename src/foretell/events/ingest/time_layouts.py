@@ -42,6 +42,8 @@ _LAYOUTS = tuple(
         rf"(?:(?:T|,? ){_CLOCK}(?: ?(?P<half>[aTZ]{{2}}))?{_OFFSET}{_ZONE})?",
         # Fri Mar  1 10:00:00 2024 (C)
         rf"{_WEEKDAY},? {_NAME} +(?P<day>00?) {_CLOCK}(?: (?P<zone>[aTZ]+))? (?P<year>0000)",
+        # Jan 1 2000, Jan 1, 2000 10:00
+        rf"{_NAME}\.? +(?P<day>00?),? +(?P<year>0000)(?:,? {_CLOCK}(?: ?(?P<half>[aTZ]{{2}}))?{_OFFSET}{_ZONE})?",
         # Mar  1 10:00:00 (syslog)
         rf"(?:{_WEEKDAY} )?{_NAME} +(?P<day>00?) {_CLOCK}{_ZONE}",
         # 1709287200, 1709287200.123, 1709287200123
