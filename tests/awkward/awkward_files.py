@@ -105,7 +105,9 @@ class AwkwardFile:
 
     @property
     def read_options(self) -> ft.ReadOptions:
-        lists = {name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()}
+        lists: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()
+        }
         return ft.ReadOptions(**lists)
 
     @property

@@ -143,9 +143,10 @@ def _read(source: str, content: bytes, wanted: frozenset[str] | None, options: R
         return _CsvFile(source, [], [], [], notes)
     if options.columns is None:
         header, start, line = _checked_header(source, first), first.end, 1 + _line_ends(content[: first.end])
+        unnamed = [name for name, field in zip(header, first.fields, strict=True) if name and not field]
+        notes += [f"a column without a name is called {name}" for name in unnamed]
     else:
         header, start, line = _given_header(source, first, options.columns), 0, 1
-    # A column without a name is none that a statement could use; a delimiter at the end of each line makes one.
     positions = {n: name for n, name in enumerate(header) if name and (wanted is None or name in wanted)}
     layout = CsvLayout(delimiter, len(header), tuple(positions))
     parts = list(_parts(content, start, line, layout))
@@ -225,7 +226,14 @@ def _checked_header(source: str, record: CsvRecord) -> list[str]:
         raise InputError("wrong-format", f"{source} is not CSV: it is binary")
     if record.fault or not all(map(is_valid_unicode, record.fields)):
         raise InputError("wrong-format", f"{source} is not CSV: its first line is no header")
-    return _distinct(source, record.fields)
+    return _distinct(source, _with_places(record.fields))
+
+
+def _with_places(names: list[str]) -> list[str]:
+    """Names for columns without one, by their places: pandas writes such a column for its index. A delimiter at the end
+    of each line makes no column."""
+    places = [f"column_{n}" for n in range(1, len(names))] + [""]
+    return [name or (place if place not in names else "") for name, place in zip(names, places, strict=True)]
 
 
 def _given_header(source: str, first: CsvRecord, columns: Sequence[str]) -> list[str]:
