@@ -54,6 +54,8 @@ def test_epoch_numbers_of_parquet_files(tmp_path: Path) -> None:
         columns: dict[str, Any] = {"time": [first + n for n in range(8)], "host": ["a"] * 8, "n": list(range(8))}
         pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet", row_group_size=3)
     assert same(FLAT, tmp_path, "time")[0] == {"n": 0, "at": "2024-03-01T10:00:01Z"}
+    notes = local_batch(FLAT, {"s": tmp_path}, time={"s": "time"}).notifications().notes
+    assert "s: time is read as seconds since 1970; declare `time INT` to keep the number" in notes
 
 
 def test_local_times_of_parquet_files(tmp_path: Path) -> None:

@@ -124,10 +124,11 @@ def epoch_notes(raw: RawTable, time: str, stream: str) -> tuple[str, ...]:
     """A note on a time column whose numbers are read as times."""
     column = raw.columns.get(time)
     unit = column.unit if isinstance(column, TimeColumn) else None
-    if unit is None:
-        return ()
-    where = source_name(raw, stream)
-    return (f"{where}: {time} is read as {unit} since 1970; declare `{time} INT` to keep the number",)
+    return () if unit is None else (epoch_note(source_name(raw, stream), time, unit),)
+
+
+def epoch_note(source: str, time: str, unit: str) -> str:
+    return f"{source}: {time} is read as {unit} since 1970; declare `{time} INT` to keep the number"
 
 
 def source_name(raw: RawTable, stream: str) -> str:

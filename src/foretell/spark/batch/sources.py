@@ -49,7 +49,7 @@ from foretell.events.ingest.reader import (
     time_reading,
     with_times,
 )
-from foretell.events.ingest.time_column import with_joined_time
+from foretell.events.ingest.time_column import epoch_note, with_joined_time
 from foretell.events.ingest.time_forms import reading_of
 from foretell.events.ingest.type_evidence import TypeEvidence, evidence_of, merged_strays, table_from_evidence
 from foretell.events.types import Schema, Type
@@ -139,11 +139,12 @@ def _frame_source(source: DataFrame, given: StreamDeclaration) -> BatchSource:
     frame, declaration = flattened(source, _timed(given))
     stored = frame.limit(0).toArrow().schema
     schema = schema_from_arrow(stored, declaration)
+    notes: tuple[str, ...] = ()
     if schema.time_type.numeric and declaration.declared_type(declaration.time) is None:
         bounds = frame.agg(f.min(column(declaration.time)), f.max(column(declaration.time))).collect()[0]
-        schema = _with_epochs(schema, *bounds)
+        schema, notes = _with_epochs(schema, declaration.stream, *bounds)
     identified = _keeps_nulls([stored], schema, declaration) and never_null(frame, str(declaration.id))
-    return BatchSource(schema, schema, declaration, frame=frame, identified=identified)
+    return BatchSource(schema, schema, declaration, frame=frame, identified=identified, notes=notes)
 
 
 def _timed(declaration: StreamDeclaration) -> StreamDeclaration:
@@ -151,11 +152,14 @@ def _timed(declaration: StreamDeclaration) -> StreamDeclaration:
     return replace(declaration, times=reading_of(declaration.read))
 
 
-def _with_epochs(schema: Schema, least: float | None, greatest: float | None) -> Schema:
-    """Return the schema, with TIMESTAMP as its time if all numbers are plausible epoch numbers."""
-    if common_unit(least, greatest) is None or schema.time is None:
-        return schema
-    return replace(schema, attributes={**schema.attributes, schema.time: Type.TIMESTAMP})
+def _with_epochs(
+    schema: Schema, source: str, least: float | None, greatest: float | None
+) -> tuple[Schema, tuple[str, ...]]:
+    """Return the schema, with TIMESTAMP as its time if all numbers are plausible epoch numbers, and a note on that."""
+    unit, time = common_unit(least, greatest), schema.time
+    if unit is None or time is None:
+        return schema, ()
+    return replace(schema, attributes={**schema.attributes, time: Type.TIMESTAMP}), (epoch_note(source, time, unit),)
 
 
 def _keeps_nulls(stored: Iterable[pa.Schema], schema: Schema, declaration: StreamDeclaration) -> bool:
@@ -191,7 +195,9 @@ def _parquet_source(files: Sequence[InputFile], declaration: StreamDeclaration) 
     columns = with_times(with_folder_columns(combine_tables(sources), files), settled)
     schema, notes = infer_schema(columns, settled), missing_column_notes(columns, settled)
     if schema.time_type.numeric and declaration.declared_type(declaration.time) is None:
-        schema = _with_epochs(schema, *_number_bounds(files, declaration.time))
+        source = files[0].path if len(files) == 1 else declaration.stream
+        schema, guesses = _with_epochs(schema, source, *_number_bounds(files, declaration.time))
+        notes = (*notes, *guesses)
     identified = null_ids == 0 and _keeps_nulls([s.table.schema for s in sources], schema, declaration)
     return BatchSource(schema, schema, settled, splits=tuple(splits), identified=identified, notes=notes)
 
