@@ -39,7 +39,9 @@ def told(raw: RawTable) -> object:
 
 def expected(content: bytes, delimiter: str = ",") -> object:
     file = parse(content, delimiter)
-    named = [(n, name) for n, name in enumerate(file.header) if name]
+    last = len(file.header) - 1
+    called = [name or (f"column_{n + 1}" if n < last else "") for n, name in enumerate(file.header)]
+    named = [(n, name) for n, name in enumerate(called) if name]
     texts = {name: [fields[n] or None for _, fields, _ in file.rows] for n, name in named}
     lines, raws = [row[0] for row in file.rows], [row[2] for row in file.rows]
     return [name for _, name in named], texts, lines, raws, file.rejected
