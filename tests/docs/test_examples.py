@@ -208,7 +208,7 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     """Its code runs, on the files of the first page."""
     started = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```\n(.*?)```", started, re.DOTALL)
-    (tmp_path / "logins.jsonl").write_text(next(b for b in blocks if b.startswith("{")), encoding="utf-8")
+    (tmp_path / "logins.csv").write_text(next(b for b in blocks if b.startswith("time,")), encoding="utf-8")
     (tmp_path / "watch.ftl").write_text(next(b for b in blocks if b.startswith("SUBSCRIBE")), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
