@@ -18,8 +18,7 @@ ENGINES = ("embedded", "reference", "spark")
 _PLACES = {"spark": "on Spark", "embedded": "in this process", "reference": "by the reference evaluator"}
 
 #: From this number of events on, files are processed on Spark. The reason is memory, since in process all events are in
-#: it: 5 million events of four columns took 0.8 GB, 20 million 2.2 GB. On a busy machine with two cores Spark was not
-#: quicker for either: 59 s and 89 s, beside 5 s and 23 s in process. More cores were not measured.
+#: it: 5 million events of four columns took 0.8 GB, 20 million 2.2 GB. More than two cores were not measured.
 SPARK_FROM = 5_000_000
 
 

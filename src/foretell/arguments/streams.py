@@ -60,9 +60,10 @@ def observed_schema(batch: EventBatch) -> Schema:
 def declaration_of(program: Subscriptions, name: str, settings: InputSettings) -> StreamDeclaration:
     """The declaration of a stream; an error in its STREAM statement points into the program's text."""
     try:
-        return stream_declaration(program.declared.get(name), name, settings, (program.text, program.file))
+        declaration = stream_declaration(program.declared.get(name), name, settings, (program.text, program.file))
     except LanguageError as error:
         raise error.within(program.text, program.file) from None
+    return declaration.with_plain_times() if program.plain_durations else declaration
 
 
 def stream_declaration(

@@ -21,6 +21,7 @@ from foretell.bench.workloads.ticks import ticks
 from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import read_table
+from foretell.events.types import Type
 from foretell.forecast.online.factory import ForecasterFactory
 from foretell.jit import compiled
 from foretell.language.subscriptions import parse
@@ -91,7 +92,7 @@ def measure() -> Iterator[BenchResult]:
     """A start, and each workload; the best of some runs, every one on an engine of its own."""
     yield _start()
     table = ticks(EVENTS)
-    loaded = read(table, StreamDeclaration("ticks", {}, "ts", open=True))
+    loaded = read(table, StreamDeclaration("ticks", {"ts": Type.INT}, "ts", open=True))
     # Strings come dictionary-encoded, as Parquet delivers them.
     named = loaded.table["name"].dictionary_encode()
     position = loaded.table.column_names.index("name")

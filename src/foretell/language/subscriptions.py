@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from foretell.display import View, Viewed, counted, listed
 from foretell.errors import ForetellError, InputError, suggestion
@@ -13,6 +14,7 @@ from foretell.language.check import check
 from foretell.language.checked import CheckedProgram
 from foretell.language.parser import parse as parse_text
 from foretell.language.pattern_shape import step_shapes
+from foretell.language.plain_durations import has_plain_durations
 from foretell.language.printer import correlation_text, pattern_text, program_text
 from foretell.language.subscription_check import Columns
 
@@ -68,6 +70,11 @@ class Subscriptions(Viewed):
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.statements)
+
+    @cached_property
+    def plain_durations(self) -> bool:
+        """Whether durations are numbers without units; undeclared times are then numbers, too."""
+        return has_plain_durations(self.program)
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ class ReadOptions:
     `missing_columns` allows declared columns that no event has, and files of a folder with different columns.
 
     Of times: `time_format` is a format of strptime, `zone` the time zone of times without an offset, `day_first` tells
-    03/04 from 04/03, and `year` is that of the earliest time where times have none. The texts of the two
+    03/04 from 04/03, and `year` is that of the earliest time where times have none. With `plain_times` numbers are no
+    times of 1970 and later, whatever their size, as where statements have durations without units. The texts of the two
     `time_columns` make the time; `time={"trips": "date+clock"}` says the same.
     """
 
@@ -36,6 +37,7 @@ class ReadOptions:
     day_first: bool | None = None
     year: int | None = None
     time_columns: tuple[str, str] | None = None
+    plain_times: bool = False
 
     def __repr__(self) -> str:
         chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}

@@ -98,6 +98,15 @@ class StreamDeclaration:
         path = path_of(name)
         return joined or (name not in columns and path is not None and path[0] in columns)
 
+    @property
+    def guesses_epochs(self) -> bool:
+        """Whether undeclared numbers of plausible size are times since 1970."""
+        return self.declared_type(self.time) is None and not self.read.plain_times
+
+    def with_plain_times(self) -> StreamDeclaration:
+        """The declaration in which undeclared numbers are no times of 1970 and later."""
+        return replace(self, read=replace(self.read, plain_times=True))
+
     def declared_type(self, name: str) -> Type | None:
         kind = self.attributes.get(name)
         return None if kind is Type.UNKNOWN else kind

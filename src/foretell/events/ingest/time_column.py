@@ -48,7 +48,7 @@ class TimeColumn:
     @cached_property
     def unit(self) -> str | None:
         """The unit of a column of epoch numbers; None where its numbers are plain or its times are texts."""
-        if self.reading.time_format is not None or self._kind not in (Type.INT, Type.FLOAT):
+        if self.reading.time_format is not None or self.reading.plain or self._kind not in (Type.INT, Type.FLOAT):
             return None
         return common_unit(*self.column.number_bounds())
 

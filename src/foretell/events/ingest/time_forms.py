@@ -37,6 +37,7 @@ class TimeReading:
     """The read options of times, with those that the data decided.
 
     Times without a year belong to `year` from the day `turn` on (month * 100 + day), and before it to the year after.
+    With `plain`, undeclared numbers stay numbers.
     """
 
     time_format: str | None = None
@@ -44,6 +45,7 @@ class TimeReading:
     day_first: bool | None = None
     year: int | None = None
     turn: int = NEW_YEAR
+    plain: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -179,7 +181,7 @@ def reading_of(options: ReadOptions, today: date | None = None) -> TimeReading:
     """
     if options.zone is not None:
         checked_zone(options.zone)
-    reading = TimeReading(options.time_format, options.zone, options.day_first, options.year)
+    reading = TimeReading(options.time_format, options.zone, options.day_first, options.year, plain=options.plain_times)
     if options.year is not None:
         return reading
     tomorrow = (today or utc_today()) + timedelta(days=1)

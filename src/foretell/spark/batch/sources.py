@@ -140,7 +140,7 @@ def _frame_source(source: DataFrame, given: StreamDeclaration) -> BatchSource:
     stored = frame.limit(0).toArrow().schema
     schema = schema_from_arrow(stored, declaration)
     notes: tuple[str, ...] = ()
-    if schema.time_type.numeric and declaration.declared_type(declaration.time) is None:
+    if schema.time_type.numeric and declaration.guesses_epochs:
         bounds = frame.agg(f.min(column(declaration.time)), f.max(column(declaration.time))).collect()[0]
         schema, notes = _with_epochs(schema, declaration.stream, *bounds)
     identified = _keeps_nulls([stored], schema, declaration) and never_null(frame, str(declaration.id))
@@ -194,7 +194,7 @@ def _parquet_source(files: Sequence[InputFile], declaration: StreamDeclaration) 
     settled = _timed(declaration)
     columns = with_times(with_folder_columns(combine_tables(sources), files), settled)
     schema, notes = infer_schema(columns, settled), missing_column_notes(columns, settled)
-    if schema.time_type.numeric and declaration.declared_type(declaration.time) is None:
+    if schema.time_type.numeric and declaration.guesses_epochs:
         source = files[0].path if len(files) == 1 else declaration.stream
         schema, guesses = _with_epochs(schema, source, *_number_bounds(files, declaration.time))
         notes = (*notes, *guesses)
