@@ -68,6 +68,7 @@ def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[ArrivalExecuto
     def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
         chosen = original(subscription)
         possible = chosen.value is Executor.NFA and arrival_hindrance(subscription) is None
+        possible = possible and not strategy.is_longest(subscription)
         return Decision(Executor.ARRIVALS, "wherever possible") if possible else chosen
 
     monkeypatch.setattr(strategy, "choose_executor", choose_executor)

@@ -151,10 +151,11 @@ def test_files_without_a_header(tmp_path: Path) -> None:
     assert refused(path, columns=("time", "time")).message == f"{path}: the header names 'time' twice"
 
 
-def test_columns_without_a_name_are_not_read(tmp_path: Path) -> None:
+def test_columns_without_a_name(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(",time,a,\n0,1,x,\n1,2,y,\n")
-    assert load(path).table.to_pylist() == ROWS
+    assert load(path).table.to_pylist() == [{"column_1": number, **row} for number, row in enumerate(ROWS)]
+    assert notes(path) == (f"{path}: a column without a name is called column_1",)
 
 
 def test_decimal_commas_are_noted(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from foretell.bench.growth.curves import LARGEST
 from foretell.engine.planning import start_runtime
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.ingest.template_tables import TemplateTable
+from foretell.events.types import Type
 from foretell.language.subscriptions import parse
 from foretell.machine.runtime import MatchRuntime
 
@@ -25,7 +26,7 @@ BATCH = 1_000_000  # the largest batch: memory is then that of the engine, not o
 
 
 def event_batch(table: pa.Table) -> EventBatch:
-    return read(table, StreamDeclaration("ticks", {}, "ts", open=True))
+    return read(table, StreamDeclaration("ticks", {"ts": Type.INT}, "ts", open=True))
 
 
 def runtime(text: str, batch: EventBatch, tables: Mapping[str, TemplateTable] | None = None) -> MatchRuntime:

@@ -5,8 +5,8 @@ layout, so a column of a million times needs a few layouts, and NumPy does the r
 
 >>> layout = layout_of(shape_of("01/Mar/2024:10:00:00 +0100"))
 >>> {name: "01/Mar/2024:10:00:00 +0100"[start:end] for name, (start, end) in layout.items()}
-{'day': '01', 'name': 'Mar', 'year': '2024', 'hour': '10', 'minute': '00', 'second': '00', 'sign': '+',
- 'zone_hour': '01', 'zone_minute': '00'}
+{'day': '01', 'separator': '/', 'name': 'Mar', 'year': '2024', 'hour': '10', 'minute': '00', 'second': '00',
+ 'sign': '+', 'zone_hour': '01', 'zone_minute': '00'}
 """
 
 from __future__ import annotations
