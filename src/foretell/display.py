@@ -95,7 +95,7 @@ class Viewed:
 
     def _view(self, rows: int) -> View:
         """The view, whose table has at most so many rows."""
-        raise NotImplementedError
+        raise NotImplementedError  # every subclass has a view of its own
 
     def __repr__(self) -> str:
         return self._view(TEXT_ROWS).text()

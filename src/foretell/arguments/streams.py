@@ -63,7 +63,8 @@ def declaration_of(program: Subscriptions, name: str, settings: InputSettings) -
         declaration = stream_declaration(program.declared.get(name), name, settings, (program.text, program.file))
     except LanguageError as error:
         raise error.within(program.text, program.file) from None
-    return declaration.with_plain_times() if program.plain_durations else declaration
+    plain = declaration.guesses_epochs and program.plain_durations
+    return declaration.with_plain_times() if plain else declaration
 
 
 def stream_declaration(

@@ -189,6 +189,7 @@ def takes_inputs(command: Callable[..., None]) -> Callable[..., None]:
         given = {name: arguments.pop(name) for name in hints}
         command(given=InputArguments(**given), **arguments)
 
+    # Typer reads the signature; the type of a function does not know that it can be set.
     wrapped.__signature__ = own.replace(parameters=listed)  # type: ignore[attr-defined]
     return wrapped
 

@@ -49,7 +49,7 @@ class InputRegistry:
         """How to read a stream's batches: after the first, with the types of the first."""
         declaration = self._declared(name)
         if name not in self.schemas:
-            plain = self.registry.subscriptions().plain_durations
+            plain = declaration.guesses_epochs and self.registry.subscriptions().plain_durations
             return declaration.with_plain_times() if plain else declaration
         return declaration.settled(self.schemas[name])
 

@@ -8,7 +8,7 @@ _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
 def has_plain_durations(program: tree.Program) -> bool:
-    """Whether a WITHIN, a LATE BY or a comparison of times has a number without a unit.
+    """Whether a WITHIN, a LATE BY or a comparison of event times has a number without a unit.
 
     >>> from foretell.language.parser import parse
     >>> has_plain_durations(parse("SUBSCRIBE s FROM ticks MATCH a , b WITHIN 60000"))

@@ -150,6 +150,7 @@ def _decode_objects(content: bytes) -> _JsonRows | None:
     texts: dict[int, str] = {}
     reasons: dict[int, str] = {}
     position, line, counted = 0, 1, 0
+    # The pattern matches the empty text too, so there is always a match.
     while (position := _SPACE.match(text, position).end()) < len(text):  # type: ignore[union-attr]
         line += text.count("\n", counted, position)
         counted = position

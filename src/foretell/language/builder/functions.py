@@ -12,7 +12,7 @@ class FunctionMethods:
     """`x.lower()` is `lower(x)`; further arguments follow, as in `x.substr(1, 3)`."""
 
     def _call(self, function: str, *others: Operand) -> Value:
-        raise NotImplementedError
+        raise NotImplementedError  # the class that mixes this in makes the call
 
     def __abs__(self) -> Value:
         return self._call("abs")
