@@ -27,6 +27,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Togethe
     return Together(config, log)
 
 
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Keep bytes out of the names of tests: every process must find the same names, and gzip writes the time of day."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture
 def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
     """A broker that runs. Where there is none to be had a test is skipped, but not in CI: there it must be tested."""
