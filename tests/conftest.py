@@ -12,6 +12,10 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests.broker import Mosquitto, executable
 
+# For runs as short as those of tests, Java's second compiler and its parallel collector cost more than they save. The
+# commands that tests start inherit this.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 class Together(LoadScopeScheduling):
     """Of several processes one has all tests that share a Spark session; the others take what comes.

@@ -48,6 +48,9 @@ def leave() -> NoReturn:
 
 def _interrupt(_: int, __: FrameType | None) -> None:
     _received.set()
+    # Py4J logs an interrupt with its traceback. (Not imported here, for speed: who logs has loaded the module.)
+    if "logging" in sys.modules:
+        sys.modules["logging"].disable()
     raise KeyboardInterrupt
 
 

@@ -31,6 +31,9 @@ PATIENCE_SECONDS = 2.0
 
 _SHOWN_LINES = 20
 
+#: How the lines begin with which a streaming worker of Spark reports each of its steps; an empty line follows each.
+_WORKER_STEPS = (b"Starting Streaming TransformWithState", b"Streaming TransformWithState")
+
 #: JVMs that this process has started and not ended yet.
 _running: list[Jvm] = []
 
@@ -113,7 +116,13 @@ class Jvm:
         return False
 
     def _read_errors(self) -> None:
+        after_step = False
         for line in self.process.stderr or ():
+            is_step = line.startswith(_WORKER_STEPS)
+            is_shown = not is_step and not (after_step and line == b"\n")
+            after_step = is_step
+            if not is_shown:
+                continue
             if self._forwards.is_set():
                 with contextlib.suppress(OSError):
                     os.write(2, line)
