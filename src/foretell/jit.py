@@ -21,13 +21,18 @@ from numpy.typing import NDArray
 from foretell.machine.kernels import decorators
 from foretell.machine.kernels.decorators import Decorator, Function
 from foretell.progress import announce
-from foretell.storage.disk_cache import digest, load_cached, store_cached
+from foretell.storage.disk_cache import digest, load_cached, store_cached, writable_folder
 
 # Parts of Numba that its type hints leave out.
 _compiler: Any = compiler
 _runtime: Any = runtime
 _serialize: Any = serialize
 _sigutils: Any = sigutils
+
+_WHY_COMPILING = "compiling the engine, which later runs need not do"
+_WHY_COMPILING_ALWAYS = (
+    "compiling the engine, at every start: set NUMBA_CACHE_DIR to a folder that only you can write to"
+)
 
 
 def cache_on_disk(*modules: ModuleType) -> None:
@@ -66,12 +71,12 @@ class _DiskCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         content = load_cached(self._name, self._key(sig, target_context.codegen())) if self._enabled else None
         if content is None:
-            announce("compiling the engine, which later runs need not do")
+            announce(_WHY_COMPILING if writable_folder() else _WHY_COMPILING_ALWAYS)
             return None
         # Numba would load all that compiling needs, which takes a third of a second. To run a compiled kernel its
         # memory management is enough.
         _runtime.rtsys.initialize(target_context)
-        # Numba has no other format for kernels than pickle; see `load_cached` about who may write to these folders.
+        # Numba has no other format for kernels than pickle; `load_cached` returns only what this user has stored.
         return _compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def save_overload(self, sig: Any, data: Any) -> None:
