@@ -124,8 +124,9 @@ def test_several_lanes_and_derived_streams(spark: SparkSession, some_ticks: Path
     assert found == expected
 
 
-def test_a_frame_gives_a_frame(spark: SparkSession, some_ticks: Path) -> None:
-    frame = frame_of(MIXED, {"ticks": spark.read.parquet(str(some_ticks))}, time={"ticks": "ts"})
+def test_a_frame_gives_a_frame(spark: SparkSession, some_ticks: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frame = frame_of(MIXED, {"ticks": spark.read.parquet(str(some_ticks))})
+    assert "stream 'ticks': the time is column 'ts'; change it with --time ticks=COLUMN" in caplog.messages
     expected = ft.run(MIXED, {"ticks": some_ticks}, time={"ticks": "ts"}, engine="embedded").table()
     assert frame.toArrow().cast(expected.schema).equals(expected)
 

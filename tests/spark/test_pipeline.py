@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,10 +34,7 @@ class Followed:
         self.lines: list[dict[str, Any]] = []
         self.said: list[str] = []
         self.shown: list[StreamStatus] = []
-        time: Mapping[str, str] = {} if "STREAM" in text else {"s": "t"}
-        pipeline = pipeline_of(
-            ft.parse(text), {"s": str(source)}, time, {}, None, str(folder / "checkpoint"), **options
-        )
+        pipeline = pipeline_of(ft.parse(text), {"s": str(source)}, {}, {}, None, str(folder / "checkpoint"), **options)
         run(
             replace(pipeline, shards=1),  # each shard costs time in each micro-batch
             once=True,
@@ -49,7 +45,7 @@ class Followed:
 
 
 def test_a_statement_file_that_works_in_batch(spark: SparkSession, tmp_path: Path) -> None:
-    """Without a STREAM statement: types are inferred, noted, and kept for the next start."""
+    """Without a STREAM statement: types and the time are inferred, noted, and kept for the next start."""
     source = tmp_path / "in"
     source.mkdir()
     (source / "0.jsonl").write_text(lines_of(ROWS))
@@ -58,14 +54,16 @@ def test_a_statement_file_that_works_in_batch(spark: SparkSession, tmp_path: Pat
     in_process = ft.run(RISE, {"s": str(source)}, time={"s": "t"}, engine="embedded")
     assert first.lines == [json.loads(line) for line in b"".join(in_process.lines()).splitlines()]
     note = "note: stream 's': types inferred from the files that are there: k INT, v INT, t TIMESTAMP"
-    assert first.said == [note, "4 events, 2 matches, 0 late, 0 bad, 0 refused"]
-    later = [{"k": 0, "v": 9.0, "t": "2026-03-01T10:00:08Z"}, {"k": 0, "v": 10, "t": "2026-03-01T10:00:09Z"}]
+    time = "note: stream 's': the time is column 't'; change it with --time s=COLUMN"
+    assert first.said == [note, time, "4 events, 2 matches, 0 late, 0 bad, 0 refused"]
+    later = [{"k": 0, "v": 9.0, "t": "2026-03-01T10:00:08Z"}, {"k": 0, "v": 10, "t": "2026-03-01T10:00:09Z", "time": 1}]
     (source / "1.jsonl").write_text(lines_of(later))  # would make v a FLOAT
     second = Followed(tmp_path, RISE, source)
     assert [line["end"] for line in second.lines] == ["2026-03-01T10:00:08Z", "2026-03-01T10:00:09Z"]
     assert second.said == ["2 events, 2 matches, 0 late, 0 bad, 0 refused"]
-    kept = json.loads((tmp_path / "checkpoint" / "foretell.json").read_text())["types"]
-    assert kept == {"s": {"k": "INT", "v": "INT", "t": "TIMESTAMP"}}
+    kept = json.loads((tmp_path / "checkpoint" / "foretell.json").read_text())
+    assert kept["types"] == {"s": {"k": "INT", "v": "INT", "t": "TIMESTAMP"}}
+    assert kept["times"] == {"s": "t"}
 
 
 def test_a_single_compressed_file(spark: SparkSession, tmp_path: Path) -> None:

@@ -225,6 +225,11 @@ def test_what_cannot_be_registered(spark: SparkSession, text: str, inputs: dict[
     assert caught.value.code == code, str(caught.value)
 
 
+def test_the_time_column_need_not_be_named(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    register(spark, "SUBSCRIBE timed FROM s MATCH a;", {"s": LONGS})
+    assert caplog.messages == ["stream 's': the time is column 'time'; change it with --time s=COLUMN"]
+
+
 def test_the_page(spark: SparkSession) -> None:
     """docs/sql.md, as it stands there."""
     page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")

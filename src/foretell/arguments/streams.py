@@ -76,10 +76,7 @@ def stream_declaration(
     """
     time, options = settings.time_column(name), settings.options(name)
     if stream is None:
-        if time is None:
-            hint = f"add --time {name}=COLUMN, or a statement STREAM {name} (...) TIME column"
-            raise InputError("no-time-column", f"the time column of stream '{name}' is not known", hint=hint)
-        return StreamDeclaration(name, {}, time, open=True, read=options)
+        return StreamDeclaration(name, {}, time or "", open=True, read=options)
     if time is not None and time != stream.time:
         message = f"the time column of stream '{name}' is '{stream.time}' by its STREAM statement, not '{time}'"
         raise InputError("time-twice", message)

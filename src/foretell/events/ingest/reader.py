@@ -40,6 +40,7 @@ from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.scalar_parsing import BEYOND_RANGE, MisfitError
 from foretell.events.ingest.stray_texts import StrayTexts, stray_texts
 from foretell.events.ingest.text_columns import TextColumn
+from foretell.events.ingest.time_candidates import time_column_of, time_note
 from foretell.events.ingest.time_column import (
     JOINED,
     TimeColumn,
@@ -60,8 +61,8 @@ class StreamDeclaration:
     """What a STREAM statement or the caller declares of a stream, before its data are seen.
 
     Time, id and order need not be among the attributes, nor need an attribute's type be known (UNKNOWN): these are
-    inferred from the data. With `open`, so are attributes that are not listed. `times` is the reading of times, where
-    the data that are read do not decide it.
+    inferred from the data. With `open`, so are attributes that are not listed. An empty `time` is one that the data
+    must show. `times` is the reading of times, where the data that are read do not decide it.
     """
 
     stream: str
@@ -79,7 +80,7 @@ class StreamDeclaration:
     @property
     def columns(self) -> list[str]:
         """The columns that are needed, in the schema's order."""
-        roles = [name for name in (self.time, self.id, self.order) if name is not None]
+        roles = [name for name in (self.time, self.id, self.order) if name]
         return list(dict.fromkeys([*self.attributes, *roles]))
 
     @property
@@ -125,7 +126,7 @@ class StreamDeclaration:
     def settled(self, schema: Schema) -> StreamDeclaration:
         """The declaration with the types of a schema, so that all events are read with the same ones."""
         own = {name: kind for name, kind in schema.attributes.items() if name not in self.derived.names}
-        return replace(self, attributes=own, open=False)
+        return replace(self, attributes=own, time=self.time or str(schema.time), open=False)
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> Even
 
 
 def _events(raw: RawTable, declaration: StreamDeclaration, *, strict: bool, whole: bool) -> EventBatch:
-    raw = with_times(apply_null_markers(raw, declaration.read.nulls), declaration)
+    raw, declaration = with_time_column(apply_null_markers(raw, declaration.read.nulls), declaration)
+    raw = with_times(raw, declaration)
     missing = missing_column_notes(raw, declaration, whole=whole)
     types = _infer_types(raw, declaration)
     batch = cast_events(raw, declaration, types, strict=strict)
@@ -246,6 +248,20 @@ def _refuse_misfits(raw: RawTable, columns: Mapping[str, TypedColumn], time: str
     others = (column for name, column in columns.items() if name != time)
     for rejected in raw.rejections(first_reasons([columns[time], *others])):
         raise malformed_at(rejected.source, rejected.row, rejected.reason)
+
+
+def with_time_column(raw: RawTable, declaration: StreamDeclaration) -> tuple[RawTable, StreamDeclaration]:
+    """The declaration with its time column; where nobody has named it, the one that the data show, and a note on it."""
+    if declaration.time:
+        return raw, declaration
+    time = time_column_of(raw, declaration.stream)
+    note = time_note(declaration.stream, time)
+    return replace(raw, notes=(*raw.notes, note)), replace(declaration, time=time)
+
+
+def time_notes(declaration: StreamDeclaration, schema: Schema) -> tuple[str, ...]:
+    """A note on a time column that only the schema shows."""
+    return () if declaration.time else (time_note(declaration.stream, str(schema.time)),)
 
 
 def with_times(raw: RawTable, declaration: StreamDeclaration) -> RawTable:

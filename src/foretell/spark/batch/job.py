@@ -12,6 +12,7 @@ of the frame, so a DataFrame with equal times should have an ORDER BY.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
@@ -63,6 +64,8 @@ from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import batch_groups
 from foretell.spark.session.spark_session import quiet_session
 from foretell.spark.task_errors import TaskFunction, unwrapped_errors, without_traceback
+
+_LOG = logging.getLogger(__name__)
 
 #: What foretell.api.run returns where an input is a DataFrame.
 Frame: TypeAlias = DataFrame
@@ -151,6 +154,8 @@ class BatchJob:
 
     def frame(self) -> DataFrame:
         """Return all notifications as a DataFrame in their order; malformed events follow, as rows of kind "bad"."""
+        for note in (note for source in self._sources.values() for note in source.notes):
+            _LOG.warning("%s", note)
         schema = self.schema
         handle = replace(self.plan, strict=self._strict).handle()
         ranges = RANGES_PER_CORE * self._cores

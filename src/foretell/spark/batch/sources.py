@@ -46,7 +46,9 @@ from foretell.events.ingest.reader import (
     read,
     stray_notes,
     string_remarks,
+    time_notes,
     time_reading,
+    with_time_column,
     with_times,
 )
 from foretell.events.ingest.time_column import epoch_note, with_joined_time
@@ -131,18 +133,20 @@ def source_of(
 def _loaded_source(source: object, declaration: StreamDeclaration, strict: bool) -> BatchSource:
     loaded = read(source, declaration, strict=strict)
     identified = declaration.id is not None and loaded.table[declaration.id].null_count == 0
-    known = observed_schema(loaded)
-    return BatchSource(loaded.schema, known, declaration, loaded=loaded, identified=identified, notes=loaded.notes)
+    known, timed = observed_schema(loaded), replace(declaration, time=str(loaded.schema.time))
+    return BatchSource(loaded.schema, known, timed, loaded=loaded, identified=identified, notes=loaded.notes)
 
 
 def _frame_source(source: DataFrame, given: StreamDeclaration) -> BatchSource:
     frame, declaration = flattened(source, _timed(given))
     stored = frame.limit(0).toArrow().schema
     schema = schema_from_arrow(stored, declaration)
-    notes: tuple[str, ...] = ()
+    notes = time_notes(declaration, schema)
+    declaration = replace(declaration, time=str(schema.time))
     if schema.time_type.numeric and declaration.guesses_epochs:
         bounds = frame.agg(f.min(column(declaration.time)), f.max(column(declaration.time))).collect()[0]
-        schema, notes = _with_epochs(schema, declaration.stream, *bounds)
+        schema, guesses = _with_epochs(schema, declaration.stream, *bounds)
+        notes = (*notes, *guesses)
     identified = _keeps_nulls([stored], schema, declaration) and never_null(frame, str(declaration.id))
     return BatchSource(schema, schema, declaration, frame=frame, identified=identified, notes=notes)
 
@@ -191,12 +195,13 @@ def _parquet_source(files: Sequence[InputFile], declaration: StreamDeclaration) 
                 null_ids += null_count(file, group, declaration.id)
             sources.append(empty_source(listed.path, file.schema_arrow))
             arrival += row
-    settled = _timed(declaration)
-    columns = with_times(with_folder_columns(combine_tables(sources), files), settled)
-    schema, notes = infer_schema(columns, settled), missing_column_notes(columns, settled)
+    columns, settled = with_time_column(with_folder_columns(combine_tables(sources), files), _timed(declaration))
+    columns = with_times(columns, settled)
+    schema = infer_schema(columns, settled)
+    notes = (*time_notes(declaration, schema), *missing_column_notes(columns, settled))
     if schema.time_type.numeric and declaration.guesses_epochs:
         source = files[0].path if len(files) == 1 else declaration.stream
-        schema, guesses = _with_epochs(schema, source, *_number_bounds(files, declaration.time))
+        schema, guesses = _with_epochs(schema, source, *_number_bounds(files, settled.time))
         notes = (*notes, *guesses)
     identified = null_ids == 0 and _keeps_nulls([s.table.schema for s in sources], schema, declaration)
     return BatchSource(schema, schema, settled, splits=tuple(splits), identified=identified, notes=notes)
@@ -223,7 +228,8 @@ def _text_source(listing: InputFiles, declaration: StreamDeclaration, survey: Su
     order = {file.path: number for number, file in enumerate(files)}
     evidence = sorted(map(_decoded_evidence, texts), key=lambda file: order[file.source])
     joined = replace(declaration, read=replace(declaration.read, time_columns=None))
-    gathered = with_times(with_folder_columns(table_from_evidence(evidence), files), joined)
+    gathered, joined = with_time_column(with_folder_columns(table_from_evidence(evidence), files), joined)
+    gathered, declaration = with_times(gathered, joined), replace(declaration, time=joined.time)
     schema = infer_schema(gathered, declaration)
     guessed = guessed_strings(schema.attributes, declaration)
     strays = {name: found for name, found in merged_strays(evidence).items() if name in guessed}

@@ -36,7 +36,7 @@ from foretell.arguments.validation import as_tables, bad_argument
 from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
 from foretell.events.ingest.nulled_values import NulledValues, merge_nulled, unreadable_summary
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, time_notes
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema, Type
 from foretell.language.checked import CheckedProgram, CheckedSubscription
@@ -89,7 +89,10 @@ def register(
     if not isinstance(strict, bool):
         raise bad_argument("strict", "True or False", strict)
     checked = program.checked(schemas, {name: table.types for name, table in loaded.items()})
-    declarations = {name: declaration_of(program, name, as_input_settings(time)) for name in schemas}
+    given = {name: declaration_of(program, name, as_input_settings(time)) for name in schemas}
+    for note in (note for name, schema in schemas.items() for note in time_notes(given[name], schema)):
+        _LOG.warning("%s", note)
+    declarations = {name: replace(given[name], time=str(schema.time)) for name, schema in schemas.items()}
     parts = PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism
     functions = [
         TableFunction(program.text, s.name, schemas, declarations, loaded, strict, parts) for s in checked.statements

@@ -1,7 +1,7 @@
 """Streams that come in files: their declarations, completed before Spark starts by the files that are there.
 
-Types that the statements leave open are inferred as for a batch, and written to the checkpoint, so that a restart has
-the same ones whatever files have come since.
+Types that the statements leave open and a time column that nobody has named are inferred as for a batch, and written to
+the checkpoint, so that a restart has the same ones whatever files have come since.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from foretell.errors import InputError
 from foretell.events.ingest.reader import StreamDeclaration, read
+from foretell.events.ingest.time_candidates import time_note
 from foretell.events.types import Type
 
 #: Of a folder with more than this, the first file shows the types.
@@ -27,40 +28,49 @@ Types = dict[str, str]
 
 @dataclass
 class TypeInference:
-    """Completes declarations; `known` has the types of an earlier start, by stream, and `notes` says what was found."""
+    """Completes declarations; `known` has the types of an earlier start, by stream, `times` its time columns, and
+    `notes` says what was found."""
 
     known: dict[str, Types]
+    times: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def complete(self, declaration: StreamDeclaration, path: str) -> StreamDeclaration:
         """Return a declaration with the types of all attributes."""
+        stream = declaration.stream
+        declaration = replace(declaration, time=declaration.time or self.times.get(stream, ""))
+        if is_incomplete(declaration) and (stream not in self.known or not declaration.time):
+            found = self._infer(declaration, path)
+            self.known[stream] = {column: kind.value for column, kind in found.attributes.items()}
+            declaration = replace(declaration, time=found.time)
+        self.times[stream] = declaration.time
         if not is_incomplete(declaration):
-            self.known.pop(declaration.stream, None)
+            self.known.pop(stream, None)
             return declaration
-        if declaration.stream not in self.known:
-            self.known[declaration.stream] = self._infer(declaration, path)
-        types = {name: Type(text) for name, text in self.known[declaration.stream].items()}
+        types = {name: Type(text) for name, text in self.known[stream].items()}
         declared = {name: kind for name, kind in declaration.attributes.items() if kind is not Type.UNKNOWN}
         return replace(declaration, attributes=types | declared, open=False)
 
-    def _infer(self, declaration: StreamDeclaration, path: str) -> Types:
+    def _infer(self, declaration: StreamDeclaration, path: str) -> StreamDeclaration:
         files = local_files(path)
         whole = sum(file.stat().st_size for file in files) <= INFERRED_BYTES
         try:
-            found = read(path if whole else files[0], declaration).schema
+            found = declaration.settled(read(path if whole else files[0], declaration).schema)
         except InputError as error:
             raise _unknown_types(declaration, path) if error.code in ("empty-folder", "no-file") else error from None
-        types = declaration.settled(found).attributes
-        listed = ", ".join(f"{column} {kind.value}" for column, kind in types.items())
+        listed = ", ".join(f"{column} {kind.value}" for column, kind in found.attributes.items())
         source = "the files that are there" if whole else f"{files[0]}"
         self.notes.append(f"stream '{declaration.stream}': types inferred from {source}: {listed}")
-        return {column: kind.value for column, kind in types.items()}
+        if not declaration.time:
+            self.notes.append(time_note(declaration.stream, found.time))
+        return found
 
 
 def _unknown_types(declaration: StreamDeclaration, path: str) -> InputError:
     name = declaration.stream
     message = f"stream '{name}' has no declaration with types, and there are no files in {path} that show them"
-    hint = f"declare it, STREAM {name} (attribute TYPE, ...) TIME {declaration.time}, or put a first file there"
+    time = declaration.time or "column"
+    hint = f"declare it, STREAM {name} (attribute TYPE, ...) TIME {time}, or put a first file there"
     return InputError("no-schema", message, hint=hint)
 
 
@@ -90,7 +100,8 @@ def watched_place(path: str) -> tuple[str, dict[str, str]]:
     return path, {}
 
 
-def remembered_types(marked: Mapping[str, object]) -> dict[str, Types]:
-    """Return the types that a checkpoint has of its streams; those of earlier versions have none."""
-    types = marked.get("types", {})
-    return {str(name): dict(of) for name, of in types.items()} if isinstance(types, dict) else {}
+def remembered(marked: Mapping[str, object]) -> TypeInference:
+    """Return the types and time columns that a checkpoint has of its streams; those of earlier versions have none."""
+    types, times = marked.get("types", {}), marked.get("times", {})
+    known = {str(name): dict(of) for name, of in types.items()} if isinstance(types, dict) else {}
+    return TypeInference(known, dict(times) if isinstance(times, dict) else {})

@@ -26,12 +26,13 @@ from foretell.arguments.streams import check_input_names, declaration_of
 from foretell.errors import InputError
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
+from foretell.events.ingest.time_candidates import time_note
 from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
 from foretell.spark.connectors.registry import register
 from foretell.spark.session.spark_session import quiet_session
-from foretell.spark.streaming.file_streams import TypeInference, remembered_types, watched_place
+from foretell.spark.streaming.file_streams import remembered, watched_place
 from foretell.spark.streaming.line_output import LineOutput
 from foretell.spark.streaming.query import StreamTopology, frame_declaration, stream_rows, topology_of
 from foretell.spark.streaming.stop_signals import await_end, stop_signals
@@ -119,7 +120,11 @@ def run(
         frames = {name: _frame(spark, name, source) for name, source in pipeline.streams.items()}
         if topology is None:
             others = {name: frame for name, frame in frames.items() if name not in declarations}
-            declarations |= {n: frame_declaration(f, _declaration(pipeline, n)) for n, f in others.items()}
+            for name, frame in others.items():
+                given = _declaration(pipeline, name)
+                declarations[name] = frame_declaration(frame, given)
+                if not given.time:
+                    log(f"note: {time_note(name, declarations[name].time)}")
             topology = _topology(pipeline, declarations)
         lines = LineOutput(write, pipeline.kinds, pipeline.side_files, _number_ids(pipeline, topology))
         show(StreamStatus("starting the query"))
@@ -170,13 +175,13 @@ def _declarations_of_files(pipeline: Pipeline) -> tuple[dict[str, StreamDeclarat
     """Return the declarations of the streams that come in files which we read, and notes on what was inferred."""
     check_input_names(pipeline.statements, pipeline.streams, pipeline.settings)
     marked = _checkpoint_mark(pipeline)
-    inference = TypeInference(remembered_types(marked))
+    inference = remembered(marked)
     declarations = {
         name: inference.complete(_declaration(pipeline, name), str(source.path))
         for name, source in pipeline.streams.items()
         if source.whole_files
     }
-    _mark_checkpoint(pipeline, {**marked, **_own_mark(pipeline), "types": inference.known})
+    _mark_checkpoint(pipeline, {**marked, **_own_mark(pipeline), "types": inference.known, "times": inference.times})
     return declarations, inference.notes
 
 

@@ -8,6 +8,7 @@ micro-batch.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -29,6 +30,7 @@ from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
+from foretell.events.ingest.time_candidates import time_note
 from foretell.events.notification import COLUMNS
 from foretell.events.types import Type
 from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
@@ -54,6 +56,7 @@ from foretell.spark.streaming.shard_processor import (
     ShardProcessor,
 )
 
+_LOG = logging.getLogger(__name__)
 _STORE = "spark.sql.streaming.stateStore"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -208,7 +211,11 @@ def _declaration(
     if name not in frames:
         hint = f"inputs={{'{name}': frame}}"
         raise InputError("missing-input", f"inputs has no frame for stream '{name}'", hint=hint)
-    return frame_declaration(frames[name], declaration_of(program, name, settings))
+    given = declaration_of(program, name, settings)
+    found = frame_declaration(frames[name], given)
+    if not given.time:
+        _LOG.warning("%s", time_note(name, found.time))
+    return found
 
 
 def frame_declaration(frame: DataFrame, declaration: StreamDeclaration) -> StreamDeclaration:
