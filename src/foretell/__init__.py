@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from foretell.errors import ForetellError, InputError, LanguageError
+from foretell.errors import ForetellError, ForetellWarning, InputError, LanguageError
 
 if TYPE_CHECKING:
     from foretell import build
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Engine",
     "ForetellError",
+    "ForetellWarning",
     "InputError",
     "LanguageError",
     "Learning",

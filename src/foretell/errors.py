@@ -100,6 +100,10 @@ class InputError(ForetellError):
     """Events, files or options that cannot be used as they are."""
 
 
+class ForetellWarning(UserWarning):
+    """The category of all warnings that Foretell issues."""
+
+
 def _rebuild(
     kind: type[ForetellError], code: str, message: str, place: Place, hint: str, text: str, file: str
 ) -> ForetellError:

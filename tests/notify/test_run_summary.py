@@ -45,7 +45,24 @@ def test_the_figures_of_a_run(engine: str) -> None:
 def test_no_events_and_all_set_aside_are_told_apart() -> None:
     text = "STREAM s (v INT) TIME time; SUBSCRIBE m FROM s MATCH a;"
     assert not ft.run(text, {"s": []}).summary.all_set_aside
-    assert ft.run(text, {"s": [{"time": None, "v": 1}, {"time": "x", "v": 2}]}).summary.all_set_aside
+    with pytest.warns(ft.ForetellWarning):
+        assert ft.run(text, {"s": [{"time": None, "v": 1}, {"time": "x", "v": 2}]}).summary.all_set_aside
+
+
+@pytest.mark.parametrize("engine", ["embedded", "reference"])
+def test_events_that_are_all_set_aside_give_a_warning(engine: str) -> None:
+    text, rows = "STREAM s (v INT, time TIMESTAMP) TIME time; SUBSCRIBE m FROM s MATCH a;", [{"time": "May", "v": 1}]
+    note = (
+        "all 2 events were set aside: there was nothing to match; the first, s:1: time: expected TIMESTAMP, found 'May'"
+    )
+    with pytest.warns(ft.ForetellWarning) as caught:
+        found = ft.run(text, {"s": rows * 2}, engine=engine)
+    assert [str(warning.message) for warning in caught] == [
+        f"{note}\n  hint: look at .bad; read=ft.ReadOptions(...) says how to read them"
+    ]
+    assert caught[0].filename == __file__
+    assert found.notes[0] == note
+    assert repr(found).splitlines()[:2] == ["no notifications", "  2 events set aside: see .bad"]
 
 
 def test_late_events_by_stream() -> None:

@@ -6,6 +6,7 @@ the data, `plan` compiles them and `machine` runs the plan (`start_runtime`), `n
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
@@ -17,7 +18,7 @@ from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
 from foretell.arguments.until import TimeLike, parse_until
 from foretell.arguments.validation import as_mapping, as_tables, bad_argument
-from foretell.errors import InputError
+from foretell.errors import ForetellWarning, InputError
 from foretell.events.delay_distributions import DelayModel
 from foretell.events.ingest.nulled_values import unreadable_values
 from foretell.events.ingest.read_options import ReadOptions
@@ -83,7 +84,7 @@ def run(
     `time` names the time column of streams without a STREAM statement, `read` has the form of the data where they do
     not show it (one ReadOptions, or one for each stream), `tables` has the FOR EACH tables, `model` and
     `learning` are for forecasts. `until` lets time pass after the last event, for matches that need only time.
-    `strict` makes the first malformed event an error.
+    `strict` makes the first malformed event an error. If all events are malformed, a ForetellWarning says so.
 
     `engine` is "spark", "embedded" (in process) or "reference". The default is the embedded engine, or Spark for files
     with millions of events and for Spark DataFrames; programs that only the reference evaluator runs yet go there. A
@@ -122,8 +123,14 @@ def run(
         return _run_spark_stream(request, tables)
     choice = choose_engine(program, sources, request.settings, engine)
     if choice.engine == "spark":
-        return _run_spark_batch(request, choice)
-    return _run_in_process(request, choice, delays)
+        found = _run_spark_batch(request, choice)
+    else:
+        found = _run_in_process(request, choice, delays)
+    if not isinstance(found, Notifications) or not found.bad or not found.summary.all_set_aside:
+        return found
+    note = _nothing_to_match(found)
+    warnings.warn(f"{note}\n  hint: look at .bad; read=ft.ReadOptions(...) says how to read them", ForetellWarning, 2)
+    return replace(found, notes=(note, *found.notes))
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,12 @@ class _RunRequest:
     learning: Learning | None
     until: object
     strict: bool
+
+
+def _nothing_to_match(found: Notifications) -> str:
+    """A script that loops over no notifications would not notice that no event could be read."""
+    first = found.bad[0]
+    return f"{found.summary.nothing_to_match}; the first, {first.source}:{first.row}: {first.reason}"
 
 
 # ── Spark ──

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say, shows_to_a_person
 from foretell.cli.progress_display import progress
 from foretell.cli.run_report import check_events, report, write_quarantine
+from foretell.errors import ForetellWarning
 from foretell.notify.files import check_ending, standard_output, write, write_lines, writing_to
 from foretell.notify.notifications import Notifications
 
@@ -49,7 +51,8 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
     if choice.engine == "spark" and not arguments.quiet:
         for note in choice.notes:  # before Spark starts, which takes a while
             say(f"note: {note}")
-    with progress("reading the events", on_spark=choice.engine == "spark"):
+    with progress("reading the events", on_spark=choice.engine == "spark"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ForetellWarning)  # `check_events` makes errors of them
         notifications = run(
             program,
             given.sources(),

@@ -25,19 +25,20 @@ MOST_STATEMENTS = 20
 
 def report(notifications: Notifications, choice: EngineChoice, seconds: float) -> None:
     """Print the notes and the summary to standard error."""
+    error = notifications.summary.nothing_to_match
     for note in notifications.notes:
-        say(f"note: {note}")
+        if not error or not note.startswith(error):  # `check_events` says it
+            say(f"note: {note}")
     for line in summary_lines(notifications, choice, seconds):
         say(line)
 
 
 def check_events(summary: RunSummary) -> None:
     """Raise InputError if there were events, and all of them were set aside."""
-    if summary.all_set_aside:
-        total = sum(summary.events.values())
+    if error := summary.nothing_to_match:
         raise InputError(
             "all-set-aside",
-            f"all {counted(total, 'event')} were set aside: there was nothing to match",
+            error,
             hint="look at them with --quarantine FILE; --format, --pattern and --time-format say how to read them",
         )
 

@@ -166,7 +166,7 @@ class Notifications(Sequence[Notification], Viewed):
         if cut:
             last = self[-1]
             yield f"the last ends at {format_time(last.end, last.time_type)}"
-        if not len(self) and self.totals:
+        if not len(self) and self.totals and not self.summary.all_set_aside:
             yield f"events read: {listed([f'{stream} {count:,}' for stream, count in self.totals])}"
         if self.bad:
             yield f"{counted(len(self.bad), 'event')} set aside: see .bad"

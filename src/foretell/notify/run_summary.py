@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from foretell.display import counted
 from foretell.events.ingest.nulled_values import NulledValues, cause_of
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.notification import Notification
@@ -44,6 +45,12 @@ class RunSummary:
         """Whether there were events, and all of them were set aside."""
         total = sum(self.events.values())
         return 0 < total == sum(sum(causes.values()) for causes in self.set_aside.values())
+
+    @property
+    def nothing_to_match(self) -> str:
+        """The sentence for a run whose events were all set aside; else an empty text."""
+        events = counted(sum(self.events.values()), "event")
+        return f"all {events} were set aside: there was nothing to match" if self.all_set_aside else ""
 
 
 def summarize(
