@@ -161,6 +161,15 @@ def test_malformed_events_of_files(spark: SparkSession, tmp_path: Path) -> None:
         ft.run(text, {"s": tmp_path}, engine="spark", strict=True)
 
 
+def test_a_note_counts_the_absences_that_are_still_open(spark: SparkSession) -> None:
+    text = """STREAM s (k INT, state INT, time INT) TIME time;
+    SUBSCRIBE m FROM s PER k MATCH a ; !b DEFINE a AS state = 0, b AS state = 1 WITHIN 10;"""
+    rows = [{"time": i, "k": i % 7, "state": i % 3 // 2} for i in range(100)]
+    found, expected = (ft.run(text, {"s": rows}, engine=engine) for engine in ("spark", "embedded"))
+    assert expected.notes == found.notes
+    assert "partial matches of 'm' were still waiting" in found.notes[0]
+
+
 def test_nothing_comes(spark: SparkSession) -> None:
     text = "STREAM s (k INT, time INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a , b;"
     found, expected = both(text, {"s": []}, until=5)

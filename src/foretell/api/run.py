@@ -32,6 +32,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications
+from foretell.notify.run_summary import waiting_notes
 from foretell.progress import begin_stage
 from foretell.reference.run import lane_counts as reference_lanes
 from foretell.reference.run import run as run_reference
@@ -231,7 +232,10 @@ def _run_embedded(
         )
         results = runtime.process(batches, until, ends=True)
         begin_stage("collecting the notifications")
-        return to_notifications(results), notes + runtime.ledger.take_warnings(), runtime.lane_counts
+        notes += runtime.ledger.take_warnings()
+        if until is None:
+            notes += waiting_notes(runtime.waiting_counts)
+        return to_notifications(results), notes, runtime.lane_counts
     except UnsupportedError as error:
         message = f"the embedded engine does not run {error} yet"
         raise InputError("not-in-engine", message, hint="use --engine reference") from None

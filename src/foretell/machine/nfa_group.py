@@ -176,6 +176,15 @@ class NfaGroup:
             observation = self._nfa_executor.observation
         return ForecastEmitter(self.observer, member).emit(segment, observation, results)
 
+    @property
+    def waiting(self) -> dict[str, int]:
+        """The number of partial matches and undecided matches of each subscription that only need time to pass."""
+        timed = self.executor.timed if isinstance(self.executor, NfaExecutor) else np.zeros(0, np.int64)
+        return {
+            member.plan.name: int((timed == number).sum()) + sum(map(len, member.pending))
+            for number, member in self.members.items()
+        }
+
     def observed(self, now: int | float) -> ObservedStatement | None:
         """The observer with the processes it observes; None where nobody observes, or no event has come yet."""
         if self.observer is None or self.executor is None:

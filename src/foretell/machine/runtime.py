@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -126,6 +127,16 @@ class MatchRuntime:
             for group in self.plan.inputs.values()
             for name in group.statements
         }
+
+    @property
+    def waiting_counts(self) -> dict[str, int]:
+        """The number of partial and undecided matches of each statement that only need time to pass, where there are
+        any. A negated step alone always waits: it is not counted."""
+        counts: Counter[str] = Counter()
+        for group in self.groups.values():
+            for nfa_group in group.nfa_groups:
+                counts.update(nfa_group.waiting)
+        return {name: count for name, count in counts.items() if count}
 
     # ── events ──
 

@@ -53,6 +53,16 @@ class RunSummary:
         return f"all {events} were set aside: there was nothing to match" if self.all_set_aside else ""
 
 
+def waiting_notes(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """A note for each statement with partial matches that time would complete, had it not ended with the last event."""
+    notes = []
+    for name, count in counts.items():
+        waiting = f"{counted(count, 'partial match', 'partial matches')} of '{name}' {'was' if count == 1 else 'were'}"
+        advice = "let it pass with --until TIME, or until=TIME"
+        notes.append(f"{waiting} still waiting for time to pass at the end of the input; {advice}")
+    return tuple(notes)
+
+
 def summarize(
     rows: Sequence[Notification],
     totals: Iterable[tuple[str, int]],

@@ -71,6 +71,11 @@ class NfaExecutor:
         """The position of the earliest event that a run has bound; None where there is no run."""
         return self.pool.oldest
 
+    @property
+    def timed(self) -> Ints:
+        """The subscription of each partial match that only time completes, by its number."""
+        return self.nfa.owners[self.pool.cells[self.pool.timed, layout.RUN_STATE]]
+
     def live_starts(self, now: int | float) -> LiveStarts:
         """The lanes and first events of the runs that may still become a match at `now` or later."""
         cells, tables = self.pool.cells, self.nfa.tables

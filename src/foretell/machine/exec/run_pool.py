@@ -65,6 +65,14 @@ class RunPool:
         used = self.in_use
         return int(self.cells[used, layout.RUN_FIRST].min()) if len(used) else None
 
+    @property
+    def timed(self) -> Ints:
+        """The runs that become matches when their windows have passed."""
+        count = int(self.counters[layout.TIMERS])
+        runs = self.timers.owner[:count].astype(np.int64)
+        same = self.cells[runs, layout.RUN_SERIAL] == self.timers.serial[:count]
+        return runs[same & (self.cells[runs, layout.RUN_OVER] != layout.DEAD)]
+
     def referenced(self) -> Ints:
         """The positions of all events that runs have bound."""
         self.forget_nodes(always=True)

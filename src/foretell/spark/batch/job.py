@@ -13,6 +13,7 @@ of the frame, so a DataFrame with equal times should have an ORDER BY.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
@@ -40,6 +41,7 @@ from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.notify.lazy_notifications import LazyNotifications, decode_notifications
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_table
+from foretell.notify.run_summary import waiting_notes
 from foretell.spark.batch import plan as batch_plan
 from foretell.spark.batch.dataframe_source import frame_shuffle_rows
 from foretell.spark.batch.map_side import EVENT_COUNT, count_files
@@ -54,6 +56,7 @@ from foretell.spark.batch.reduce_side import (
     QUARANTINE_REPORT,
     RANGE_COLUMNS,
     REPORT_COLUMNS,
+    WAITING_REPORT,
     run_and_report,
     run_by_range,
     sort_notifications,
@@ -135,11 +138,18 @@ class BatchJob:
             matches,
             reading.bad,
             reading.totals,
-            reading.notes,
+            reading.notes + self._waiting_notes(reports),
             statements=self.checked.statements,
             unreadable=unreadable_values(reading.nulled),
             lanes=lane_counts(self.plan, self.checked, reports.get(LANE_REPORT, ())),
         )
+
+    def _waiting_notes(self, reports: Reports) -> tuple[str, ...]:
+        counts: Counter[str] = Counter()
+        for name, data in reports.get(WAITING_REPORT, ()):
+            counts[name] += int(data)
+        in_order = {s.name: counts[s.name] for s in self.checked.statements if counts[s.name]}
+        return () if self.plan.until is not None else waiting_notes(in_order)
 
     def reading(self, reports: Reports) -> ReadingResult:
         """Return what the driver and the tasks report of reading; with `strict` raise for the first misfit."""

@@ -25,9 +25,10 @@ from foretell.spark.partitioning.shuffle_rows import ShuffleRow, StreamProgress,
 from foretell.spark.partitioning.statement_groups import quarantine_shards
 
 #: Kinds of reports to the driver: notifications (an Arrow stream), notes (text), malformed events (JSON), values that
-#: were set to NULL (JSON), the number of events of a stream (text), and the number of lanes of a statement (text).
+#: were set to NULL (JSON), the number of events of a stream (text), the number of lanes of a statement (text), and the
+#: number of its matches that only need time to pass (text).
 MATCH_REPORT, NOTE_REPORT, QUARANTINE_REPORT, NULLED_REPORT = "matches", "note", "quarantined", "nulled"
-COUNT_REPORT, LANE_REPORT = "count", "lanes"
+COUNT_REPORT, LANE_REPORT, WAITING_REPORT = "count", "lanes", "waiting"
 REPORT_COLUMNS = "kind string, name string, data binary"
 #: The second shuffle: notifications of a range of time, as an Arrow stream.
 RANGE_COLUMNS = "range int, data binary"
@@ -65,6 +66,8 @@ def run_and_report(handle: PlanHandle, batches: Iterable[pa.RecordBatch]) -> Ite
             yield report(NOTE_REPORT, "", pa.py_buffer(note.encode()))
         for name, count in runtime.lane_counts.items():
             yield report(LANE_REPORT, name, pa.py_buffer(str(count).encode()))
+        for name, count in runtime.waiting_counts.items():
+            yield report(WAITING_REPORT, name, pa.py_buffer(str(count).encode()))
 
 
 def report_quarantine(shard: int, shard_input: BatchShardInput) -> Iterator[pa.RecordBatch]:
