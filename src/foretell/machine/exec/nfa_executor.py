@@ -74,7 +74,7 @@ class NfaExecutor:
     @property
     def timed(self) -> Ints:
         """The subscription of each partial match that only time completes, by its number."""
-        return self.nfa.owners[self.pool.cells[self.pool.timed, layout.RUN_STATE]]
+        return np.asarray(self.nfa.owners[self.pool.cells[self.pool.timed, layout.RUN_STATE]])
 
     def live_starts(self, now: int | float) -> LiveStarts:
         """The lanes and first events of the runs that may still become a match at `now` or later."""

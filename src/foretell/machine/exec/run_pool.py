@@ -71,7 +71,7 @@ class RunPool:
         count = int(self.counters[layout.TIMERS])
         runs = self.timers.owner[:count].astype(np.int64)
         same = self.cells[runs, layout.RUN_SERIAL] == self.timers.serial[:count]
-        return runs[same & (self.cells[runs, layout.RUN_OVER] != layout.DEAD)]
+        return np.asarray(runs[same & (self.cells[runs, layout.RUN_OVER] != layout.DEAD)])
 
     def referenced(self) -> Ints:
         """The positions of all events that runs have bound."""
