@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
+from foretell.cli import file_sample
 from tests.command import foretell
 
 LOGINS = """time,user,ip,status
@@ -120,3 +122,90 @@ def test_files_without_events_or_times(tmp_path: Path, content: str, said: str) 
     (tmp_path / "s.csv").write_text(content)
     done = foretell(tmp_path, "init", "s.csv")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+# ── large files ──
+
+
+def first_events(folder: Path, file: str) -> str:
+    """What the comment of `init` says on the events that it has read."""
+    done = foretell(folder, "init", file)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[0].removeprefix("-- Types and the time column as its ").removesuffix(" show them.")
+
+
+ROWS = [{"time": i, "sensor": f"s{i % 3}", "level": i % 7} for i in range(12_000)]
+TABLE = "time,sensor,level\n" + "".join(f"{row['time']},{row['sensor']},{row['level']}\n" for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("s.csv", TABLE.encode()),
+        ("s.csv.gz", gzip.compress(TABLE.encode())),
+        ("s.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS).encode()),
+        ("s.json", json.dumps(ROWS).encode()),
+    ],
+)
+def test_of_a_large_file_the_first_rows_are_read(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    found = first_events(tmp_path, name)
+    assert found in ("first 10,000 events", "first 10,001 events")  # a line more where there is no header
+
+
+def test_long_rows_are_cut_by_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_sample, "SAMPLE_BYTES", 1000)
+    (tmp_path / "s.csv").write_text(TABLE)
+    assert first_events(tmp_path, "s.csv") == "first 121 events"
+
+
+def test_a_row_of_several_lines_is_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_sample, "SAMPLE_ROWS", 2)
+    (tmp_path / "s.csv").write_text('time,text\n1,a\n2,"b\nc"\n3,d\n')
+    assert first_events(tmp_path, "s.csv") == "first 2 events"
+
+
+def test_of_many_files_the_first_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_sample, "SAMPLE_BYTES", 25)
+    (tmp_path / "all").mkdir()
+    for number in range(4):
+        (tmp_path / "all" / f"{number}.csv").write_text(f"time,v\n{number},1\n{number},2\n")
+    assert first_events(tmp_path, "all") == "first 4 events"
+
+
+@pytest.mark.parametrize("content", ["time,v\n1,1\n2,2", "time,v\n1,1\n2,2\n"])
+def test_a_file_that_is_no_larger_than_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
+    monkeypatch.setattr(file_sample, "SAMPLE_ROWS", 2)
+    (tmp_path / "s.csv").write_text(content)
+    assert first_events(tmp_path, "s.csv") == "2 events"
+
+
+# ── a pattern that makes sense ──
+
+
+def test_a_table_of_measurements(tmp_path: Path) -> None:
+    """The place is the key; parts of the time are no measures; WITHIN fits the hours between rows."""
+    rows = [
+        f"{place},{day},{hour},{hour * 0.5},2026-03-{day:02}T{hour:02}:00"
+        for day in range(1, 4)
+        for hour in range(24)
+        for place in "AB"
+    ]
+    (tmp_path / "weather.csv").write_text("origin,day,hour,temp,time_hour\n" + "\n".join(rows) + "\n")
+    text = initialized(tmp_path, "weather.csv")
+    assert "PER    origin\nMATCH  low , up+\nDEFINE up AS temp > prev.temp\n" in text
+    assert "--   WITHIN 6 hours   " in text
+
+
+def test_a_column_that_is_constant_in_nearly_every_lane_is_no_state(tmp_path: Path) -> None:
+    rows = [f"{i},{i % 20},{'K' if i % 20 < 9 or i == 19 else 'L'},{i // 20 % 6}" for i in range(400)]
+    (tmp_path / "s.csv").write_text("time,tail,type,delay\n" + "\n".join(rows) + "\n")
+    assert "DEFINE up AS delay > prev.delay\n" in initialized(tmp_path, "s.csv")
+
+
+def test_on_standard_output_it_says_where_to_save_it(tmp_path: Path) -> None:
+    (tmp_path / "logins.csv").write_text(LOGINS)
+    done = foretell(tmp_path, "init", "logins.csv")
+    assert (
+        "-- Save this as watch.ftl, and run it:\n--   foretell run watch.ftl --input logins=logins.csv\n" in done.stdout
+    )

@@ -6,37 +6,44 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from foretell.cli.file_sample import first_rows
 from foretell.errors import InputError
-from foretell.events.ingest.compression import compression_of
-from foretell.events.ingest.formats import read_raw, read_raw_content
-from foretell.events.ingest.input_files import PARQUET, InputFile, input_files, is_pipe, open_input
+from foretell.events.arrow_interop import numpy_of
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, cast_events, infer_schema, with_times
 from foretell.events.ingest.typed_table import infer_type
 from foretell.events.types import Type
 
-#: Of larger files the beginning is read, so that the survey of a file takes seconds whatever its size.
-SAMPLE_BYTES, SAMPLE_ROWS = 64 << 20, 500_000
-
 _TIME_NAME = re.compile(r"(?i)^(event_?|log_?)?(time|timestamp|ts|date_?time|when|epoch|date|t)(_?(utc|stamp))?$")
 _TIME_PART = re.compile(r"(?i)(time|date|stamp|_at$|_ts$|epoch)")
 _KEY_PART = re.compile(
     r"(?i)(^|_|\.)(id|key|user|client|customer|account|card|ip|host|device|sensor|machine|vessel|ship|mmsi|station|city"
-    r"|symbol|ticker|session|order|tag|tail(num)?|source|src|name|location|unit|site|asset|pid|process)($|_|\.|id)|id$"
+    r"|symbol|ticker|session|order|tag|tail(num)?|source|src|name|location|unit|site|asset|pid|process|origin|airport"
+    r"|country|region)($|_|\.|id)|id$"
+)
+#: Parts of a time, which rise by themselves.
+_CALENDAR = re.compile(r"(?i)^(year|quarter|month|week|day|weekday|hour|minute|min|second|sec)s?$")
+#: What an event is, as against what it belongs to.
+_STATE_PART = re.compile(
+    r"(?i)(stat(e|us)|type|kind|level|result|outcome|action|event|severity|code|message|error|mode|phase|class|weather)"
 )
 _MOST_CATEGORIES = 30
+#: A column that varies in a smaller share of the lanes is as good as constant in each, as the owner of a car is.
+_VARYING_LANES = 0.1
 
 
 @dataclass(frozen=True)
 class Survey:
     """What a file of events shows. `keys` are the candidates for PER, the best first; `categories` have few values,
-    `measures` are numbers; both vary within a lane of the first key."""
+    those that tell what an event is first; `measures` are numbers; both vary within a lane of the first key. `gap` is
+    the usual time between two events of a lane, in the unit of time."""
 
     stream: str
     batch: EventBatch
@@ -44,6 +51,7 @@ class Survey:
     categories: Sequence[str]
     measures: Sequence[str]
     whole: bool
+    gap: float = 0.0
     skipped: Sequence[str] = ()
     read: ReadOptions = field(default_factory=ReadOptions)
 
@@ -61,7 +69,7 @@ class Survey:
 
 
 def survey(path: Path, stream: str, options: ReadOptions, time: str | None) -> Survey:
-    raw, whole = _raw(path, stream, options)
+    raw, whole = first_rows(path, stream, options)
     if not raw.rows:
         raise InputError("no-events", f"{path} has no events")
     column = time or _time_column(raw, path, options)
@@ -71,37 +79,10 @@ def survey(path: Path, stream: str, options: ReadOptions, time: str | None) -> S
         reason = batch.quarantined[0].reason if batch.quarantined else "no time"
         hint = "name another column with --time COLUMN, or its form with --time-format"
         raise InputError("no-time-column", f"{path}: no event has a time in the column '{column}': {reason}", hint=hint)
-    return _classified(Survey(stream, batch, (), (), (), whole, skipped, options))
+    return _classified(Survey(stream, batch, (), (), (), whole, skipped=skipped, read=options))
 
 
 # ── reading ──
-
-
-def _raw(path: Path, stream: str, options: ReadOptions) -> tuple[RawTable, bool]:
-    """The rows of the file, or of its beginning; whether it is all of them."""
-    if is_pipe(path):
-        return read_raw(path, stream, None, options), True
-    listing = input_files(path, options).in_process()
-    if listing.format == PARQUET:
-        sample = _first_rows(listing.files)
-        return (read_raw(path, stream, None, options), True) if sample is None else (read_raw(sample, stream), False)
-    first = listing.files[0]
-    if len(listing.files) == 1 and compression_of(first.path) is None and first.size() > SAMPLE_BYTES:
-        with open_input(first.path) as file:
-            content = file.read(SAMPLE_BYTES)
-        return read_raw_content(first.path, content[: content.rfind(b"\n") + 1], None, options), False
-    return read_raw(path, stream, None, options), True
-
-
-def _first_rows(files: Sequence[InputFile]) -> pa.Table | None:
-    """The first rows of Parquet files; None where there are few."""
-    import pyarrow.parquet as pq
-
-    with open_input(files[0].path) as opened:
-        first = pq.ParquetFile(cast(Any, opened))
-        if len(files) == 1 and first.metadata.num_rows <= SAMPLE_ROWS:
-            return None
-        return pa.Table.from_batches([next(first.iter_batches(SAMPLE_ROWS))])
 
 
 def _time_column(raw: RawTable, path: Path, options: ReadOptions) -> str:
@@ -154,13 +135,42 @@ def _classified(found: Survey) -> Survey:
         and distinct[name] <= _MOST_CATEGORIES
         and (distinct[name] < count)
     ]
-    measures = [name for name in varying if found.types[name] in (Type.FLOAT, Type.INT) and not _KEY_PART.search(name)]
-    return replace(found, keys=keys, categories=categories, measures=measures)
+    categories.sort(key=lambda name: not tells_state(name))
+    measures = [name for name in varying if found.types[name] in (Type.FLOAT, Type.INT) and not _is_no_measure(name)]
+    return replace(found, keys=keys, categories=categories, measures=measures, gap=_usual_gap(found, key))
+
+
+def tells_state(name: str) -> bool:
+    """Whether a column is named as one that tells what an event is."""
+    return bool(_STATE_PART.search(name))
+
+
+def _is_no_measure(name: str) -> bool:
+    return any(pattern.search(name) for pattern in (_KEY_PART, _CALENDAR, _TIME_PART))
+
+
+def _usual_gap(found: Survey, key: str | None) -> float:
+    """The median time between two events of a lane; 0 where no lane has two."""
+    times = numpy_of(pc.cast(found.table[found.time], pa.int64() if _is_timestamp(found) else pa.float64()))
+    lanes = np.zeros(len(times), np.int64)
+    if key is not None:
+        coded: Any = found.table[key].combine_chunks().dictionary_encode()
+        lanes = numpy_of(pc.fill_null(coded.indices, -1)).astype(np.int64)
+    order = np.lexsort((times, lanes))
+    gaps = np.diff(times[order])[np.diff(lanes[order]) == 0]
+    gaps = gaps[gaps > 0]
+    return float(np.median(gaps)) if len(gaps) else 0.0
+
+
+def _is_timestamp(found: Survey) -> bool:
+    return found.types[found.time] is Type.TIMESTAMP
 
 
 def _varies(table: pa.Table, key: str | None, name: str) -> bool:
-    """Whether a column has several values within a lane."""
+    """Whether a column has several values within a lane, in enough of those with several events."""
     if key is None:
         return True
-    values: Any = table.select([key, name]).group_by(key).aggregate([(name, "count_distinct")])
-    return bool(pc.max(values[f"{name}_count_distinct"]).as_py() > 1)
+    lanes: Any = table.select([key, name]).group_by(key).aggregate([(name, "count_distinct"), (name, "count")])
+    several = numpy_of(lanes[f"{name}_count"]) > 1
+    varying = numpy_of(lanes[f"{name}_count_distinct"])[several] > 1
+    return bool(varying.any() and varying.mean() >= _VARYING_LANES)

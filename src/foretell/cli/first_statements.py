@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from foretell.cli.event_survey import Survey, survey
+from foretell.cli.event_survey import Survey, survey, tells_state
 from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say
 from foretell.events.atomic_files import atomic_write
@@ -23,6 +23,16 @@ _WIDTH = 80
 #: The lengths of runs to try, the longest first: the pattern takes the first of which there are some.
 _LENGTHS = (5, 3, 2)
 _MOST_VALUES = 6
+#: The file that statements on standard output are meant for.
+UNNAMED = "watch.ftl"
+#: Windows to suggest: the first that has room for some events.
+_WINDOWS = (
+    *((f"{n} s", n) for n in (1, 10)),
+    *((f"{n} min", 60 * n) for n in (1, 10)),
+    *((f"{n} hour{'s'[: n - 1]}", 3_600 * n) for n in (1, 6)),
+    *((f"{n} day{'s'[: n - 1]}", 86_400 * n) for n in (1, 7, 30, 180)),
+)
+_EVENTS_IN_WINDOW = 5
 
 
 def initialize(file: Path, given: InputArguments, output: Path | None) -> None:
@@ -31,7 +41,8 @@ def initialize(file: Path, given: InputArguments, output: Path | None) -> None:
     times = [item.partition("=")[2] or item for item in given.time]
     found = survey(file, stream, given.options_of(stream), times[0] if times else None)
     command = _command(file, stream, given, output)
-    text = "".join(f"{line}\n" for line in _statements(found, command))
+    heading = "Run it:" if output is not None else f"Save this as {UNNAMED}, and run it:"
+    text = "".join(f"{line}\n" for line in _statements(found, heading, command))
     if output is None:
         with writing_to(standard_output()):
             standard_output().write(text.encode())
@@ -51,14 +62,14 @@ def _stream_name(file: Path) -> str:
 
 
 def _command(file: Path, stream: str, given: InputArguments, output: Path | None) -> str:
-    statements = "watch.ftl" if output is None else str(output)
+    statements = UNNAMED if output is None else str(output)
     return shlex.join(["foretell", "run", statements, "--input", f"{stream}={file}", *given.form_words()])
 
 
 # ── the text ──
 
 
-def _statements(found: Survey, command: str) -> Iterator[str]:
+def _statements(found: Survey, heading: str, command: str) -> Iterator[str]:
     count = f"{found.table.num_rows:,}"
     events = f"its {count} events" if found.whole else f"its first {count} events"
     yield f"-- Types and the time column as {events} show them."
@@ -66,7 +77,7 @@ def _statements(found: Survey, command: str) -> Iterator[str]:
     yield ""
     yield from _first_pattern(found)
     yield ""
-    yield "-- Run it:"
+    yield f"-- {heading}"
     yield f"--   {command}"
     yield from _next_steps(found)
 
@@ -92,14 +103,22 @@ def _first_pattern(found: Survey) -> Iterator[str]:
 
 
 def _patterns(found: Survey, key: str | None) -> Iterator[list[str]]:
-    """Patterns to try, the most telling first: runs of a rare value, then runs of rising numbers."""
-    for name in found.categories[:3]:
-        for value in _rare_values(found, name):
-            for length in _LENGTHS:
-                yield _value_run(found, key, name, value, length)
+    """Patterns to try, the most telling first: runs of a rare state, rising numbers, runs of another rare value."""
+    states = [name for name in found.categories[:3] if tells_state(name)]
+    for name in states:
+        yield from _value_runs(found, key, name)
     for name in found.measures[:3]:
         for length in _LENGTHS:
             yield _rise(found, key, name, length)
+    for name in found.categories[:3]:
+        if name not in states:
+            yield from _value_runs(found, key, name)
+
+
+def _value_runs(found: Survey, key: str | None, name: str) -> Iterator[list[str]]:
+    for value in _rare_values(found, name):
+        for length in _LENGTHS:
+            yield _value_run(found, key, name, value, length)
 
 
 def _rare_values(found: Survey, name: str) -> Sequence[str]:
@@ -165,8 +184,15 @@ def _has_matches(found: Survey, pattern: Sequence[str]) -> bool:
 
 
 def _next_steps(found: Survey) -> Iterator[str]:
-    within = "WITHIN 10 min" if found.types[found.time] is Type.TIMESTAMP else "WITHIN 100"
     yield "-- Then try:"
-    yield f"--   {within:36} a limit on the time of a match"
+    yield f"--   {f'WITHIN {_window(found)}':36} a limit on the time of a match"
     yield f"--   {'MATCH x+ , y   and   y AS ...':36} another step behind a run"
     yield f"--   {'FORECAST WITHIN 5 EVENTS ABOVE 0.5':36} forecasts; see foretell train --help"
+
+
+def _window(found: Survey) -> str:
+    """A duration that has room for some events of a lane."""
+    wanted = found.gap * _EVENTS_IN_WINDOW
+    if found.types[found.time] is not Type.TIMESTAMP:
+        return f"{float(f'{wanted:.1g}'):g}" if wanted else "100"
+    return next((text for text, seconds in _WINDOWS if seconds * 1e6 >= wanted), "1000 days")
