@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -109,6 +110,25 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
+def wrapped(text: str, width: int) -> str:
+    """The text with its long lines broken between words; the rest of a line is indented.
+
+    >>> print(wrapped("note: a line that is longer than the terminal is wide", 30))
+    note: a line that is longer
+      than the terminal is wide
+    """
+    return "\n".join(line if len(line) <= width else _broken(line, width) for line in text.split("\n"))
+
+
+def _broken(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    return "\n".join(
+        textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, expand_tabs=False
+        )
+    )
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """
     >>> counted(1, "match", "matches"), counted(1200, "event")
@@ -143,3 +163,16 @@ def duration_text(seconds: float, *, exact: bool = False) -> str:
         if (amount >= 0.9995 or name == "ms") and not (exact and float(text.replace(",", "")) * size != seconds):
             return f"{text} {name}s" if name in _WITH_PLURAL and text != "1" else f"{text} {name}"
     return f"{seconds:g} s"
+
+
+def size_text(count: int | float) -> str:
+    """A number of bytes.
+
+    >>> size_text(800), size_text(12_345), size_text(5_240_000), size_text(1_310_000_000)
+    ('800 B', '12 kB', '5.2 MB', '1.31 GB')
+    """
+    if count < 1000:
+        return f"{count:.0f} B"
+    if count >= 1e9:
+        return f"{count / 1e9:.2f} GB"
+    return f"{count / 1e3:.0f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-_WIDEST = 200  # characters of a line that are shown
+_WIDEST = 200  # characters of a line that are shown: generated programs do not break their lines
 _MARK = "\ufeff"  # the byte order mark that some editors write; it is no part of the text
 
 
@@ -65,11 +65,15 @@ class ForetellError(Exception):
         return self
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, widest: int = _WIDEST) -> str:
+        """The error for a person, with at most so many characters of the line that it is about."""
         lines = [self.message]
         if self.place != NOWHERE:
             where = f"{self._file}:" if self._file else ""
             lines[0] = f"{where}{self.place.line}:{self.place.column}: {self.message}"
-            lines += _excerpt(self._text, self.place)
+            lines += _excerpt(self._text, self.place, widest)
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
@@ -166,7 +170,7 @@ def _unpaired(part: str) -> tuple[list[str], list[str]]:
     return after, before
 
 
-def _excerpt(text: str, place: Place) -> list[str]:
+def _excerpt(text: str, place: Place, widest: int) -> list[str]:
     lines = lines_of(text)
     if not text or not 1 <= place.line <= len(lines):
         return []
@@ -175,7 +179,7 @@ def _excerpt(text: str, place: Place) -> list[str]:
     start, end = place.column - 1, place.end_column - 1
     if place.end_line > place.line or end > len(line):
         end = max(len(line.rstrip()), start + 1)
-    line, start, end = _cropped(line, start, end)
+    line, start, end = _cropped(line, start, end, widest)
     # Tabs keep their width in the caret line, whatever the terminal makes of them.
     lead = "".join("\t" if c == "\t" else " " * _width(c) for c in line[:start])
     carets = "^" * max(1, sum(map(_width, line[start:end])))
@@ -183,13 +187,13 @@ def _excerpt(text: str, place: Place) -> list[str]:
     return [f"  {number} | {shown}", f"  {' ' * len(number)} | {lead}{carets}"]
 
 
-def _cropped(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """A very long line, cropped around the marked part: generated programs do not break their lines."""
-    if len(line) <= _WIDEST:
+def _cropped(line: str, start: int, end: int, widest: int) -> tuple[str, int, int]:
+    """A long line, cropped around the marked part."""
+    if len(line) <= widest:
         return line, start, end
-    left = max(0, start - _WIDEST // 3)
-    part = line[left : left + _WIDEST]
-    before, after = "…" if left else "", "…" if left + _WIDEST < len(line) else ""
+    left = max(0, min(start - widest // 3, len(line) - widest))
+    part = line[left : left + widest]
+    before, after = "…" if left else "", "…" if left + widest < len(line) else ""
     start += len(before) - left
     return f"{before}{part}{after}", start, min(end + len(before) - left, len(before) + len(part))
 

@@ -21,10 +21,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
+BYTES = "bytes"
+
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a call, such as "reading logins.csv"; `total` is None where the amount is not known."""
+    """A part of a call, such as "reading logins.csv"; `total` is None where the amount is not known. A stage that reads
+    files counts their bytes (`BYTES`)."""
 
     text: str
     total: int | None = None

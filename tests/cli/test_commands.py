@@ -88,6 +88,20 @@ def test_until_lets_time_go_on(folder: Path) -> None:
     )
 
 
+def test_a_terminal_breaks_lines_between_words(folder: Path) -> None:
+    (folder / "m.ftl").write_text(
+        "SUBSCRIBE m FROM s MATCH a , b DEFINE a AS k = 'a' AND k <> 'long' AND kk = 'b', b AS k;"
+    )
+    done = foretell(folder, "run", "m.ftl", "--input", "s=s.jsonl", terminal=True, width=50)
+    assert done.stderr == (
+        "error: m.ftl:1:72: unknown attribute 'kk' of\n"
+        "  stream 's'\n"
+        "  1 | …a' AND k <> 'long' AND kk = 'b', b AS k;\n"
+        "    |                         ^^\n"
+        "  hint: did you mean 'k'?\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [

@@ -69,13 +69,25 @@ def test_many_rows_are_cut() -> None:
     assert shown[-1] == "… 480 more: use --output FILE.csv"
 
 
+def test_long_names_take_several_lines_before_columns_are_left_out() -> None:
+    rows = [{"time": n, "v": n} for n in range(2)]
+    names = ["temperature_of_the_first", "temperature_of_the_second", "temperature_of_the_third", "last_one"]
+    found = run(f"SUBSCRIBE m FROM s MATCH a RETURN {', '.join(f'a.v AS {name}' for name in names)};", rows)
+    assert tables(found)[1:4] == [
+        "      temperature_  temperature_  temperature_",
+        "           of_the_       of_the_       of_the_",
+        "time         first        second         third  last_one",
+    ]
+    assert tables(found, 120)[1].split() == ["time", *names]
+
+
 def test_wide_rows_are_cut() -> None:
     row = {"time": 1, "text": "x" * 300, "note": "y" * 30} | {f"column_{i}": i for i in range(12)}
     returned = ", ".join(f"a.{name} AS {name}_" for name in row if name != "time")
     shown = tables(run(f"SUBSCRIBE m FROM s MATCH a RETURN {returned};", [row]))
     assert shown[-1].endswith(" more columns: use --output FILE.csv")
-    assert "xxx…" in shown[2]
-    assert shown[1].split()[0] == "time"
+    assert "xxx…" in shown[3]
+    assert shown[2].split()[0] == "time"
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])

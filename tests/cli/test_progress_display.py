@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from pathlib import Path
 
@@ -31,23 +32,54 @@ def test_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert display.line() == f"matching ━━────── {text}"
     assert len(display.line()) <= 80
     assert display.line(70) == f"matching  {text}"
+    display.begin(Stage("reading big.csv", 131_000_000, "bytes"))
+    display.advance(67_000_000, 0)
+    now = 108.2
+    text = "67.0 MB of 131.0 MB  33.5 MB/s  0:01 left"
+    assert display.line() == f"reading big.csv ━━━━━━━━━━──────────  {text}".replace("  67", " 67")
+    assert len(display.line()) == 78
+    display.begin(Stage("reading big.csv.gz", None, "bytes"))
+    display.advance(5_000_000, 0)
+    now = 109.2
+    assert display.line() == "reading big.csv.gz  5.0 MB  5.0 MB/s"
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self.done: list[tuple[int, int]] = []
+
+    def begin(self, stage: Stage) -> None:
+        self.stages.append(stage)
+
+    def advance(self, amount: int, matches: int) -> None:
+        self.done.append((amount, matches))
+
+    def announce(self, text: str) -> None:
+        """Kernels may be compiled or not."""
+
+
+@pytest.mark.parametrize("name", ["s.csv", "s.jsonl", "s.log", "s.csv.gz"])
+def test_files_report_how_much_of_them_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr("foretell.events.ingest.csv_reader._MOST_BYTES", 100)
+    monkeypatch.setattr("foretell.events.ingest.json_lines._SLICE", 10)
+    monkeypatch.setattr("foretell.events.ingest.text_lines.PIECE_BYTES", 100)
+    form = '{{"time": {}, "v": 1}}\n' if name == "s.jsonl" else "{},1\n"
+    text = ("" if name in ("s.jsonl", "s.log") else "time,v\n") + "".join(form.format(n) for n in range(100))
+    content = gzip.compress(text.encode()) if name.endswith("gz") else text.encode()
+    (tmp_path / name).write_bytes(content)
+    read = ft.ReadOptions(pattern=r"(?P<time>\d+),(?P<v>\d)") if name == "s.log" else ft.ReadOptions()
+    listener = Listener()
+    with progress.reporting_to(listener):
+        ft.run("SUBSCRIBE m FROM s MATCH a;", {"s": tmp_path / name}, read=read, engine="reference")
+    total = None if name.endswith("gz") else len(content)
+    assert Stage(f"reading {name}", total, "bytes") in listener.stages
+    assert len(listener.done) > 4
+    body = len(text) - len("time,v\n") * ("csv" in name)
+    assert body - 20 < sum(amount for amount, _ in listener.done) <= body
 
 
 def test_a_run_reports_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Listener:
-        def __init__(self) -> None:
-            self.stages: list[Stage] = []
-            self.done: list[tuple[int, int]] = []
-
-        def begin(self, stage: Stage) -> None:
-            self.stages.append(stage)
-
-        def advance(self, amount: int, matches: int) -> None:
-            self.done.append((amount, matches))
-
-        def announce(self, text: str) -> None:
-            """Kernels may be compiled or not."""
-
     monkeypatch.setattr(runtime, "SLICE", 40)
     listener = Listener()
     with progress.reporting_to(listener):

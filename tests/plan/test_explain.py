@@ -46,6 +46,13 @@ def test_states_edges_and_conditions() -> None:
     )
 
 
+def test_windows_are_durations() -> None:
+    text = "STREAM s (k INT, at TIMESTAMP) TIME at; SUBSCRIBE w FROM s MATCH a , b WITHIN 90 min;"
+    (subscription,) = (s for s in parse(text).checked().statements if isinstance(s, CheckedSubscription))
+    assert "\n  window: 1.5 hours\n" in as_text(explain(subscription))
+    assert (explain(subscription).window, explain(subscription).unit) == (5_400_000_000, "microseconds")
+
+
 def test_states_indexed_by_a_key() -> None:
     text = as_text(explained("SUBSCRIBE w FROM ticks MATCH a ; b+ ; c DEFINE b AS name = a.name, c AS name = a.name;"))
     assert "  key index: yes (all events that the state waits for must equal a bound value)\n" in text
@@ -191,5 +198,5 @@ def test_keys_of_the_json_form() -> None:
     """Programs read these: keys may be added, not renamed."""
     assert list(explained("SUBSCRIBE w FROM ticks MATCH a , b;").as_dict()) == [
         *("name", "strategy", "why", "lanes", "window", "states", "edges", "finally_judged"),
-        *("predicates", "columns", "registers", "warnings", "forecast", "choices", "hints"),
+        *("predicates", "columns", "registers", "warnings", "forecast", "choices", "hints", "unit"),
     ]

@@ -17,7 +17,7 @@ from foretell.arguments.validation import as_mapping, as_tables, bad_argument, d
 from foretell.engine.planning import start_runtime
 from foretell.errors import InputError
 from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.reader import EventBatch, reading_summary
+from foretell.events.ingest.reader import EventBatch, misfit_summary, reading_notes
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.forecast.chain.match_interval import IntervalRequest
 from foretell.forecast.evaluation.backtest import BacktestObserverFactory, recalibrated, report
@@ -87,7 +87,7 @@ def train(
         trained, notes = _train_on_spark(program, sources, given, tables, strict, settings, period)
         return _model(trained, notes + unused)
     observers = TraceRecorderFactory(settings)
-    checked, notes = run_observed(
+    checked, guesses, misfits = run_observed(
         program, inputs, observers, time=time, read=read, tables=tables, strict=strict, period=period
     )
     statements = {s.name: s for s in checked.statements if isinstance(s, CheckedSubscription)}
@@ -95,7 +95,7 @@ def train(
         name: train_subscription(statements[name], recorders, settings)
         for name, recorders in _in_program_order(observers.recorders, checked).items()
     }
-    return _model(trained, notes + unused)
+    return _model(trained, guesses + misfits + unused)
 
 
 def _in_program_order(observers: Mapping[str, list[Member]], checked: CheckedProgram) -> dict[str, list[Member]]:
@@ -180,7 +180,7 @@ def backtest(
         lengths,
         IntervalRequest(confidence),
     )
-    checked, quarantined = run_observed(
+    checked, guesses, misfits = run_observed(
         program,
         inputs,
         observers,
@@ -194,7 +194,8 @@ def backtest(
     if not observers.observers:
         raise _no_forecasts()
     result = report(_in_program_order(observers.observers, checked), trained, levels)
-    return replace(result, warnings=(*notes, *quarantined, *result.warnings))
+    warnings = (*notes, *misfits, *result.warnings)
+    return replace(result, warnings=warnings, notes=(*guesses, *result.notes))
 
 
 def recalibrate(
@@ -246,8 +247,9 @@ def run_observed(
     strict: bool = False,
     period: PeriodRequest = ANY_TIME,
     later: bool = False,
-) -> tuple[CheckedProgram, tuple[str, ...]]:
-    """Runs statements in this process for their observers; returns notes on the reading of events with the program.
+) -> tuple[CheckedProgram, tuple[str, ...], tuple[str, ...]]:
+    """Runs statements in this process for their observers; returns the program, and of the reading of events what was
+    guessed, and what could not be read.
 
     `period` selects events, and `later` those after its split.
     """
@@ -265,7 +267,8 @@ def run_observed(
             f"forecasts of {error} are not supported yet",
             hint="put the other statements into a file of their own",
         ) from None
-    return checked, reading_summary(batches.values())
+    guesses = tuple(note for batch in batches.values() for note in reading_notes(batch))
+    return checked, guesses, misfit_summary(batches.values())
 
 
 def _unused_settings(statements: Sequence[tree.Subscription], settings: Learning) -> tuple[str, ...]:

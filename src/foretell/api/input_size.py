@@ -52,7 +52,7 @@ def _text_rows(files: Sequence[InputFile], *, headers: bool) -> EventCount:
     with open_input(files[sizes.index(max(sizes))].path) as file:
         sample = file.read(_SAMPLE_BYTES)
     # The records of a JSON array may all be on one line.
-    rows = max(sample.count(b"\n"), sample.count(b"},{"), 1)
+    rows = max(sample.count(b"\n") + (not sample.endswith(b"\n")), sample.count(b"},{"), 1)
     if len(files) == 1 and len(sample) < _SAMPLE_BYTES:  # all of it
         return EventCount(max(rows - headers, 0), exact=False)
     return EventCount(round(total * rows / max(len(sample), 1)), exact=False)

@@ -70,7 +70,8 @@ Before = Annotated[
     "run",
     cls=GroupedCommand,
     epilog="""
-foretell run watch.ftl --input logins=logins.csv --time logins=time
+foretell run watch.ftl --input logins=logins.csv
+foretell run watch.ftl --input logins=logins.csv --time logins=sent
 foretell run watch.ftl --input logins=logs/ --output matches.csv
 foretell run watch.ftl --input logins=auth.log --pattern syslog --year 2026
 foretell run watch.ftl --input a=a.csv --input b=b.csv --delimiter 'b=;'

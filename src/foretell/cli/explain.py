@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from foretell.arguments.statements import load
 from foretell.arguments.streams import read_tables
+from foretell.cli.output import is_terminal, terminal_width
+from foretell.display import wrapped
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
@@ -36,9 +40,16 @@ def show(file: Path, form: str, tables: Mapping[str, str]) -> None:
                 hint=f"declare it: STREAM {name} (attribute TYPE, ...) TIME column",
             )
     output = standard_output()
+    width = terminal_width(sys.stdout) if form == "text" and is_terminal(sys.stdout) else None
     with writing_to(output):
         for text in _explained(program, checked, rows, form):
-            output.write(f"{text}\n".encode())
+            output.write(f"{text if width is None else _for_a_terminal(text, width)}\n".encode())
+
+
+def _for_a_terminal(text: str, width: int) -> str:
+    """The text with lines that fit, and its first line, which names a statement, in bold."""
+    name, _, rest = wrapped(text, width).partition("\n")
+    return f"{name}\n{rest}" if os.environ.get("NO_COLOR") else f"\x1b[1m{name}\x1b[0m\n{rest}"
 
 
 def _explained(

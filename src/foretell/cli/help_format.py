@@ -10,6 +10,10 @@ from typer.core import TyperCommand, TyperGroup
 class GroupedCommand(TyperCommand):
     """A command whose options are listed in their groups; plain text, so that it fits any terminal."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the usage line, without the braces of typer around an argument."""
+        return [str(piece).strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
@@ -17,7 +21,8 @@ class GroupedCommand(TyperCommand):
             if record is not None:
                 default = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 name = getattr(parameter, "rich_help_panel", None) or default
-                sections.setdefault(name, []).append(record)
+                word = record[0].partition(" ")[0] if default == "Arguments" else record[0]  # without its type
+                sections.setdefault(name, []).append((word, record[1]))
         # The group without a name comes after those of the inputs, with --help as its last option.
         for name in sorted(sections, key=lambda name: name == "Options"):
             with formatter.section(name):

@@ -26,15 +26,15 @@ def main() -> None:
 
 def run_app() -> int:
     from foretell.cli.commands import app
-    from foretell.cli.output import say, settle
+    from foretell.cli.output import say, say_error, settle
     from foretell.errors import ForetellError
 
     try:
-        app()
+        app(prog_name="foretell")
     except SystemExit as end:  # typer exits so, also for a wrong command line
         return settle(end.code if isinstance(end.code, int) else 0)
     except ForetellError as error:
-        say(f"error: {error}")
+        say_error(error)
     except OSError as error:  # errors of files are ForetellErrors: this is standard output
         say(f"error: cannot write the output: {error.strerror or error}")
     return settle(1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -79,11 +80,14 @@ def _print_table(console: Console, group: NotificationGroup) -> None:
     title = Text.assemble((group.subscription, "bold"), f"  {counted_kind(group.count, group.kind)}")
     console.print(title, no_wrap=True, overflow="ellipsis")
     columns = _columns(group)
+    if _least_width(columns) > console.width:
+        columns = [column.with_broken_name() for column in columns]
     shown = _fitting(columns, console.width)
     table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
     for column, width in zip(shown, _widths(shown, console.width), strict=True):
         side: Literal["left", "right"] = "right" if column.numeric else "left"
-        table.add_column(column.name, justify=side, no_wrap=True, overflow="ellipsis", width=width)
+        header = Text(column.name, no_wrap=True, overflow="ellipsis")
+        table.add_column(header, justify=side, no_wrap=True, overflow="ellipsis", width=width, vertical="bottom")
     for cells in zip(*(column.cells for column in shown), strict=True):
         table.add_row(*map(Text, cells))
     console.print(table)
@@ -110,11 +114,24 @@ class TableColumn:
 
     @property
     def width(self) -> int:
-        return min(max(map(cell_len, (self.name, *self.cells))), _WIDEST)
+        return min(max(map(cell_len, (*self.name.split("\n"), *self.cells))), _WIDEST)
 
     @property
     def narrowest(self) -> int:
         return self.width if self.fixed or self.numeric else min(self.width, _NARROWEST)
+
+    def with_broken_name(self) -> TableColumn:
+        """The column with its name on several lines, where it is wider than the cells: `first_` and `price`."""
+        width = max(map(cell_len, self.cells), default=0)
+        lines = [""]
+        for part in re.findall(r"[^_\W]*[_\W]*", self.name):
+            fits = len(lines[-1]) + len(part) <= max(width, _NARROWEST)
+            lines = [*lines[:-1], lines[-1] + part] if fits else [*lines, part]
+        return replace(self, name="\n".join(line for line in lines if line))
+
+
+def _least_width(columns: Sequence[TableColumn]) -> int:
+    return sum(column.narrowest + _GAP for column in columns) - _GAP
 
 
 def _fitting(columns: Sequence[TableColumn], width: int) -> Sequence[TableColumn]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from foretell.cli.output import shows_to_a_person
-from foretell.progress import Stage, reporting_to
+from foretell.display import size_text
+from foretell.progress import BYTES, Stage, reporting_to
 
 #: Seconds after which progress is shown, and between two updates.
 DELAY, INTERVAL = 2.0, 0.25
@@ -92,18 +93,33 @@ class ProgressDisplay:
         if self._announced:
             return f"{self._announced} … {_clock(elapsed)}"
         stage, done = self._stage, self._done
-        if not stage.total or not done:
+        if not done:
             return f"{stage.text} … {_clock(elapsed)}"
         rate = done / max(elapsed, 1e-9)
-        parts = [
-            f"{_short(done)} of {_short(stage.total)} {stage.unit}",
+        text = "  ".join(self._bytes_read(rate) if stage.unit == BYTES else self._events_matched(rate))
+        room = width - len(stage.text) - len(text) - 4
+        if not stage.total or room < 8:
+            return f"{stage.text}  {text}"
+        return f"{stage.text} {_bar(done / stage.total, room)} {text}"
+
+    def _bytes_read(self, rate: float) -> list[str]:
+        total, done = self._stage.total, self._done
+        if not total:  # of a compressed file
+            return [size_text(done), f"{size_text(rate)}/s"]
+        return [f"{size_text(done)} of {size_text(total)}", f"{size_text(rate)}/s", self._time_left(total, rate)]
+
+    def _events_matched(self, rate: float) -> list[str]:
+        total, unit = self._stage.total, self._stage.unit
+        of_all = f" of {_short(total)}" if total else ""
+        amounts = [
+            f"{_short(self._done)}{of_all} {unit}",
             f"{_short(round(rate))}/s",
             f"{self._matches:,} {'match' if self._matches == 1 else 'matches'}",
-            f"{_clock((stage.total - done) / rate)} left",
         ]
-        text = "  ".join(parts)
-        room = width - len(stage.text) - len(text) - 4
-        return f"{stage.text} {_bar(done / stage.total, room)} {text}" if room >= 8 else f"{stage.text}  {text}"
+        return [*amounts, self._time_left(total, rate)] if total else amounts
+
+    def _time_left(self, total: int, rate: float) -> str:
+        return f"{_clock(max(total - self._done, 0) / rate)} left"
 
 
 def _bar(share: float, width: int) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from foretell.cli.output import shows_to_a_person
-from foretell.display import counted, duration_text, shortened
+from foretell.cli.output import shows_to_a_person, terminal_width
+from foretell.display import counted, duration_text, shortened, size_text
 
 if TYPE_CHECKING:
     from foretell.spark.streaming.stream_status import StreamStatus
@@ -29,7 +28,7 @@ class StatusLine:
     def show(self, status: StreamStatus) -> None:
         if self._on:
             with self._lock:
-                self._text = shortened(status_text(status), _width() - 1)
+                self._text = shortened(status_text(status), terminal_width(sys.stderr) - 1)
                 self._draw(self._text)
 
     @contextmanager
@@ -66,23 +65,6 @@ def status_text(status: StreamStatus) -> str:
         *([f"{status.late:,} late"] if status.late else []),
         *([f"{status.bad:,} set aside"] if status.bad else []),
         *([f"{status.refused:,} refused"] if status.refused else []),
-        f"state {_size(status.state_bytes)}",
+        f"state {size_text(status.state_bytes)}",
     ]
     return "  ".join(parts)
-
-
-def _size(count: int) -> str:
-    """
-    >>> _size(800), _size(12_345), _size(5_240_000)
-    ('800 B', '12 kB', '5.2 MB')
-    """
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1e3:.0f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"
-
-
-def _width() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):
-        return 80

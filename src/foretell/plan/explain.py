@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from foretell.display import duration_text
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
@@ -63,7 +64,8 @@ class ExplainedChoice:
 
 @dataclass(frozen=True)
 class Explained:
-    """The plan of one statement. `strategy` and `why` are in short what `choices` are in full."""
+    """The plan of one statement. `strategy` and `why` are in short what `choices` are in full. `unit` is that of the
+    window, None where time is a plain number."""
 
     name: str
     strategy: str
@@ -80,6 +82,7 @@ class Explained:
     forecast: str | None = None
     choices: tuple[ExplainedChoice, ...] = ()
     hints: tuple[str, ...] = ()
+    unit: str | None = None
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -149,6 +152,7 @@ def explain(
         forecast=None if plan is None else _forecast(subscription, plan.automaton),
         choices=tuple(_choices(subscription.name, strategy, nfa, shared)),
         hints=tuple(hints_for(subscription, strategy, nfa, shares=shared is not None)),
+        unit="microseconds" if subscription.time is Type.TIMESTAMP else None,
     )
 
 
@@ -315,7 +319,8 @@ def _lines(explained: Explained) -> Iterator[str]:
     if explained.lanes:
         yield f"lanes: by {', '.join(explained.lanes)}"
     if explained.window is not None:
-        yield f"window: {explained.window}"
+        plain = explained.unit is None
+        yield f"window: {explained.window if plain else duration_text(explained.window / 1e6, exact=True)}"
     if explained.forecast is not None:
         yield f"forecasts: {explained.forecast}"
     if explained.states:

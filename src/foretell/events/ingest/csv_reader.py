@@ -31,6 +31,7 @@ from foretell.events.ingest.read_notes import gathered_notes
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.text_columns import TextColumn
 from foretell.events.types import Type
+from foretell.progress import advance
 
 #: Bytes that Arrow parses at once; where it cannot, fewer and fewer, down to those that are parsed record by record.
 _MOST_BYTES = 8 << 20
@@ -156,7 +157,7 @@ def _read(source: str, content: bytes, wanted: frozenset[str] | None, options: R
 
 
 def _parts(content: bytes, start: int, line: int, layout: CsvLayout) -> Iterator[_CsvPart]:
-    size = _MOST_BYTES
+    size, done = _MOST_BYTES, start
     while start < len(content):
         block = next_block(content, start, size, layout)
         part = None if block is None else _arrow_part(block, line)
@@ -168,6 +169,8 @@ def _parts(content: bytes, start: int, line: int, layout: CsvLayout) -> Iterator
             continue
         else:
             part, start, line = _exact_part(content, start, line, layout)
+        advance(start - done)
+        done = start
         yield part
 
 

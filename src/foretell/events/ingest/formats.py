@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
 
 from foretell.errors import InputError
 from foretell.events.ingest.arrow_columns import arrow_source, combine_tables
-from foretell.events.ingest.compression import decompressed
+from foretell.events.ingest.compression import compression_of, decompressed
 from foretell.events.ingest.csv_reader import read_csv
 from foretell.events.ingest.encodings import Utf8Files
 from foretell.events.ingest.folder_columns import with_folder_columns
@@ -35,6 +36,7 @@ from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_notes import gathered_notes
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
 from foretell.events.ingest.text_lines import read_text_lines
+from foretell.progress import BYTES, begin_stage
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,9 @@ def read_listing(listing: InputFiles, wanted: frozenset[str] | None, options: Re
     if listing.format == PARQUET:
         raw = combine_tables([read_parquet(file.path, wanted) for file in listing.files])
     else:
+        plain = all(compression_of(file.path) is None for file in listing.files)
+        total = sum(file.size() for file in listing.files) if plain else None
+        begin_stage(f"reading {PurePath(listing.name).name}", total, BYTES)
         raw = _read(listing, ((file.path, read_input(file.path)) for file in listing.files), wanted, options)
     return with_folder_columns(raw, listing.files)
 

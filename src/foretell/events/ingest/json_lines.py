@@ -18,6 +18,10 @@ from foretell.events.ingest.nested_paths import MOST, leaf_paths, name_of, path_
 from foretell.events.ingest.python_columns import PythonColumn
 from foretell.events.ingest.raw_columns import RawTable, RejectedRow, RowOrigin, is_valid_unicode, valid_column_names
 from foretell.events.ingest.scalar_parsing import display_value
+from foretell.progress import advance
+
+#: Lines that are decoded between two reports of progress.
+_SLICE = 1 << 14
 
 NOT_JSON = "not JSON"
 NOT_OBJECT = "not a JSON object"
@@ -188,18 +192,21 @@ def _decode_lines(content: bytes) -> _JsonRows:
     numbers: list[int] = []
     reasons: dict[int, str] = {}
     decode = msgspec.json.Decoder().decode
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            if not line.strip():
-                continue
-            row = parse_lenient_json(line)
-        if type(row) is dict:
-            rows.append(row)
-            numbers.append(number)
-        else:
-            reasons[number] = row.text if isinstance(row, ParseFailure) else NOT_OBJECT
+    for start in range(0, len(lines), _SLICE):
+        part = lines[start : start + _SLICE]
+        for number, line in enumerate(part, start=start + 1):
+            try:
+                row = decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                if not line.strip():
+                    continue
+                row = parse_lenient_json(line)
+            if type(row) is dict:
+                rows.append(row)
+                numbers.append(number)
+            else:
+                reasons[number] = row.text if isinstance(row, ParseFailure) else NOT_OBJECT
+        advance(len(content) * len(part) // len(lines))  # to count the bytes of each line would take longer
     return _JsonRows(rows, numbers, reasons, lambda number: lines[number - 1].decode("utf-8", "replace").strip())
 
 

@@ -52,6 +52,7 @@ from foretell.events.ingest.time_column import (
 from foretell.events.ingest.time_forms import TimeReading, reading_of
 from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_event_type, scalar_rows
 from foretell.events.types import Scalar, Schema, Type, format_timestamp
+from foretell.progress import begin_stage
 
 NO_TIME = "no time"
 
@@ -170,6 +171,7 @@ def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> Even
 
 
 def _events(raw: RawTable, declaration: StreamDeclaration, *, strict: bool, whole: bool) -> EventBatch:
+    begin_stage(f"converting {declaration.stream}")
     raw, declaration = with_time_column(apply_null_markers(raw, declaration.read.nulls), declaration)
     raw = with_times(raw, declaration)
     missing = missing_column_notes(raw, declaration, whole=whole)
@@ -293,13 +295,12 @@ def reading_notes(batch: EventBatch) -> tuple[str, ...]:
     return (*batch.notes, *marker_notes(batch.nulled))
 
 
-def reading_summary(batches: Iterable[EventBatch]) -> tuple[str, ...]:
-    """What was guessed, set to NULL and set aside when batches were read, for the user."""
+def misfit_summary(batches: Iterable[EventBatch]) -> tuple[str, ...]:
+    """What was set to NULL and set aside when batches were read, for the user."""
     lines: list[str] = []
     for batch in batches:
         totals = [(batch.stream, batch.total)]
-        lines += [*reading_notes(batch), *unreadable_summary(batch.nulled, totals)]
-        lines += quarantine_summary(batch.quarantined, totals)
+        lines += [*unreadable_summary(batch.nulled, totals), *quarantine_summary(batch.quarantined, totals)]
     return tuple(lines)
 
 

@@ -23,6 +23,7 @@ from foretell.events.ingest.line_patterns import LinePattern, fitting_pattern, l
 from foretell.events.ingest.raw_columns import ArrowArray, RawColumn, RawTable, RejectedRow, RowOrigin
 from foretell.events.ingest.scalar_parsing import display_value
 from foretell.events.ingest.text_columns import TextColumn
+from foretell.progress import advance
 
 NO_MATCH = "does not match the pattern"
 NOT_UTF8 = "not UTF-8"
@@ -102,6 +103,7 @@ def _pieces(source: str, content: bytes, pattern: LinePattern) -> Iterator[_Text
         end = content.find(b"\n", start + PIECE_BYTES) + 1 or len(content)
         piece = _piece(source, first, content[start:end] if start or end < len(content) else content, pattern)
         first += len(piece.lines)
+        advance(end - start)
         start = end
         yield piece
 
