@@ -191,7 +191,7 @@ def _cropped(line: str, start: int, end: int, widest: int) -> tuple[str, int, in
     """A long line, cropped around the marked part."""
     if len(line) <= widest:
         return line, start, end
-    left = max(0, min(start - widest // 3, len(line) - widest))
+    left = max(0, start - widest // 3)
     part = line[left : left + widest]
     before, after = "…" if left else "", "…" if left + widest < len(line) else ""
     start += len(before) - left

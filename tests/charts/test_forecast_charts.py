@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from foretell.charts import forecasts
+from foretell.charts.curves import LineChart
 from foretell.charts.forecasts import forecast_page, report_charts
 from foretell.charts.page import svg
 from foretell.forecast.evaluation.report import Report
@@ -43,3 +44,20 @@ def test_a_page_has_curves_of_some_subscriptions_and_says_so(monkeypatch: pytest
     report = Report.of([replace(one, subscription="first"), rare, replace(one, subscription="second")])
     assert {p.title.split(":")[0] for p in report_charts(report)} == {"first", "second"}
     assert "1 more are left out" in forecast_page(report)
+
+
+def test_rare_matches_have_logarithmic_axes() -> None:
+    """With 8% of hot days, a match comes at one point in two thousand."""
+    calibration, precision, *_ = report_charts(Report.of(heat(hot=0.08, horizons=(1, 3))))
+    assert isinstance(calibration, LineChart)
+    assert isinstance(precision, LineChart)
+    assert calibration.x.span == calibration.y.span == (1e-4, 1.0)
+    assert calibration.x.log
+    assert calibration.y.log
+    assert all(min(point) >= 1e-4 for curve in calibration.curves for point in curve.points)
+    assert {"0.0001", "0.01", "1"} <= set(re.findall(r">([0-9.]+)</text>", svg(calibration)))
+    assert (precision.x.log, precision.x.span, precision.y.span) == (True, (1e-3, 1.0), (1e-3, 1.0))
+    assert min(x for curve in precision.curves for x, _ in curve.points) == 0.001
+    often = report_charts(Report.of(heat(days=300, horizons=(3,))))[0]
+    assert isinstance(often, LineChart)
+    assert not often.x.log

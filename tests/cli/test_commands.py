@@ -96,8 +96,8 @@ def test_a_terminal_breaks_lines_between_words(folder: Path) -> None:
     assert done.stderr == (
         "error: m.ftl:1:72: unknown attribute 'kk' of\n"
         "  stream 's'\n"
-        "  1 | …a' AND k <> 'long' AND kk = 'b', b AS k;\n"
-        "    |                         ^^\n"
+        "  1 | …> 'long' AND kk = 'b', b AS k;\n"
+        "    |               ^^\n"
         "  hint: did you mean 'k'?\n"
     )
 

@@ -89,7 +89,7 @@ def test_text_and_plain_values() -> None:
     assert one["horizon"] == {"events": 3, "time": None, "text": "3 events"}
     assert one["at"]["threshold"] == 0.7
     assert 0.5 < one["auc"] < 1
-    assert len(one["confusion"]["precision"]) == len(one["confusion"]["thresholds"]) == 19
+    assert len(one["confusion"]["precision"]) == len(one["confusion"]["thresholds"]) == 24
     assert found["warnings"] == ["old"]
 
 

@@ -14,7 +14,8 @@ from foretell.charts.theme import COLOURS, GREY, HEIGHT, WIDTH, VegaSpec, inline
 
 @dataclass(frozen=True)
 class Axis:
-    """`unit` follows every number: with `s`, 0.000001 is shown as 1µs. `span` fixes the ends of a linear axis."""
+    """`unit` follows every number: with `s`, 0.000001 is shown as 1µs. `span` fixes the ends of the axis; its numbers are
+    then shown as they are: 0.001 and not 1m."""
 
     title: str
     unit: str = ""
@@ -33,8 +34,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class LineChart:
-    """A line chart. With `reference_line`, a dashed line shows linear growth on logarithmic axes, or the diagonal on
-    linear axes."""
+    """A line chart. With `reference_line`, a dashed line shows the diagonal, or linear growth on logarithmic axes
+    without a fixed span."""
 
     slug: str
     title: str
@@ -47,7 +48,7 @@ class LineChart:
     def specification(self) -> VegaSpec:
         drawn = [c for c in self.curves if c.points]
         xs, ys = ([point[k] for c in drawn for point in c.points] for k in (0, 1))
-        span = _decades(ys) if self.y.log else self.y.span or (min(0.0, *ys), max(ys))
+        span = self.y.span or (_decades(ys) if self.y.log else (min(0.0, *ys), max(ys)))
         colour = alt.Color("curve:N", legend=None, scale=alt.Scale(domain=[c.name for c in drawn], range=list(COLOURS)))
         base = alt.Chart(inline_data(_rows(drawn, self.x, self.y, span))).encode(
             x=alt.X("x:Q", title=self.x.title, scale=_scale(self.x, (min(xs), max(xs))), axis=_axis(self.x, xs)),
@@ -59,7 +60,8 @@ class LineChart:
         names = names.transform_filter("isValid(datum.label)")
         reference = []
         if self.reference_line:
-            reference = [_linear_growth(drawn, span[1]) if self.y.log else _dashed(span[0], span[0], span[1], span[1])]
+            grows = self.y.log and self.y.span is None
+            reference = [_linear_growth(drawn, span[1]) if grows else _dashed(*_diagonal(self.x.span or span, span))]
         return themed(alt.layer(*reference, lines, names).properties(width=WIDTH, height=HEIGHT))
 
 
@@ -82,7 +84,7 @@ def _decades(values: Sequence[float]) -> tuple[float, float]:
 def _scale(axis: Axis, span: tuple[float, float]) -> alt.Scale:
     if not axis.log:
         return alt.Scale(domain=list(axis.span or span), nice=axis.span is None)
-    return alt.Scale(type="log", nice=False, domain=list(span))
+    return alt.Scale(type="log", nice=False, domain=list(axis.span or span))
 
 
 def _axis(axis: Axis, values: Sequence[float]) -> alt.Axis:
@@ -91,8 +93,10 @@ def _axis(axis: Axis, values: Sequence[float]) -> alt.Axis:
     if not axis.log:
         plain = f"abs(datum.value) < 1e6 ? format(datum.value, ',~g') : {with_unit}"
         return alt.Axis(labelExpr=with_unit if axis.unit else plain, tickCount=6)
+    values = axis.span or values
     first, last = math.ceil(math.log10(min(values)) - 1e-9), math.floor(math.log10(max(values)) + 1e-9)
-    return alt.Axis(labelExpr=with_unit, values=[10.0**power for power in range(first, last + 1)])
+    labels = "format(datum.value, '~g')" if axis.span else with_unit
+    return alt.Axis(labelExpr=labels, values=[10.0**power for power in range(first, last + 1)])
 
 
 def _rows(curves: Sequence[Curve], x: Axis, y: Axis, span: tuple[float, float]) -> list[dict[str, Any]]:
@@ -137,6 +141,12 @@ def _linear_growth(curves: Sequence[Curve], highest: float) -> Any:
     x, y = min((c.points[0] for c in curves), key=lambda point: point[1])
     times = min(max(c.points[-1][0] for c in curves) / x, highest / y)
     return _dashed(x, y, x * times, y * times)
+
+
+def _diagonal(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float, float, float]:
+    """The line of equal values, as far as both axes go."""
+    low, high = max(x[0], y[0]), min(x[1], y[1])
+    return low, low, high, high
 
 
 def _dashed(x: float, y: float, to_x: float, to_y: float) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from math import isnan
+from dataclasses import dataclass, replace
+from math import floor, isnan, log10
 from typing import Any
 
 from foretell.charts.curves import Axis, Curve, LineChart
@@ -13,7 +13,11 @@ from foretell.forecast.evaluation.report import Report
 from foretell.forecast.evaluation.scorecard import Metrics, Scorecard
 
 _FRACTION = (0.0, 1.0)
-_THRESHOLD = Axis("threshold", log=False, span=_FRACTION)
+
+#: Below this share of points at which a match came, forecasts are near 0: axes of probabilities are then logarithmic.
+RARE = 0.05
+#: The lower end of such an axis, at most and at least.
+_FLOORS = (1e-2, 1e-6)
 
 
 @dataclass(frozen=True)
@@ -112,12 +116,21 @@ def _charts(slug: str, name: str, scorecards: Sequence[Scorecard]) -> Iterator[C
     cards = [card for card in scorecards if card.overall.points]
     if not cards:
         return
-    yield _reliability_diagram(slug, name, cards)
+    rare = all(card.overall.base_rate < RARE for card in cards)
+    yield _rare_reliability_diagram(slug, name, cards) if rare else _reliability_diagram(slug, name, cards)
+    lowest = min(float(card.overall.confusion.thresholds[0]) for card in cards)
+    threshold = Axis("threshold", log=rare, span=(_floor([lowest]), 1.0) if rare else _FRACTION)
     for chart in _THRESHOLD_CHARTS:
-        curves = tuple(_curve(card, card.overall.confusion.thresholds, chart.values(card.overall)) for card in cards)
+        title, diagonal, axis = f"{name}: {chart.title}", chart.slug == "precision", chart.axis
+        values = [chart.values(card.overall) for card in cards]
+        if rare and diagonal and threshold.span:  # a diagonal needs two axes of one kind
+            axis = replace(threshold, title=axis.title)
+            values = [found.clip(threshold.span[0]) for found in values]
+        curves = tuple(
+            _curve(card, card.overall.confusion.thresholds, y) for card, y in zip(cards, values, strict=True)
+        )
         if any(curve.points for curve in curves):
-            title, diagonal = f"{name}: {chart.title}", chart.slug == "precision"
-            yield LineChart(f"{slug}-{chart.slug}", title, chart.caption, _THRESHOLD, chart.axis, curves, diagonal)
+            yield LineChart(f"{slug}-{chart.slug}", title, chart.caption, threshold, axis, curves, diagonal)
 
 
 def _reliability_diagram(slug: str, name: str, cards: Sequence[Scorecard]) -> LineChart:
@@ -133,6 +146,33 @@ def _reliability_diagram(slug: str, name: str, cards: Sequence[Scorecard]) -> Li
     x = Axis("forecast probability", log=False, span=_FRACTION)
     y = Axis("observed frequency", log=False, span=_FRACTION)
     return LineChart(f"{slug}-reliability", f"{name}: calibration", caption, x, y, curves, reference_line=True)
+
+
+def _rare_reliability_diagram(slug: str, name: str, cards: Sequence[Scorecard]) -> LineChart:
+    """The same on logarithmic axes, by the ranges of the report's table, which are finer towards 0."""
+    caption = (
+        "The forecast probability and the observed frequency of a match, by ranges of forecasts that are finer towards "
+        "0; both axes are logarithmic, because matches are rare. On the dashed line both are equal; below it forecasts "
+        "are too high, above it too low. At points on the lower edge no match came."
+    )
+    bins = [card.overall.calibration for card in cards]
+    low = _floor([float(value) for found in bins for value in (*found.forecast, *found.observed)])
+    curves = tuple(
+        _curve(card, found.forecast.clip(low), found.observed.clip(low), f"error {card.overall.reliability.error:.3g}")
+        for card, found in zip(cards, bins, strict=True)
+    )
+    x, y = (Axis(title, span=(low, 1.0)) for title in ("forecast probability", "observed frequency"))
+    return LineChart(f"{slug}-reliability", f"{name}: calibration", caption, x, y, curves, reference_line=True)
+
+
+def _floor(values: Sequence[float]) -> float:
+    """The power of ten at or below the least value that is not 0.
+
+    >>> _floor([0.0, 0.004, 0.3]), _floor([0.5]), _floor([0.0])
+    (0.001, 0.01, 0.01)
+    """
+    least = min((value for value in values if value > 0), default=1.0)
+    return float(min(_FLOORS[0], max(_FLOORS[1], 10.0 ** floor(log10(least) + 1e-9))))
 
 
 def _curve(card: Scorecard, xs: Any, ys: Any, note: str = "") -> Curve:

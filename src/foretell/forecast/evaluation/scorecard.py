@@ -27,7 +27,8 @@ from foretell.forecast.evaluation.notification_metrics import NotificationMetric
 from foretell.learn.horizon import Horizon
 from foretell.learn.outcomes import TimesToMatch
 
-THRESHOLDS = np.round(np.arange(0.05, 1.0, 0.05), 2)
+#: The thresholds of the metrics; those below 0.05 are for rare matches.
+THRESHOLDS = np.concatenate([[0.001, 0.002, 0.005, 0.01, 0.02], np.round(np.arange(0.05, 1.0, 0.05), 2)])
 
 #: The number of keys, those with most rows, that have metrics of their own.
 MAX_KEYS = 100
