@@ -14,8 +14,8 @@ from foretell.charts.theme import COLOURS, GREY, HEIGHT, WIDTH, VegaSpec, inline
 
 @dataclass(frozen=True)
 class Axis:
-    """`unit` follows every number: with `s`, 0.000001 is shown as 1µs. `span` fixes the ends of the axis; its numbers are
-    then shown as they are: 0.001 and not 1m."""
+    """`unit` follows every number: with `s`, 0.000001 is shown as 1µs. `span` fixes the ends of the axis; its numbers
+    are then shown as they are: 0.001 and not 1m."""
 
     title: str
     unit: str = ""
