@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,28 @@ def test_on_standard_output_it_says_where_to_save_it(tmp_path: Path) -> None:
     assert (
         "-- Save this as watch.ftl, and run it:\n--   foretell run watch.ftl --input logins=logins.csv\n" in done.stdout
     )
+
+
+def test_markers_of_missing_values(tmp_path: Path) -> None:
+    temps = ["n/a" if n % 7 == 3 else "NA" if n % 7 == 5 else n for n in range(40)]
+    rows = [f"2026-03-01 10:{n:02},s{n % 2},{temp}" for n, temp in enumerate(temps)]
+    (tmp_path / "temps.csv").write_text("\n".join(["time,sensor,temp", *rows]) + "\n")
+    text = initialized(tmp_path, "temps.csv")
+    assert ") TIME time NULL 'n/a', 'NA';\n" in text
+    assert "  temp   INT\n" in text
+    # NA is a region here, and a missing value only where numbers are.
+    (tmp_path / "regions.csv").write_text("\n".join(["time,sensor,temp,region", *(f"{row},NA" for row in rows)]) + "\n")
+    assert ") TIME time NULL 'n/a';\n" in foretell(tmp_path, "init", "regions.csv").stdout
+
+
+@pytest.mark.parametrize(("day", "clock"), [("date", "time"), ("day", "clock")])
+def test_a_day_and_a_clock(tmp_path: Path, day: str, clock: str) -> None:
+    lines = [f"{day},{clock},car,km"]
+    lines += [f"2026-03-0{1 + n // 20},{n % 20:02}:30:00,c{n % 2},{n % 5}" for n in range(60)]
+    (tmp_path / "trips.csv").write_text("\n".join(lines) + "\n")
+    text = initialized(tmp_path, "trips.csv")
+    assert re.search(r"  time +TIMESTAMP", text)
+    assert ") TIME time;\n" in text
+    assert f"--   foretell run watch.ftl --input trips=trips.csv --time trips={day}+{clock}\n" in text
+    assert foretell(tmp_path, "init", "trips.csv", "--time", f"{day}+{clock}").stdout.count(") TIME time;") == 1
+    assert f") TIME {day};" in foretell(tmp_path, "init", "trips.csv", "--time", day).stdout

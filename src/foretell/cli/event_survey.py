@@ -15,9 +15,12 @@ import pyarrow.compute as pc
 from foretell.cli.file_sample import first_rows
 from foretell.errors import InputError
 from foretell.events.arrow_interop import numpy_of
-from foretell.events.ingest.raw_columns import RawTable
+from foretell.events.ingest.null_markers import apply_null_markers
+from foretell.events.ingest.raw_columns import ArrowArray, RawTable
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, cast_events, infer_schema, with_times
+from foretell.events.ingest.time_candidates import day_and_clock
+from foretell.events.ingest.time_column import JOINED
 from foretell.events.ingest.typed_table import infer_type
 from foretell.events.types import Type
 
@@ -67,12 +70,22 @@ class Survey:
     def time(self) -> str:
         return str(self.batch.schema.time)
 
+    @property
+    def markers(self) -> list[str]:
+        """The texts that stand for missing values in columns of other types than STRING. One that is the value of a
+        text too, as NA is of a region, is none for the whole stream."""
+        found = dict.fromkeys(values.cause.strip("'") for values in self.batch.nulled if values.is_marker)
+        strings = [self.table[name] for name, kind in self.types.items() if kind is Type.STRING]
+        return [marker for marker in found if not any(_has(texts, marker) for texts in strings)]
+
 
 def survey(path: Path, stream: str, options: ReadOptions, time: str | None) -> Survey:
     raw, whole = first_rows(path, stream, options)
     if not raw.rows:
         raise InputError("no-events", f"{path} has no events")
-    column = time or _time_column(raw, path, options)
+    raw = apply_null_markers(raw, options.nulls)
+    options = replace(options, time_columns=_joined_columns(raw, path, options, time))
+    column = JOINED if options.time_columns else time or _time_column(raw, path, options)
     skipped = [name for name in raw.names if name != column and infer_type(raw, name) is None]
     batch = _events(raw, StreamDeclaration(stream, {}, column, open=True, read=options))
     if not batch.table.num_rows:
@@ -83,6 +96,17 @@ def survey(path: Path, stream: str, options: ReadOptions, time: str | None) -> S
 
 
 # ── reading ──
+
+
+def _joined_columns(raw: RawTable, path: Path, options: ReadOptions, time: str | None) -> tuple[str, str] | None:
+    """The two columns that make the time: those that the user names, or a day that would be the time and its clock."""
+    if time is not None:
+        first, plus, other = time.partition("+")
+        return (first, other) if plus and time not in raw.names else None
+    pair = day_and_clock(raw)
+    if pair is None or (JOINED in raw.names and JOINED not in pair) or _time_column(raw, path, options) not in pair:
+        return None
+    return pair
 
 
 def _time_column(raw: RawTable, path: Path, options: ReadOptions) -> str:
@@ -138,6 +162,10 @@ def _classified(found: Survey) -> Survey:
     categories.sort(key=lambda name: not tells_state(name))
     measures = [name for name in varying if found.types[name] in (Type.FLOAT, Type.INT) and not _is_no_measure(name)]
     return replace(found, keys=keys, categories=categories, measures=measures, gap=_usual_gap(found, key))
+
+
+def _has(texts: ArrowArray, text: str) -> bool:
+    return int(pc.index(texts, text).as_py()) >= 0
 
 
 def tells_state(name: str) -> bool:

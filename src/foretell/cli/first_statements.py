@@ -40,7 +40,7 @@ def initialize(file: Path, given: InputArguments, output: Path | None) -> None:
     stream = _stream_name(file)
     times = [item.partition("=")[2] or item for item in given.time]
     found = survey(file, stream, given.options_of(stream), times[0] if times else None)
-    command = _command(file, stream, given, output)
+    command = _command(file, found, given, output)
     heading = "Run it:" if output is not None else f"Save this as {UNNAMED}, and run it:"
     text = "".join(f"{line}\n" for line in _statements(found, heading, command))
     if output is None:
@@ -61,9 +61,12 @@ def _stream_name(file: Path) -> str:
     return stem if re.fullmatch(r"[^\W\d]\w*", stem) else "events"
 
 
-def _command(file: Path, stream: str, given: InputArguments, output: Path | None) -> str:
+def _command(file: Path, found: Survey, given: InputArguments, output: Path | None) -> str:
     statements = UNNAMED if output is None else str(output)
-    return shlex.join(["foretell", "run", statements, "--input", f"{stream}={file}", *given.form_words()])
+    time = found.read.time_columns
+    joined = [] if time is None else ["--time", f"{found.stream}={'+'.join(time)}"]
+    words = ["--input", f"{found.stream}={file}", *joined, *given.form_words()]
+    return shlex.join(["foretell", "run", statements, *words])
 
 
 # ── the text ──
@@ -88,7 +91,8 @@ def _stream_statement(found: Survey) -> Iterator[str]:
     lines = [f"  {names[name]:{width}} {kind.value}" for name, kind in found.types.items()]
     yield f"STREAM {name_text(found.stream)} ("
     yield ",\n".join(lines)
-    yield f") TIME {names[found.time]};"
+    markers = ", ".join(f"'{marker}'" for marker in found.markers)
+    yield f") TIME {names[found.time]}{f' NULL {markers}' if markers else ''};"
     if found.skipped:
         yield f"-- Left out, as their values are no attributes: {', '.join(found.skipped)}."
 
