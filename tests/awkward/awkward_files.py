@@ -12,6 +12,7 @@
     nulls = {v = 1}                         # values made NULL, by column
     notes = ["..."]                         # each is part of a note
     error = "..."                           # part of the message instead
+    stream_error = "..."                    # that of a stream, where it differs
 
 Also: `files` of a folder (by name; "gzip:..." is compressed) with `input` (a path or glob within it), `stdin`, and
 `statement` with the number of its `matches`.
@@ -67,6 +68,10 @@ class AwkwardFile:
     notes: tuple[str, ...] = ()
     first_time: str | None = None
     error: str | None = None
+    stream_error: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.theme}: {self.name}"
 
     def write(self, folder: Path) -> str:
         """Write the files; return the input."""
@@ -109,6 +114,13 @@ class AwkwardFile:
             name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()
         }
         return ft.ReadOptions(**lists)
+
+    @property
+    def stream_refusal(self) -> str | None:
+        """Part of the message with which a stream refuses the files before it starts; None where it reads them."""
+        if self.stdin is not None:
+            return "--follow cannot read standard input"
+        return self.stream_error or self.error
 
     @property
     def rows(self) -> list[dict[str, Any]]:

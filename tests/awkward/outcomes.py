@@ -23,7 +23,7 @@ def check_outcome(case: AwkwardFile, run: Callable[[], Notifications]) -> None:
     if case.statement:
         assert len(found) == case.matches
     else:
-        assert [_typed(dict(notification.bindings)) for notification in found] == [_typed(row) for row in case.rows]
+        assert [typed_row(dict(match.bindings)) for match in found] == [typed_row(row) for row in case.rows]
     if case.first_time is not None:
         assert found[0].started == datetime.fromisoformat(case.first_time)
     assert len(found.bad) == case.set_aside
@@ -32,6 +32,6 @@ def check_outcome(case: AwkwardFile, run: Callable[[], Notifications]) -> None:
         assert any(fragment in note for note in found.notes), (fragment, found.notes)
 
 
-def _typed(row: dict[str, Any]) -> dict[str, tuple[str, Any]]:
+def typed_row(row: dict[str, Any]) -> dict[str, tuple[str, Any]]:
     """A row whose values carry their types: 5, 5.0 and '5' differ."""
     return {name: (type(value).__name__, value) for name, value in row.items()}

@@ -18,15 +18,11 @@ from tests.awkward.outcomes import check_outcome
 CASES = awkward_files()
 
 
-def _label(case: AwkwardFile) -> str:
-    return f"{case.theme}: {case.name}"
-
-
 def test_there_are_two_hundred() -> None:
     assert len(CASES) >= 200
 
 
-@pytest.mark.parametrize("case", CASES, ids=_label)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_in_process(case: AwkwardFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = case.write(tmp_path)
     if case.stdin is not None:
@@ -39,7 +35,7 @@ def test_in_process(case: AwkwardFile, tmp_path: Path, monkeypatch: pytest.Monke
     check_outcome(case, run)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "time" in case.columns], ids=_label)
+@pytest.mark.parametrize("case", [case for case in CASES if "time" in case.columns], ids=str)
 def test_through_pandas(case: AwkwardFile) -> None:
     frame = pd.DataFrame(case.rows)
     again = AwkwardFile(case.theme, case.name, events=case.events)

@@ -19,11 +19,14 @@ CASES = [case for case in awkward_files() if case.stdin is None and "s3:" not in
 EVERY = 16  #: on real Spark; the others run where there is time
 
 
-def _label(case: AwkwardFile) -> str:
-    return f"{case.theme}: {case.name}"
+@pytest.fixture(autouse=True)
+def _large_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file is large: tasks read it, a few lines at a time."""
+    monkeypatch.setattr("foretell.spark.batch.sources.SMALL_BYTES", -1)
+    monkeypatch.setattr("foretell.spark.batch.input_splits.CHUNK_BYTES", 20)
 
 
-@pytest.mark.parametrize("case", CASES, ids=_label)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_in_tasks(case: AwkwardFile, tmp_path: Path) -> None:
     source = case.write(tmp_path)
 
@@ -37,7 +40,7 @@ def test_in_tasks(case: AwkwardFile, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=_label(case), marks=[pytest.mark.soak] if number % EVERY else [])
+        pytest.param(case, id=str(case), marks=[pytest.mark.soak] if number % EVERY else [])
         for number, case in enumerate(CASES)
     ],
 )

@@ -77,6 +77,15 @@ def test_hive_style_folders(tmp_path: Path, name: str) -> None:
     assert {row["other"] for row in told} == {2024, 2025}
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+@pytest.mark.usefixtures("in_parts")
+def test_markers_in_the_names_of_folders(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "day=1" / name, ROWS[:3])
+    write(tmp_path / "day=none" / name, ROWS[3:5])
+    told = same_as_in_process(tmp_path, other="b.day + 1", read=ReadOptions(nulls=("none",)))
+    assert [row["other"] for row in told] == [2, 2, None, None]
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -29,6 +29,7 @@ from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_ta
 from foretell.spark.streaming import chunked_state, shard_processor
 from foretell.spark.streaming.map_side import StreamMapper
 from foretell.spark.streaming.query import StreamTopology, topology_of
+from foretell.spark.streaming.watched_files import WatchedFiles
 from tests.case_files import Case, sampled
 from tests.spark.micro_batches import ALL, as_types, batches, lateness_of, live
 
@@ -150,7 +151,7 @@ def test_the_shard_of_a_key_does_not_change() -> None:
 def test_values_that_cannot_be_read_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     text = "STREAM s (k STRING, v INT, time INT) TIME time; SUBSCRIBE m FROM s PER k MATCH a DEFINE a AS v IS NULL;"
     stream = LocalStream(ft.parse(text), {}, None, 2)
-    mapper = replace(stream.topology.mappers["s"], files=True)
+    mapper = replace(stream.topology.mappers["s"], files=WatchedFiles())
     content = b"time,k,v\n1,a,1\n2,b,many\n3,c,NA\n,d,4\n5,e,x\n"
     file = pa.RecordBatch.from_pydict({"path": ["s.csv"], "content": [content]})
     rows = [Row(**row) for encoded in mapper(iter([file])) for row in encoded.to_pylist()]

@@ -15,6 +15,7 @@ import foretell as ft
 from foretell.cli.pipeline_file import pipeline_of
 from foretell.errors import InputError
 from foretell.events.ingest.read_options import ReadOptions
+from foretell.spark.streaming.file_streams import FileSurvey
 from foretell.spark.streaming.pipeline import run
 from foretell.spark.streaming.stream_status import StreamStatus
 
@@ -50,6 +51,7 @@ def test_a_statement_file_that_works_in_batch(spark: SparkSession, tmp_path: Pat
     source.mkdir()
     (source / "0.jsonl").write_text(lines_of(ROWS))
     (source / "README.md").write_text("not events\n")
+    (source / "README.txt").write_text("not events\n")
     first = Followed(tmp_path, RISE, source)
     in_process = ft.run(RISE, {"s": str(source)}, time={"s": "t"}, engine="embedded")
     assert first.lines == [json.loads(line) for line in b"".join(in_process.lines()).splitlines()]
@@ -57,7 +59,8 @@ def test_a_statement_file_that_works_in_batch(spark: SparkSession, tmp_path: Pat
     time = "note: stream 's': the time is column 't'; change it with --time s=COLUMN"
     assert first.said == [note, time, "4 events, 2 matches, 0 late, 0 bad, 0 refused"]
     later = [{"k": 0, "v": 9.0, "t": "2026-03-01T10:00:08Z"}, {"k": 0, "v": 10, "t": "2026-03-01T10:00:09Z", "time": 1}]
-    (source / "1.jsonl").write_text(lines_of(later))  # would make v a FLOAT
+    (source / "later").mkdir()
+    (source / "later" / "1.jsonl").write_text(lines_of(later))  # would make v a FLOAT
     second = Followed(tmp_path, RISE, source)
     assert [line["end"] for line in second.lines] == ["2026-03-01T10:00:08Z", "2026-03-01T10:00:09Z"]
     assert second.said == ["2 events, 2 matches, 0 late, 0 bad, 0 refused"]
@@ -101,11 +104,12 @@ def test_the_status(spark: SparkSession, tmp_path: Path) -> None:
     assert shown[-1].time in (None, "2026-03-01T10:00:03Z")
 
 
-def test_an_error_of_a_task_is_told_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_error_of_a_task_is_told_once(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its hint and file, and without Spark's stack."""
     source = tmp_path / "in"
     source.mkdir()
     (source / "0.csv").write_text("k,w,t\n1,1,2026-03-01T10:00:00Z\n")
+    monkeypatch.setattr(FileSurvey, "complete", lambda _, declaration, __: declaration)  # as if it came later
     with pytest.raises(InputError) as caught:
         Followed(tmp_path, DECLARED, source)
     assert caught.value.message == f"{source / '0.csv'}: no column 'v'"
@@ -117,6 +121,7 @@ def test_an_error_of_a_task_is_told_once(spark: SparkSession, tmp_path: Path) ->
     ("text", "files", "said"),
     [
         (RISE, {}, r"stream 's' has no declaration with types, and there are no files in .* that show them"),
+        (DECLARED, {"0.csv": "k,w,t\n1,1,2026-03-01T10:00:00Z\n"}, "0.csv: no column 'v'"),
         (DECLARED.replace("v > a.v", "w > a.v"), {"0.csv": "k,v,t\n"}, "unknown attribute 'w'|no attribute 'w'"),
         (DECLARED.replace("SUBSCRIBE", "SUBSCRBE"), {"0.csv": "k,v,t\n"}, "SUBSCRBE"),
     ],
@@ -134,6 +139,20 @@ def test_errors_before_spark_starts(
         (source / name).write_text(content)
     with pytest.raises(ft.ForetellError, match=said):
         Followed(tmp_path, text, source)
+
+
+@pytest.mark.parametrize("option", ["checkpoint", "output", "quarantine"])
+def test_a_pipeline_does_not_read_its_own_files(tmp_path: Path, option: str) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    place: Any = source / "own.jsonl"
+    options = {"output": None, "checkpoint": str(tmp_path / "checkpoint"), option: place}
+    pipeline = pipeline_of(ft.parse(DECLARED), {"s": str(source)}, {}, {}, **{**options, option: place})
+    with pytest.raises(InputError) as caught:
+        run(pipeline, once=True, write=print, log=print)
+    what = {"quarantine": "bad"}.get(option, option)
+    message = f"stream 's' would read the files of '{place}' ({what}): it watches {source}"
+    assert str(caught.value) == f"{message}\n  hint: use a folder outside of it"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

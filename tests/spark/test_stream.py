@@ -244,12 +244,18 @@ def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:
     assert f'columns = "{columns}"' in page
     assert f"options = {json.dumps(options)}" in page
     (tmp_path / "in").mkdir()
-    rows = ['{"id": "x", "ip": "a", "ok": false, "at": "2026-11-15 10:00:00"}', '{"id": "y", "ip": 1, "ok": "no"}', "{"]
+    rows = [
+        '{"id": "x", "ip": "a", "ok": false, "at": "2026-11-15 10:00:00"}',
+        '{"id": "y", "ip": "b", "ok": "no", "at": "2026-11-15 10:00:01"}',
+        '{"id": "z", "ip": 1, "ok": "no"}',
+        "{",
+    ]
     (tmp_path / "in" / "0.txt").write_text("\n".join(rows))
     event = from_json(col("value").cast("string"), columns, options)
     logins = spark.readStream.text(str(tmp_path / "in")).select(event.alias("event")).select("event.*")
-    text = "STREAM logins TIME at ID id; SUBSCRIBE m FROM logins MATCH a DEFINE a AS NOT ok RETURN a.ip AS ip;"
+    text = "STREAM logins TIME at ID id; SUBSCRIBE m FROM logins MATCH a RETURN a.ip AS ip, a.ok AS ok;"
     finish(follow(text, {"logins": logins}, shards=1), tmp_path)
-    told = read(spark, tmp_path).select("kind", "bindings").collect()
-    assert sorted(row["kind"] for row in told) == ["bad", "bad", "match"]
-    assert [json.loads(row["bindings"]) for row in told if row["kind"] == "match"] == [{"ip": "a"}]
+    told = read(spark, tmp_path).select("kind", "bindings").orderBy("start").collect()
+    assert sorted(row["kind"] for row in told) == ["bad", "bad", "match", "match"]
+    matches = [json.loads(row["bindings"]) for row in told if row["kind"] == "match"]
+    assert matches == [{"ip": "a", "ok": False}, {"ip": "b", "ok": None}]

@@ -12,7 +12,7 @@ from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.statements import load, parse
 from foretell.errors import InputError, suggestion
 from foretell.events.atomic_files import read_text
-from foretell.events.ingest.input_files import NAMED_FORMATS, SPARK_FORMATS, format_of, input_files
+from foretell.events.ingest.input_files import SPARK_FORMATS, input_files
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
@@ -109,9 +109,6 @@ def _file_source(path: str, options: ReadOptions, time: str | None) -> Endpoint:
     if kind in SPARK_FORMATS:
         hint = "give its format and schema in a pipeline.toml"
         raise InputError("not-on-streams", f"{path}: --follow does not read {kind} without a schema", hint=hint)
-    if Path(path).is_file() and options.format is None and format_of(path) is None:
-        # Alone it is taken for what it looks like; in a folder, a file of an unknown ending is left out.
-        options = replace(options, format=next(name for name, form in NAMED_FORMATS.items() if form == kind))
     return Endpoint(WHOLE_FILES, path, time=time, read=options)
 
 
@@ -149,8 +146,8 @@ def _source(given: Mapping[str, Any], where: str, home: Path) -> Endpoint:
     path = _text(given, "path", where)
     if "format" in given or path is None:
         return replace(_place(given, where, home, _SOURCE), time=time, read=read)
-    found = _file_source(str(home / path), read, time)
-    return replace(_place({**given, "format": WHOLE_FILES}, where, home, _SOURCE), time=time, read=found.read)
+    _file_source(str(home / path), read, time)
+    return replace(_place({**given, "format": WHOLE_FILES}, where, home, _SOURCE), time=time, read=read)
 
 
 def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ...] = ()) -> Endpoint:

@@ -74,7 +74,7 @@ def _split(message: SpooledMessage, fields: Mapping[str, Type]) -> Iterator[tupl
         yield message.payload, None
         return
     for element in _elements(message.payload):
-        yield element, _row(element)
+        yield element, payload_row(element)
 
 
 def _elements(payload: bytes) -> list[bytes]:
@@ -86,7 +86,8 @@ def _elements(payload: bytes) -> list[bytes]:
         return [payload]
 
 
-def _row(payload: bytes) -> object:
+def payload_row(payload: bytes) -> object:
+    """The JSON object of a payload, or a ParseFailure."""
     try:
         row = msgspec.json.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

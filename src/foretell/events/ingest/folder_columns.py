@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from foretell.events.arrow_interop import arrow_of, arrow_of_values
 from foretell.events.ingest.input_files import InputFile
+from foretell.events.ingest.null_markers import NullMarkers
 from foretell.events.ingest.raw_columns import ArrowArray, RawColumn, RawTable
 from foretell.events.ingest.text_columns import TextColumn
 from foretell.events.types import Type
@@ -34,6 +36,10 @@ class FolderColumn(TextColumn):
 
     def infer_time_type(self) -> Type:
         return TextColumn(self.name, arrow_of_values(self.folders, Type.STRING)).infer_time_type()
+
+    def without(self, markers: NullMarkers) -> Self:
+        folders = tuple(None if text is None or text.strip() in markers.fields else text for text in self.folders)
+        return replace(super().without(markers), folders=folders)
 
 
 def constant_columns(file: InputFile, types: Mapping[str, Type], rows: int) -> dict[str, ArrowArray]:

@@ -57,6 +57,8 @@ def read_raw(
     """
     if isinstance(source, str | os.PathLike):
         return _read_path(source, wanted, options)
+    if isinstance(source, InputFiles):
+        return read_listing(source.in_process(), wanted, options)
     if isinstance(source, FetchedFiles):
         return _read_fetched(source, wanted, options)
     if isinstance(source, pa.RecordBatchReader):

@@ -172,10 +172,20 @@ def _fixed_part(pattern: str) -> str:
 
 
 def _with_keys(base: str, names: Iterable[str]) -> list[InputFile]:
-    """The files below a folder in order, without those that begin with '.' or '_': these are other programs'
-    bookkeeping."""
-    below = sorted((_parts(name)[len(_parts(base)) if base else 0 :], name) for name in set(names))
-    return [InputFile(name, _keys(parts[:-1])) for parts, name in below if not any(map(is_hidden, parts))]
+    """The files below a folder in order, without those of other programs."""
+    below = sorted((parts_below(base, name), name) for name in set(names))
+    return [file for parts, name in below if (file := file_of(name, parts)) is not None]
+
+
+def parts_below(base: str, name: str) -> list[str]:
+    """The parts of a path below a folder; of a pattern without one, all."""
+    return _parts(name)[len(_parts(base)) if base else 0 :]
+
+
+def file_of(name: str, parts: Sequence[str]) -> InputFile | None:
+    """The file whose path ends with these folders and its name; None where one of them begins with '.' or '_': these
+    are other programs' bookkeeping."""
+    return None if any(map(is_hidden, parts)) else InputFile(name, _keys(parts[:-1]))
 
 
 def _parts(name: str) -> list[str]:

@@ -66,14 +66,18 @@ def nulled_values(
                 counts[reason] = counts.get(reason, 0) + 1
                 firsts.setdefault(reason, position)
         for reason, first in firsts.items():
-            value = raw.columns[name].value(first)
-            marker = isinstance(value, str) and USUAL_MARKERS.has(value)
-            cause = display_value(str(value).strip()) if marker else cause_of(reason)
-            source, row = raw.place(first)
-            # A name that comes from a statement carries its place there; `str` drops it.
-            found = NulledValues(str(stream), str(name), cause, counts[reason], source, row, reason, is_marker=marker)
-            records.append(found)
+            found = nulled_value(stream, name, raw.columns[name].value(first), reason, raw.place(first))
+            records.append(replace(found, count=counts[reason]))
     return merge_nulled(records)
+
+
+def nulled_value(stream: str, column: str, value: object, reason: str, place: tuple[str, int]) -> NulledValues:
+    """The record of one value."""
+    marker = isinstance(value, str) and USUAL_MARKERS.has(value)
+    cause = display_value(str(value).strip()) if marker else cause_of(reason)
+    source, row = place
+    # A name that comes from a statement carries its place there; `str` drops it.
+    return NulledValues(str(stream), str(column), cause, 1, source, row, reason, is_marker=marker)
 
 
 def merge_nulled(

@@ -28,7 +28,9 @@ from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
 from foretell.events.event import Event, base_key
 from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.derived_attributes import NOTHING_DERIVED, DerivedAttributes
+from foretell.events.ingest.folder_columns import with_folder_columns
 from foretell.events.ingest.formats import read_raw, read_raw_content
+from foretell.events.ingest.input_files import InputFile
 from foretell.events.ingest.missing_columns import check_columns
 from foretell.events.ingest.nested_paths import path_of
 from foretell.events.ingest.null_markers import NullMarkers, apply_null_markers
@@ -136,7 +138,7 @@ class EventBatch:
 
     `time_known` is False where the type of the time was neither declared nor inferred, but only assumed. `nulled` has
     the values that are NULL because they could not be read, or are a usual marker of missing values. `notes` tell the
-    user what was guessed.
+    user what was guessed. `times` is the reading of times that the options and the data have settled.
     """
 
     stream: str
@@ -148,6 +150,7 @@ class EventBatch:
     time_known: bool = True
     nulled: tuple[NulledValues, ...] = ()
     notes: tuple[str, ...] = ()
+    times: TimeReading | None = None
 
 
 # ── reading ──
@@ -164,10 +167,10 @@ def read(source: object, declaration: StreamDeclaration, *, strict: bool = False
     return _events(raw, declaration, strict=strict, whole=whole)
 
 
-def read_file(name: str, content: bytes, declaration: StreamDeclaration) -> EventBatch:
+def read_file(file: InputFile, content: bytes, declaration: StreamDeclaration) -> EventBatch:
     """The events of a file whose content is in memory; the ending of its name gives the format."""
-    raw = read_raw_content(name, content, declaration.wanted, declaration.read)
-    return _events(raw, declaration, strict=False, whole=False)
+    raw = read_raw_content(file.path, content, declaration.wanted, declaration.read)
+    return _events(with_folder_columns(raw, [file]), declaration, strict=False, whole=False)
 
 
 def _events(raw: RawTable, declaration: StreamDeclaration, *, strict: bool, whole: bool) -> EventBatch:
@@ -179,7 +182,8 @@ def _events(raw: RawTable, declaration: StreamDeclaration, *, strict: bool, whol
     batch = cast_events(raw, declaration, types, strict=strict)
     strays = {name: found for name in guessed_strings(types, declaration) if (found := _strays(raw, name))}
     schema = replace(batch.schema, remarks=string_remarks(strays, declaration))
-    return replace(batch, schema=schema, notes=(*missing, *batch.notes, *stray_notes(strays, declaration)))
+    notes = (*missing, *batch.notes, *stray_notes(strays, declaration))
+    return replace(batch, schema=schema, notes=notes, times=time_reading(raw, declaration))
 
 
 def missing_column_notes(raw: RawTable, declaration: StreamDeclaration, *, whole: bool = True) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -168,8 +168,8 @@ class TextColumn:
             self.parsed[kind] = parse_texts(self.texts, kind)
         return self.parsed[kind]
 
-    def without(self, markers: NullMarkers) -> TextColumn:
-        return TextColumn(self.name, markers.without_texts(self.texts, markers.fields))
+    def without(self, markers: NullMarkers) -> Self:
+        return replace(self, texts=markers.without_texts(self.texts, markers.fields))
 
     def value(self, position: int) -> object:
         return self.texts[position].as_py()

@@ -7,6 +7,7 @@ read the files of a source separately.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -55,6 +56,8 @@ class TypeEvidence(msgspec.Struct, frozen=True):
 
 def evidence_of(source: str, raw: RawTable, *, texts: bool, id_column: str | None = None) -> TypeEvidence:
     """The evidence of a file; `id_column` has identifiers."""
+    # A name that comes from a statement carries its place there; `str` drops it.
+    raw = replace(raw, columns={str(n): c for n, c in raw.columns.items()}, names=list(map(str, raw.names)))
     values = {name: _deciding(column, is_id=name == id_column) for name, column in raw.columns.items()}
     strays = {n: stray_texts(c.texts, raw.place) for n, c in raw.columns.items() if isinstance(c, TextColumn)}
     return TypeEvidence(source, list(raw.names), values, raw.rows, len(raw.rejected), texts, strays, raw.notes)

@@ -195,7 +195,8 @@ def _parquet_source(files: Sequence[InputFile], declaration: StreamDeclaration) 
                 null_ids += null_count(file, group, declaration.id)
             sources.append(empty_source(listed.path, file.schema_arrow))
             arrival += row
-    columns, settled = with_time_column(with_folder_columns(combine_tables(sources), files), _timed(declaration))
+    marked = apply_null_markers(with_folder_columns(combine_tables(sources), files), declaration.read.nulls)
+    columns, settled = with_time_column(marked, _timed(declaration))
     columns = with_times(columns, settled)
     schema = infer_schema(columns, settled)
     notes = (*time_notes(declaration, schema), *missing_column_notes(columns, settled))
@@ -228,13 +229,15 @@ def _text_source(listing: InputFiles, declaration: StreamDeclaration, survey: Su
     order = {file.path: number for number, file in enumerate(files)}
     evidence = sorted(map(_decoded_evidence, texts), key=lambda file: order[file.source])
     joined = replace(declaration, read=replace(declaration.read, time_columns=None))
-    gathered, joined = with_time_column(with_folder_columns(table_from_evidence(evidence), files), joined)
+    marked = apply_null_markers(with_folder_columns(table_from_evidence(evidence), files), declaration.read.nulls)
+    gathered, joined = with_time_column(marked, joined)
     gathered, declaration = with_times(gathered, joined), replace(declaration, time=joined.time)
     schema = infer_schema(gathered, declaration)
     guessed = guessed_strings(schema.attributes, declaration)
     strays = {name: found for name, found in merged_strays(evidence).items() if name in guessed}
     schema = replace(schema, remarks=string_remarks(strays, declaration))
-    notes = (*missing_column_notes(gathered, declaration), *gathered.notes, *stray_notes(strays, declaration))
+    missing = missing_column_notes(gathered, declaration)
+    notes = (*missing, *listing.notes, *gathered.notes, *stray_notes(strays, declaration))
     total = sum(file.rows + file.rejected for file in evidence)
     timed = gathered.rows > 0 or declaration.declared_type(declaration.time) is not None
     empty = EventBatch(declaration.stream, schema, pa.table({}), (), total, declaration.open, timed)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import unquote, urlsplit
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from foretell.events.arrow_interop import numpy_of
-from foretell.events.ingest.input_files import format_of
 from foretell.events.ingest.nulled_values import merge_nulled
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read, read_file
 from foretell.events.ingest.time_forms import reading_of
 from foretell.spark.partitioning.shuffle_rows import ShuffleWriter, StreamProgress, map_task
 from foretell.spark.partitioning.statement_groups import StatementGroup
+from foretell.spark.streaming.malformed_rows import separated_rows
+from foretell.spark.streaming.watched_files import WatchedFiles
 from foretell.spark.task_errors import hidden_traceback
-
-#: Columns in which a source reports rows that it could not read: the reason, or the text; and the payload.
-MALFORMED = ("malformed", "payload")
 
 #: Columns of Spark's format binaryFile that are read here.
 FILE = ("path", "content")
@@ -37,7 +31,7 @@ class StreamMapper:
 
     declaration: StreamDeclaration
     groups: Sequence[StatementGroup]
-    files: bool = False
+    files: WatchedFiles | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with hidden_traceback():
@@ -45,26 +39,29 @@ class StreamMapper:
 
     def _mapped(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filled = [batch for batch in batches if batch.num_rows]
-        if filled and self.files:
-            files = [file for batch in filled for file in zip(*(column.to_pylist() for column in batch.columns))]
-            read_files = [batch for path, content in files if (batch := self._read(path, content)) is not None]
+        if filled and self.files is not None:
+            contents = (zip(*(column.to_pylist() for column in batch.columns)) for batch in filled)
+            read_files = [read for rows in contents for path, content in rows for read in self._read(path, content)]
             if read_files:
                 yield from self._shuffle_rows(_joined(read_files), [])
         elif filled:
-            rows, malformed = self._well_formed(pa.Table.from_batches(filled))
-            yield from self._shuffle_rows(read(rows, self._timed, whole=False), malformed)
+            rows = separated_rows(pa.Table.from_batches(filled), self.declaration)
+            batch = read(rows.events, self._timed, whole=False)
+            batch = replace(batch, nulled=merge_nulled([*batch.nulled, *rows.nulled]))
+            yield from self._shuffle_rows(batch, rows.quarantined)
 
     @property
     def _timed(self) -> StreamDeclaration:
         """The declaration with a reading of times that does not depend on which events come together; times without a
         year go by today's date."""
-        return replace(self.declaration, times=reading_of(self.declaration.read))
+        declaration = self.declaration
+        return replace(declaration, times=declaration.times or reading_of(declaration.read))
 
-    def _read(self, path: str, content: bytes) -> EventBatch | None:
-        options = self.declaration.read
-        if format_of(path) is None and options.format is None and options.pattern is None:
-            return None  # another program's file: a batch leaves it out of a folder, too
-        return read_file(_local_path(path), content, self._timed)
+    def _read(self, path: str, content: bytes) -> Iterator[EventBatch]:
+        assert self.files is not None
+        file = self.files.file(path, self.declaration.read)
+        if file is not None:
+            yield read_file(file, content, self._timed)
 
     def _shuffle_rows(self, batch: EventBatch, malformed: list[QuarantinedEvent]) -> Iterator[pa.RecordBatch]:
         # Shards order the events of a stream by map task: within a micro-batch that is the order of their arrival.
@@ -75,32 +72,6 @@ class StreamMapper:
         yield from writer.progress(stream, StreamProgress.of(batch), sequence)
         yield from writer.quarantined(stream, [*malformed, *batch.quarantined], sequence)
         yield from writer.reading(batch, sequence)
-
-    def _well_formed(self, rows: pa.Table) -> tuple[pa.Table, list[QuarantinedEvent]]:
-        """Separate the rows that their source could not read, which have a reason in the column MALFORMED."""
-        count = len(self.declaration.columns)
-        events = rows.select(list(range(count))).rename_columns(self.declaration.columns)
-        if rows.num_columns == count:
-            return events, []
-        well_formed = pc.is_null(rows.column(count))
-        if pc.all(well_formed).as_py():
-            return events, []
-        malformed = rows.filter(pc.invert(well_formed))
-        texts = zip(*(malformed.column(n).to_pylist() for n in range(count, rows.num_columns)))
-        numbers = np.flatnonzero(~numpy_of(well_formed)) + 1
-        return events.filter(well_formed), [self._malformed(int(n), *text) for n, text in zip(numbers, texts)]
-
-    def _malformed(self, number: int, mark: str, payload: bytes | str | None = None) -> QuarantinedEvent:
-        stream = self.declaration.stream
-        if payload is None:  # Spark's own readers give the text that they could not read, without a reason
-            return QuarantinedEvent(stream, stream, number, "not as the stream is declared", mark)
-        raw = payload if isinstance(payload, str) else payload.decode("utf-8", "replace")
-        return QuarantinedEvent(stream, stream, number, mark, raw)
-
-
-def _local_path(uri: str) -> str:
-    """Return the path of a local file as its user writes it, and any other address as it is."""
-    return unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
 
 
 def _joined(batches: Sequence[EventBatch]) -> EventBatch:

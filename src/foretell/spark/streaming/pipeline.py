@@ -32,11 +32,12 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
 from foretell.spark.connectors.registry import register
 from foretell.spark.session.spark_session import quiet_session
-from foretell.spark.streaming.file_streams import remembered, watched_place
+from foretell.spark.streaming.file_streams import FileSurvey
 from foretell.spark.streaming.line_output import LineOutput
 from foretell.spark.streaming.query import StreamTopology, frame_declaration, stream_rows, topology_of
 from foretell.spark.streaming.stop_signals import await_end, stop_signals
 from foretell.spark.streaming.stream_status import StatusTally, StreamStatus
+from foretell.spark.streaming.watched_files import contains, watched_files, watched_place
 from foretell.spark.task_errors import first_line, task_error
 
 #: Files that our own readers read, each by its own format; and the formats that name them alike.
@@ -109,9 +110,9 @@ def run(
     """
     show = status or (lambda _: None)
     with stop_signals() as signals:
-        declarations, notes = _declarations_of_files(pipeline)
+        declarations, notes = declarations_of_files(pipeline)
         # All that can be wrong with statements is found here, before Spark starts.
-        topology = _topology(pipeline, declarations) if set(declarations) == set(pipeline.streams) else None
+        topology = topology_of_files(pipeline, declarations) if set(declarations) == set(pipeline.streams) else None
         for note in (*notes, *untrained_notes(as_model(pipeline.model), pipeline.statements)):
             log(f"note: {note}")
         show(StreamStatus("starting Spark"))
@@ -125,7 +126,7 @@ def run(
                 declarations[name] = frame_declaration(frame, given)
                 if not given.time:
                     log(f"note: {time_note(name, declarations[name].time)}")
-            topology = _topology(pipeline, declarations)
+            topology = topology_of_files(pipeline, declarations)
         lines = LineOutput(write, pipeline.kinds, pipeline.side_files, _number_ids(pipeline, topology))
         show(StreamStatus("starting the query"))
         try:
@@ -138,9 +139,15 @@ def run(
     signals.raise_interrupt()
 
 
-def _topology(pipeline: Pipeline, declarations: Mapping[str, StreamDeclaration]) -> StreamTopology:
+def topology_of_files(pipeline: Pipeline, declarations: Mapping[str, StreamDeclaration]) -> StreamTopology:
     forecasts = ForecasterFactory(as_model(pipeline.model).subscriptions, None)
-    return topology_of(pipeline.statements, declarations, pipeline.tables, pipeline.shards, pipeline.limits, forecasts)
+    topology = topology_of(
+        pipeline.statements, declarations, pipeline.tables, pipeline.shards, pipeline.limits, forecasts
+    )
+    whole = {name: source for name, source in pipeline.streams.items() if source.whole_files}
+    files = {name: watched_files(str(source.path), source.read) for name, source in whole.items()}
+    mappers = {name: replace(mapper, files=files.get(name)) for name, mapper in topology.mappers.items()}
+    return replace(topology, mappers=mappers)
 
 
 def _notifications(
@@ -171,25 +178,37 @@ def _declaration(pipeline: Pipeline, name: str) -> StreamDeclaration:
     return declaration_of(pipeline.statements, name, pipeline.settings)
 
 
-def _declarations_of_files(pipeline: Pipeline) -> tuple[dict[str, StreamDeclaration], list[str]]:
+def declarations_of_files(pipeline: Pipeline) -> tuple[dict[str, StreamDeclaration], list[str]]:
     """Return the declarations of the streams that come in files which we read, and notes on what was inferred."""
     check_input_names(pipeline.statements, pipeline.streams, pipeline.settings)
+    _check_places(pipeline)
     marked = _checkpoint_mark(pipeline)
-    inference = remembered(marked)
+    survey = FileSurvey.of(marked)
     declarations = {
-        name: inference.complete(_declaration(pipeline, name), str(source.path))
+        name: survey.complete(_declaration(pipeline, name), str(source.path))
         for name, source in pipeline.streams.items()
         if source.whole_files
     }
-    _mark_checkpoint(pipeline, {**marked, **_own_mark(pipeline), "types": inference.known, "times": inference.times})
-    return declarations, inference.notes
+    _mark_checkpoint(pipeline, {**marked, **_own_mark(pipeline), **survey.mark})
+    return declarations, survey.notes
+
+
+def _check_places(pipeline: Pipeline) -> None:
+    """Raise where the pipeline would read its own files as events."""
+    places = {"checkpoint": pipeline.checkpoint, "output": None if pipeline.output is None else pipeline.output.path}
+    places |= {kind: str(path) for kind, path in pipeline.side_files.items()}
+    for name, source in pipeline.streams.items():
+        for what, place in places.items():
+            if source.whole_files and place is not None and contains(str(source.path), place):
+                message = f"stream '{name}' would read the files of '{place}' ({what}): it watches {source.path}"
+                raise InputError("watched-place", message, hint="use a folder outside of it")
 
 
 def _frame(spark: SparkSession, name: str, source: Endpoint) -> DataFrame:
     """Open a source. Our own readers read files without a schema; Spark reads those with one, and other formats."""
     path, options = source.path, dict(source.options)
     if source.format in FILE_FORMATS and path is not None:
-        path, selecting = watched_place(path)
+        path, selecting = watched_place(path, nested=source.whole_files)
         options |= selecting
     reader = spark.readStream.format("binaryFile" if source.whole_files else source.format)
     schema = _BINARY_FILE if source.whole_files else source.schema

@@ -47,7 +47,8 @@ from foretell.spark.nested_frames import flattened
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import StatementGroup, stream_groups
 from foretell.spark.streaming.control_stream import control_rows
-from foretell.spark.streaming.map_side import FILE, MALFORMED, StreamMapper
+from foretell.spark.streaming.malformed_rows import MALFORMED
+from foretell.spark.streaming.map_side import FILE, StreamMapper
 from foretell.spark.streaming.shard_processor import (
     LATEST,
     METRICS,
@@ -55,11 +56,13 @@ from foretell.spark.streaming.shard_processor import (
     NotificationDecoder,
     ShardProcessor,
 )
+from foretell.spark.streaming.watched_files import WatchedFiles
 
 _LOG = logging.getLogger(__name__)
 _STORE = "spark.sql.streaming.stateStore"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_BINARY_FILE = ("path", "modificationTime", "length", "content")
 _SIDE_KINDS = ("late", "bad", "refused")
 
 
@@ -293,8 +296,10 @@ def _initial_snapshot(
 
 
 def _shuffle_rows(frame: DataFrame, mapper: StreamMapper) -> DataFrame:
-    if _has_files(frame, mapper.declaration):
-        return frame.select(*numbered_columns(FILE)).mapInArrow(replace(mapper, files=True), SHUFFLE_COLUMNS)
+    if mapper.files is not None or _has_files(frame, mapper.declaration):
+        keys = tuple(name for name in frame.columns if name in mapper.declaration.columns)
+        mapper = replace(mapper, files=mapper.files or WatchedFiles(keys=keys))
+        return frame.select(*numbered_columns(FILE)).mapInArrow(mapper, SHUFFLE_COLUMNS)
     flat, declaration = flattened(frame, mapper.declaration)
     columns = numbered_columns(_column_names(flat, declaration))
     return flat.select(*columns).mapInArrow(replace(mapper, declaration=declaration), SHUFFLE_COLUMNS)
@@ -302,7 +307,10 @@ def _shuffle_rows(frame: DataFrame, mapper: StreamMapper) -> DataFrame:
 
 def _has_files(frame: DataFrame, declaration: StreamDeclaration) -> bool:
     """Return whether a frame's rows are whole files, as in Spark's format binaryFile."""
-    return set(FILE) <= set(frame.columns) and not set(FILE) & set(declaration.columns)
+    if not set(_BINARY_FILE) <= set(frame.columns):
+        return set(FILE) <= set(frame.columns) and not set(FILE) & set(declaration.columns)
+    # The events in the files may have columns of the same names: those of a web server have a path.
+    return not set(FILE) & set(declaration.columns) or not set(declaration.columns) <= set(frame.columns)
 
 
 def _column_names(frame: DataFrame, declaration: StreamDeclaration) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from foretell.events.ingest.nulled_values import counted_values
 from foretell.events.types import EPOCH, format_timestamp
 
-COUNTS = ("events", "matches", "late", "bad", "refused")
+COUNTS = ("events", "matches", "late", "bad", "refused", "unreadable")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class StreamStatus:
     late: int = 0
     bad: int = 0
     refused: int = 0
+    unreadable: int = 0
     rate: float = 0.0
     partial_matches: int = 0
     waiting: int = 0
@@ -38,7 +40,8 @@ class StreamStatus:
 
     def summary(self) -> str:
         """Return the totals in one line."""
-        others = ", ".join(f"{getattr(self, name)} {name}" for name in COUNTS[2:])
+        unreadable = f", {counted_values(self.unreadable)} unreadable" if self.unreadable else ""
+        others = f"{self.late} late, {self.bad} bad, {self.refused} refused{unreadable}"
         return f"{self.events} events, {self.matches} matches, {others}"
 
 
