@@ -28,6 +28,7 @@ from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedProgram
+from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
@@ -185,6 +186,7 @@ def _run_spark_batch(request: _RunRequest, choice: EngineChoice) -> Notification
     if any(map(is_spark_frame, sources.values())):
         return job.frame()
     notifications = job.notifications()
+    notes += derived_window_notes(program.program)
     return replace(notifications, notes=choice.notes + notes + notifications.notes)
 
 
@@ -209,7 +211,12 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
         rows,
         bad=tuple(event for batch in batches.values() for event in batch.quarantined),
         totals=tuple((name, batch.total) for name, batch in batches.items()),
-        notes=(*choice.notes, *(note for batch in batches.values() for note in reading_notes(batch)), *notes),
+        notes=(
+            *choice.notes,
+            *(note for batch in batches.values() for note in reading_notes(batch)),
+            *derived_window_notes(request.program.program),
+            *notes,
+        ),
         unreadable=tuple(values for batch in batches.values() for values in unreadable_values(batch.nulled)),
         statements=checked.statements,
         lanes=tuple((statement.name, lanes.get(statement.name)) for statement in checked.statements),

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from foretell.arguments.statements import load
 from foretell.arguments.streams import read_tables
-from foretell.cli.output import is_terminal, terminal_width
+from foretell.cli.output import is_terminal, say, terminal_width
 from foretell.display import wrapped
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
+from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.notify.files import standard_output, writing_to
 from foretell.plan.explain import Codes, Explained, as_mermaid, as_text, explain_all
@@ -41,6 +42,8 @@ def show(file: Path, form: str, tables: Mapping[str, str]) -> None:
             )
     output = standard_output()
     width = terminal_width(sys.stdout) if form == "text" and is_terminal(sys.stdout) else None
+    for note in derived_window_notes(program.program):
+        say(f"note: {note}")
     with writing_to(output):
         for text in _explained(program, checked, rows, form):
             output.write(f"{text if width is None else _for_a_terminal(text, width)}\n".encode())
