@@ -114,7 +114,7 @@ def test_parse(text: Any, said: str) -> None:
             "time of 's': expected the name of a column, found None\n  hint: time={'logins': 'time'}",
         ),
         ({"time": {"s": 5}}, "time of 's': expected the name of a column, found 5\n  hint: time={'logins': 'time'}"),
-        ({"time": "time"}, "time: expected a dict, found 'time'\n  hint: time={'logins': 'time'}"),
+        ({"time": 5}, "time: expected a dict, found 5\n  hint: time={'logins': 'time'}"),
         (
             {"tables": [1]},
             "tables: expected a dict, found a value of type list\n  hint: tables={'limits': 'limits.csv'}",
@@ -321,3 +321,44 @@ def test_what_is_asked_for_and_not_given() -> None:
     found = run(subscriptions=TEXT.replace(";", " FORECAST WITHIN 10 EVENTS ABOVE 0.8;"), engine="reference")
     assert found.notes == ("'m' has no forecasts: the reference evaluator makes none",)
     assert len(found) == 1
+
+
+# ── one time column, some statements ──
+
+
+def test_one_name_is_the_time_column_of_all_streams() -> None:
+    rows = [{"at": time, "k": k, "other": 9 - time} for time, k in ((1, "a"), (2, "b"))]
+    both = "SUBSCRIBE m FROM s, u MATCH a , b DEFINE a AS stream = 's', b AS stream = 'u';"
+    assert len(ft.run(TEXT, {"s": rows}, time="at")) == 1
+    assert len(ft.run(both, {"s": rows[:1], "u": rows[1:]}, time="at")) == 1
+    assert len(ft.Engine(TEXT, time="at").push("s", rows)) == 1
+
+
+def test_a_time_column_beside_that_of_a_statement() -> None:
+    said = "the time column of stream 's' is 'time' by its STREAM statement, not 'at'"
+    text = "STREAM s (k STRING) TIME time;" + TEXT
+    assert refused(lambda: ft.run(text, {"s": EVENTS}, time="at")) == ("time-twice", said)
+
+
+HELPED = """SUBSCRIBE changes FROM s MATCH a , b RETURN a.k AS k; SUBSCRIBE m FROM changes MATCH x DEFINE x AS k = 'a';
+SUBSCRIBE n FROM changes MATCH x;"""
+
+
+@pytest.mark.parametrize("engine", ["embedded", "reference"])
+def test_only_some_statements(engine: str) -> None:
+    found = run(subscriptions=HELPED, only=["m", "n"], engine=engine)
+    assert [n.subscription for n in found] == ["m", "n"]
+    assert list(found.summary.matches.items()) == [("m", 1), ("n", 1)]
+    assert found.to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        (["change"], "there is no statement 'change'\n  hint: did you mean 'changes'?"),
+        ("m", "only: expected a list of names, found 'm'\n  hint: only=['name']"),
+        ([5], "a name in only: expected a text, found 5\n  hint: only=['name']"),
+    ],
+)
+def test_wrong_names_of_statements(only: Any, said: str) -> None:
+    assert refused(lambda: run(subscriptions=HELPED, only=only))[1] == said

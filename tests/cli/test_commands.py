@@ -109,7 +109,7 @@ def test_a_terminal_breaks_lines_between_words(folder: Path) -> None:
         (("run", "m.ftl"), 1, "error: stream 's' has no input\n  hint: add --input s=PATH"),
         (("run", "m.ftl", "--input", "s=no.jsonl", "--time", "s=time"), 1, "error: there is no file 'no.jsonl'\n"),
         (("run", "m.ftl", "--input", "r=s.jsonl"), 1, "error: no statement reads a stream 'r'\n  hint: "),
-        (("run", "m.ftl", "--input", "s"), 2, "expected STREAM=PATH, found 's'"),
+        (("run", "m.ftl", "--input", "=s"), 2, "expected STREAM=PATH, found '=s'"),
         (("run", "m.ftl", "--input", "s=a", "--input", "s=b"), 2, "'s' occurs twice; give it once"),
         (("run", "m.ftl", "--engine", "warp"), 2, "'warp' is not one of embedded"),
         (("run",), 2, "Missing argument"),

@@ -95,3 +95,50 @@ def test_help_fits_into_80_columns_uncut(tmp_path: Path, command: str) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "..." not in done.stdout.replace("[ARGS]...", "")
     assert ("Examples:\n" in done.stdout) == (command != "demo")
+
+
+# ── bare values ──
+
+ONE = "SUBSCRIBE m FROM s MATCH x;"
+TWO = "SUBSCRIBE m FROM s, u MATCH x;"
+
+
+@pytest.mark.parametrize(
+    ("statements", "options"),
+    [
+        (ONE, ("--input", "data.csv", "--time", "at")),
+        (ONE, ("--input", "s=data.csv", "--time", "at")),
+        (ONE, ("--input", "data.csv", "--time", "s=at")),
+        (ONE, ("--input", "all/day=1/s.csv", "--time", "at")),
+        (TWO, ("--input", "s.csv", "--input", "u.csv", "--time", "at")),
+        (TWO, ("--input", "s.csv", "--input", "u=data.csv", "--time", "at")),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "backtest"])
+def test_names_of_streams_may_be_left_out(
+    tmp_path: Path, command: str, statements: str, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "m.ftl").write_text(statements.replace("x;", "x , y FORECAST WITHIN 2 EVENTS ABOVE 0.5;"))
+    (tmp_path / "all/day=1").mkdir(parents=True)
+    for name in ("data", "s", "u", "all/day=1/s"):
+        (tmp_path / f"{name}.csv").write_text("at,time\n1,5\n2,4\n")
+    done = foretell(tmp_path, command, "m.ftl", *options)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("statements", "options", "status", "said"),
+    [
+        (TWO, ("--input", "data.csv"), 2, "expected STREAM=PATH, found 'data.csv'"),
+        (ONE, ("--input", "data.csv", "--input", "s.csv"), 2, "'s' occurs twice; give it once"),
+        (ONE, ("--input", "t=data.csv"), 1, "no statement reads a stream 't'"),
+        (ONE, ("--input", "none.csv"), 1, "there is no file 'none.csv'"),
+        (ONE, ("--input", "data.csv", "--time", "none"), 1, "none"),
+    ],
+)
+def test_wrong_bare_values(tmp_path: Path, statements: str, options: tuple[str, ...], status: int, said: str) -> None:
+    (tmp_path / "m.ftl").write_text(statements)
+    (tmp_path / "data.csv").write_text("at\n1\n2\n")
+    (tmp_path / "s.csv").write_text("at\n1\n2\n")
+    done = foretell(tmp_path, "run", "m.ftl", *options)
+    assert (done.returncode, said in done.stderr) == (status, True), done.stderr

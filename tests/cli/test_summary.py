@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -47,7 +48,27 @@ def test_figures(folder: Path, engine: str) -> None:
 
 
 def test_the_engine_and_its_reason(folder: Path) -> None:
-    assert summary(folder)[-1] == "TIME in this process (about 6 events; Spark from 5 million on)"
+    """In this process is the usual place, and needs none."""
+    assert summary(folder)[-1] == "TIME in this process"
+    with (folder / "m.ftl").open("a") as file:
+        file.write("CORRELATE c FROM logins DO repeat{ push('x'){a} } DEFINE a AS tries = 9;")
+    assert summary(folder)[-1] == "TIME by the reference evaluator (no other engine supports CORRELATE yet)"
+
+
+def test_the_file_that_was_written(folder: Path) -> None:
+    assert summary(folder, "--output", "found.csv")[0] == "wrote found.csv (4 rows)"
+    assert summary(folder, "--output", "found.csv", "--quiet") == []
+
+
+def test_only_some_statements(folder: Path) -> None:
+    """The others still run, and are in neither the output nor the summary."""
+    done = foretell(folder, *COMMAND, "--engine", "embedded", "--only", "entered")
+    assert [json.loads(line)["subscription"] for line in done.stdout.splitlines()] == ["entered"] * 2
+    assert done.stderr.splitlines()[2:-1] == ["entered: 2 matches in 1 lane"]
+    assert summary(folder, "--only", "entred", status=1) == [
+        "error: there is no statement 'entred'",
+        "  hint: did you mean 'entered'?",
+    ]
 
 
 def test_set_aside(folder: Path) -> None:

@@ -17,7 +17,7 @@ from foretell.arguments.model import ModelLike, as_learning, as_model, delay_mod
 from foretell.arguments.statements import SubscriptionsLike, as_subscriptions
 from foretell.arguments.streams import check_input_names, declaration_of, observed_schema, read_inputs, read_tables
 from foretell.arguments.until import TimeLike, parse_until
-from foretell.arguments.validation import as_mapping, as_tables, bad_argument
+from foretell.arguments.validation import as_mapping, as_names, as_tables, bad_argument
 from foretell.errors import ForetellWarning, InputError
 from foretell.events.delay_distributions import DelayModel
 from foretell.events.ingest.nulled_values import unreadable_values
@@ -32,7 +32,7 @@ from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
-from foretell.notify.notifications import Notifications
+from foretell.notify.notifications import Notifications, require_statements
 from foretell.notify.run_summary import waiting_notes
 from foretell.progress import begin_stage
 from foretell.reference.run import lane_counts as reference_lanes
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class RunOptions(TypedDict, total=False):
     """The keyword arguments of `run`."""
 
-    time: Mapping[str, str] | None
+    time: Mapping[str, str] | str | None
     read: ReadOptions | Mapping[str, ReadOptions] | None
     tables: Mapping[str, object] | None
     engine: str | None
@@ -54,6 +54,7 @@ class RunOptions(TypedDict, total=False):
     learning: Learning | None
     until: TimeLike | None
     strict: bool
+    only: Sequence[str] | None
 
 
 @overload
@@ -68,7 +69,7 @@ def run(
     subscriptions: SubscriptionsLike,
     inputs: Mapping[str, object],
     *,
-    time: Mapping[str, str] | None = None,
+    time: Mapping[str, str] | str | None = None,
     read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     engine: str | None = None,
@@ -76,6 +77,7 @@ def run(
     learning: Learning | None = None,
     until: TimeLike | None = None,
     strict: bool = False,
+    only: Sequence[str] | None = None,
 ) -> Notifications | Frame:
     """Run subscriptions on finite inputs, or on Spark streams, and return their notifications.
 
@@ -87,6 +89,7 @@ def run(
     not show it (one ReadOptions, or one for each stream), `tables` has the FOR EACH tables, `model` and
     `learning` are for forecasts. `until` lets time pass after the last event, for matches that need only time.
     `strict` makes the first malformed event an error. If all events are malformed, a ForetellWarning says so.
+    `only` names the statements whose notifications are returned, where others only serve them.
 
     `engine` is "spark", "embedded" (in process) or "reference". The default is the embedded engine, or Spark for files
     with millions of events and for Spark DataFrames; programs that only the reference evaluator runs yet go there. A
@@ -107,6 +110,11 @@ def run(
         raise bad_argument("strict", "True or False", strict)
     program = as_subscriptions(subscriptions)
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
+    wanted = as_names(only, "only", "only=['name']")
+    require_statements(wanted or (), program.statements)
+    if wanted is not None and any(map(is_spark_frame, sources.values())):
+        hint = "select the rows of the frame: frame.where(\"subscription = 'name'\")"
+        raise InputError("not-on-frames", "only cannot be used with Spark DataFrames", hint=hint)
     request = _RunRequest(
         program,
         sources,
@@ -128,6 +136,8 @@ def run(
         found = _run_spark_batch(request, choice)
     else:
         found = _run_in_process(request, choice, delays)
+    if isinstance(found, Notifications) and wanted is not None:
+        found = found.of(wanted)
     if not isinstance(found, Notifications) or not found.bad or not found.summary.all_set_aside:
         return found
     note = _nothing_to_match(found)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from foretell.errors import InputError
 from foretell.events.ingest.scalar_parsing import display_value
+
+#: In place of the name of a stream: a setting for all streams.
+EVERY_STREAM = "*"
 
 
 def bad_argument(name: str, expected: str, value: object, hint: str = "") -> InputError:
@@ -31,6 +34,19 @@ def as_mapping(value: object, name: str, hint: str) -> dict[str, object]:
     return dict(value)
 
 
+def as_names(value: object, name: str, hint: str) -> tuple[str, ...] | None:
+    """A list of names, or None."""
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise bad_argument(name, "a list of names", value, hint)
+    names = tuple(value)
+    for item in names:
+        if not isinstance(item, str):
+            raise bad_argument(f"a name in {name}", "a text", item, hint)
+    return names
+
+
 def as_column_names(value: object, name: str, hint: str) -> dict[str, str]:
     """A mapping from the names of streams to the names of columns."""
     columns: dict[str, str] = {}
@@ -42,7 +58,9 @@ def as_column_names(value: object, name: str, hint: str) -> dict[str, str]:
 
 
 def as_time_columns(time: object) -> dict[str, str]:
-    """The time columns of streams without a STREAM statement."""
+    """The time columns of streams without a STREAM statement; one name is for all of them."""
+    if isinstance(time, str):
+        return {EVERY_STREAM: time}
     return as_column_names({} if time is None else time, "time", "time={'logins': 'time'}")
 
 

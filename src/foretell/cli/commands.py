@@ -105,6 +105,15 @@ def run_command(
             rich_help_panel=_OUTPUT,
         ),
     ] = False,
+    only: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME",
+            help="Write only the notifications of this statement. Repeatable.",
+            rich_help_panel=_OUTPUT,
+            show_default=False,
+        ),
+    ] = [],
     quarantine: Annotated[
         Path | None,
         typer.Option(
@@ -147,6 +156,7 @@ def run_command(
         from foretell.cli.follow_command import FollowArguments, follow_inputs
 
         unused = {"--engine": engine not in (None, "spark"), "--until": until, "--strict": strict, "--flat": flat}
+        unused |= {"--only": bool(only)}
         for option in [name for name, value in unused.items() if value]:
             raise typer.BadParameter("leave it out: --follow does not use it", param_hint=option)
         arguments = FollowArguments(
@@ -174,6 +184,7 @@ def run_command(
         strict=strict,
         output=output,
         flat=flat,
+        only=only or None,
         quarantine=quarantine,
         quiet=quiet,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from foretell.cli.event_survey import Survey, survey, tells_state
-from foretell.cli.input_options import InputArguments
+from foretell.cli.input_options import InputArguments, stream_name
 from foretell.cli.output import say
 from foretell.events.atomic_files import atomic_write
 from foretell.events.types import Type
@@ -37,7 +36,7 @@ _EVENTS_IN_WINDOW = 5
 
 def initialize(file: Path, given: InputArguments, output: Path | None) -> None:
     """Write statements for the events of `file` to `output`, or to standard output."""
-    stream = _stream_name(file)
+    stream = stream_name(file)
     times = [item.partition("=")[2] or item for item in given.time]
     found = survey(file, stream, given.options_of(stream), times[0] if times else None)
     command = _command(file, found, given, output)
@@ -50,15 +49,6 @@ def initialize(file: Path, given: InputArguments, output: Path | None) -> None:
     with atomic_write(output) as out:
         out.write(text.encode())
     say(f"wrote {output}; run it:\n  {command}")
-
-
-def _stream_name(file: Path) -> str:
-    """
-    >>> _stream_name(Path("logs/auth-log.2026.csv.gz")), _stream_name(Path("2026.csv"))
-    ('auth_log', 'events')
-    """
-    stem = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_")
-    return stem if re.fullmatch(r"[^\W\d]\w*", stem) else "events"
 
 
 def _command(file: Path, found: Survey, given: InputArguments, output: Path | None) -> str:

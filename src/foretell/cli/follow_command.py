@@ -73,8 +73,10 @@ def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
         for option in [name for name, value in options.items() if value] + given.form_words()[:1]:
             raise typer.BadParameter("leave it out: the pipeline file says it", param_hint=option)
         return read_pipeline(arguments.file, place)
+    statements = load(arguments.file)
+    given = given.with_names(statements.sources)
     return pipeline_of(
-        load(arguments.file),
+        statements,
         given.sources(),
         given.time_columns(),
         given.template_tables(),

@@ -81,7 +81,9 @@ def train(
 ) -> None:  # fmt: skip
     from foretell.api.forecasting import train as train_  # imports the engine, which other commands do not need
 
-    program, call = load(file), _call_arguments(given)
+    program = load(file)
+    given = given.with_names(program.sources)
+    call = _call_arguments(given)
     part = period.arguments("until")
     wanted = engine or ("embedded" if "split" in part else None)  # Spark does not know the order of all events
     choice = choose_engine(program, given.sources(), as_input_settings(call["time"], call["read"]), wanted)
@@ -100,6 +102,8 @@ def train(
         parts = f", forecast from its {len(trained.parts)} parts" if trained.parts else ""
         data = f"trained on {statistics.events:,} events, {statistics.matches:,} of which completed a match"
         say(f"{name}: {data}; {len(statistics.states)} states{contexts}{parts}")
+    if not quiet:
+        say(f"wrote {output}")
 
 
 def backtest(
@@ -109,7 +113,9 @@ def backtest(
     from foretell.api.forecasting import backtest as backtest_
     from foretell.api.forecasting import recalibrate
 
-    statements, inputs = load(file), given.sources()
+    statements = load(file)
+    given = given.with_names(statements.sources)
+    inputs = given.sources()
     with progress("reading the events"):
         call = _call_arguments(given) | period.arguments("since")
         call |= {"model": model, "learning": None if learn else Learning(online=False), "strict": strict}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from foretell.arguments.validation import EVERY_STREAM
 from foretell.errors import suggestion
 from foretell.events.ingest.read_options import ReadOptions
 
@@ -28,9 +31,9 @@ class InputArguments:
         list[str],
         typer.Option(
             "--input",
-            metavar="STREAM=PATH",
+            metavar="[STREAM=]PATH",
             help="Read a stream's events from this file or folder (docs/cli.md lists the formats). Repeat it for "
-            "several streams.",
+            "several streams; one stream needs no name.",
             rich_help_panel=_INPUTS,
         ),
     ]
@@ -38,8 +41,8 @@ class InputArguments:
         list[str],
         typer.Option(
             "--time",
-            metavar="STREAM=COLUMN",
-            help="Name the time column of a stream without a STREAM statement.",
+            metavar="[STREAM=]COLUMN",
+            help="Name the time column of a stream without a STREAM statement, or of all of them.",
             rich_help_panel=_INPUTS,
         ),
     ]
@@ -77,13 +80,20 @@ class InputArguments:
     ]
     year: Annotated[list[str], _read_option("--year", "YEAR", "Year of times that have none, as in syslog.")]
 
+    def with_names(self, streams: Iterable[str]) -> InputArguments:
+        """The same, with a name for each bare path: that of the only stream, else the file's."""
+        names = list(streams)
+        return replace(self, inputs=[_with_name(item, names) for item in self.inputs])
+
     # ── as the calls take them ──
 
     def sources(self) -> dict[str, str]:
         return pairs(self.inputs, "--input", "STREAM=PATH")
 
     def time_columns(self) -> dict[str, str]:
-        return pairs(self.time, "--time", "STREAM=COLUMN")
+        """The time columns by stream; a bare one is for all streams."""
+        named = [item if "=" in item else f"{EVERY_STREAM}={item}" for item in self.time if item]
+        return pairs(named, "--time", "STREAM=COLUMN")
 
     def template_tables(self) -> dict[str, str]:
         return pairs(self.tables, "--table", "NAME=PATH")
@@ -124,6 +134,24 @@ _OPTIONS: Mapping[str, str] = {
 }
 #: Their values may contain `name=`, also where the name is not a stream's.
 _FREE_TEXTS = ("--pattern", "--time-format", "--null", "--delimiter")
+
+
+def stream_name(file: Path) -> str:
+    """
+    >>> stream_name(Path("logs/auth-log.2026.csv.gz")), stream_name(Path("2026.csv"))
+    ('auth_log', 'events')
+    """
+    stem = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_")
+    return stem if re.fullmatch(r"[^\W\d]\w*", stem) else "events"
+
+
+def _with_name(item: str, streams: Sequence[str]) -> str:
+    name, sign, _ = item.partition("=")
+    if not item or (sign and (not name or name in streams or name.isidentifier())):
+        return item
+    if len(streams) == 1:
+        return f"{streams[0]}={item}"
+    return f"{stream_name(Path(item))}={item}" if stream_name(Path(item)) in streams else item
 
 
 def pairs(items: Sequence[str], option: str, form: str) -> dict[str, str]:

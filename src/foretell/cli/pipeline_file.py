@@ -87,7 +87,7 @@ def pipeline_of(
     side_files = {name: path for name, path in (("quarantine", quarantine), ("late", late)) if path is not None}
     return Pipeline(
         statements=statements,
-        streams={n: _file_source(place, settings.options(n), time.get(n)) for n, place in inputs.items()},
+        streams={n: _file_source(place, settings.options(n), settings.named_time(n)) for n, place in inputs.items()},
         checkpoint=checkpoint,
         output=None if output is None else Endpoint(_format(str(output)), str(output)),
         tables=dict(tables),

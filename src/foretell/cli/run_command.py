@@ -6,6 +6,7 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from foretell.cli.input_options import InputArguments
 from foretell.cli.output import say, shows_to_a_person
 from foretell.cli.progress_display import progress
 from foretell.cli.run_report import check_events, report, write_quarantine
+from foretell.display import counted
 from foretell.errors import ForetellWarning
 from foretell.notify.files import check_ending, standard_output, write, write_lines, writing_to
 from foretell.notify.notifications import Notifications
@@ -35,6 +37,7 @@ class RunArguments:
     strict: bool
     output: Path | None
     flat: bool
+    only: Sequence[str] | None
     quarantine: Path | None
     quiet: bool
 
@@ -46,6 +49,7 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
         check_ending(arguments.output)
     since = time.monotonic()
     program = load(arguments.file)
+    given = given.with_names(program.sources)
     settings = as_input_settings(given.time_columns(), given.read_options())
     choice = choose_engine(program, given.sources(), settings, arguments.engine)
     if choice.engine == "spark" and not arguments.quiet:
@@ -63,6 +67,7 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
             model=arguments.model,
             until=arguments.until,
             strict=arguments.strict,
+            only=arguments.only,
         )
     if arguments.quarantine is not None:
         write_quarantine(notifications.bad, arguments.quarantine)
@@ -76,6 +81,8 @@ def _write(notifications: Notifications, arguments: RunArguments) -> None:
     """To a file in the format of its ending, else as tables to a terminal, else as JSON lines."""
     if arguments.output is not None:
         write(notifications, arguments.output, flat=arguments.flat)
+        if not arguments.quiet:
+            say(f"wrote {arguments.output} ({counted(len(notifications), 'row')})")
     elif sys.stdout is not None and sys.stdout.isatty() and not arguments.flat:
         from rich.console import Console
 

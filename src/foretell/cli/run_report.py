@@ -50,7 +50,7 @@ def summary_lines(notifications: Notifications, choice: EngineChoice, seconds: f
     yield from quarantine_summary(notifications.bad, notifications.totals)
     yield from unreadable_summary(notifications.unreadable, notifications.totals)
     yield from _statement_lines(summary)
-    why = f" ({choice.reason})" if choice.reason else ""
+    why = f" ({choice.reason})" if choice.reason and choice.engine != "embedded" else ""  # that is the usual one
     yield f"{duration_text(seconds)} {choice.place}{why}"
 
 

@@ -84,9 +84,9 @@ class LazyNotifications(Sequence[Notification]):
         """Some of the notifications, without decoding any."""
         return LazyNotifications(self.exact.slice(first, count), self.times)
 
-    def of(self, subscription: str) -> LazyNotifications:
-        """The notifications of one subscription."""
-        wanted: Any = pc.equal(self.exact["subscription"], pa.scalar(subscription, pa.string()))
+    def of(self, subscriptions: Sequence[str]) -> LazyNotifications:
+        """The notifications of some subscriptions."""
+        wanted: Any = pc.is_in(self.exact["subscription"], pa.array(subscriptions, pa.string()))
         return LazyNotifications(self.exact.filter(wanted), self.times)
 
     def _chunk(self, number: int) -> tuple[Notification, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -66,7 +66,7 @@ class Notifications(Sequence[Notification], Viewed):
     def __getitem__(self, index: str) -> Notifications: ...
     def __getitem__(self, index: int | slice | str) -> Notification | tuple[Notification, ...] | Notifications:
         if isinstance(index, str):
-            return self._of_statement(index)
+            return self.of((index,))
         selected = self.rows[index]
         return tuple(selected) if isinstance(selected, Sequence) else selected
 
@@ -81,17 +81,17 @@ class Notifications(Sequence[Notification], Viewed):
         """The figures of the run."""
         return summarize(self.rows, self.totals, self.bad, self.unreadable, self.lanes, self.late)
 
-    def _of_statement(self, name: str) -> Notifications:
-        names = self._ipython_key_completions_()
-        if name not in names:
-            hint = suggestion(name, names)
-            raise InputError("unknown-subscription", f"there is no statement '{name}'", hint=hint)
+    def of(self, names: Sequence[str]) -> Notifications:
+        """The notifications of some statements."""
+        require_statements(names, self._ipython_key_completions_())
         rows: Sequence[Notification]
         if isinstance(self.rows, LazyNotifications):
-            rows = self.rows.of(name)
+            rows = self.rows.of(names)
         else:
-            rows = tuple(n for n in self.rows if n.subscription == name)
-        return replace(self, rows=rows, statements=tuple(s for s in self.statements if s.name == name))
+            rows = tuple(n for n in self.rows if n.subscription in names)
+        statements = tuple(s for s in self.statements if s.name in names)
+        lanes = tuple((name, count) for name, count in self.lanes if name in names)
+        return replace(self, rows=rows, statements=statements, lanes=lanes)
 
     def _ipython_key_completions_(self) -> list[str]:
         """The statements: IPython completes `found["…"]` with them."""
@@ -183,3 +183,12 @@ class Notifications(Sequence[Notification], Viewed):
         """The number of notifications by statement and kind."""
         rows = self.rows
         return rows.counts() if isinstance(rows, LazyNotifications) else Counter((n.subscription, n.kind) for n in rows)
+
+
+def require_statements(names: Iterable[str], known: Collection[str]) -> None:
+    """Raise InputError for a name that is no statement's."""
+    for name in names:
+        if name not in known:
+            raise InputError(
+                "unknown-subscription", f"there is no statement '{name}'", hint=suggestion(str(name), known)
+            )

@@ -72,7 +72,7 @@ def register(
     subscriptions: Any,
     inputs: Mapping[str, DataFrame | StructType | str] | None = None,
     *,
-    time: Mapping[str, str] | None = None,
+    time: Mapping[str, str] | str | None = None,
     tables: Mapping[str, object] | None = None,
     strict: bool = False,
 ) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def follow(
     subscriptions: Any,
     inputs: Mapping[str, DataFrame],
     *,
-    time: Mapping[str, str] | None = None,
+    time: Mapping[str, str] | str | None = None,
     read: ReadOptions | Mapping[str, ReadOptions] | None = None,
     tables: Mapping[str, object] | None = None,
     control: DataFrame | None = None,
