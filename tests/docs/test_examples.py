@@ -125,11 +125,39 @@ def test_getting_started(tmp_path: Path) -> None:
 def test_examples_of_the_language_parse() -> None:
     text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
     statements = [b for b in re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if b[0] != "{"]
-    assert len(statements) == 4
+    assert len(statements) == 6
     for statement in statements:
         ft.parse(statement)
     (model,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     assert "shoplifting" in json.loads(model)["subscriptions"]
+
+
+def _language_example(name: str) -> str:
+    text = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    (block,) = [b for b in re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if f"SUBSCRIBE {name} " in b]
+    return block
+
+
+def test_the_whole_run_after_a_quick_beginning() -> None:
+    """WITHIN cuts the run of eight; the pattern of the page takes it whole, and leaves out the slow one."""
+    quick = [f"2026-03-01T10:{minute:02}:00" for minute in (0, 1, 2, 9, 18, 27, 36, 45)]
+    slow = [f"2026-03-01T1{hour}:00:00" for hour in range(1, 5)]
+    rows = [{"time": t, "ip": "q", "status": "denied"} for t in quick]
+    rows += [{"time": t, "ip": "s", "status": "denied"} for t in slow]
+    cut = """SUBSCRIBE cut FROM logins PER ip MATCH f{3,} DEFINE f AS status = 'denied' WITHIN 10 min
+    AFTER MATCH LONGEST RETURN count(f) AS failures;"""
+    found = ft.run(_language_example("attack") + cut, {"logins": rows})
+    assert [n.bindings["failures"] for n in found["attack"]] == [8]
+    assert [n.bindings["failures"] for n in found["cut"]] == [4]
+
+
+def test_two_falls_of_a_derived_stream() -> None:
+    prices = [100, 90, 80, 79, 70]
+    rows = [{"time": f"2026-{month:02}-01", "price": price} for month, price in enumerate(prices, 1)]
+    text = _language_example("two_falls")
+    within = text.replace(" @(t(g) - t(f) <= 31 days)", "").replace("change < -0.05", "change < -0.05 WITHIN 31 days")
+    assert ft.run(text, {"months": rows}).summary.matches["two_falls"] == 1
+    assert ft.run(within, {"months": rows}).summary.matches["two_falls"] == 0
 
 
 def test_forecasts_page(tmp_path: Path) -> None:
