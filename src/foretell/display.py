@@ -10,9 +10,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from typing import ClassVar
 
@@ -21,14 +23,17 @@ WIDTH, TEXT_ROWS, HTML_ROWS = 80, 5, 20
 
 #: A timestamp is no long text.
 _LONG_TEXT = 20
+#: The width to which a column may shrink.
+_NARROWEST = 8
 
 #: The units of durations, as in the language, with their seconds, and those with a plural.
 _UNITS = (("day", 86_400.0), ("hour", 3_600.0), ("min", 60.0), ("s", 1.0), ("ms", 0.001))
 _WITH_PLURAL = ("day", "hour")
 
 # Colours and fonts are those of the notebook, so that the table is readable on light and dark ones.
-_CELL = "text-align: left; padding: 0.1em 0.8em 0.1em 0; white-space: pre-wrap; vertical-align: top"
+_CELL = "padding: 0.15em 1em 0.15em 0; vertical-align: top; border-bottom: 1px solid rgba(128, 128, 128, 0.3)"
 _TABLE = "border-collapse: collapse; margin: 0.3em 0"
+_NUMBER = re.compile(r"-?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[+-][0-9]+)?%?")
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,11 @@ class View:
         """A self-contained fragment for a notebook."""
         parts = [f"<div>{escape(self.title)}</div>"]
         if self.rows:
-            head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in self._shown_header)
-            head = f"<thead><tr>{head}</tr></thead>" if any(self.header) else ""
-            rows = ("".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in row) for row in self._shown_rows)
-            body = "".join(f"<tr>{row}</tr>" for row in rows)
+            named = any(self.header)
+            columns = list(zip(*self._shown_rows, strict=True))
+            styles = [_column_style(cells) if named else f"text-align: left; {_wrapping(cells)}" for cells in columns]
+            head = "<thead>" + _html_row("th", self._shown_header, styles) + "</thead>" if named else ""
+            body = "".join(_html_row("td", row, styles) for row in self._shown_rows)
             parts.append(f'<table style="{_TABLE}">{head}<tbody>{body}</tbody></table>')
         parts += [f"<div><small>{escape(remark)}</small></div>" for remark in self._remarks]
         return f"<div>{''.join(parts)}</div>"
@@ -81,11 +87,31 @@ class View:
         return [*([f"… {self.more:,} more"] if self.more else []), *self.remarks]
 
 
+def _html_row(tag: str, cells: Sequence[str], styles: Sequence[str]) -> str:
+    marked = (f'<{tag} style="{_CELL}; {style}">{escape(cell)}</{tag}>' for cell, style in zip(cells, styles))
+    return f"<tr>{''.join(marked)}</tr>"
+
+
+def _column_style(cells: Sequence[str]) -> str:
+    """Numbers are to the right, one below the other."""
+    numeric = all(_NUMBER.fullmatch(cell) for cell in cells if cell)
+    return f"text-align: {'right' if numeric else 'left'}; {_wrapping(cells)}"
+
+
+def _wrapping(cells: Sequence[str]) -> str:
+    """Short texts, such as timestamps, stay on one line."""
+    return f"white-space: {'pre-wrap' if max(map(len, cells)) > _LONG_TEXT else 'nowrap'}"
+
+
 def _column_sizes(table: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The sizes of the columns. Where the table is too wide, long texts give way, so that every column is seen."""
+    """The sizes of the columns. Where the table is too wide, long texts give way, then the last columns, so that every
+    column is seen."""
     sizes = [max(map(len, column)) for column in zip(*table, strict=True)]
-    while sum(sizes) + 2 * (len(sizes) - 1) > width and max(sizes) > _LONG_TEXT:
+    room = width - 2 * (len(sizes) - 1)
+    while sum(sizes) > room and max(sizes) > _LONG_TEXT:
         sizes[sizes.index(max(sizes))] -= 1
+    for place in reversed(range(len(sizes))):
+        sizes[place] = max(min(sizes[place], _NARROWEST), sizes[place] - max(sum(sizes) - room, 0))
     return sizes
 
 
@@ -163,6 +189,31 @@ def duration_text(seconds: float, *, exact: bool = False) -> str:
         if (amount >= 0.9995 or name == "ms") and not (exact and float(text.replace(",", "")) * size != seconds):
             return f"{text} {name}s" if name in _WITH_PLURAL and text != "1" else f"{text} {name}"
     return f"{seconds:g} s"
+
+
+def short_times(times: Sequence[datetime]) -> list[str]:
+    """Times in one form, as short as all of them allow: without seconds or clock where none has any.
+
+    >>> short_times([datetime(2026, 3, 1), datetime(2026, 3, 2)]), short_times([datetime(2026, 3, 1, 10)])
+    (['2026-03-01', '2026-03-02'], ['2026-03-01 10:00'])
+    """
+    if any(time.microsecond for time in times):
+        form = "milliseconds" if all(time.microsecond % 1000 == 0 for time in times) else "microseconds"
+    else:
+        form = "seconds" if any(time.second for time in times) else "minutes"
+    if form == "minutes" and all((time.hour, time.minute) == (0, 0) for time in times):
+        return [f"{time:%Y-%m-%d}" for time in times]
+    return [time.replace(tzinfo=None).isoformat(" ", form) for time in times]
+
+
+def without_equal_dates(starts: Sequence[str], ends: Sequence[str]) -> list[str]:
+    """Short end times, without a date that is the start's.
+
+    >>> without_equal_dates(["2026-03-01 10:00", "2026-03-01 23:00"], ["2026-03-01 11:00", "2026-03-02 01:00"])
+    ['11:00', '2026-03-02 01:00']
+    """
+    pairs = [(start.partition(" ")[0], end.partition(" ")) for start, end in zip(starts, ends, strict=True)]
+    return [clock if clock and day == date else f"{day}{space}{clock}" for date, (day, space, clock) in pairs]
 
 
 def size_text(count: int | float) -> str:

@@ -239,7 +239,7 @@ def test_views_of_a_model() -> None:
     model = ft.train(TEXT, {"s": events(300)}, learning=ft.Learning(order=2, features=("k = 'c'",)))
     lines = repr(model).splitlines()
     assert lines[0] == "Model of 1 statement"
-    assert lines[1].split() == ["statement", "events", "matches", "states", "contexts", "features", "from", "…"]
+    assert lines[1].split() == ["statement", "events", "matches", "states", "contexts", "features", "from", "to"]
     assert max(map(len, lines)) <= 80
     assert repr(model.subscriptions["p"]).splitlines()[1] == "  events    300"
     assert "k = &#x27;c&#x27;" in model._repr_html_()

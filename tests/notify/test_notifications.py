@@ -52,9 +52,9 @@ def found(count: int = 1, **options: Any) -> ft.Notifications:
 def test_repr() -> None:
     assert repr(found()["guessed"]) == (
         "2 notifications: guessed 2 matches\n"
-        "  key       start                 end                   bindings              e…\n"
-        "  user=ann  2026-03-01T10:00:00Z  2026-03-01T10:01:00Z  failures=2, at=2026…  f…\n"
-        "  user=ann  2026-03-01T10:00:40Z  2026-03-01T10:01:00Z  failures=1, at=2026…  f…"
+        "  key       start                end       bindings              events\n"
+        "  user=ann  2026-03-01 10:00:00  10:01:00  failures=2, at=2026…  fail=[0, 1], o…\n"
+        "  user=ann  2026-03-01 10:00:40  10:01:00  failures=1, at=2026…  fail=[1], ok=2"
     )
     many = repr(found(20)).splitlines()
     assert many[0] == "100 notifications: denied 60 matches; guessed 40 matches"
@@ -84,6 +84,7 @@ def test_repr_of_one() -> None:
         "failures=2, at=2026-03-01T10:01:00Z, took=60.0, is_ann=True, fail=[0, 1], ok=2)"
     )
     assert "<td" in n._repr_html_()
+    assert "text-align: right" in ft.run("SUBSCRIBE m FROM s MATCH a;", {"s": [{"time": 5}]})._repr_html_()
 
 
 def test_long_values_are_cut() -> None:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 import pyarrow.compute as pc
@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from foretell.display import short_times, without_equal_dates
 from foretell.events.notification import Notification
-from foretell.events.types import EPOCH, Type
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.notifications import Notifications
 
@@ -176,11 +176,11 @@ def _horizon(horizon: int | float | str | None) -> str:
 
 def _time_columns(rows: Sequence[Notification], kind: str) -> list[TableColumn]:
     if kind in ("match", "estimate") and any(row.start != row.end for row in rows):
-        starts, ends = ([_moment(row, time) for row in rows] for time in ("start", "end"))
+        starts, ends = [row.started for row in rows], [row.ended for row in rows]
         short = _short_times([*starts, *ends])
         first, last = short[: len(rows)], short[len(rows) :]
-        return [_time_column("start", first, starts), _time_column("end", _without_dates(first, last), ends)]
-    times = [_moment(row, "end") for row in rows]
+        return [_time_column("start", first, starts), _time_column("end", without_equal_dates(first, last), ends)]
+    times = [row.ended for row in rows]
     return [_time_column("time", _short_times(times), times)]
 
 
@@ -189,33 +189,10 @@ def _time_column(name: str, cells: Sequence[str], times: Sequence[datetime | int
     return TableColumn(name, cells, numeric=numbers, fixed=True)
 
 
-def _moment(row: Notification, name: str) -> datetime | int | float:
-    time: int | float = getattr(row, name)
-    return EPOCH + timedelta(microseconds=time) if row.time_type is Type.TIMESTAMP else time
-
-
 def _short_times(times: Sequence[datetime | int | float]) -> list[str]:
-    """Times in one form, as short as all of them allow: without seconds or clock where none has any."""
     moments = [time for time in times if isinstance(time, datetime)]
-    if any(moment.microsecond for moment in moments):
-        form = "milliseconds" if all(moment.microsecond % 1000 == 0 for moment in moments) else "microseconds"
-    elif any(moment.second for moment in moments):
-        form = "seconds"
-    else:
-        form = "minutes"
-    dates = all((moment.hour, moment.minute) == (0, 0) for moment in moments) and form == "minutes"
-    return [_short_time(time, form, dates) if isinstance(time, datetime) else cell(time) for time in times]
-
-
-def _short_time(time: datetime, form: str, dates: bool) -> str:
-    return f"{time:%Y-%m-%d}" if dates else time.replace(tzinfo=None).isoformat(" ", form)
-
-
-def _without_dates(starts: Sequence[str], ends: Sequence[str]) -> list[str]:
-    """End times without a date that is the start's."""
-    pairs = [(start.partition(" "), end.partition(" ")) for start, end in zip(starts, ends, strict=True)]
-    alike = [bool(end[2]) and start[0] == end[0] for start, end in pairs]
-    return [end[2] if same else " ".join(part for part in end[::2] if part) for same, (_, end) in zip(alike, pairs)]
+    short = iter(short_times(moments))
+    return [next(short) if isinstance(time, datetime) else cell(time) for time in times]
 
 
 def _value_columns(rows: Sequence[Mapping[str, object]]) -> list[TableColumn]:

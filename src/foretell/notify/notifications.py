@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from foretell.display import View, Viewed, counted, listed
+from foretell.display import View, Viewed, counted, listed, short_times, without_equal_dates
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.nulled_values import NulledValues
 from foretell.events.ingest.quarantine import QuarantinedEvent
@@ -157,7 +158,7 @@ class Notifications(Sequence[Notification], Viewed):
             "probability": {kind for _, kind in counts} <= {"match", "token"},
             "start": all(n.start == n.end for n in shown),
         }
-        cells = [n.cells for n in shown]
+        cells = _with_short_times(shown, [n.cells for n in shown])
         header = [name for name in COLUMNS if not hidden.get(name)]
         table = [[row[name] for name in header] for row in cells]
         return View(title, header, table, list(self._remarks(len(self) > rows)), len(self) - len(shown))
@@ -192,3 +193,16 @@ def require_statements(names: Iterable[str], known: Collection[str]) -> None:
             raise InputError(
                 "unknown-subscription", f"there is no statement '{name}'", hint=suggestion(str(name), known)
             )
+
+
+def _with_short_times(shown: Sequence[Notification], cells: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The cells with times in a short form, where all are timestamps."""
+    starts, ends = [n.started for n in shown], [n.ended for n in shown]
+    moments = [time for time in (*starts, *ends) if isinstance(time, datetime)]
+    if len(moments) < 2 * len(shown):
+        return list(cells)
+    texts = short_times(moments)
+    first, last = texts[: len(shown)], texts[len(shown) :]
+    if starts != ends:
+        last = without_equal_dates(first, last)
+    return [row | {"start": start, "end": end} for row, start, end in zip(cells, first, last, strict=True)]
