@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -12,7 +14,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
+from foretell.cli import demo
 from tests.command import foretell
 
 DEMONSTRATION = Path(str(files("foretell.cli"))) / "demonstration"
@@ -171,7 +175,16 @@ def test_demo_fits_into_80_columns(folder: Path) -> None:
     shown = foretell(folder, "demo").stdout
     assert shown.startswith(text)
     assert max(map(len, shown.splitlines())) <= 80
-    assert "ip = 128.100.2.15   fail: ['e0', 'e1', 'e2']   ok: e3\n" in shown
+    assert "ip = 128.100.2.15   fail: e0, e1, e2   ok: e3\n" in shown
+
+
+def test_demo_uses_no_colours_that_a_light_or_a_dark_terminal_hides(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False)
+    monkeypatch.setattr(demo, "Console", lambda **_: console)
+    written = io.BytesIO()
+    monkeypatch.setattr(demo, "standard_output", lambda: written)
+    demo.show()
+    assert set(re.findall(r"\x1b\[([0-9;]*)m", written.getvalue().decode())) <= {"0", "1", "2"}
 
 
 def test_bench_prints_json(folder: Path) -> None:

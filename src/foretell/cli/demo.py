@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from importlib.resources import as_file, files
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.text import Text
 
 from foretell.api.run import run
@@ -19,6 +19,7 @@ from foretell.events.notification import Notification
 from foretell.language.subscriptions import Subscriptions
 from foretell.notify.files import standard_output, writing_to
 
+_KEYWORD, _COMMENT = re.compile(r"\b[A-Z]{2,}\b"), re.compile(r"--.*")
 _MEANING = {
     "match": "has happened",
     "estimate": "may have happened",
@@ -83,13 +84,21 @@ def _baskets(day: int) -> Iterator[dict[str, Any]]:
         yield {"time": now, "till": till, "step": steps[till]}
 
 
-def _statements(subscriptions: Subscriptions) -> Syntax:
-    return Syntax(subscriptions.text, "sql", background_color="default", word_wrap=True)
+def _statements(subscriptions: Subscriptions) -> Text:
+    """The statements with bold keywords and dim comments, which are readable on light and dark terminals."""
+    text = Text(subscriptions.text)
+    text.highlight_regex(_KEYWORD, "bold")
+    text.highlight_regex(_COMMENT, "not bold dim")
+    return text
 
 
 def _print(console: Console, notification: Notification) -> None:
     console.print(_headline(notification))
     console.print(f"             {'   '.join(_details(notification))}")
+
+
+def _names(event: object) -> str:
+    return ", ".join(map(str, event)) if isinstance(event, list | tuple) else str(event)
 
 
 def _headline(notification: Notification) -> Text:
@@ -103,5 +112,5 @@ def _headline(notification: Notification) -> Text:
 def _details(notification: Notification) -> list[str]:
     known = {**(notification.key or {}), **notification.bindings}
     missing = "to come" if notification.kind == "forecast" else "lost"
-    events = [f"{step}: {missing if e is None else e}" for step, e in notification.events.items()]
+    events = [f"{step}: {missing if e is None else _names(e)}" for step, e in notification.events.items()]
     return [f"{name} = {value}" for name, value in known.items()] + events
