@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -77,6 +78,11 @@ NINE = "2024-03-01T09:00:00Z"
         ("2024-03-01 10:00:00 America/Argentina/Buenos_Aires", "2024-03-01T13:00:00Z"),
         ("2024-03-01", "2024-03-01T00:00:00Z"),
         ("2024/3/1 9:05", "2024-03-01T09:05:00Z"),
+        ("2024-03", "2024-03-01T00:00:00Z"),
+        (" 2024/03", "2024-03-01T00:00:00Z"),
+        ("1959Q1", "1959-01-01T00:00:00Z"),
+        ("1959-q4", "1959-10-01T00:00:00Z"),
+        ("1959 Q3", "1959-07-01T00:00:00Z"),
         ("20240301T100000Z", TEN),
         ("2024-W09-5", "2024-03-01T00:00:00Z"),
         ("01/Mar/2024:10:00:00 +0100", NINE),
@@ -118,6 +124,11 @@ def test_formats_of_texts(text: str, expected: str) -> None:
         "2024-03-01 10:00:00 +25:00",
         "01/Mrz/2024:10:00:00 +0100",
         "13/13/2024",
+        "2024-13",
+        "2024-00",
+        "2024Q5",
+        "2024X1",
+        "2024q0",
         "13/04/2024 13:00 PM",
         "13/04/2024 10:00 XM",
         "5",
@@ -165,6 +176,7 @@ FORMATS = [
     st.sampled_from([None, "Europe/Berlin", "Pacific/Apia"]),
 )
 @example(["2024-03-01", "é" * 5, "2024-03-01T00:00:00Z"], None)
+@example(["2024-03", "2024Q1", "2024-q4", "2024 X1", "2024Q5", "2024-13"], "Europe/Berlin")
 @example(["9223372036854775808", "0001-01-01"], "Europe/Berlin")
 def test_columns_are_parsed_as_their_texts_are_one_by_one(texts: list[str | None], zone: str | None) -> None:
     reading = TimeReading(zone=zone, day_first=True, year=2024, turn=301)
@@ -431,4 +443,35 @@ def test_the_name_of_a_joined_time_may_be_taken() -> None:
     assert str(caught.value) == (
         "s: there is a column 'time' already, and 'date+clock' is named so too\n"
         "  hint: rename it, or use it: --time s=time"
+    )
+
+
+# ── pandas periods ──
+
+
+@pytest.mark.parametrize("frequency", ["Q", "M", "D"])
+def test_a_period_is_its_start(frequency: str) -> None:
+    periods = pd.period_range("2024-01-01", periods=3, freq=frequency, name="time")
+    starts = [format_timestamp(int(start.timestamp() * 1e6)) for start in periods.to_timestamp()]
+    column = pd.DataFrame({"v": [1, 2, 3], "time": periods})
+    index = pd.DataFrame({"v": [1, 2, 3]}, index=periods)
+    for frame in (column, index):
+        batch = read(frame, OPEN)
+        assert moments(batch) == starts
+        assert batch.table["v"].to_pylist() == [1, 2, 3]
+    assert str(column["time"].dtype).startswith("period")  # the caller's frame is as it was
+
+
+def test_a_period_that_is_missing() -> None:
+    frame = pd.DataFrame({"time": pd.PeriodIndex(["2024-01", None], freq="M")})
+    batch = read(frame, OPEN)
+    assert (moments(batch), [bad.reason for bad in batch.quarantined]) == (["2024-01-01T00:00:00Z"], ["no time"])
+
+
+def test_a_type_that_cannot_be_a_time() -> None:
+    frame = pd.DataFrame({"time": pd.to_timedelta([1, 2], unit="s")})
+    with pytest.raises(InputError) as caught:
+        read(frame, OPEN)
+    assert str(caught.value) == (
+        "time: the column's type duration[ns] cannot be a time\n  hint: make it a timestamp, a number or a text"
     )

@@ -32,6 +32,7 @@ from foretell.events.ingest.input_files import (
 from foretell.events.ingest.json_lines import read_dicts, read_json_lines
 from foretell.events.ingest.nested_paths import roots_of
 from foretell.events.ingest.parquet_files import read_parquet
+from foretell.events.ingest.period_columns import with_start_times
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_notes import gathered_notes
 from foretell.events.ingest.read_options import DEFAULT_OPTIONS, ReadOptions
@@ -79,6 +80,7 @@ def _unknown(source: object, label: str) -> InputError:
 
 
 def _read_frame(frame: Any, label: str, wanted: frozenset[str] | None) -> RawTable:
+    frame = with_start_times(frame)
     try:
         table = pa.table(frame)
     except (TypeError, ValueError):

@@ -350,13 +350,20 @@ def _refuse_nested(raw: RawTable, declaration: StreamDeclaration) -> None:
             column.refuse_nested(declaration.declared_type(name) or Type.STRING)
 
 
+def _unusable_type(column: RawColumn, name: str, *, is_time: bool) -> InputError:
+    column = column.column if isinstance(column, TimeColumn) else column
+    kind = f" {column.chunks[0].type}" if isinstance(column, ArrowColumn) and column.chunks else ""
+    role, wanted = ("a time", "a timestamp, a number or a text") if is_time else ("an attribute", "a text or a number")
+    return InputError("wrong-type", f"{name}: the column's type{kind} cannot be {role}", hint=f"make it {wanted}")
+
+
 def _infer_column_type(raw: RawTable, name: str, declaration: StreamDeclaration) -> Type | None:
     is_time = name == declaration.time
     kind = _infer_time_type(raw, name) if is_time else infer_event_type(raw, name, is_id=name == declaration.id)
     if kind is None and name in declaration.columns:
         if raw.absent_is_null:
             return Type.STRING  # none of its values can then be read
-        raise InputError("wrong-type", f"{name}: the column's type cannot be {'a time' if is_time else 'an attribute'}")
+        raise _unusable_type(raw.columns[name], name, is_time=is_time)
     return kind
 
 

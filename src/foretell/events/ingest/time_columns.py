@@ -191,7 +191,15 @@ class TimeBlock:
             first, other = self._number("first"), self._number("other")
             day_first = self._day_first(first, other)
             return np.where(day_first, other, first), np.where(day_first, first, other)
-        return (self._named_month() if "name" in self.layout else self._number("month")), self._number("day")
+        if "quarter" in self.layout:
+            return self._quarter_month(), np.ones(self.count, np.int64)
+        month = self._named_month() if "name" in self.layout else self._number("month")
+        return month, self._number("day") if "day" in self.layout else np.ones(self.count, np.int64)
+
+    def _quarter_month(self) -> Ints:
+        """The first months of quarters; 0 where there is another letter than Q, or another number."""
+        sign, quarter = self.places[self.layout["quarter_sign"][0]] | 0x20, self._number("quarter")
+        return np.where((sign == ord("q")) & (quarter >= 1) & (quarter <= 4), 3 * quarter - 2, 0)
 
     def _day_first(self, first: Ints, other: Ints) -> Flags:
         if self.reading.day_first is not None:

@@ -114,8 +114,12 @@ class TimeReading:
                 if not day_first and is_ambiguous(first, other):
                     raise ambiguous_day(text)
             return (other, first) if day_first else (first, other)
+        if "quarter" in fields:
+            if fields["quarter_sign"] not in "qQ" or not 1 <= int(fields["quarter"]) <= 4:
+                raise ValueError("no quarter")
+            return 3 * int(fields["quarter"]) - 2, 1
         if "name" not in fields:
-            return int(fields["month"]), int(fields["day"])
+            return int(fields["month"]), int(fields.get("day", 1))
         return MONTHS.index(fields["name"].lower()) + 1, int(fields["day"])
 
     def _year(self, month: int, day: int) -> int:

@@ -34,6 +34,9 @@ _LAYOUTS = tuple(
     for pattern in (
         # 2024-03-01, 2024-03-01T10:00:00.123+01:00[Europe/Berlin], 2024/03/01 10:00
         rf"(?P<year>0000)(?P<separator>[-/.])(?P<month>00?)(?P=separator)(?P<day>00?)(?:[T ]{_CLOCK}{_OFFSET}{_ZONE})?",
+        # 2024-03, 2024/03: the first day; 2024Q1, 2024-Q1, 2024 q1
+        r"(?P<year>0000)[-/](?P<month>00)",
+        r"(?P<year>0000)[- ]?(?P<quarter_sign>a)(?P<quarter>0)",
         # 01/Mar/2024:10:00:00 +0100 (Apache); Fri, 01 Mar 2024 10:00:00 GMT (RFC 2822); 1-Mar-2024 10:00
         rf"(?:{_WEEKDAY}, ?)?(?P<day>00?)(?P<separator>[-/ ]){_NAME}(?P=separator)(?P<year>0000)"
         rf"(?:[: T]{_CLOCK}{_OFFSET}{_ZONE}(?: \(.*\))?)?",
