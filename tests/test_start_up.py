@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,39 @@ _TIMES = f"import foretell as ft; engine = ft.Engine({_PROGRAM!r}.format('TIMEST
 _NEVER = {"altair", "IPython", "pandas", "polars", "pyspark", "rich", "scipy.special", "typer"}
 
 
-def _loaded(code: str) -> set[str]:
+#: Rooms that a batch of matches does not enter.
+_OTHER_ROOMS = {
+    "foretell.engine.engine",
+    "foretell.forecast.online.factory",
+    "foretell.language.builder",
+    "foretell.language.syntax_hints",
+    "foretell.reference.run",
+}
+
+_FIVE_LINES = """\
+time,user,ok,tries
+2026-03-01 10:00:00,ann,no,1
+2026-03-01 10:00:05,ann,no,NA
+2026-03-01 10:00:07,bob,yes,1
+2026-03-01 10:00:09,ann,no,3
+2026-03-01 10:00:12,ann,yes,4
+"""
+
+_GUESSED = """\
+SUBSCRIBE guessed FROM logins PER user
+MATCH f{2,} , s WITHIN 1 min AFTER MATCH LONGEST
+DEFINE f AS ok = 'no', s AS ok = 'yes'
+RETURN count(f) AS failed, sum(f.tries) AS tries
+"""
+
+
+def _loaded(code: str, *arguments: str) -> set[str]:
     """The modules that a new process has loaded after some code."""
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(done.stdout.split())
 
@@ -49,3 +79,48 @@ def test_an_engine_at_work(code: str) -> None:
 def test_the_command_for_help() -> None:
     code = "from foretell.cli.commands import app\napp(['--help'], standalone_mode=False)"
     assert not _loaded(code) & {*_NEVER - {"typer", "rich"}, "scipy", "numba"}
+
+
+@pytest.mark.parametrize("name", ["found.jsonl", "found.csv"])
+def test_the_command_for_five_lines(tmp_path: Path, name: str) -> None:
+    (tmp_path / "logins.csv").write_text(_FIVE_LINES)
+    (tmp_path / "watch.ftl").write_text(_GUESSED)
+    code = "from foretell.cli.commands import app; import sys\napp(sys.argv[1:], standalone_mode=False)"
+    arguments = ["run", "watch.ftl", "--input", "logins.csv", "--output", name]
+    paths = [str(tmp_path / word) if "." in word else word for word in arguments]
+    _loaded(code, *paths)  # the kernels are compiled once: that loads SciPy
+    loaded = _loaded(code, *paths)
+    assert "ann" in (tmp_path / name).read_text()
+    assert not loaded & {*_NEVER - {"typer", "rich"}, *_OTHER_ROOMS, "pydantic", "scipy.linalg"}
+
+
+def test_a_kernel_from_the_cache_raises_as_when_it_was_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The modules of the functions within it are not loaded, but its constants are there."""
+    (tmp_path / "kernels.py").write_text(
+        """\
+import numpy as np
+from foretell.jit import compiled
+
+@compiled
+def append(numbers, least):
+    if numbers.min() < least:
+        raise ValueError("a number is too small")
+    return np.append(numbers, least)
+"""
+    )
+    code = """\
+import sys; sys.path.insert(0, sys.argv[1])
+import numpy as np, kernels
+try:
+    kernels.append(np.arange(3), 1)
+except ValueError as error:
+    assert str(error) == "a number is too small", error
+else:
+    raise SystemExit("there is no error")
+assert kernels.append(np.arange(1, 3), 1).tolist() == [1, 2, 1]
+"""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    assert "scipy.linalg" in _loaded(code, str(tmp_path))
+    assert "scipy.linalg" not in _loaded(code, str(tmp_path))

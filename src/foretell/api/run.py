@@ -35,11 +35,9 @@ from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications, require_statements
 from foretell.notify.run_summary import waiting_notes
 from foretell.progress import begin_stage
-from foretell.reference.run import lane_counts as reference_lanes
-from foretell.reference.run import run as run_reference
-from foretell.reference.table_rows import table_rows
 
 if TYPE_CHECKING:
+    from foretell.machine.observe.observer import ObserverFactory
     from foretell.spark.batch.job import Frame
 
 
@@ -213,10 +211,7 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     if choice.engine == "embedded":
         rows, notes, lanes = _run_embedded(request, checked, batches, until)
     else:
-        events = {name: events_of(batch, checked.ranks[name]) for name, batch in batches.items()}
-        tables = {name: table_rows(table) for name, table in request.tables.items()}
-        rows = tuple(run_reference(checked, events, tables, until=until, timing=delays))
-        notes, lanes = _missing_forecasts(request.program), reference_lanes(checked, events)
+        rows, notes, lanes = _run_reference(request, checked, batches, until, delays)
     return Notifications(
         rows,
         bad=tuple(event for batch in batches.values() for event in batch.quarantined),
@@ -233,20 +228,33 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     )
 
 
+def _run_reference(
+    request: _RunRequest,
+    checked: CheckedProgram,
+    batches: Mapping[str, EventBatch],
+    until: int | float | None,
+    delays: Mapping[str, DelayModel],
+) -> tuple[Sequence[Notification], tuple[str, ...], Mapping[str, int]]:
+    from foretell.reference.run import lane_counts, run
+    from foretell.reference.table_rows import table_rows
+
+    events = {name: events_of(batch, checked.ranks[name]) for name, batch in batches.items()}
+    tables = {name: table_rows(table) for name, table in request.tables.items()}
+    rows = tuple(run(checked, events, tables, until=until, timing=delays))
+    return rows, _missing_forecasts(request.program), lane_counts(checked, events)
+
+
 def _run_embedded(
     request: _RunRequest, checked: CheckedProgram, batches: Mapping[str, EventBatch], until: int | float | None
 ) -> tuple[Sequence[Notification], tuple[str, ...], Mapping[str, int]]:
     # The engine loads Numba, which takes a while: only here.
     from foretell.engine.planning import start_runtime
-    from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
     from foretell.notify.arrow_encoder import to_notifications
     from foretell.plan.lower.program import UnsupportedError
 
-    notes = untrained_notes(request.model, request.program)
+    observers, notes = _forecasters(request)
     try:
-        runtime = start_runtime(
-            checked, request.tables, observers=ForecasterFactory(request.model.subscriptions, request.learning)
-        )
+        runtime = start_runtime(checked, request.tables, observers=observers)
         results = runtime.process(batches, until, ends=True)
         begin_stage("collecting the notifications")
         notes += runtime.ledger.take_warnings()
@@ -258,10 +266,27 @@ def _run_embedded(
         raise InputError("not-in-engine", message, hint="use --engine reference") from None
 
 
+def _forecasters(request: _RunRequest) -> tuple[ObserverFactory, tuple[str, ...]]:
+    """The factory of forecasters, and notes on those that were not trained."""
+    if not _forecasting(request.program):
+        from foretell.machine.observe.observer import NO_OBSERVERS
+
+        return NO_OBSERVERS, ()
+    from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
+
+    notes = untrained_notes(request.model, request.program)
+    return ForecasterFactory(request.model.subscriptions, request.learning), notes
+
+
 def _missing_forecasts(program: Subscriptions) -> tuple[str, ...]:
     """Notes on the FORECAST clauses that the reference evaluator ignores."""
-    names = [s.name for s in _subscriptions(program) if s.forecast is not None]
+    names = _forecasting(program)
     return tuple(f"'{name}' has no forecasts: the reference evaluator makes none" for name in names)
+
+
+def _forecasting(program: Subscriptions) -> list[str]:
+    """The names of the statements with FORECAST."""
+    return [s.name for s in _subscriptions(program) if s.forecast is not None]
 
 
 def _subscriptions(program: Subscriptions) -> list[tree.Subscription]:

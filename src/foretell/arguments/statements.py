@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from foretell.arguments.validation import bad_argument
 from foretell.events.atomic_files import path_of, read_text
 from foretell.language import subscriptions as language
-from foretell.language.builder.statements import StatementBuilder
-from foretell.language.builder.statements import subscriptions as build_subscriptions
 from foretell.language.subscriptions import Subscriptions
 
-SubscriptionsLike = Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]]
+if TYPE_CHECKING:
+    from foretell.language.builder.statements import StatementBuilder
+
+SubscriptionsLike: TypeAlias = "Subscriptions | str | StatementBuilder[Any] | Sequence[StatementBuilder[Any]]"
 
 _EXPECTED = "statements (text, or the result of ft.load or ft.parse)"
 
@@ -53,20 +54,24 @@ def as_subscriptions(subscriptions: object) -> Subscriptions:
     """The statements of a run. A built statement, or a list of them, serves as well as `subscriptions(...)`."""
     if isinstance(subscriptions, Subscriptions):
         return subscriptions
-    if isinstance(subscriptions, StatementBuilder):
-        return build_subscriptions(subscriptions)
-    if isinstance(subscriptions, list | tuple) and subscriptions and all(map(_is_built, subscriptions)):
-        return build_subscriptions(*subscriptions)
     if isinstance(subscriptions, os.PathLike) or (isinstance(subscriptions, str) and _is_file_name(subscriptions)):
         hint = f"load a file with ft.load({os.fspath(subscriptions)!r})"
         raise bad_argument("subscriptions", _EXPECTED, subscriptions, hint=hint)
     if isinstance(subscriptions, str):
         return language.parse(subscriptions)
+    built = _built_subscriptions(subscriptions)
+    if built is not None:
+        return built
     raise bad_argument("subscriptions", _EXPECTED, subscriptions)
 
 
-def _is_built(statement: object) -> bool:
-    return isinstance(statement, StatementBuilder)
+def _built_subscriptions(given: object) -> Subscriptions | None:
+    from foretell.language.builder.statements import StatementBuilder, subscriptions
+
+    statements = given if isinstance(given, list | tuple) else [given]
+    if not statements or not all(isinstance(statement, StatementBuilder) for statement in statements):
+        return None
+    return subscriptions(*statements)
 
 
 def _is_file_name(text: str) -> bool:

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 
+class PlainValue:
+    """Converts the value of a flag, a text or a path in place of typer, which loads Pydantic for it: a tenth of a
+    second."""
+
+    def __init__(self, kind: type[bool | str | Path]) -> None:
+        self._kind = kind
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None:
+            return () if param.multiple else None
+        return [self._kind(text) for text in value] if param.multiple else self._kind(value)
+
+
+_PLAIN: dict[object, type[bool | str | Path]] = {bool: bool, str: str, list[str]: str, Path: Path}
+
+
+def _with_plain_values(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        kind = _PLAIN.get(getattr(getattr(parameter, "type_descriptor", None), "annotation", None))
+        if kind is not None:
+            parameter._runtime_param = PlainValue(kind)  # typer makes its own on first use
+    return parameters
+
+
 class GroupedCommand(TyperCommand):
     """A command whose options are listed in their groups; plain text, so that it fits any terminal."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _with_plain_values(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words of the usage line, without the braces of typer around an argument."""
@@ -38,6 +66,9 @@ class GroupedCommand(TyperCommand):
 
 class CommandList(TyperGroup):
     """The list of the commands, with whole sentences."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _with_plain_values(super().get_params(ctx))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         write_examples(self.epilog, formatter)

@@ -5,12 +5,16 @@ The commands take a while to import, so `main` imports them inside the handler f
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from foretell.cli import interrupts
 
 
 def main() -> None:
+    # Most objects of the first second are modules, functions and classes, which stay: looking for garbage among them
+    # again and again takes a twentieth of it.
+    gc.set_threshold(100_000)
     interrupts.handle_interrupts()
     try:
         status = run_app()

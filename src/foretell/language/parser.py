@@ -26,7 +26,6 @@ from foretell.language.rules.expressions import ExpressionRules
 from foretell.language.rules.patterns import PatternRules
 from foretell.language.rules.statements import DuplicateClauseError, StatementRules
 from foretell.language.rules.tokens import QUOTED_OR_COMMENT
-from foretell.language.syntax_hints.messages import syntax_error
 from foretell.storage.disk_cache import digest, load_cached, store_cached
 
 #: How deep a text may be nested: every part of Foretell walks the tree, and Python's stack is not endless.
@@ -45,6 +44,8 @@ def parse(text: str, file: str = "") -> tree.Program:
         _check_depth(program)
         return program
     except UnexpectedInput as error:
+        from foretell.language.syntax_hints.messages import syntax_error
+
         raise syntax_error(error, code, _parser()).within(text, file) from None
     except DuplicateClauseError as error:
         raise error.located_in(code).within(text, file) from None

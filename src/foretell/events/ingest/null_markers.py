@@ -13,10 +13,13 @@ from functools import cached_property
 from string import whitespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from foretell.events.arrow_interop import arrow_of, arrow_of_values
 from foretell.events.ingest.raw_columns import ArrowArray, RawTable
+from foretell.events.types import Type
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _USUAL = ("NA", "N/A", "#N/A", "<NA>", "NaN", "NaT", "null", "None", "nil", "-", "?", "")
@@ -47,8 +50,9 @@ class NullMarkers:
     @staticmethod
     def without_texts(texts: ArrowArray, markers: frozenset[str]) -> ArrowArray:
         """The texts, NULL where they are markers."""
-        marked: Any = pc.is_in(pc.ascii_trim_whitespace(texts), value_set=pa.array(sorted(markers), pa.string()))
-        return pc.if_else(marked, pa.scalar(None, pa.string()), texts)
+        known = arrow_of_values(sorted(markers), Type.STRING)
+        marked: Any = pc.is_in(pc.ascii_trim_whitespace(texts), value_set=known)
+        return pc.if_else(marked, pa.nulls(1, texts.type)[0], texts)
 
     def without_numbers(self, values: ArrowArray) -> ArrowArray:
         """The numbers, NULL where they are markers."""
@@ -58,8 +62,8 @@ class NullMarkers:
         if not numbers:
             return values
         plain: Any = pa.float64() if pa.types.is_floating(values.type) else pa.int64()
-        marked: Any = pc.is_in(values.cast(plain, safe=False), value_set=pa.array(numbers, plain))
-        return pc.if_else(marked, pa.scalar(None, values.type), values)
+        marked: Any = pc.is_in(values.cast(plain, safe=False), value_set=arrow_of(np.array(numbers), plain))
+        return pc.if_else(marked, pa.nulls(1, values.type)[0], values)
 
 
 NO_MARKERS = NullMarkers(frozenset())
