@@ -81,6 +81,16 @@ def test_long_names_take_several_lines_before_columns_are_left_out() -> None:
     assert tables(found, 120)[1].split() == ["time", *names]
 
 
+def test_names_of_columns_that_shrink_take_several_lines() -> None:
+    row = {"time": 1, "k": "a text that is longer than its column"}
+    found = run("SUBSCRIBE m FROM s MATCH a RETURN a.k AS comment, a.k AS name_of_the_whole_customer;", [row])
+    assert tables(found, 40)[1:] == [
+        "                        name_of_the_",
+        "time  comment           whole_customer",
+        "   1  a text that is …  a text that is …",
+    ]
+
+
 def test_wide_rows_are_cut() -> None:
     row = {"time": 1, "text": "x" * 300, "note": "y" * 30} | {f"column_{i}": i for i in range(12)}
     returned = ", ".join(f"a.{name} AS {name}_" for name in row if name != "time")

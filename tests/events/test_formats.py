@@ -83,6 +83,8 @@ def test_no_such_file(tmp_path: Path) -> None:
     error = refused(tmp_path / "tikcs.jsonl")
     assert error.code == "no-file"
     assert str(error) == f"there is no file '{tmp_path / 'tikcs.jsonl'}'\n  hint: did you mean 'ticks.jsonl'?"
+    (tmp_path / "o.csv").touch()
+    assert str(refused(tmp_path / "nothere.csv")) == f"there is no file '{tmp_path / 'nothere.csv'}'"
     assert refused(tmp_path / "nowhere" / "x.csv").hint == ""
 
 

@@ -61,6 +61,20 @@ def test_bad_calibration_of_rare_forecasts_is_said() -> None:
         assert bool(found) == wanted
 
 
+def test_a_threshold_that_no_forecast_reaches_is_said() -> None:
+    random = np.random.default_rng(7)
+    count = 10_000
+    matched = random.random(count) < 0.1
+    process, ordinal = np.zeros(count, int), np.arange(count)
+    times = times_to_match(process, ordinal, ordinal.astype(float), np.append(False, matched[:-1]))
+    points = ForecastPoints(process, matched, times, np.where(random.random(count) < 0.5, 0.101, 0.1))
+    card = scorecard("s", Horizon(events=1), points)
+    said = "'s': forecasts reach only 0.1: write a lower ABOVE than 0.2"
+    assert said in Report.of([replace(card, above=0.2)]).warnings
+    assert not [w for w in Report.of([replace(card, above=0.1)]).warnings if "ABOVE" in w]
+    assert not [w for w in Report.of([card]).warnings if "ABOVE" in w]
+
+
 def test_too_little_is_said() -> None:
     (warning,) = Report.of(heat(days=20, lanes=1, hot=0.3, horizons=(3,))).warnings
     assert "points came true: the metrics are rough" in warning
@@ -90,7 +104,7 @@ def test_text_and_plain_values() -> None:
     assert one["at"]["threshold"] == 0.7
     assert 0.5 < one["auc"] < 1
     assert len(one["confusion"]["precision"]) == len(one["confusion"]["thresholds"]) == 24
-    assert found["warnings"] == ["old"]
+    assert found["warnings"] == ["old", "'heat': forecasts reach only 0.6: write a lower ABOVE than 0.7"]
 
 
 def test_tables_fit_whatever_the_names_and_durations() -> None:

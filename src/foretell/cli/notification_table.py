@@ -81,12 +81,12 @@ def _print_table(console: Console, group: NotificationGroup) -> None:
     console.print(title, no_wrap=True, overflow="ellipsis")
     columns = _columns(group)
     if _least_width(columns) > console.width:
-        columns = [column.with_broken_name() for column in columns]
+        columns = [replace(column, name=column.name_within(column.cell_width)) for column in columns]
     shown = _fitting(columns, console.width)
     table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
     for column, width in zip(shown, _widths(shown, console.width), strict=True):
         side: Literal["left", "right"] = "right" if column.numeric else "left"
-        header = Text(column.name, no_wrap=True, overflow="ellipsis")
+        header = Text(column.name_within(width), no_wrap=True, overflow="ellipsis")
         table.add_column(header, justify=side, no_wrap=True, overflow="ellipsis", width=width, vertical="bottom")
     for cells in zip(*(column.cells for column in shown), strict=True):
         table.add_row(*map(Text, cells))
@@ -120,14 +120,19 @@ class TableColumn:
     def narrowest(self) -> int:
         return self.width if self.fixed or self.numeric else min(self.width, _NARROWEST)
 
-    def with_broken_name(self) -> TableColumn:
-        """The column with its name on several lines, where it is wider than the cells: `first_` and `price`."""
-        width = max(map(cell_len, self.cells), default=0)
+    @property
+    def cell_width(self) -> int:
+        return max(map(cell_len, self.cells), default=0)
+
+    def name_within(self, width: int) -> str:
+        """The name, on several lines where it is wider: `first_` and `price`."""
+        if "\n" in self.name or cell_len(self.name) <= width:
+            return self.name
         lines = [""]
         for part in re.findall(r"[^_\W]*[_\W]*", self.name):
             fits = len(lines[-1]) + len(part) <= max(width, _NARROWEST)
             lines = [*lines[:-1], lines[-1] + part] if fits else [*lines, part]
-        return replace(self, name="\n".join(line for line in lines if line))
+        return "\n".join(line for line in lines if line)
 
 
 def _least_width(columns: Sequence[TableColumn]) -> int:

@@ -63,9 +63,11 @@ def unreadable_file(path: Path | str, error: OSError) -> InputError:
 
 
 def _nearby(path: Path) -> str:
-    """A hint at a file of the same folder with a similar name."""
+    """A hint at a file of the same folder with a similar name; the ending alone makes none similar."""
     try:
-        similar = closest(path.name, [entry.name for entry in path.absolute().parent.iterdir()])
+        names = {entry.stem: entry.name for entry in sorted(path.absolute().parent.iterdir())}
+        names |= {entry.stem: entry.name for entry in path.absolute().parent.iterdir() if entry.suffix == path.suffix}
     except OSError:
         return ""
-    return f"did you mean '{similar}'?" if similar else ""
+    similar = closest(path.stem, names)
+    return f"did you mean '{names[similar]}'?" if similar else ""

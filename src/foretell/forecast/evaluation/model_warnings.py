@@ -7,18 +7,19 @@ choice: on a hundred pairs of samples from the same distribution there was no fa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from foretell.arrays import Floats
-from foretell.forecast.evaluation.metrics import CalibrationBins, ratio
+from foretell.forecast.evaluation.metrics import CalibrationBins, ConfusionCounts, ratio
 from foretell.forecast.evaluation.scorecard import Scorecard
 
 MAX_CALIBRATION_ERROR = 0.05
 MAX_DRIFT = 0.05  # fraction of events whose transition has changed
 MAX_OVERLAP = 0.05  # fraction of events that the model was trained on
+MIN_POINTS = 100  # for a warning that no forecast reaches the threshold
 MIN_OUTCOMES = 30  # points with a match, and without
 _DEVIATIONS = 4.0  # standard deviations that chance does not explain
 
@@ -112,9 +113,25 @@ def _bin_warnings(where: str, bins: CalibrationBins) -> Iterator[str]:
         )
 
 
+def _threshold_warnings(cards: Sequence[Scorecard]) -> Iterator[str]:
+    """A threshold of FORECAST that no forecast reaches, within any of the horizons."""
+    for name in dict.fromkeys(card.subscription for card in cards):
+        own = [card for card in cards if card.subscription == name and card.overall.points >= MIN_POINTS]
+        above = own[0].above if own else None
+        highest = max((_highest_reached(card.overall.confusion) for card in own), default=0.0)
+        if above is not None and highest < own[0].overall.confusion.thresholds[own[0].table_threshold] <= above:
+            yield f"'{name}': forecasts reach only {highest:g}: write a lower ABOVE than {above:g}"
+
+
+def _highest_reached(counts: ConfusionCounts) -> float:
+    """The highest threshold that some forecasts reach."""
+    return float(counts.thresholds[counts.true_positives + counts.false_positives > 0].max(initial=0.0))
+
+
 def metric_warnings(scorecards: Iterable[Scorecard]) -> Iterator[str]:
-    """Bad calibration, forecasts no better than the base rate, too few outcomes."""
-    for card in scorecards:
+    """Bad calibration, forecasts no better than the base rate, too few outcomes, a threshold that none reaches."""
+    cards = list(scorecards)
+    for card in cards:
         overall, where = card.overall, f"'{card.subscription}' within {card.horizon}"
         fewest = min(overall.positives, overall.points - overall.positives)
         if not overall.points:
@@ -133,3 +150,4 @@ def metric_warnings(scorecards: Iterable[Scorecard]) -> Iterator[str]:
                 yield from _bin_warnings(where, overall.calibration)
             if overall.brier.skill < 0:
                 yield f"{where}: worse than always forecasting the base rate, {overall.base_rate:.1%}"
+    yield from _threshold_warnings(cards)
