@@ -92,6 +92,20 @@ def test_until_lets_time_go_on(folder: Path) -> None:
     )
 
 
+def test_limits_are_options(folder: Path) -> None:
+    (folder / "open.ftl").write_text("SUBSCRIBE m FROM s MATCH a ; b+")
+    run = "run", "open.ftl", "--input", "s=s.jsonl", "--time", "s=time", "--engine", "embedded"
+    stopped = foretell(folder, *run, "--limit", "lane=1")
+    assert "note: 'm' stopped: over 1 partial matches; add WITHIN or raise Limits.lane" in stopped.stderr
+    for wrong, message in (
+        ("memory=much", "memory must be a number of bytes or a text like '4 GiB'"),
+        ("memroy=4GiB", "there is no limit 'memroy' (did you mean 'memory'?)"),
+    ):
+        refused = foretell(folder, *run, "--limit", wrong)
+        assert refused.returncode == 2
+        assert message in " ".join(refused.stderr.replace("│", "").split())
+
+
 def test_a_terminal_breaks_lines_between_words(folder: Path) -> None:
     (folder / "m.ftl").write_text(
         "SUBSCRIBE m FROM s MATCH a , b DEFINE a AS k = 'a' AND k <> 'long' AND kk = 'b', b AS k;"

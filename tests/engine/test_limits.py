@@ -229,3 +229,80 @@ def test_what_is_dropped_is_counted() -> None:
 def test_limits_of_another_kind_are_refused() -> None:
     with pytest.raises(ft.InputError, match="limits"):
         ft.Engine(OPEN, limits=10)  # type: ignore[arg-type]
+
+
+# ── memory ──
+
+
+def pushed_with_memory(
+    pattern: str, memory: str, then: Then, events_count: int = 20_000
+) -> tuple[ft.Engine, list[str]]:
+    text = f"{STREAM} SUBSCRIBE m FROM s PER k MATCH {pattern} DEFINE a AS v = 1, b AS v = 2;"
+    engine, notes = ft.Engine(text, limits=Limits(memory=memory, then=then)), list[str]()
+    for first in range(0, events_count, 1000):
+        rows = events(*((time, f"k{time % 3}", 1) for time in range(first, first + 1000)))
+        notes += engine.push("s", rows).notes
+    return engine, notes
+
+
+def held_bytes(engine: ft.Engine) -> int:
+    pipeline = engine._deployment.pipeline
+    assert pipeline is not None
+    return sum(pipeline.runtime.ledger.bytes.values())
+
+
+@pytest.mark.parametrize("pattern", ["a ; b+", "a ; b"])
+def test_partial_matches_stop_at_the_budget(pattern: str) -> None:
+    engine, notes = pushed_with_memory(pattern, "2 MiB", "refuse")
+    assert {key["k"] for _, key in engine.refused} >= {"k0", "k1"}
+    assert notes[0].endswith("over 2 MiB of memory; add WITHIN or raise Limits.memory")
+    assert held_bytes(engine) <= 2**21
+
+
+@pytest.mark.parametrize("pattern", ["a ; b+", "a ; b"])
+def test_the_oldest_partial_matches_are_dropped_at_the_budget(pattern: str) -> None:
+    engine, notes = pushed_with_memory(pattern, "2 MiB", "drop")
+    assert engine.refused == ()
+    assert engine.dropped_matches["m"] > 10_000
+    assert notes == ["'m' drops its oldest partial matches: over 2 MiB of memory; add WITHIN or raise Limits.memory"]
+    assert held_bytes(engine) <= 2**21
+
+
+def test_memory_that_no_partial_match_takes_refuses_the_batch() -> None:
+    """Distinct strings are never forgotten: the engine says what takes its memory, and stays as it was."""
+    text = "STREAM s (k STRING, time INT) TIME time; SUBSCRIBE m FROM s MATCH a , b DEFINE a AS k = 'a', b AS k = 'b';"
+    engine = ft.Engine(text, limits=Limits(memory="4 MiB"))
+
+    def push_many() -> None:
+        for first in range(0, 100_000, 1000):
+            engine.push("s", [{"time": time, "k": f"text number {time}"} for time in range(first, first + 1000)])
+
+    with pytest.raises(ft.InputError) as caught:
+        push_many()
+    assert caught.value.code == "memory-limit"
+    assert "Limits.memory is 4 MiB (strings " in str(caught.value)
+    engine = ft.Engine.restore(None, engine.snapshot(), limits=Limits(memory="8 MiB"))
+    assert len(engine.push("s", [{"time": 10**6, "k": "a"}, {"time": 10**6, "k": "b"}])) == 1
+
+
+def test_matches_of_one_batch_stop_at_the_budget() -> None:
+    """300 events complete four million matches, which take more than the budget."""
+    text = f"{STREAM} SUBSCRIBE m FROM s MATCH a ; b ; c RETURN a.time AS a;"
+    rows = events(*((time, "x", 1) for time in range(300)))
+    engine = ft.Engine(text, limits=Limits(memory="32 MiB"))
+    found = engine.push("s", rows)
+    assert found.notes == ("'m' stopped: over 32 MiB of memory; add WITHIN or raise Limits.memory",)
+    assert 0 < len(found) < 4_000_000
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "much", "4 gallons", "1 KiB"])
+def test_wrong_amounts_of_memory_are_told(wrong: object) -> None:
+    with pytest.raises(ft.InputError) as caught:
+        Limits(memory=wrong)  # type: ignore[arg-type]
+    assert caught.value.code == "wrong-limit"
+    assert repr(wrong) in str(caught.value)
+
+
+def test_engines_on_one_computer_share_the_memory_that_nobody_set() -> None:
+    assert Limits().shared_by(4).budget == Limits().budget // 4
+    assert Limits(memory="1 GiB").shared_by(4).budget == 2**30

@@ -37,6 +37,7 @@ from foretell.notify.run_summary import waiting_notes
 from foretell.progress import begin_stage
 
 if TYPE_CHECKING:
+    from foretell.machine.exec.limits import Limits
     from foretell.machine.observe.observer import ObserverFactory
     from foretell.spark.batch.job import Frame
 
@@ -53,6 +54,7 @@ class RunOptions(TypedDict, total=False):
     until: TimeLike | None
     strict: bool
     only: Sequence[str] | None
+    limits: Limits | None
 
 
 @overload
@@ -76,6 +78,7 @@ def run(
     until: TimeLike | None = None,
     strict: bool = False,
     only: Sequence[str] | None = None,
+    limits: Limits | None = None,
 ) -> Notifications | Frame:
     """Run subscriptions on finite inputs, or on Spark streams, and return their notifications.
 
@@ -87,7 +90,8 @@ def run(
     not show it (one ReadOptions, or one for each stream), `tables` has the FOR EACH tables, `model` and
     `learning` are for forecasts. `until` lets time pass after the last event, for matches that need only time.
     `strict` makes the first malformed event an error. If all events are malformed, a ForetellWarning says so.
-    `only` names the statements whose notifications are returned, where others only serve them.
+    `only` names the statements whose notifications are returned, where others only serve them. `limits` bound the
+    partial matches and the memory (see foretell.Limits); the reference evaluator has none.
 
     `engine` is "spark", "embedded" (in process) or "reference". The default is the embedded engine, or Spark for files
     with millions of events and for Spark DataFrames; programs that only the reference evaluator runs yet go there. A
@@ -114,14 +118,15 @@ def run(
         hint = "select the rows of the frame: frame.where(\"subscription = 'name'\")"
         raise InputError("not-on-frames", "only cannot be used with Spark DataFrames", hint=hint)
     request = _RunRequest(
-        program,
-        sources,
-        as_input_settings(time, read),
-        read_tables(program.tables, as_tables(tables)),
-        as_model(model),
-        as_learning(learning),
-        until,
-        strict,
+        program=program,
+        sources=sources,
+        settings=as_input_settings(time, read),
+        tables=read_tables(program.tables, as_tables(tables)),
+        model=as_model(model),
+        learning=as_learning(learning),
+        until=until,
+        strict=strict,
+        limits=None if limits is None else _as_limits(limits),
     )
     delays = delay_models(request.model, [str(s.name) for s in _subscriptions(program)])
     if any(map(is_streaming, sources.values())):
@@ -155,6 +160,13 @@ class _RunRequest:
     learning: Learning | None
     until: object
     strict: bool
+    limits: Limits | None
+
+
+def _as_limits(limits: object) -> Limits:
+    from foretell.arguments.limits import as_limits  # loads Numba, which takes a while
+
+    return as_limits(limits)
 
 
 def _nothing_to_match(found: Notifications) -> str:
@@ -178,6 +190,7 @@ def _run_spark_stream(request: _RunRequest, tables: Mapping[str, object] | None)
         tables=tables,
         model=request.model,
         learning=request.learning,
+        limits=request.limits,
     )
 
 
@@ -190,7 +203,16 @@ def _run_spark_batch(request: _RunRequest, choice: EngineChoice) -> Notification
     declarations = {name: declaration_of(program, name, request.settings) for name in program.sources}
     forecasts = ForecasterFactory(request.model.subscriptions, request.learning)
     notes = untrained_notes(request.model, program)
-    job = BatchJob(program, sources, declarations, request.tables, request.until, request.strict, forecasts)
+    job = BatchJob(
+        program,
+        sources,
+        declarations,
+        request.tables,
+        request.until,
+        request.strict,
+        forecasts,
+        limits=request.limits,
+    )
     if any(map(is_spark_frame, sources.values())):
         return job.frame()
     notifications = job.notifications()
@@ -254,7 +276,7 @@ def _run_embedded(
 
     observers, notes = _forecasters(request)
     try:
-        runtime = start_runtime(checked, request.tables, observers=observers)
+        runtime = start_runtime(checked, request.tables, request.limits, observers)
         results = runtime.process(batches, until, ends=True)
         begin_stage("collecting the notifications")
         notes += runtime.ledger.take_warnings()

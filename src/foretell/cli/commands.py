@@ -136,6 +136,14 @@ def run_command(
     until: Annotated[
         str | None, typer.Option(metavar="TIME", help="Advance time to this point after the last event.")
     ] = None,
+    limit: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Set a limit: memory=4GiB, lane=1000000, engine=10000000, then=refuse or then=drop. Repeatable.",
+            show_default=False,
+        ),
+    ] = [],
     strict: Strict = False,
     follow: Annotated[
         bool, typer.Option("--follow", help="Run as a stream on Spark, until stopped.", rich_help_panel=_STREAM)
@@ -166,6 +174,7 @@ def run_command(
             quarantine=quarantine,
             late=late,
             model=model,
+            limits=limit,
             once=once,
             quiet=quiet,
         )
@@ -186,6 +195,7 @@ def run_command(
         flat=flat,
         only=only or None,
         quarantine=quarantine,
+        limits=limit,
         quiet=quiet,
     )
     run_finite(finite, given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import typer
 
 from foretell.arguments.statements import load
 from foretell.cli.input_options import InputArguments
+from foretell.cli.limit_options import limits_of
 from foretell.cli.output import say
 from foretell.cli.status_line import StatusLine
 from foretell.notify.files import standard_output, writing_to
@@ -28,6 +30,7 @@ class FollowArguments:
     quarantine: Path | None
     late: Path | None
     model: Path | None
+    limits: Sequence[str]
     once: bool
     quiet: bool
 
@@ -69,6 +72,7 @@ def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
             "--quarantine": arguments.quarantine,
             "--late": arguments.late,
             "--model": arguments.model,
+            "--limit": arguments.limits,
         }
         for option in [name for name, value in options.items() if value] + given.form_words()[:1]:
             raise typer.BadParameter("leave it out: the pipeline file says it", param_hint=option)
@@ -86,4 +90,5 @@ def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
         quarantine=arguments.quarantine,
         late=arguments.late,
         model=arguments.model,
+        limits=limits_of(arguments.limits),
     )

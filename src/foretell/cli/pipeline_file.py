@@ -76,6 +76,7 @@ def pipeline_of(
     quarantine: Path | None = None,
     late: Path | None = None,
     model: Path | None = None,
+    limits: Limits | None = None,
 ) -> Pipeline:
     """A pipeline from command-line options, with files and folders of files as streams.
 
@@ -93,6 +94,7 @@ def pipeline_of(
         tables=dict(tables),
         side_files=_side_files(side_files, output is not None),
         model=None if model is None else str(model),
+        limits=limits,
     )
 
 
@@ -184,7 +186,7 @@ def _kinds(given: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _limits(given: Mapping[str, Any]) -> Limits:
-    _check(given, ("lane", "engine", "then"), "limits")
+    _check(given, ("lane", "engine", "then", "memory"), "limits")
     return Limits(**given)
 
 

@@ -17,6 +17,7 @@ from foretell.api.run import run
 from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.statements import load
 from foretell.cli.input_options import InputArguments
+from foretell.cli.limit_options import limits_of
 from foretell.cli.output import say, shows_to_a_person
 from foretell.cli.progress_display import progress
 from foretell.cli.run_report import check_events, report, write_quarantine
@@ -39,6 +40,7 @@ class RunArguments:
     flat: bool
     only: Sequence[str] | None
     quarantine: Path | None
+    limits: Sequence[str]
     quiet: bool
 
 
@@ -68,6 +70,7 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
             until=arguments.until,
             strict=arguments.strict,
             only=arguments.only,
+            limits=limits_of(arguments.limits),
         )
     if arguments.quarantine is not None:
         write_quarantine(notifications.bad, arguments.quarantine)

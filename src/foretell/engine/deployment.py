@@ -54,6 +54,12 @@ class EventPipeline:
         if name in self.runtime:
             self.runtime.remove(name)
 
+    def require_room(self, batches: Sequence[EventBatch]) -> None:
+        """Make room in the budget for batches; raises InputError where there is none, and changes nothing then."""
+        ledger = self.runtime.ledger
+        ledger.bytes[id(self.buffer)] = self.buffer.nbytes
+        self.runtime.require_room(sum(batch.table.nbytes for batch in batches))
+
     def process(self) -> list[ResultBatch]:
         """Process the events that the watermark has passed. Each statement's clock advances with the streams that it
         reads, also where their latest events still wait (decision 0002, item 3)."""

@@ -160,6 +160,7 @@ class Engine(Viewed):
         if not events.table.num_rows:
             return Notifications((), events.quarantined, totals, notes)
         pipeline = self._deployment.ensure_pipeline(events)
+        pipeline.require_room([events])
         late = pipeline.buffer.add(events)
         self._deployment.inputs.schemas[stream] = events.schema
         rows = to_notifications(pipeline.process())
@@ -197,6 +198,7 @@ class Engine(Viewed):
         pipeline = self._deployment.pipeline
         if pipeline is None:
             return ColumnarResult((), bad, totals, notes, (), unreadable)
+        pipeline.require_room(read_batches)
         late = pipeline.buffer.add_together(read_batches)
         pipeline.buffer.observe_latest(latest or {})
         results = tuple(pipeline.process())

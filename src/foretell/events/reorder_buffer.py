@@ -87,6 +87,11 @@ class ReorderBuffer:
         """How many events are held back."""
         return sum(len(run) for buffer in self._buffers.values() for run in buffer.runs)
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of the events that are held back."""
+        return sum(run.table.nbytes for buffer in self._buffers.values() for run in buffer.runs)
+
     def runs(self, stream: str) -> int:
         """How many sorted runs hold the events of a stream: about the logarithm of their number."""
         return len(self._buffers[stream].runs) if stream in self._buffers else 0

@@ -17,6 +17,9 @@ from foretell.filter.column import no_nulls
 from foretell.filter.text_functions import apply
 from foretell.plan.lower.text_functions import TextFunction
 
+#: About what Python takes for a string besides its text: the object, its code, the entries of a list and a dict.
+_STRING_BYTES = 200
+
 
 class StringDictionary:
     """All strings of an engine. A string keeps its code for the engine's life, and equal strings have equal codes.
@@ -43,6 +46,13 @@ class StringDictionary:
 
     def __len__(self) -> int:
         return len(self._texts)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the strings take: as Python objects with their codes, and in the heap."""
+        heap = self._data.nbytes + self._offsets.nbytes + self._lengths.nbytes
+        tables = sum(results.table.nbytes for results in self._results.values())
+        return heap + tables + self._order.nbytes + int(self._offsets[len(self)]) + _STRING_BYTES * len(self)
 
     def code(self, text: str) -> int:
         """The code of a string; a new string gets the next one."""

@@ -14,6 +14,7 @@ from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.absence_executor import AbsenceExecutor
 from foretell.machine.exec.limits import RunLedger
+from foretell.machine.exec.memory_size import bytes_held
 from foretell.machine.input.delayed_inputs import Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.merged_stream import MergedStream
@@ -24,6 +25,9 @@ from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFa
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import TemplateRows, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
+
+#: After so many events the memory of a group is counted anew: counting takes some ten microseconds.
+ACCOUNTED_EVENTS = 4096
 
 #: The executors of a statement: by the ids of its rows where each row has one, else one under None.
 RowExecutors = dict[Scalar, AbsenceExecutor | NfaGroup]
@@ -41,8 +45,50 @@ class InputGroup:
         self.stream = MergedStream(self.plan.input, self.strings, self.ledger)
         self.nfa_groups: dict[NfaGroup, None] = {}
         self.absences: dict[AbsenceExecutor, None] = {}
+        self._accounted = 0  # how many events there were when the memory was last counted
         self._executors: dict[str, RowExecutors] = {}
         self._shared: dict[int, NfaGroup] = {}  # by the numbers of their plans
+
+    @property
+    def stores(self) -> dict[str, int]:
+        """The memory of what the group holds besides runs, by what it is."""
+        members = [m for group in self.nfa_groups for m in group.members.values()]
+        observers = [group.observer for group in self.nfa_groups] + [a.observer for a in self.absences]
+        trackers = [group.tracker for group in self.nfa_groups]
+        absences = [absence.silences for absence in self.absences]
+        kept = [(m.first_last, m.after_match, m.longest, m.pending) for m in members]
+        without = (self.stream, self.strings, self.stream.buffer, self.stream.keys, self.ledger)
+        return {
+            "events": self.stream.buffer.nbytes,
+            "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
+            "matches that wait": bytes_held(kept, without=without),
+            "forecasts": bytes_held(observers, trackers, without=without),
+        }
+
+    def account(self) -> None:
+        """Tells the ledger how much memory the group takes."""
+        self.ledger.bytes[id(self)] = sum(self.stores.values())
+        self._accounted = self.stream.positions
+
+    def compact(self) -> None:
+        """Gives back the memory that nothing needs."""
+        for group in self.nfa_groups:
+            group.compact()
+        if self.stream.buffer.segments:
+            self._forget()
+        self.account()
+
+    def relieve(self) -> bool:
+        """Stops or drops runs, and forgets the events that only they need; False where there are none."""
+        executors = [group.executor for group in self.nfa_groups if group.executor is not None]
+        fullest = max(executors, key=lambda executor: executor.alive, default=None)
+        if fullest is None or not fullest.alive:
+            return False
+        fullest.relieve(self.stream.positions)
+        for group in self.nfa_groups:
+            group.record_limits()
+        self.compact()
+        return True
 
     def process(
         self, inputs: list[OrderedInput], now: int | float, order: EventOrder, *, ends: bool = False
@@ -59,6 +105,8 @@ class InputGroup:
         self.now = now
         if self.stream.crowded:
             self._forget()
+        if self.stream.positions - self._accounted >= ACCOUNTED_EVENTS:
+            self.account()
         return results
 
     def frontier(self, name: str) -> Frontier | None:
@@ -179,7 +227,8 @@ class InputGroup:
             del self.absences[executor]
             return
         del self.nfa_groups[executor]
-        self.ledger.held.pop(id(executor.executor), None)
+        self.ledger.forget(executor.executor)
+        self.ledger.forget(executor.second_executor)
 
     def add_rows(self, name: str, table: TemplateTable) -> None:
         statement = self.plan.statements[name]

@@ -107,7 +107,9 @@ class NfaGroup:
             (member,) = self.members.values()
             probe = Probe.of(nfa, member.plan)
             if self.plan.observation is ObservationMode.SECOND_EXECUTOR:
-                self.second_executor = executor(ledger=RunLedger(self.stream.ledger.limits), probe=probe)
+                self.second_executor = executor(
+                    ledger=RunLedger(self.stream.ledger.limits, bytes=self.stream.ledger.bytes), probe=probe
+                )
                 probe = None
         self.executor = executor(ledger=self.stream.ledger, probe=probe)
 
@@ -129,7 +131,7 @@ class NfaGroup:
             if member.longest is not None:
                 self._nfa_executor.undecided = member.longest.undecided_lanes(len(self.stream.lanes))
         matches = self.executor.process(segment, len(self.stream.lanes), now)
-        self._record_limits()
+        self.record_limits()
         if self.executor.refused:
             matches = self._without_refused(self.executor, matches)
         if len(self.members) == 1:
@@ -207,17 +209,23 @@ class NfaGroup:
 
     # ── limits ──
 
-    def _record_limits(self) -> None:
+    def compact(self) -> None:
+        """Gives back the memory that no run needs."""
+        for executor in (self.executor, self.second_executor):
+            if executor is not None:
+                executor.compact()
+
+    def record_limits(self) -> None:
         """Records in the ledger which lanes the limits refused, and how many runs they dropped."""
         executor, ledger = self.executor, self.stream.ledger
         assert executor is not None
-        for number, lane, most in executor.refusals:
+        for number, lane, limit in executor.refusals:
             if number in self.members:
                 key = {} if lane < 0 else dict(self.stream.keys[lane])
-                ledger.refuse(self.members[number].plan.name, key, most)
+                ledger.refuse(self.members[number].plan.name, key, limit)
         for number, count in executor.dropped.items():
             if number in self.members:
-                ledger.drop(self.members[number].plan.name, count)
+                ledger.drop(self.members[number].plan.name, count, executor.dropped_by)
         executor.refusals, executor.dropped = [], {}
 
     def _without_refused(self, executor: NfaExecutor | ArrivalExecutor, matches: RawMatches) -> RawMatches:
@@ -261,7 +269,7 @@ class NfaGroup:
             if self.second_executor is not None:  # both have read the same events
                 self.second_executor.restore(deepcopy(state["stage"]))
             self.executor.restore(state["stage"])
-            self.stream.ledger.held[id(self.executor)] = self.executor.alive
+            self.executor.account()
         for number, member in self.members.items():
             member.restore(state["members"][str(number)])
         restore_observer(self.observer, state.get("watcher"))

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from foretell.errors import InputError
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.limits import Limits, RunLedger
+from foretell.machine.exec.memory_size import format_bytes
 from foretell.machine.input.delayed_inputs import DelayedInputs, Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.time_slices import time_slices
@@ -137,6 +139,37 @@ class MatchRuntime:
             for nfa_group in group.nfa_groups:
                 counts.update(nfa_group.waiting)
         return {name: count for name, count in counts.items() if count}
+
+    # ── memory ──
+
+    def require_room(self, more: int) -> None:
+        """Makes room in the budget for so many bytes: frees what nothing needs, then stops or drops partial matches
+        of the groups with the most events. Raises InputError where that is not enough; nothing else has changed then.
+        """
+        ledger = self.ledger
+        ledger.bytes[id(self.strings)] = self.strings.nbytes
+        if more <= ledger.remaining_bytes:
+            return
+        for group in self.groups.values():
+            group.compact()
+        while more > ledger.remaining_bytes:
+            fullest = sorted(self.groups.values(), key=lambda group: -group.stream.buffer.nbytes)
+            if not any(group.relieve() for group in fullest):
+                raise self._no_room()
+
+    def _no_room(self) -> InputError:
+        limits, held = self.ledger.limits, {"strings": self.strings.nbytes}
+        for group in self.groups.values():
+            for name, size in group.stores.items():
+                held[name] = held.get(name, 0) + size
+        held["partial matches"] = sum(self.ledger.bytes.values()) - sum(held.values())
+        largest = sorted((size, name) for name, size in held.items() if size > 0)[::-1][:3]
+        parts = ", ".join(f"{name} {format_bytes(size)}" for size, name in largest)
+        return InputError(
+            "memory-limit",
+            f"the engine has no memory for these events: Limits.memory is {format_bytes(limits.budget)} ({parts})",
+            hint="push fewer events at once, add WITHIN, or restore a snapshot with a higher Limits.memory",
+        )
 
     # ── events ──
 

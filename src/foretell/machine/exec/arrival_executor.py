@@ -18,8 +18,8 @@ from foretell.machine.exec.arrival_batch import ArrivalBatch, ArrivalColumns
 from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.exec.arrival_ring import ArrivalRing
 from foretell.machine.exec.batch_columns import bytecode, new_stack
-from foretell.machine.exec.limits import RunLedger
-from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
+from foretell.machine.exec.limits import Limit, RunLedger
+from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.kernels import arrival_walk
 from foretell.machine.kernels.arrival_walk import (
@@ -27,7 +27,9 @@ from foretell.machine.kernels.arrival_walk import (
     FRONT,
     FULL_LANE,
     FULL_RING,
+    IDLE,
     LACKING,
+    LEVEL,
     MATCHES,
     ArrivalLists,
     ArrivalOutput,
@@ -62,9 +64,10 @@ class ArrivalExecutor:
         self._windowed = subscription.within is not None
         self._within = self._time(subscription.within or 0)
         self._last = len(self.plan.steps) - 1
-        self.refused: dict[tuple[int, int], int] = {}  # these three as in NfaExecutor
-        self.refusals: list[tuple[int, int, int]] = []
+        self.refused: dict[tuple[int, int], int] = {}  # these four as in NfaExecutor
+        self.refusals: list[tuple[int, int, Limit]] = []
         self.dropped: dict[int, int] = {}
+        self.dropped_by: Limit = "lane"
         size = 1 << max(self.capacity, self._last + 1).bit_length()
         self.ring = ArrivalRing(size, self.plan.width, self._time, self._last)
         self._columns = ArrivalColumns(self.plan, self.strings, self.parameters, self.selection)
@@ -105,7 +108,7 @@ class ArrivalExecutor:
         self.ring.grow_lanes(lane_count)
         self.lists.grow(lane_count)
         parts = list(self._outputs(batch, now))
-        self.ledger.held[id(self)] = len(self)
+        self.account()
         output = parts[0]
         if len(parts) > 1:
             output = ArrivalOutput(*map(np.concatenate, zip(*parts, strict=True)))
@@ -113,7 +116,7 @@ class ArrivalExecutor:
 
     def _outputs(self, batch: ArrivalBatch, now: int | float) -> Iterator[ArrivalOutput]:
         """The matches in parts: each fills the kernel's output."""
-        done, count = 0, len(batch.rows)
+        done, count, written = 0, len(batch.rows), 0
         size = max(1024, count)
         while True:
             output = self._new_output(min(self.most, size))
@@ -122,6 +125,11 @@ class ArrivalExecutor:
             if done == count:
                 break
             size *= 4
+            written += sum(column.nbytes for column in output)
+            self.account()
+            if WORK_ON_MATCHES * written > self.ledger.remaining_bytes:
+                self._refuse(int(batch.events.lane[done]), int(batch.events.position[done]), "memory")
+                self.ring.counters[LEVEL] = IDLE  # the walk amid which the kernel stopped is over
         if self._windowed:
             lists = self._list_arrays()
             arrival_walk.expire(self._time(now), self._within, self.ring.arrays, lists, self.ring.counters)
@@ -185,38 +193,58 @@ class ArrivalExecutor:
 
     # ── limits ──
 
+    def account(self) -> None:
+        """Tell the ledger how many arrivals there are, and how much memory they take."""
+        self.ledger.held[id(self)] = len(self)
+        self.ledger.bytes[id(self)] = self.ring.nbytes + self.lists.nbytes
+
+    def relieve(self, position: int) -> None:
+        """Stop or drop arrivals because the engine takes too much memory; the next event is the one at a position."""
+        self._relieve(position, "memory")
+
+    def compact(self) -> None:
+        """Give back the memory that no arrival needs."""
+        self.ring.shrink(self.lists.heads)
+        self.account()
+
     def _make_room(self, position: int) -> None:
         """The ring is full. Where the engine may have no more, drop the oldest, or refuse the fullest lanes."""
-        self.ledger.held[id(self)] = len(self)
+        self.account()
         if self.ring.make_room(self.lists.heads):
             return
-        limits = self.ledger.limits
-        if self.ledger.remaining > 0:
-            self.ring.grow()
-        elif limits.then == "drop":
-            self._count_dropped(self.ring.drop(max(self._last + 1, len(self) // 4)))
+        if self.ledger.remaining <= 0:
+            self._relieve(position, "engine")
+        elif len(self) and 3 * self.ring.nbytes > self.ledger.remaining_bytes:
+            self._relieve(position, "memory")
         else:
-            freed, enough = 0, len(self) // 4
-            for lane in self.ring.crowded_lanes():
-                freed += self._refuse(lane, position, limits.engine)
-                if freed >= enough:
-                    break
+            self.ring.grow()
+
+    def _relieve(self, position: int, limit: Limit) -> None:
+        if self.ledger.limits.then == "drop":
+            self._count_dropped(self.ring.drop(max(self._last + 1, len(self) // 4)), limit)
+            return
+        freed, enough = 0, len(self) // 4
+        for lane in self.ring.crowded_lanes():
+            freed += self._refuse(lane, position, limit)
+            if freed >= enough:
+                break
 
     def _relieve_lane(self, lane: int, position: int) -> None:
         """With the event at a position a lane has more arrivals than its limit."""
         limits, held = self.ledger.limits, int(self.ring.held[lane])
         if limits.then == "drop":
-            self._count_dropped(self.ring.drop_of(lane, max(held // 4, held - limits.lane)))
+            self._count_dropped(self.ring.drop_of(lane, max(held // 4, held - limits.lane)), "lane")
         else:
-            self._refuse(lane, position, limits.lane)
+            self._refuse(lane, position, "lane")
 
-    def _refuse(self, lane: int, position: int, most: int) -> int:
+    def _refuse(self, lane: int, position: int, limit: Limit) -> int:
         self.refused[0, lane] = position
-        self.refusals.append((0, lane, most))
+        self.refusals.append((0, lane, limit))
         return self.ring.refuse(lane)
 
-    def _count_dropped(self, count: int) -> None:
+    def _count_dropped(self, count: int, limit: Limit) -> None:
         self.dropped[0] = self.dropped.get(0, 0) + count
+        self.dropped_by = limit
 
     # ── state ──
 

@@ -28,6 +28,11 @@ class ListHeads:
         return self._keys.number(starts, keys.reshape(-1))
 
     @property
+    def nbytes(self) -> int:
+        """The memory of all arrays."""
+        return self._keys.nbytes + self.heads.nbytes + self.latest.nbytes + self.lane_latest.nbytes
+
+    @property
     def lanes(self) -> Ints:
         """The lane of each list."""
         if not self._keyed:

@@ -48,6 +48,11 @@ class ArrivalRing:
         return len(self.arrays.position)
 
     @property
+    def nbytes(self) -> int:
+        """The memory of all arrays."""
+        return sum(column.nbytes for column in (*_columns(self.arrays), self.held, self.fronts))
+
+    @property
     def oldest(self) -> int | None:
         """The position of the earliest event; None where there is none."""
         return int(self.arrays.position[self.counters[FRONT] & (self.size - 1)]) if len(self) else None
@@ -145,6 +150,15 @@ class ArrivalRing:
 
     def grow(self) -> None:
         self._fill(self._from_front(), 2 * self.size)
+
+    def shrink(self, heads: Ints) -> None:
+        """Give back room where the arrivals fill less than a quarter of it."""
+        self.make_room(heads)
+        size = self.size
+        while size > 1024 and 4 * (self.counters[END] - self.counters[FRONT] + self._steps) < size:
+            size //= 2
+        if size < self.size:
+            self._fill(self._from_front(), size)
 
     def _from_front(self) -> Arrays:
         places = np.arange(self.counters[FRONT], self.counters[END]) & (self.size - 1)

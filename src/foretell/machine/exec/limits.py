@@ -1,4 +1,4 @@
-"""Limits on partial matches, and what happens when there are more.
+"""Limits on partial matches and on memory, and what happens beyond them.
 
 A pattern such as `a ; b` without WITHIN keeps every a for ever. So that it cannot exhaust memory, a subscription stops
 in a lane where it has too many partial matches, with a warning, or drops the oldest of them and counts these.
@@ -7,34 +7,43 @@ in a lane where it has too many partial matches, with a warning, or drops the ol
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from foretell.arrays import Ints
 from foretell.errors import InputError
+from foretell.machine.exec.memory_size import bytes_of, default_budget, format_bytes
 from foretell.machine.kernels import layout
 
 if TYPE_CHECKING:
     from foretell.machine.exec.nfa_executor import NfaExecutor
 
 
+Limit = Literal["lane", "engine", "memory"]
+
+#: With less memory no engine starts.
+LEAST_MEMORY = 2**20
+
+
 @dataclass(frozen=True)
 class Limits:
-    """At most so many partial matches of one subscription in one `lane`, and of all in the `engine`.
+    """At most so many partial matches of one subscription in one `lane`, and of all in the `engine`; at most so much
+    `memory` for all that an engine holds, in bytes or as in "4 GiB". By default that is half of what the computer, the
+    container or `ulimit` grants.
 
     `then` is what happens when there are more. "refuse": the subscription stops in that lane, from the event on that
-    exceeded the limit. "drop": the oldest are dropped, a quarter at once; matches are then missing. With as many as the
-    defaults allow, an engine takes two to three gigabytes.
+    exceeded the limit. "drop": the oldest are dropped, a quarter at once; matches are then missing.
 
-    >>> Limits(lane=10_000, then="drop")
-    Limits(lane=10000, engine=10000000, then='drop')
+    >>> Limits(lane=10_000, memory="2 GiB", then="drop")
+    Limits(lane=10000, engine=10000000, then='drop', memory=2147483648)
     """
 
     lane: int = 1_000_000
     engine: int = 10_000_000
     then: Literal["refuse", "drop"] = "refuse"
+    memory: int | str | None = None
 
     def __post_init__(self) -> None:
         for name in ("lane", "engine"):
@@ -43,13 +52,37 @@ class Limits:
                 raise InputError("wrong-limit", f"limits: {name} must be a whole number from 1 on, not {number!r}")
         if self.then not in ("refuse", "drop"):
             raise InputError("wrong-limit", f"limits: then must be 'refuse' or 'drop', not {self.then!r}")
+        memory = bytes_of(self.memory) if isinstance(self.memory, str) else self.memory
+        if self.memory is not None and (
+            not isinstance(memory, int) or isinstance(memory, bool) or memory < LEAST_MEMORY
+        ):
+            least = format_bytes(LEAST_MEMORY)
+            message = f"limits: memory must be a number of bytes or a text like '4 GiB', {least} or more"
+            raise InputError("wrong-limit", f"{message}, not {self.memory!r}")
+        object.__setattr__(self, "memory", memory)
+
+    @property
+    def budget(self) -> int:
+        """The bytes that an engine may hold."""
+        return default_budget() if self.memory is None else int(self.memory)
+
+    def shared_by(self, engines: int) -> Limits:
+        """The same limits for each of several engines on one computer: they share the memory that nobody set."""
+        return self if self.memory is not None else replace(self, memory=max(LEAST_MEMORY, self.budget // engines))
+
+    def exceeded(self, limit: Limit) -> str:
+        """How a message says that a limit is exceeded."""
+        if limit == "memory":
+            return f"over {format_bytes(self.budget)} of memory"
+        return f"over {getattr(self, limit):,} partial matches"
 
 
 @dataclass
 class RunLedger:
     """Which subscriptions the limits stopped, with the keys of their lanes, and how many runs of each they dropped.
 
-    `warnings` are those that the caller has not taken yet; `held` is how many runs each executor has, by its id.
+    `warnings` are those that the caller has not taken yet; `held` is how many runs each executor has, by its id, and
+    `bytes` how much memory each store takes, by the id of its owner.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -57,26 +90,36 @@ class RunLedger:
     dropped: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     held: dict[int, int] = field(default_factory=dict)
+    bytes: dict[int, int] = field(default_factory=dict)
 
     @property
     def remaining(self) -> int:
         """How many more runs the engine may have."""
         return self.limits.engine - sum(self.held.values())
 
-    def refuse(self, subscription: str, key: dict[str, Any], most: int) -> None:
+    @property
+    def remaining_bytes(self) -> int:
+        """How much more memory the engine may take."""
+        return self.limits.budget - sum(self.bytes.values())
+
+    def forget(self, owner: object) -> None:
+        """An owner of runs is no more."""
+        self.held.pop(id(owner), None)
+        self.bytes.pop(id(owner), None)
+
+    def refuse(self, subscription: str, key: dict[str, Any], limit: Limit) -> None:
         self.refused.append((subscription, key))
         where = f" in lane {key}" if key else ""
-        limit = "lane" if most == self.limits.lane else "engine"
-        self.warnings.append(
-            f"'{subscription}' stopped{where}: over {most:,} partial matches; add WITHIN or raise Limits.{limit}"
-        )
+        exceeded = self.limits.exceeded(limit)
+        self.warnings.append(f"'{subscription}' stopped{where}: {exceeded}; add WITHIN or raise Limits.{limit}")
 
-    def drop(self, subscription: str, count: int) -> None:
+    def drop(self, subscription: str, count: int, limit: Limit) -> None:
         first = subscription not in self.dropped
         self.dropped[subscription] = self.dropped.get(subscription, 0) + count
         if first:
             self.warnings.append(
-                f"'{subscription}' has too many partial matches and drops the oldest; add WITHIN or raise Limits"
+                f"'{subscription}' drops its oldest partial matches: {self.limits.exceeded(limit)}; "
+                f"add WITHIN or raise Limits.{limit}"
             )
 
     def take_warnings(self) -> tuple[str, ...]:
@@ -101,25 +144,25 @@ def enforce_lane_limit(executor: NfaExecutor, lane: int, position: int) -> None:
     runs = _in_lane(executor, lane)
     over = [member for member, count in _by_member(executor, runs).items() if count > limits.lane]
     if over and limits.then == "drop":
-        _drop_oldest(executor, runs, max(1, len(runs) // 4))
+        _drop_oldest(executor, runs, max(1, len(runs) // 4), "lane")
     elif over:
-        _refuse(executor, lane, over, limits.lane, position)
+        _refuse(executor, lane, over, "lane", position)
     # Where runs are of several subscriptions, or shared, there may be more before they are counted again.
     left = int(pool.lanes.lengths[lane])
     pool.lanes.limits[lane] = 2 * left if left > limits.lane else limits.lane
 
 
-def enforce_engine_limit(executor: NfaExecutor, position: int) -> None:
-    """The engine has more runs than its limit, and this executor needs room for the event at a position."""
+def enforce_engine_limit(executor: NfaExecutor, position: int, limit: Limit = "engine") -> None:
+    """The engine has more runs or bytes than its limit, and this executor needs room for the event at a position."""
     pool, limits = executor.pool, executor.ledger.limits
     runs = pool.in_use
     if limits.then == "drop":
-        _drop_oldest(executor, runs, max(1, len(runs) // 4))
+        _drop_oldest(executor, runs, max(1, len(runs) // 4), limit)
         return
     lanes, counts = np.unique(pool.cells[runs, layout.RUN_LANE], return_counts=True)
     freed = 0
     for at in np.argsort(-counts, kind="stable").tolist():
-        _refuse(executor, int(lanes[at]), _by_member(executor, runs), limits.engine, position)
+        _refuse(executor, int(lanes[at]), _by_member(executor, runs), limit, position)
         freed += int(counts[at])
         if 4 * freed >= len(runs):
             break
@@ -141,12 +184,12 @@ def _by_member(executor: NfaExecutor, runs: Ints) -> dict[int, int]:
     return totals
 
 
-def _refuse(executor: NfaExecutor, lane: int, members: Iterable[int], most: int, position: int) -> None:
+def _refuse(executor: NfaExecutor, lane: int, members: Iterable[int], limit: Limit, position: int) -> None:
     """Stop some subscriptions in a lane from an event on; free the runs there that only they have."""
     for member in members:
         if (member, lane) not in executor.refused:
             executor.refused[member, lane] = position
-            executor.refusals.append((member, lane, most))
+            executor.refusals.append((member, lane, limit))
     stopped = {member for member, where in executor.refused if where == lane}
     dead = np.array([bool(members) and members <= stopped for members in executor.nfa.members], np.bool_)
     runs = _in_lane(executor, lane)
@@ -155,10 +198,11 @@ def _refuse(executor: NfaExecutor, lane: int, members: Iterable[int], most: int,
         executor.pool.lanes.lengths[lane] = -1  # the kernels pass it over
 
 
-def _drop_oldest(executor: NfaExecutor, runs: Ints, count: int) -> None:
+def _drop_oldest(executor: NfaExecutor, runs: Ints, count: int, limit: Limit) -> None:
     oldest = runs[np.argsort(executor.pool.cells[runs, layout.RUN_FIRST], kind="stable")[:count]]
     for member, lost in _by_member(executor, oldest).items():
         executor.dropped[member] = executor.dropped.get(member, 0) + lost
+    executor.dropped_by = limit
     _remove(executor, oldest)
 
 

@@ -27,6 +27,15 @@ class MatchOutput:
     def __len__(self) -> int:
         return len(self.arrays.first)
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of the buffer and of what was put aside."""
+        return sum(column.nbytes for part in (self.arrays, *self.parts) for column in part)
+
+    def size_of(self, matches: int) -> int:
+        """The memory that so many matches take."""
+        return matches * sum(column.nbytes for column in self.arrays) // len(self)
+
     def carry(self, finals: int) -> None:
         """From now on matches carry so many slots."""
         self._finals = finals

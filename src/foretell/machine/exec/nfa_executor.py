@@ -15,10 +15,10 @@ from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.batch_columns import BatchColumns
-from foretell.machine.exec.limits import RunLedger, enforce_engine_limit, enforce_lane_limit
+from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
-from foretell.machine.exec.raw_matches import RawMatches
+from foretell.machine.exec.raw_matches import WORK_ON_MATCHES, RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
 from foretell.machine.exec.run_pool import RunPool
 from foretell.machine.input.event_buffer import EventSegment
@@ -36,8 +36,8 @@ class NfaExecutor:
     """The runs of one compiled NFA, from batch to batch.
 
     `refused` has subscriptions, by their numbers, and lanes, with the event from which on a limit stopped them;
-    `refusals` and `dropped` are news that the caller has not taken yet. `observation` is what the probe, if there is
-    one, saw of the latest batch; `exclusion` is what AFTER MATCH hides from it in the next.
+    `refusals`, `dropped` and `dropped_by` are news that the caller has not taken yet. `observation` is what the probe,
+    if there is one, saw of the latest batch; `exclusion` is what AFTER MATCH hides from it in the next.
     """
 
     nfa: CompiledNfa
@@ -49,8 +49,9 @@ class NfaExecutor:
 
     def __post_init__(self) -> None:
         self.refused: dict[tuple[int, int], int] = {}
-        self.refusals: list[tuple[int, int, int]] = []
+        self.refusals: list[tuple[int, int, Limit]] = []
         self.dropped: dict[int, int] = {}
+        self.dropped_by: Limit = "lane"
         self.pool = RunPool(self.nfa, self.ledger.limits.lane)
         self.columns = BatchColumns(self.strings, self.parameters, self.selection)
         self.now: int | float | None = None
@@ -118,8 +119,8 @@ class NfaExecutor:
         self.now = now
         while self.nfa.waits and not self.pool.pass_time(now, self.output.arrays):
             self.make_room(segment.base + done)
-        self.ledger.held[id(self)] = self.alive
         matches = _raw_matches(self.output.take(self.pool.counters), segment.base, self.nfa, self.pool.nodes)
+        self.account()
         if self.probe is not None:
             self.observation = self._observed(segment, batch.columns.integers, probe, self.probe)
         return matches
@@ -207,24 +208,61 @@ class NfaExecutor:
                 if self.sweep() < len(self.pool.cells) // 4:
                     self._grow_or_relieve(position)
             case layout.FULL_NODES:
-                self.pool.grow_nodes()
+                if self._fits(2 * sum(column.nbytes for column in self.pool.nodes), position):
+                    self.pool.grow_nodes()
             case layout.FULL_OUTPUT:
-                self.output.put_aside(counters)
+                if self._fits(WORK_ON_MATCHES * self.output.nbytes, position):
+                    self.output.put_aside(counters)
             case layout.FULL_TIMERS:
-                self.pool.grow_timers()
+                if self._fits(2 * sum(column.nbytes for column in self.pool.timers), position):
+                    self.pool.grow_timers()
             case layout.FULL_LANE:
                 enforce_lane_limit(self, int(counters[layout.CROWDED]), position - 1)
         counters[layout.LACKING] = 0
 
     def _grow_or_relieve(self, position: int) -> None:
-        self.ledger.held[id(self)] = self.alive
+        self.account()
         if self.ledger.remaining <= 0:
             enforce_engine_limit(self, position)
-            self.ledger.held[id(self)] = self.alive
+            self.account()
         pool, fan = self.pool, self.nfa.tables.fan
         wanted = int(pool.counters[layout.LONGEST]) * fan.runs + fan.starts
-        if pool.counters[layout.FREE] < wanted:
-            pool.grow(max(wanted, min(len(pool.cells), self.ledger.remaining)))
+        if pool.counters[layout.FREE] >= wanted:
+            return
+        fitting = pool.rows_within(self.ledger.remaining_bytes)
+        if wanted <= fitting or self._cannot_relieve(position):
+            pool.grow(max(wanted, min(len(pool.cells), self.ledger.remaining, fitting)))
+
+    def _fits(self, more: int, position: int) -> bool:
+        """Whether the budget has so many bytes more; where not, runs are stopped or dropped and the kernel asks
+        again."""
+        self.account()
+        return more <= self.ledger.remaining_bytes or self._cannot_relieve(position)
+
+    def _cannot_relieve(self, position: int) -> bool:
+        """Stop or drop runs to free memory. True where there are none: what one event needs is little."""
+        if not self.alive:
+            return True
+        enforce_engine_limit(self, position, "memory")
+        self.pool.trim()
+        self.account()
+        return False
+
+    def relieve(self, position: int) -> None:
+        """Stop or drop runs because the engine takes too much memory; the next event is the one at a position."""
+        enforce_engine_limit(self, position, "memory")
+
+    def compact(self) -> None:
+        """Give back the memory that no run needs."""
+        self.sweep()
+        self.pool.forget_nodes(always=True)
+        self.pool.trim()
+        self.account()
+
+    def account(self) -> None:
+        """Tell the ledger how many runs there are, and how much memory they take."""
+        self.ledger.held[id(self)] = self.alive
+        self.ledger.bytes[id(self)] = self.pool.nbytes + self.output.nbytes
 
     def sweep(self) -> int:
         """Free the runs that can come to nothing; return how many."""

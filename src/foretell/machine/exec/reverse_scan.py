@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.machine.exec.raw_matches import WORK_ON_MATCHES
 from foretell.machine.kernels import reverse_scan
 from foretell.machine.kernels.layout import (
     CHAIN,
@@ -89,7 +90,10 @@ class ReverseScan:
             return False
         # There can be no more partial matches than this, in one lane or in all: no limit has to be looked at.
         most, ledger = executor.alive + count * len(self.nfa.tables.starts), executor.ledger
-        return most <= min(ledger.limits.lane, ledger.remaining) and not (ways == int(SEVERAL)).any()
+        if most > min(ledger.limits.lane, ledger.remaining) or (ways == int(SEVERAL)).any():
+            return False
+        work = WORK_ON_MATCHES * executor.output.size_of(most)
+        return bool(executor.pool.rows_within(ledger.remaining_bytes - work) > most)
 
     def pays_off(self, executor: NfaExecutor, count: int) -> bool:
         """Whether there are more events than there is to look at."""

@@ -73,6 +73,18 @@ class RunPool:
         same = self.cells[runs, layout.RUN_SERIAL] == self.timers.serial[:count]
         return np.asarray(runs[same & (self.cells[runs, layout.RUN_OVER] != layout.DEAD)])
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of all arrays."""
+        columns = (self.cells, self.nulls, self.free, *self.lanes, *self.nodes, *self.timers)
+        return sum(column.nbytes for column in columns)
+
+    def rows_within(self, memory: int) -> int:
+        """How many runs the pool can grow by with so many bytes more: growing copies, so old and new rows count."""
+        width = self.cells.shape[1]
+        row = int(width * (self.cells.itemsize + self.nulls.itemsize) + self.free.itemsize)
+        return memory // row - len(self.cells)
+
     def referenced(self) -> Ints:
         """The positions of all events that runs have bound."""
         self.forget_nodes(always=True)
@@ -110,6 +122,22 @@ class RunPool:
         new = np.arange(old + by - 1, old - 1, -1, dtype=np.uint32)
         self.free = np.concatenate([new, self.free])
         self.counters[layout.FREE] += by
+
+    def trim(self) -> None:
+        """Give back the free rows behind the last that is in use or has a timer, where they are most of all."""
+        size = max(64, self._used_size())
+        if 2 * size > len(self.cells):
+            return
+        self.cells, self.nulls = self.cells[:size].copy(), self.nulls[:size].copy()
+        free = self.free[: self.counters[layout.FREE]]
+        free = free[free < size]
+        self.free = np.zeros(size, self.free.dtype)
+        self.free[: len(free)] = free
+        self.counters[layout.FREE] = len(free)
+
+    def _used_size(self) -> int:
+        timed = self.timers.owner[: self.counters[layout.TIMERS]].astype(np.int64)
+        return 1 + int(max(self.in_use.max(initial=-1), timed.max(initial=-1)))
 
     def grow_lanes(self, count: int) -> None:
         """Make room for lists of so many lanes."""
@@ -193,8 +221,7 @@ class RunPool:
         """All as arrays. Of the runs those up to the last that is in use or has a timer: by its serial number a timer
         knows whether the run still is the same."""
         nodes, timers = int(self.counters[layout.NODES]), int(self.counters[layout.TIMERS])
-        timed = self.timers.owner[:timers].astype(np.int64)
-        size = 1 + int(max(self.in_use.max(initial=-1), timed.max(initial=-1)))
+        size = self._used_size()
         free = self.free[: self.counters[layout.FREE]]
         return {
             "counters": self.counters,

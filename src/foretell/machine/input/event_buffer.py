@@ -15,6 +15,9 @@ from foretell.filter.column import Column, concatenate_columns, may_be_null, no_
 from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import deepened
 
+#: About what the ID of an event takes, as a Python object.
+_NAME_BYTES = 64
+
 
 @dataclass(frozen=True)
 class EventSegment:
@@ -34,6 +37,15 @@ class EventSegment:
 
     def __len__(self) -> int:
         return len(self.lane)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all columns; a name is about the size of a string."""
+        events = self.events
+        columns = {id(c): c for c in (*events.attributes.values(), events.time, events.start, events.stream)}
+        values = sum(column.values.nbytes + column.nulls.nbytes for column in columns.values())
+        names = 0 if self.name is None else _NAME_BYTES * len(self)
+        return values + names + self.lane.nbytes + self.number.nbytes + self.order.nbytes
 
     @property
     def end(self) -> int:
@@ -87,6 +99,11 @@ class EventBuffer:
 
     def __len__(self) -> int:
         return sum(len(segment) for segment in self.segments)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all segments."""
+        return sum(segment.nbytes for segment in self.segments)
 
     @property
     def base(self) -> int:

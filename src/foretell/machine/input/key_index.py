@@ -33,6 +33,11 @@ class KeyIndex:
     def __len__(self) -> int:
         return self.count
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of all arrays."""
+        return self.starts.nbytes + self.words.nbytes + self.slots.nbytes
+
     def number(self, starts: Ints, words: Ints) -> Ints:
         """The numbers of keys; a new key gets the next number."""
         numbers = np.empty(len(starts) - 1, np.int64)

@@ -59,6 +59,11 @@ class LaneIndex:
     def __len__(self) -> int:
         return self.count
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of all arrays."""
+        return self.keys.nbytes + self.lengths.nbytes + self._table.nbytes + self._lane_of.nbytes
+
     def of(self, columns: Sequence[Column], count: int) -> Ints:
         """The lane of each event."""
         return self.numbered(columns, count)[0]

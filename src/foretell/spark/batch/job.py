@@ -37,6 +37,7 @@ from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
+from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.notify.lazy_notifications import LazyNotifications, decode_notifications
 from foretell.notify.notifications import Notifications
@@ -93,6 +94,7 @@ class BatchJob:
         strict: bool = False,
         observers: ObserverFactory = NO_OBSERVERS,
         period: PeriodRequest = ANY_TIME,
+        limits: Limits | None = None,
     ) -> None:
         self._strict, self._inputs = strict, inputs
         self._sources = {name: self._source(name, d) for name, d in declarations.items()}
@@ -115,6 +117,7 @@ class BatchJob:
             declarations={name: source.declaration for name, source in self._sources.items()},
             observers=observers,
             period=period.resolved({schema.time_type for schema in known.values()}),
+            limits=limits,
         )
 
     @cached_property

@@ -14,9 +14,11 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import parse
+from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.machine.runtime import MatchRuntime
 from foretell.spark.partitioning.statement_groups import StatementGroup
+from foretell.spark.partitioning.task_limits import task_limits
 
 #: Bytes of encoded events that a task holds in memory before it spills them to files.
 MEMORY_BYTES = 1 << 30
@@ -48,7 +50,7 @@ class BatchPlan:
 
     `schemas` are those that tasks read events with; `known` holds only what the data or declarations show, for the
     check. Every event of the streams `identified` has an ID. `declarations` are those of the statements and the caller.
-    `observers` make the forecasts. Events outside of `period` are left out.
+    `observers` make the forecasts. Events outside of `period` are left out. `limits` are those of each task.
     """
 
     text: str
@@ -63,6 +65,7 @@ class BatchPlan:
     observers: ObserverFactory = NO_OBSERVERS
     strict: bool = False
     period: Period = ALL_TIME
+    limits: Limits | None = None
 
     def handle(self) -> PlanHandle:
         return PlanHandle(uuid4().hex, self)
@@ -104,4 +107,4 @@ class BatchPlan:
     def runtime(self, group: StatementGroup, observers: ObserverFactory) -> MatchRuntime:
         """Return a runtime of a group's statements, with the rows of FOR EACH tables that the group runs."""
         tables = {name: group.table_slice.of(table) for name, table in self.tables.items()}
-        return start_runtime(self.checked(group), tables, observers=observers)
+        return start_runtime(self.checked(group), tables, task_limits(self.limits), observers)

@@ -33,6 +33,7 @@ from foretell.notify.arrow_encoder import notification_columns
 from foretell.spark.partitioning.shard_input import ShardInput, quarantine_rows, reading_lines, side_row
 from foretell.spark.partitioning.shuffle_rows import ShuffleRow
 from foretell.spark.partitioning.statement_groups import StatementGroup
+from foretell.spark.partitioning.task_limits import task_limits
 from foretell.spark.streaming.chunked_state import ChunkedState, StoredState, WriteCost
 from foretell.spark.streaming.control_stream import (
     ChangeApplier,
@@ -179,11 +180,12 @@ class ShardProcessor(StatefulProcessor):
         return metadata, self._engine(wanted, snapshot)
 
     def _engine(self, wanted: Subscriptions | None, snapshot: bytes) -> Engine:
+        limits = task_limits(self.limits)
         if wanted is None:
-            return Engine.restore(None, snapshot, limits=self.limits)
-        known = set(Engine.restore(None, snapshot, limits=self.limits).subscriptions.tables)
+            return Engine.restore(None, snapshot, limits=limits)
+        known = set(Engine.restore(None, snapshot, limits=limits).subscriptions.tables)
         tables = {name: self.tables[name] for name in wanted.tables if name in self.tables and name not in known}
-        return Engine.restore(wanted, snapshot, tables=tables, limits=self.limits)
+        return Engine.restore(wanted, snapshot, tables=tables, limits=limits)
 
     def _wanted(self, metadata: ShardMetadata, group: StatementGroup, snapshot: bytes) -> Subscriptions:
         """Return the statements of the query now, with those that changes have brought, without those they removed."""
