@@ -40,6 +40,10 @@ PATTERNS = {
         "position 0, position 1, position 2, position 3, variable 0, scope variable 0 in 0 at 1, previous 1 t, "
         "scope start 0 at 1, index key of variable 0",
     ),
+    "repetition in a side of a conjunction": (
+        "MATCH (a+ & b) ;{price > b.price} c",
+        "position 1, position 2, last 1 price, before scope of last 1 price in 0 at 1",
+    ),
 }
 
 
@@ -58,7 +62,7 @@ def slots(text: str, ties: str = "") -> str:
 
 def described(key: SlotKey) -> str:
     register: Register = key.register
-    kind = register.kind.value if register.indexed is None else f"{register.kind.value} of {register.indexed.value}"
+    kind = register.kind.value if register.source is None else f"{register.kind.value} of {register.source.value}"
     scope = f"in {register.scope}" if register.scope >= 0 else ""
     depth = f"at {register.depth}" if register.depth else ""
     number = str(key.number) if key.number >= 0 else ""

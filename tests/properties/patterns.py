@@ -19,6 +19,7 @@ Row = dict[str, Any]
 
 MOST_EVENTS = 14
 MOST_COST = 20_000
+MOST_COST_OF_LANES = 3_000
 MOST_DERIVED = 30
 EPOCH = datetime(2024, 5, 1, tzinfo=UTC)
 COLUMNS = "kind STRING, v INT, w FLOAT, g STRING, f BOOL, n STRING, at TIMESTAMP"
@@ -99,10 +100,45 @@ class Step:
     numbered: bool = False
 
 
+@dataclass(frozen=True)
+class Focus:
+    """Which forms are drawn more often than others, with their chances in percent.
+
+    Some differences between engines need two or three rare forms in one statement; a focus makes these common.
+    """
+
+    sides: bool = False
+    numbered: int = 9
+    chosen: int = 8
+    edge: int = 8
+    branch: int = 10
+    theta: int = 40
+    plain: int = 0
+
+    @property
+    def forms(self) -> list[str]:
+        if self.sides:
+            return ["sequence"] * 4 + ["repeat"] * 5 + ["all"] * 5
+        return ["sequence"] * 4 + ["repeat"] * 2 + ["all"] * 2 + ["any"] * (1 if self.edge == Focus.edge else 3)
+
+
+EVERYTHING = Focus()
+#: Negations at the edges that compare with optional steps, repetitions in sides of `&` under θ, FIRST and LAST.
+FOCUSES = (
+    Focus(edge=60, branch=60, plain=70),
+    Focus(sides=True, theta=85, plain=70),
+    Focus(numbered=0, chosen=60, plain=50),
+    Focus(numbered=0, chosen=50, edge=35, branch=60, plain=50),
+)
+
+
 class Maker:
     """Draws one statement."""
 
-    def __init__(self, chance: Chance, time: str, events: int, table: bool) -> None:
+    def __init__(
+        self, chance: Chance, time: str, events: int, table: bool, focus: Focus = EVERYTHING, most_cost: int = MOST_COST
+    ) -> None:
+        self.focus, self.most_cost = focus, most_cost
         self.light = chance.maybe(40)
         self.pick, self.maybe, self.number = chance.pick, chance.maybe, chance.number
         self.time, self.events, self.table = time, events, table
@@ -118,17 +154,26 @@ class Maker:
         self.steps[name] = Step(name, negated, repeated)
         return name
 
+    def whole(self, depth: int) -> Node:
+        """A whole pattern. Of a focus it is a sequence, or several beside each other."""
+        if self.focus is EVERYTHING:
+            return self.pattern(depth, edge=True)
+        if self.maybe(self.focus.branch // 2):
+            return Node("any", tuple(self.sequence(1, repeated=False, edge=True) for _ in range(2)))
+        return self.sequence(min(depth, 3) - 1, repeated=False, edge=True)
+
     def pattern(self, depth: int, *, repeated: bool = False, edge: bool = False) -> Node:
         forms = ["step"] * (1 if depth == 4 else 3)
-        if depth and len(self.free) > 25:
-            forms += ["sequence"] * 4 + ["repeat"] * 2 + ["all"] * 2 + ["any"]
+        if depth > 0 and len(self.free) > 25:
+            forms += self.focus.forms
         match self.pick(*forms):
             case "sequence":
                 return self.sequence(depth, repeated=repeated, edge=edge)
             case "repeat":
-                quantifier = self.pick("?", "*", "+", "+", "{2}", "{1,2}", "{2,}", "{0,2}", "{1}", "{0,1}")
+                quantifiers = "?", "*", "+", "+", "{2}", "{1,2}", "{2,}", "{0,2}", "{1}", "{0,1}"
+                quantifier = self.pick(*(("+", "{1,2}", "{1,2}", "{0,2}") if self.focus.sides else quantifiers))
                 again = repeated or quantifier not in ("?", "{1}", "{0,1}")
-                under = self.pick("", "", "", ",", ";", ";{}")
+                under = "" if self.focus.sides else self.pick("", "", "", ",", ";", ";{}")
                 inner = self.pattern(depth - 1 if self.maybe(40) else 0, repeated=again)
                 return Node("repeat", (inner,), quantifier=quantifier, under=under)
             case "all":
@@ -136,24 +181,31 @@ class Maker:
             case "any":
                 parts = [self.pattern(depth - 1, repeated=repeated, edge=edge) for _ in range(self.number(2, 3))]
                 return Node("any", tuple(parts))
-        if self.maybe(9) and not repeated:
+        if self.maybe(self.focus.numbered) and not repeated:
             name = self.named()
             self.steps[name].numbered = True
             return Node("numbered", name=name, quantifier=f"[{self.number(1, 3)}]")
-        if not repeated and self.maybe(8):
+        if not repeated and self.maybe(self.focus.chosen):
             return Node(self.pick("first", "last"), name=self.named())
         return Node("step", name=self.named(repeated=repeated))
 
     def sequence(self, depth: int, *, repeated: bool, edge: bool) -> Node:
         count = self.number(2, 3)
-        parts, operators, absent = [], [""], [self.absent(8 if edge else 0)]
+        parts, operators, absent = [], [""], [self.absent(self.focus.edge if edge else 0)]
         for i in range(count):
             inner_edge = edge and ((i == 0 and not absent[0]) or i == count - 1)
-            parts.append(self.pattern(depth - 1, repeated=repeated, edge=inner_edge and self.maybe(10)))
+            if self.focus.sides and not i and self.maybe(60):
+                again = Node(
+                    "repeat", (Node("step", name=self.named(repeated=True)),), quantifier=self.pick("+", "{1,2}")
+                )
+                parts.append(Node("all", (again, self.pattern(depth - 1, repeated=repeated))))
+            else:
+                inside = inner_edge and self.maybe(self.focus.branch)
+                parts.append(self.pattern(depth - 1, repeated=repeated, edge=inside))
             if i < count - 1:
-                operators.append(self.pick(",", ";", ";", ";{}"))
+                operators.append(";{}" if self.focus.sides else self.pick(",", ";", ";", ";{}"))
                 absent.append(() if operators[-1] == "," else self.absent(20))
-        absent.append(self.absent(8 if edge else 0))
+        absent.append(self.absent(self.focus.edge if edge else 0))
         return Node("sequence", tuple(parts), operators=tuple(operators), absent=tuple(absent))
 
     def absent(self, percent: int) -> tuple[str, ...]:
@@ -290,6 +342,8 @@ class Maker:
         """A condition of a step about itself and others."""
         positive = [n for n, s in self.steps.items() if not s.negated and n != own] if others is None else list(others)
         x, y = self.event(own, positive), self.event(own, positive)
+        if self.maybe(self.focus.plain):
+            return self.pick(f"g = {x}.g", f"f = {x}.f", f"v {self.pick('=', '>=')} {x}.v", *self.agreeing(own))
         some = self.pick(own, own, *positive) if own in self.steps else self.pick(*positive, "prev")
         if self.steps.get(own, Step("")).negated and some == own:
             some = self.pick(*positive, "prev")
@@ -360,6 +414,11 @@ class Maker:
             options += [f"upper(kind) <> upper(${variable})"] if variable == "k" else []
         return self.pick(*options)
 
+    def agreeing(self, own: str) -> list[str]:
+        """Comparisons with the variables that a condition may name."""
+        bound = [v for v, steps in self.variables.items() if own or set(steps) & set(self.before)]
+        return [f"{'kind' if variable == 'k' else 'v'} = ${variable}" for variable in bound]
+
     def binder(self, own: str) -> str:
         """A condition that binds a variable."""
         values = [("x", "v"), ("x", "v"), ("k", "kind"), ("k", "kind"), ("x", "v + 1"), ("x", "coalesce(v, 1)")]
@@ -374,16 +433,19 @@ class Maker:
 
     def where(self) -> str:
         """θ: about an event, and what is bound before."""
-        if self.before and self.maybe(40):
+        if self.before and self.maybe(self.focus.theta):
             return self.between("", others=self.before[-2:])
         return self.pick(self.kind, self.static)()
 
     def definition(self, step: Step) -> str:
-        some = [self.kind()] if self.maybe(88 if step.repeated else 80) else []
+        always = 88 if step.repeated else 80
+        some = [self.kind()] if self.maybe(always // 2 if self.focus is not EVERYTHING else always) else []
         if self.table and self.maybe(40):
             some.append(
                 self.pick("v >= :lo", "w < :hi", "g = :name", ":lo <= v", "v = :lo", "n >= :name", "w > :hi + 1")
             )
+        if step.negated and self.maybe(self.focus.plain):
+            return self.between(step.name)
         if self.light and self.maybe(75):
             return " AND ".join(some)
         if self.maybe(10):
@@ -398,13 +460,14 @@ class Maker:
 
     # ── the statement ──
 
-    def statement(self, name: str, sources: Sequence[str], *, used: bool) -> str:
-        if self.maybe(6):
+    def statement(self, name: str, sources: Sequence[str], *, used: bool, lane: str = "") -> str:
+        """The text of a statement; `lane` is the attribute of PER, if it is not to be drawn."""
+        if not lane and self.maybe(6):
             return self.silence(name, sources, used=used)
-        pattern = self.pattern(4, edge=True)
-        while self.cost(pattern) > math.log2(MOST_COST):
+        pattern = self.whole(4)
+        while self.cost(pattern) > math.log2(self.most_cost):
             self.free, self.steps = list("abcdeijklopqryzABCDEIJKLOPQRYZ"), {}
-            pattern = self.pattern(2, edge=True)
+            pattern = self.whole(2)
         definitions = {n: self.definition(s) for n, s in self.steps.items()}
         match = self.text(pattern, top=True)
         defined = ", ".join(f"{n} AS {c}" for n, c in definitions.items() if c)
@@ -413,7 +476,8 @@ class Maker:
             n.form == "last" or (n.form == "sequence" and (n.absent[0] or n.absent[-1])) for n in pattern.walk()
         )
         text = f"SUBSCRIBE {name}{' FOR EACH people' if self.table else ''} FROM {', '.join(sources)}"
-        text += self.pick("", "", "", " PER g", " PER kind", " PER g, f", " PER stream") + f"\nMATCH {match}"
+        per = f" PER {lane}" if lane else self.pick("", "", "", " PER g", " PER kind", " PER g, f", " PER stream")
+        text += f"{per}\nMATCH {match}"
         text += f"\nDEFINE {defined}" if defined else ""
         if edges or self.maybe(35):
             text += f"\nWITHIN {self.span(1, 9)}"
@@ -555,7 +619,8 @@ def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
     for number in range(1, count + 1):
         mine = chance.pick(*sources)
         count_of = MOST_DERIVED if any(n.startswith("m") for n in mine) else events
-        maker = Maker(chance, time, count_of, table and number == 1)
+        focus = chance.pick(*FOCUSES) if chance.maybe(25) else EVERYTHING
+        maker = Maker(chance, time, count_of, table and number == 1, focus)
         read.update(mine)
         texts.append(maker.statement(f"m{number}", mine, used=number < count))
         sources += [[f"m{number}"], [f"m{number}", "s"], [f"m{number}", "s"]]
@@ -564,6 +629,25 @@ def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
     return Case(
         "\n".join([*declarations, *texts]), streams, _tables(chance) if table else {}, _until(chance, time), time
     )
+
+
+def case_of_lanes(chance: Chance, lanes: int, most_events: int = 7) -> Case:
+    """One statement of a focus on many short lanes, so that it is planned once for many streams."""
+    maker = Maker(chance, "INT", most_events, False, chance.pick(*FOCUSES), MOST_COST_OF_LANES)
+    text = maker.statement("m", ["s"], used=False, lane="lane")
+    rows: list[Row] = []
+    now = 0
+    for _ in range(most_events):
+        present = [lane for lane in range(lanes) if chance.maybe(80)]
+        moments = random_rows(chance, len(present), "INT", order=False, named=False)
+        late = chance.pick(0, 0, 1, 2)
+        for lane, row in zip(chance.shuffled(present), moments, strict=True):
+            rows.append({**row, "time": now + (late if chance.maybe(30) else 0), "lane": lane})
+        now += late + chance.pick(0, 1, 1, 2)
+    rows.sort(key=lambda row: row["time"])
+    ties = " TIES SIMULTANEOUS" if chance.maybe(15) else ""
+    declaration = f"STREAM s (time INT, {COLUMNS}, lane INT) TIME time{ties};"
+    return Case(f"{declaration}\n{text}", {"s": rows}, until=chance.pick(None, now + chance.number(0, 9), 60))
 
 
 def derived(chance: Chance, columns: str, rows: list[Row]) -> tuple[str, list[str]]:

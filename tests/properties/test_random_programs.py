@@ -13,7 +13,7 @@ import foretell as ft
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.plan.lower.program import UnsupportedError
 from tests.engine_pair import EnginePair, comparable_rows
-from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, cases
+from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, case_of_lanes, cases
 
 quick = settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 long = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -73,6 +73,36 @@ def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         if both is not None and not one.depends_on_batches:
             alone = both.embedded_in_batches(both.cut_at(list(range(31))))
             assert Counter(comparable_rows(alone)) == Counter(comparable_rows(both.embedded()))
+
+
+def _agrees_in_lanes(seed: int, lanes: int) -> None:
+    """A statement of a focus on many short lanes: against the reference, and each instant in a batch of its own."""
+    one = case_of_lanes(Chance(random.Random(seed).randint), lanes)
+    try:
+        both = EnginePair(one.text, one.streams, until=one.until)
+    except ft.ForetellError:
+        return
+    embedded = comparable_rows(both.embedded())
+    assert embedded == comparable_rows(both.reference()), one
+    if one.depends_on_batches:
+        return
+    times = [row["time"] for row in one.streams["s"]]
+    by_instant = both.embedded_in_batches(both.cut_at(times.index(time) for time in set(times)))
+    assert Counter(comparable_rows(by_instant)) == Counter(embedded), one
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_focus_on_many_lanes(part: int) -> None:
+    for seed in range(100 * part, 100 * part + 100):
+        _agrees_in_lanes(seed, lanes=8)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("part", range(16))
+def test_a_focus_on_many_lanes_for_long(part: int) -> None:
+    for seed in range(2000 * part, 2000 * part + 2000):
+        _agrees_in_lanes(seed, lanes=16)
 
 
 def test_few_programs_are_refused() -> None:

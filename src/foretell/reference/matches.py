@@ -310,21 +310,23 @@ def _about_itself(condition: tree.Expression) -> bool:
     return not any(isinstance(node, outside) for node in condition.walk())
 
 
-def after_match(matches: Iterable[Match], after: tree.AfterMatch, lane: Lane) -> list[Match]:
-    """AFTER MATCH: takes matches one by one, each removing others. They come in the order of `taking_order`."""
+def after_match(matches: Iterable[Match], after: tree.AfterMatch, lane: Lane, positive: tuple[str, ...]) -> list[Match]:
+    """AFTER MATCH: takes matches one by one, each removing others. They come in the order of `taking_order`; `positive`
+    are the steps of the pattern that bind events, in its order."""
     taken: list[Match] = []
     if after.policy is tree.Policy.LONGEST:
-        matches = sorted(matches, key=_longest_order)
+        order = {name: i for i, name in enumerate(positive)}
+        matches = sorted(matches, key=lambda match: _longest_order(match, order))
     for match in matches:
         if not any(_removes(earlier, match, after, lane) for earlier in taken):
             taken.append(match)
     return taken
 
 
-def _longest_order(match: Match) -> tuple[object, ...]:
-    """The sort key by which LONGEST takes matches; the sort is stable, so that the order of steps decides the rest."""
+def _longest_order(match: Match, order: Mapping[str, int]) -> tuple[object, ...]:
+    """The sort key by which LONGEST takes matches (decision 0002, item 47)."""
     numbers = [b.at.number for b in match.bound]
-    return match.first.number, -len(numbers), match.end, numbers
+    return match.first.number, -len(numbers), match.end, numbers, [order[b.step] for b in match.bound]
 
 
 def _removes(taken: Match, other: Match, after: tree.AfterMatch, lane: Lane) -> bool:

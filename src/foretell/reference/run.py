@@ -113,7 +113,7 @@ def _results(
             found = matcher.matches()
             if statement.tree.losing is not None:
                 found = estimates(matcher, found, timing[statement.name])
-            for match in after_match(found, statement.tree.after, lane):
+            for match in after_match(found, statement.tree.after, lane, statement.positive):
                 yield _matched(matcher, match)
 
 

@@ -58,4 +58,5 @@ class LoweringContext:
         operator = wait.connector.operator
         named = references([operator.condition]).variables if isinstance(operator, tree.FirstWhere) else ()
         variables = self.scopes.visible_variables(scopes, sorted(named))
-        return EvaluationContext(self.allocator, None, None, state.bound, {}, wait.name, start, variables)
+        sides = self.scopes.other_sides(scopes)
+        return EvaluationContext(self.allocator, None, None, state.bound, {}, wait.name, start, variables, sides)

@@ -61,6 +61,11 @@ class GuardCompiler:
         code = replace(linked.code, ops=ops, depth=depth)
         return self.symbols.add_code(code, self.symbols.reads[left] | self.symbols.reads[right])
 
+    def read(self, operand: Operand) -> int:
+        """The number of the code that reads a slot."""
+        code = compile_expression(tree.Literal(None), lambda _: operand, self.symbols.code_of)
+        return self.symbols.add_code(code, frozenset({operand.index}))
+
     def constant(self, value: int | None) -> int:
         """The number of the code of a constant."""
         code = compile_expression(tree.Literal(value), lambda _: None, self.symbols.code_of)

@@ -35,6 +35,7 @@ class EvaluationContext:
     | thread | of a θ in a side of `&`: the thread whose last event `prev` is |
     | start | the register with the time since which `duration` counts |
     | variables | the registers of variables that other sides of `&` may bind too |
+    | sides | the steps of other sides of `&`, each with the side that does not see them: its number and depth |
     """
 
     allocator: RegisterAllocator
@@ -45,6 +46,7 @@ class EvaluationContext:
     thread: str = ""
     start: Register = MATCH_START
     variables: Mapping[str, Register] = field(default_factory=dict)
+    sides: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def resolve(self, expression: tree.Expression) -> Operand | None:
         """The operand that holds an expression's value; None where it has to be computed."""
@@ -80,12 +82,23 @@ class EvaluationContext:
             case tree.Previous():
                 return allocator.event_operand(RegisterKind.PREVIOUS, self.thread, expression)
             case tree.FirstOf(step=step) if step != self._current_step or step in self.bound:
-                return allocator.event_operand(RegisterKind.FIRST, str(step), expression)
+                return self._of_step(Register(RegisterKind.FIRST, str(step), expression))
             case tree.FirstOf(step=step) | tree.LastOf(step=step) | tree.BoundEvent(step=step):
                 if step == self._current_step:
                     return allocator.column_operand(expression)
-                return allocator.event_operand(RegisterKind.LAST, str(step), expression)
+                return self._of_step(Register(RegisterKind.LAST, str(step), expression))
         raise AssertionError(event)
+
+    def _of_step(self, register: Register) -> Operand:
+        """A register of a bound step, as the condition sees it."""
+        kind = Type.INT
+        if register.kind not in (RegisterKind.COUNT, RegisterKind.COUNT_PRESENT):
+            assert register.expression is not None
+            kind = self.allocator.event_type(register.expression)
+        operand = self.allocator.slot_operand(register, kind)
+        if register.name not in self.sides:
+            return operand
+        return self.allocator.slot_operand(register.before_scope(*self.sides[register.name]), kind)
 
     @property
     def _current_step(self) -> str | None:
@@ -109,10 +122,7 @@ class EvaluationContext:
         if aggregate.function == "avg":
             return None
         (register,) = aggregate_registers(aggregate)
-        if aggregate.function == "count":
-            return self.allocator.slot_operand(register, Type.INT)
-        assert register.expression is not None
-        return self.allocator.slot_operand(register, self.allocator.event_type(register.expression))
+        return self._of_step(register)
 
     def desugar(self, expression: tree.Expression) -> tree.Expression:
         """The expression in terms that have operands: averages as quotients, `duration` as a difference."""

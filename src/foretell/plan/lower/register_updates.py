@@ -41,6 +41,7 @@ _WRITTEN_ELSEWHERE = (
     RegisterKind.OCCURRENCES,
     RegisterKind.GAP_START,
     RegisterKind.THREAD_MARK,
+    RegisterKind.BEFORE_SCOPE,
 )
 
 _AGGREGATE_INTS = {RegisterKind.SUM: SUM_INT, RegisterKind.MIN: MIN_INT, RegisterKind.MAX: MAX_INT}
@@ -83,8 +84,12 @@ class RegisterUpdates:
         """All updates of an edge, in the order in which the kernel may not change them."""
         subscription, allocator = self.context.subscription, self.context.allocator
         updates: list[RegisterUpdate] = []
+        # First: they read the variables and events as they were.
         for register, scope in self.context.scopes.variables.items():
-            updates += self._of_scope_variable(edge, register, scope)  # first: they read the variables as they were
+            updates += self._of_scope_variable(edge, register, scope)
+        for register in allocator.slots:
+            if register.kind is RegisterKind.BEFORE_SCOPE:
+                updates += self._of_other_side(edge, register)
         for binding in bindings:
             updates += self._of_variable(binding)
         for gap in self._ending_gaps(edge):
@@ -126,8 +131,8 @@ class RegisterUpdates:
         allocator, guards = self.context.allocator, self.context.guards
         slot, is_float = allocator.slots[register], allocator.types[register] is Type.FLOAT
         scopes = self.context.scopes.enclosing(step)
-        inside = conjunction_depth(state.term, step)
-        if step in scope.steps | scope.others and inside < scope.depth:
+        if self._enters(edge, scope):
+            inside = conjunction_depth(state.term, step)
             variables = self.context.scopes.visible_variables(scopes[:inside], [name])
             before = EvaluationContext(allocator, None, None, state.bound, variables=variables)
             yield RegisterUpdate(COMPUTE, slot, 0, guards.compile(tree.Variable(name), before), is_float)
@@ -135,6 +140,20 @@ class RegisterUpdates:
         for variable, value in self.context.subscription.steps[step].binders:
             if step in scope.steps and variable == name:
                 yield RegisterUpdate(COMPUTE, slot, 0, guards.compile(value, context), is_float)
+
+    def _of_other_side(self, edge: Edge, register: Register) -> Iterator[RegisterUpdate]:
+        """A side of `&` sees what the other sides bound before the conjunction, and nothing that they bind in it."""
+        if self._enters(edge, self.context.scopes.scope_of(register)):
+            allocator, guards = self.context.allocator, self.context.guards
+            kind = allocator.types[register]
+            code = guards.read(allocator.slot_operand(register.original, kind))
+            yield RegisterUpdate(COMPUTE, allocator.slots[register], 0, code, kind is Type.FLOAT)
+
+    def _enters(self, edge: Edge, scope: ConjunctionScope) -> bool:
+        """Whether an edge binds the first event of a conjunction."""
+        step = edge.leaf.step
+        term = self.context.state(edge.source).term
+        return step in scope.steps | scope.others and conjunction_depth(term, step) < scope.depth
 
     # ── waits that begin ──
 
@@ -192,7 +211,7 @@ class RegisterUpdates:
             return RegisterUpdate(COUNT, slot, 0)
         assert register.expression is not None
         column = allocator.column(register.expression)
-        if RegisterKind.FIRST in (register.kind, register.indexed) and step in before:
+        if RegisterKind.FIRST in (register.kind, register.source) and step in before:
             return None
         if register.kind in (RegisterKind.FIRST, RegisterKind.LAST):
             return RegisterUpdate(SET, slot, column)

@@ -29,6 +29,7 @@ class RegisterKind(StrEnum):
     MATCH_START = "match start"  # when the match began
     SCOPE_START = "scope start"  # when the first event of a side of `&` began
     SCOPE_VARIABLE = "scope variable"  # a variable as a side of `&` sees it
+    BEFORE_SCOPE = "before scope"  # another register as it was before a `&`
     INDEX_KEY = "index key"  # the dictionary code of another register's value, by which an index finds the run
     COUNT = "count"  # the number of events of a step
     COUNT_PRESENT = "count present"  # the number of events of a step of which an attribute is not NULL
@@ -55,7 +56,8 @@ class Register:
     | expression | of the step's event, where the register holds no position or count of events |
     | scope | of the registers of a side of `&`: the number of its first step |
     | depth | of these: the number of conjunctions around the side |
-    | indexed | of an index key: the kind of the register whose value it encodes |
+    | source | of an index key: the kind of the register whose value it encodes; of a register before a `&`: the kind of
+    the register whose value it keeps |
     """
 
     kind: RegisterKind
@@ -63,18 +65,28 @@ class Register:
     expression: tree.Expression | None = None
     scope: int = -1
     depth: int = 0
-    indexed: RegisterKind | None = None
+    source: RegisterKind | None = None
 
     @property
     def of_variable(self) -> bool:
         """Whether `name` is that of a variable."""
         kinds = (RegisterKind.VARIABLE, RegisterKind.SCOPE_VARIABLE)
-        return self.kind in kinds or self.indexed in kinds
+        return self.kind in kinds or self.source in kinds
 
     @property
     def index_key(self) -> Register:
         """The register with the dictionary code of this one's value."""
-        return replace(self, kind=RegisterKind.INDEX_KEY, indexed=self.kind)
+        return replace(self, kind=RegisterKind.INDEX_KEY, source=self.kind)
+
+    def before_scope(self, scope: int, depth: int) -> Register:
+        """The register with the value that this one had before a `&`, for a side of it."""
+        return replace(self, kind=RegisterKind.BEFORE_SCOPE, scope=scope, depth=depth, source=self.kind)
+
+    @property
+    def original(self) -> Register:
+        """Of a register before a `&`: the register whose value it keeps."""
+        assert self.source is not None
+        return Register(self.source, self.name, self.expression)
 
 
 MATCH_START = Register(RegisterKind.MATCH_START)

@@ -66,25 +66,27 @@ class RunKeys:
                 yield {}  # every event concerns it
                 return
             if isinstance(thread.connector.operator, tree.FirstWhere):
-                yield self._equalities(tree.conjuncts(thread.connector.operator.condition), thread.context)
+                yield self._equalities(tree.conjuncts(thread.connector.operator.condition), thread.context, state)
             for step in thread.connector.absent:
                 if not self.deferral.is_deferred_negation(step, state):
-                    yield self._equalities(steps[step].conditions, self.context.of_negation(step, state))
+                    yield self._equalities(steps[step].conditions, self.context.of_negation(step, state), state)
         for edge in self.context.automaton.leaving(number):
             if edge.thread < 0 or not isinstance(threads[edge.thread].connector.operator, tree.FirstWhere):
                 context = self.context.of_step(edge.leaf.step, number, dict(edge.binds))
                 conditions = [c.expression for c in edge.conditions if c.owner == edge.leaf.step]
                 conditions += [tree.Binary("=", tree.Variable(v), e) for v, e in edge.agrees]
-                yield self._equalities(conditions, context)
+                yield self._equalities(conditions, context, state)
 
-    def _equalities(self, conditions: Iterable[tree.Expression], context: EvaluationContext) -> dict[KeyEquality, None]:
+    def _equalities(
+        self, conditions: Iterable[tree.Expression], context: EvaluationContext, state: State
+    ) -> dict[KeyEquality, None]:
         """The equalities of a column with a register of the same type among conditions."""
         equalities: dict[KeyEquality, None] = {}
         for condition in conditions:
             match context.desugar(condition):
                 case tree.Binary(operator="=", left=left, right=right):
                     for event, bound in ((left, right), (right, left)):
-                        register = self._constant_register(context, bound)
+                        register = self._constant_register(context, bound, state)
                         if register is None or not is_static(about_current_event(event)):
                             continue
                         operand = context.resolve(event)
@@ -94,8 +96,13 @@ class RunKeys:
                             equalities[KeyEquality(about_current_event(event), register)] = None
         return equalities
 
-    def _constant_register(self, context: EvaluationContext, expression: tree.Expression) -> Register | None:
-        """The register of an expression, if its value does not change while a run waits."""
+    def _constant_register(
+        self, context: EvaluationContext, expression: tree.Expression, state: State
+    ) -> Register | None:
+        """The register of an expression, if every run at a state has its value and that does not change while it waits.
+
+        A register that is not bound yet has no list of runs: its slot holds what another run left there.
+        """
         operand = context.resolve(expression)
         if operand is None or operand.kind != "slot":
             return None
@@ -104,5 +111,7 @@ class RunKeys:
         if register.kind is RegisterKind.VARIABLE:
             steps = self.context.subscription.steps.values()
             values = [value for step in steps for name, value in step.binders if name == register.name]
-            return register if all(is_static(value) for value in values) else None
-        return register if register.kind in (RegisterKind.FIRST, RegisterKind.LAST) else None
+            is_constant = register.name in state.variables and all(is_static(value) for value in values)
+            return register if is_constant else None
+        is_event = register.kind in (RegisterKind.FIRST, RegisterKind.LAST)
+        return register if is_event and register.name in state.bound else None

@@ -37,14 +37,27 @@ class ScopeRegisters:
         self.starts[register] = scope.steps
         return register
 
+    def _number(self, scope: ConjunctionScope) -> int:
+        """The number of a scope: that of its first step."""
+        steps = list(self.subscription.steps)
+        return min(map(steps.index, scope.steps))
+
+    def other_sides(self, scopes: list[ConjunctionScope]) -> dict[str, tuple[int, int]]:
+        """The steps of the other sides of the scopes' conjunctions, each with the number and depth of its scope."""
+        return {step: (self._number(scope), scope.depth) for scope in scopes for step in scope.others}
+
+    def scope_of(self, register: Register) -> ConjunctionScope:
+        """The scope of a register before a `&`."""
+        first = list(self.subscription.steps)[register.scope]
+        return self.enclosing(first)[register.depth - 1]
+
     def visible_variables(self, scopes: list[ConjunctionScope], variables: Iterable[str]) -> dict[str, Register]:
         """The registers of those variables that other sides of the scopes' conjunctions may bind too."""
         registers: dict[str, Register] = {}
-        steps = list(self.subscription.steps)
         for scope in scopes:
             for name in variables:
                 if name in registers or binding_steps(self.subscription, name) & scope.others:
-                    first = min(map(steps.index, scope.steps))
+                    first = self._number(scope)
                     register = Register(RegisterKind.SCOPE_VARIABLE, name, scope=first, depth=scope.depth)
                     self.allocator.slot(register, self.subscription.variables[name])
                     self.variables[register] = scope
