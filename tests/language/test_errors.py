@@ -203,6 +203,13 @@ SUBSCRIBE s FROM x MATCH a OR b
     |                            ^^
   hint: write a | b for either
 
+SUBSCRIBE s FROM shop-sales MATCH a
+=> unexpected
+1:22: expected MATCH, PER or ',', found '-'
+  1 | SUBSCRIBE s FROM shop-sales MATCH a
+    |                      ^
+  hint: put a name with a "-" in double quotes: "shop-sales"
+
 SUBSCRIBE s FROM x MATCH a && b
 => unexpected
 1:28: '&&' has no meaning here
@@ -1437,7 +1444,7 @@ SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS at = '2026-01-01'
 1:54: cannot compare TIMESTAMP with STRING
   1 | SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS at = '2026-01-01'
     |                                                      ^^^^^^^^^^^^^^^^^
-  hint: write a point in time as TIMESTAMP '2026-01-31 12:00:00'
+  hint: write a point in time as TIMESTAMP '2026-01-01'
 
 SUBSCRIBE s FROM x MATCH a ; b+ ; !n ; c DEFINE c AS kind + 1 = 2
 => no-arithmetic

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
+from foretell.api.empty_results import empty_result_notes
 from foretell.api.engine_choice import EngineChoice, check_engine, choose_engine, is_spark_frame, is_streaming
 from foretell.arguments.input_settings import InputSettings, as_input_settings
 from foretell.arguments.model import ModelLike, as_learning, as_model, delay_models
@@ -234,7 +235,7 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
         rows, notes, lanes = _run_embedded(request, checked, batches, until)
     else:
         rows, notes, lanes = _run_reference(request, checked, batches, until, delays)
-    return Notifications(
+    found = Notifications(
         rows,
         bad=tuple(event for batch in batches.values() for event in batch.quarantined),
         totals=tuple((name, batch.total) for name, batch in batches.items()),
@@ -248,6 +249,8 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
         statements=checked.statements,
         lanes=tuple((statement.name, lanes.get(statement.name)) for statement in checked.statements),
     )
+    empty = empty_result_notes(checked, batches, lanes, found.summary.notifications)
+    return replace(found, notes=found.notes + empty)
 
 
 def _run_reference(

@@ -12,7 +12,14 @@ from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.function_types import function_type
 from foretell.language.tree import Expression, place_of
-from foretell.language.type_rules import UNTYPED, arithmetic_type, check_comparable, check_type, common_type
+from foretell.language.type_rules import (
+    UNTYPED,
+    arithmetic_type,
+    check_comparable,
+    check_type,
+    common_type,
+    timestamp_hint,
+)
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -279,10 +286,19 @@ def _binary(binary: tree.Binary, scope: Scope) -> Type:
         return Type.BOOL
     left, right = type_of(binary.left, scope), type_of(binary.right, scope)
     if binary.operator in _COMPARISONS:
-        hint = _quoted_number(binary) or _string_remark(binary, scope)
+        hint = _quoted_time(binary) if Type.TIMESTAMP in (left, right) else _quoted_number(binary)
+        hint = hint or _string_remark(binary, scope)
         check_comparable(left, right, binary.place, scope.time, hint)
         return Type.BOOL
     return arithmetic_type(binary, left, right, scope.time, _string_remark(binary, scope))
+
+
+def _quoted_time(binary: tree.Binary) -> str:
+    """A hint where a point in time was written as a string."""
+    for side in (binary.left, binary.right):
+        if isinstance(side, tree.Literal) and isinstance(side.value, str):
+            return timestamp_hint(side.value)
+    return ""
 
 
 def _quoted_number(binary: tree.Binary) -> str:

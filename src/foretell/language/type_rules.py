@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foretell.errors import Place, refuse
-from foretell.events.types import Type
+from foretell.events.types import Type, parse_timestamp
 from foretell.language import tree
 
 #: The types that fit everywhere: of an attribute that no data has shown yet, and of NULL.
@@ -35,12 +35,21 @@ def check_number(expression: tree.Expression, kind: Type, where: str) -> None:
         refuse("not-a-number", f"{where} needs a number, this is {kind.value}", expression.place)
 
 
+def timestamp_hint(text: str = "") -> str:
+    """How to write a point in time: the given text, if it is one."""
+    try:
+        parse_timestamp(text)
+    except ValueError:
+        text = "2026-01-31 12:00:00"
+    return f"write a point in time as TIMESTAMP '{text}'"
+
+
 def check_comparable(left: Type, right: Type, place: Place, time: Type, hint: str = "") -> None:
     if left is right or left in UNTYPED or right in UNTYPED or (left.numeric and right.numeric):
         return
     both = {left, right}
     if both == {Type.TIMESTAMP, Type.STRING}:
-        hint = "write a point in time as TIMESTAMP '2026-01-31 12:00:00'"
+        hint = hint or timestamp_hint()
     elif Type.DURATION in both and (left.numeric or right.numeric):
         hint = _duration_hint(time)
     message = f"cannot compare {left.value} with {right.value}"

@@ -12,6 +12,7 @@ from foretell.language import tree
 from foretell.language.rules.calls import attribute_of, call_of, event_named
 from foretell.language.rules.tokens import QuotedName, name_of, number_of, span_of, text_of, token_place
 from foretell.language.tree import Name
+from foretell.language.type_rules import timestamp_hint
 
 _UNITS = {
     "microsecond": "us",
@@ -82,8 +83,7 @@ class ExpressionRules(Transformer[Token, tree.Program]):
         try:
             return tree.Moment(parse_timestamp(text_of(token)), place=token_place(token))
         except ValueError:
-            hint = "write a point in time as TIMESTAMP '2026-01-31 12:00:00'"
-            refuse("not-timestamp", f"{token} is not a date and time", token_place(token), hint)
+            refuse("not-timestamp", f"{token} is not a date and time", token_place(token), timestamp_hint())
 
     def variable(self, token: Token) -> tree.Variable:
         return tree.Variable(str(token[1:]), place=token_place(token))

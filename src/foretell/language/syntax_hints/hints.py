@@ -20,6 +20,8 @@ from foretell.language.syntax_hints.vocabulary import (
     UNLIKELY_NAMES,
 )
 
+_NAME_END = re.compile(r"[A-Za-z_][\w-]*")
+
 
 def hint_for(rejection: Rejection) -> str:
     for hint in (_bracket_hint, _neighbour_hint, _habit_hint, _clause_hint, _keyword_hint, _comma_hint):
@@ -70,6 +72,10 @@ def _neighbour_hint(rejection: Rejection) -> str:
             return "leave out the quotes"
         case "TIMESTAMP", "NUMBER":
             return "write a point in time as TIMESTAMP '2026-01-31 12:00:00'"
+        case "NAME", _ if (
+            token == "-" and token.start_pos == last.end_pos and (rest := _NAME_END.match(rejection.rest))
+        ):
+            return f'put a name with a "-" in double quotes: "{last}-{rest[0]}"'
         case "RETURN", _ if token == "*":
             return "leave out RETURN: a notification then carries the variables and the events of all steps"
         case _, "STRING" if {"NAME", "QUOTED"} >= rejection.fitting:
