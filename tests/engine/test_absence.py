@@ -50,7 +50,7 @@ def _agrees(chance: random.Random) -> None:
         time += unit * chance.choice([0, 5, 4000])
         if chance.random() < 0.3:
             before, silences = silences.state(), Silences()
-            silences.restore(before)
+            silences.restore(before, lanes)
         lane, at, breaks = (list(c) for c in zip(*events)) if events else ([], [], [])
         columns = np.array(lane, np.int64), np.array(at, kind), np.array(breaks, np.bool_)
         found = [c.tolist() for c in silences.process(*columns, within, time)]

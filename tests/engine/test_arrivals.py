@@ -20,6 +20,8 @@ from foretell.machine import nfa_group
 from foretell.machine.exec.arrival_executor import ArrivalExecutor
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.state_bounds import StateBounds
+from foretell.machine.kernels.run_checks import HeldEvents
 from foretell.plan import strategy
 from foretell.plan.explain import as_text, explain
 from foretell.plan.lower.arrival_analysis import analyse_sequence
@@ -54,11 +56,13 @@ class Later(Maker):
 class Interrupted(ArrivalExecutor):
     """Forgets all but its state before every batch, and has hardly any room."""
 
-    def process(self, *given: Any, **more: Any) -> RawMatches:
+    def process(self, segment: EventSegment, lane_count: int, now: int | float) -> RawMatches:
+        held = HeldEvents(0, segment.end, np.zeros(0, np.bool_), np.zeros(0, np.int64))
+        bounds = StateBounds(lane_count, segment.end, 2 * segment.end, 2**20, held)
         other = ArrivalExecutor(self.plan, self.strings, self.parameters, self.selection, capacity=1, most=2)
-        other.restore(self.state())
-        found = other.process(*given, **more)
-        self.restore(other.state())
+        other.restore(self.state(), bounds)
+        found = other.process(segment, lane_count, now)
+        self.restore(other.state(), bounds)
         return found
 
 

@@ -234,8 +234,9 @@ class Deployment:
             replace(self.settings.forecasts, ignore_snapshot=reset_forecasts),
         )
         lateness = {name: self.inputs.lateness(name) for name in self.inputs.schemas}
+        buffer = ReorderBuffer.restore(lateness, state["waiting"], self.inputs.schemas)
         self.checker = checker
-        self.pipeline = EventPipeline(ReorderBuffer.restore(lateness, state["waiting"]), runtime)
+        self.pipeline = EventPipeline(buffer, runtime)
 
     def _checker(self) -> Checker:
         if self.checker is None:

@@ -13,9 +13,10 @@ from foretell.arguments.streams import observed_schema, stream_declaration
 from foretell.errors import InputError, LanguageError, suggestion
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration
-from foretell.events.types import Schema, Type
+from foretell.events.types import ATTRIBUTE_TYPES, Schema, Type
 from foretell.language.statement_registry import StatementRegistry
 from foretell.language.stream_schemas import duration_of
+from foretell.storage.recorded_values import require
 
 
 class InputRegistry:
@@ -106,5 +107,15 @@ class InputRegistry:
     ) -> InputRegistry:
         """The streams as they were. A snapshot has no read options, which belong to the data that come."""
         inputs = cls(registry, InputSettings(dict(state["time"]), read))
-        inputs.schemas = {name: msgspec.convert(schema, Schema) for name, schema in state["schemas"].items()}
+        inputs.schemas = {name: _recorded_schema(schema) for name, schema in state["schemas"].items()}
         return inputs
+
+
+def _recorded_schema(recorded: object) -> Schema:
+    """A schema of a snapshot: its columns for time, id and order are among its attributes."""
+    schema = msgspec.convert(recorded, Schema)
+    named = [name for name in (schema.time, schema.id, schema.order) if name is not None]
+    require(all(name in schema.attributes for name in named), "the columns of a stream")
+    require(all(kind in ATTRIBUTE_TYPES for kind in schema.attributes.values()), "the types of a stream")
+    require(schema.time is None or schema.time_type in (Type.INT, Type.FLOAT, Type.TIMESTAMP), "the time of a stream")
+    return schema

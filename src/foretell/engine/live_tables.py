@@ -10,7 +10,8 @@ from foretell.arguments.streams import read_tables
 from foretell.arguments.validation import bad_argument
 from foretell.errors import InputError, suggestion
 from foretell.events.ingest.template_tables import TemplateTable, read_more_rows
-from foretell.events.types import Scalar, Type
+from foretell.events.types import ATTRIBUTE_TYPES, Scalar, Type
+from foretell.storage.recorded_values import require
 
 
 @dataclass
@@ -67,8 +68,29 @@ class LiveTable:
     @classmethod
     def restore(cls, name: str, state: Mapping[str, Any]) -> LiveTable:
         types = {column: Type(kind) for column, kind in state["types"].items()}
+        require(
+            list(types) == list(state["columns"]) and set(types.values()) <= set(ATTRIBUTE_TYPES), "the table's rows"
+        )
+        for column, kind in types.items():
+            require(all(_has_type(value, kind) for value in state["columns"][column]), "the table's values")
         values = zip(*state["columns"].values(), strict=True)
-        return cls.of(name, TemplateTable(types, [dict(zip(types, row, strict=True)) for row in values]))
+        table = cls.of(name, TemplateTable(types, [dict(zip(types, row, strict=True)) for row in values]))
+        require(not types or len(table.rows) == len(state["columns"]["id"]), "rows with equal ids")
+        return table
+
+
+def _has_type(value: object, kind: Type) -> bool:
+    """Whether a recorded value of a table is of a type; a TIMESTAMP is its microseconds."""
+    if value is None:
+        return True
+    match kind:
+        case Type.BOOL:
+            return isinstance(value, bool)
+        case Type.STRING:
+            return isinstance(value, str)
+        case Type.FLOAT:
+            return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is int and -(2**63) <= value < 2**63
 
 
 def live_tables(names: Iterable[str], tables: Mapping[str, object]) -> dict[str, LiveTable]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from foretell.arguments.input_settings import InputSettings
 from foretell.engine.deployment import Deployment
 from foretell.engine.input_registry import InputRegistry
@@ -25,6 +27,7 @@ from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.plan.lower.program import UnsupportedError
 from foretell.storage.blob import pack, unpack
+from foretell.storage.recorded_values import UnfitValueError
 
 #: The version of the snapshot layout. An engine reads this version and all earlier ones. Since 3 a negation before a
 #: part that can be empty stays where that part is left out (decision 0002, item 8), so such patterns have other states.
@@ -94,8 +97,12 @@ def _restored(
             deployment.resume(state["work"], reset_forecasts=request.model is not None)
     except (ForetellError, UnsupportedError) as error:
         raise _unusable(str(error)) from None
-    except (LookupError, TypeError, ValueError, AttributeError, AssertionError):
+    except UnfitValueError as error:
+        raise _unusable(str(error)) from None
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, ArithmeticError, RecursionError):
         raise _unusable("it has unexpected contents") from None
+    except pa.ArrowException:
+        raise _unusable("its events cannot be read") from None
     return deployment
 
 

@@ -34,10 +34,14 @@ from numpy.typing import NDArray
 from foretell.arrays import Times
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, numpy_of, table_from_bytes, table_to_bytes, take_rows
+from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type, format_time
+from foretell.storage.recorded_values import UnfitValueError, instant, require, whole
 
 Time = int | float
+
+_TIMES = (Type.INT, Type.FLOAT, Type.TIMESTAMP)
 
 
 @dataclass(frozen=True)
@@ -214,15 +218,42 @@ class ReorderBuffer:
         return {"time": self.watermark, "latest": dict(self.latest), "late": dict(self.late_counts), "held": held}
 
     @classmethod
-    def restore(cls, lateness: Mapping[str, Time | None], state: Mapping[str, Any]) -> ReorderBuffer:
+    def restore(
+        cls,
+        lateness: Mapping[str, Time | None],
+        state: Mapping[str, Any],
+        schemas: Mapping[str, Schema] | None = None,
+    ) -> ReorderBuffer:
+        """The buffer of a snapshot. Where the `schemas` of streams are known, its events must have them."""
         restored = cls(lateness)
-        restored.watermark = state["time"]
-        restored.latest, restored.late_counts = dict(state["latest"]), dict(state["late"])
+        is_float = all(schema.time_type is Type.FLOAT for schema in (schemas or {}).values())
+        restored.watermark = instant(state["time"], "the watermark", is_float=is_float)
+        for name, time in state["latest"].items():
+            require(name in lateness, "the latest events")
+            restored.latest[name] = instant(time, "the time of the latest event", is_float=is_float)
+        restored.late_counts = {str(name): whole(count, "the late events") for name, count in state["late"].items()}
         for name, held in state["held"].items():
             schema = msgspec.convert(held["schema"], Schema)
-            table = table_from_bytes(held["events"])
-            restored._buffers[name] = _StreamBuffer(schema, [_SortedRun(table, _times(table, schema))])
+            run = _recorded_run(held["events"], schema)
+            require(name in lateness and name in restored.latest, "the events that are held back")
+            known = schema.attributes if schemas is None else schemas[name].attributes
+            require(all(known.get(n, kind) is kind for n, kind in schema.attributes.items()), "the events held back")
+            restored._buffers[name] = _StreamBuffer(schema, [run])
         return restored
+
+
+def _recorded_run(data: object, schema: Schema) -> _SortedRun:
+    """The events of a stream in a snapshot. Arrow itself trusts what it reads."""
+    if not isinstance(data, bytes) or schema.time is None or schema.time_type not in _TIMES:
+        raise UnfitValueError("the events that are held back have no time")
+    table = table_from_bytes(data)
+    table.validate(full=True)
+    types = {name: ARROW_TYPES.get(kind) for name, kind in schema.attributes.items()}
+    require({name: table.schema.field(name).type for name in table.column_names} == types, "the events held back")
+    require(table.num_rows > 0 and table[schema.time].null_count == 0, "the events that are held back")
+    times = _times(table, schema)
+    require((times[1:] >= times[:-1]).all(), "the times of events that are held back")
+    return _SortedRun(table, times)
 
 
 def event_times(batch: EventBatch) -> Times:

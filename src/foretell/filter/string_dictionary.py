@@ -16,6 +16,7 @@ from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.filter.column import no_nulls
 from foretell.filter.text_functions import apply
 from foretell.plan.lower.text_functions import TextFunction
+from foretell.storage.recorded_values import require
 
 #: About what Python takes for a string besides its text: the object, its code, the entries of a list and a dict.
 _STRING_BYTES = 200
@@ -122,7 +123,10 @@ class StringDictionary:
 
     @classmethod
     def restore(cls, state: Sequence[str]) -> StringDictionary:
-        return cls(state)
+        require(isinstance(state, list) and all(type(text) is str for text in state), "the texts")
+        strings = cls(state)
+        require(len(strings) == len(state) and state[0] == "", "texts that are listed twice")
+        return strings
 
     def _add(self, text: str) -> int:
         # A literal may hold a lone surrogate, which no event has: it must get a code all the same.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.events.types import Scalar
+from foretell.events.types import Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.absence_executor import AbsenceExecutor
 from foretell.machine.exec.limits import RunLedger
@@ -18,6 +18,7 @@ from foretell.machine.exec.memory_size import bytes_held
 from foretell.machine.input.delayed_inputs import Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.nfa_group import NfaGroup
 from foretell.machine.observe.forecast_emitter import ForecastEmitter, ObservedStatement
@@ -25,6 +26,7 @@ from foretell.machine.observe.observer import NO_OBSERVERS, Observer, ObserverFa
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import TemplateRows, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
+from foretell.storage.recorded_values import indices, instant, require
 
 #: After so many events the memory of a group is counted anew: counting takes some ten microseconds.
 ACCOUNTED_EVENTS = 4096
@@ -267,35 +269,45 @@ class InputGroup:
             "silent": [[a.plan.name, a.id, a.silences.state(), observer_state(a.observer)] for a in self.absences],
         }
 
-    def restore(self, state: Mapping[str, Any], tables: Mapping[str, TemplateTable]) -> None:
-        """Continues from a snapshot of the same plan."""
-        self.now = state["now"]
-        self.stream.restore(state["feed"])
+    def restore(self, state: Mapping[str, Any], tables: Mapping[str, TemplateTable], places: int) -> StateBounds:
+        """Continues from a snapshot of the same plan, with so many places in the order of all events."""
+        self.now = instant(state["now"], "the time", is_float=self.plan.input.time is Type.FLOAT)
+        bounds = self.stream.restore(state["feed"], places)
         self._executors = {name: {} for name in self.plan.statements}
         rows = _RowsById(tables)
         for recorded in state["groups"]:
-            self._restore_group(recorded, rows, tables)
+            self._restore_group(recorded, rows, tables, bounds)
         self._want_lags()
-        self.stream.lags.restore(state["feed"]["lags"])
+        self.stream.lags.restore(state["feed"]["lags"], self.stream.no_events(), self.strings)
         for name, row_id, silences, *observer in state["silent"]:
             statement = self.plan.statements[name]
+            require(row_id not in self._executors[name], "the groups of statements")
             executor = self._start(statement, None if row_id is None else rows.row(statement, row_id))
             assert isinstance(executor, AbsenceExecutor)
-            executor.silences.restore(silences)
+            executor.silences.restore(silences, bounds.lanes, self.now - executor.plan.within)
             restore_observer(executor.observer, observer[0] if observer else None)
+        for name, statement in self.plan.statements.items():
+            own = {None} if not statement.runs_by_row else {row["id"] for row in tables[str(statement.table)].rows}
+            require(set(self._executors[name]) == own, "the groups of statements")
+        return bounds
 
-    def restored_results(self, name: str, row_id: Scalar, recorded: Mapping[str, Any]) -> ResultBatch:
-        """Results of a statement, or of one row of a template, from a snapshot."""
+    def unread_results(
+        self, name: str, row_id: Scalar, recorded: Mapping[str, Any], bounds: StateBounds
+    ) -> ResultBatch:
+        """Results of a statement, or of one row of a template, from a snapshot, for those who read them."""
         group = self._executors[name][row_id]
         assert isinstance(group, NfaGroup)
-        (member,) = group.members.values()
-        return member.restored(recorded)
+        return group.unread_results(recorded, bounds)
 
-    def _restore_group(self, state: Mapping[str, Any], rows: _RowsById, tables: Mapping[str, TemplateTable]) -> None:
+    def _restore_group(
+        self, state: Mapping[str, Any], rows: _RowsById, tables: Mapping[str, TemplateTable], bounds: StateBounds
+    ) -> None:
         names = [state["joined"][int(number)][0] for number in state["members"]]
         group: AbsenceExecutor | NfaGroup | None = None
         for name, member in zip(names, state["members"].values(), strict=True):
             statement = self.plan.statements[name]
+            row_id = member["id"] if statement.runs_by_row else None
+            require(row_id not in self._executors[name], "the groups of statements")
             if statement.runs_by_row:
                 group = self._start(statement, rows.row(statement, member["id"]))
             elif statement.table is not None:
@@ -303,12 +315,12 @@ class InputGroup:
                 assert isinstance(plan, NfaGroupPlan)
                 assert plan.selection is not None
                 selected = TemplateRows.of(plan.selection, tables[statement.table], self.strings, 0)
-                selected.since = state["rows"]
+                selected.since = indices(state["rows"], bounds.positions + 1, "the template rows", selected.since.shape)
                 group = self._start(statement, None, selected)
             else:
                 group = self._start(statement)
         assert isinstance(group, NfaGroup)
-        group.restore(state)
+        group.restore(state, bounds)
 
 
 class _RowsById:

@@ -20,9 +20,12 @@ from foretell.machine.exec.limits import RunLedger
 from foretell.machine.exec.nfa_executor import NfaExecutor
 from foretell.machine.exec.observation import Observation
 from foretell.machine.exec.raw_matches import RawMatches
+from foretell.machine.exec.register_kinds import RegisterKinds
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream
+from foretell.machine.input.state_bounds import StateBounds
+from foretell.machine.matches.codec import ResultLayout
 from foretell.machine.matches.exclusions import Exclusions
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.arrival_tracker import ArrivalTracker
@@ -31,9 +34,10 @@ from foretell.machine.observe.observer import Observer, Probe, observer_state, r
 from foretell.machine.subscription_runtime import SubscriptionRuntime
 from foretell.machine.template_rows import Move, TemplateRows
 from foretell.plan.expressions import IndexKey, Lagged
-from foretell.plan.lower.program import CompiledNfa
+from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import NfaGroupPlan
 from foretell.plan.strategy import ObservationMode
+from foretell.storage.recorded_values import indices
 
 
 @dataclass(eq=False)
@@ -261,24 +265,38 @@ class NfaGroup:
             "past": None if self.excluded is None else self.excluded.past,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues from a snapshot of the same plan."""
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds) -> None:
+        """Continues from a snapshot of the same plan, whose numbers reach so far."""
         if state["stage"] is not None:
             self.adopt_plan()
             assert self.executor is not None
             if self.second_executor is not None:  # both have read the same events
-                self.second_executor.restore(deepcopy(state["stage"]))
-            self.executor.restore(state["stage"])
+                self.second_executor.restore(deepcopy(state["stage"]), bounds, self.plan.members)
+            if isinstance(self.executor, NfaExecutor):
+                self.executor.restore(state["stage"], bounds, self.plan.members)
+            else:
+                self.executor.restore(state["stage"], bounds)
             self.executor.account()
         for number, member in self.members.items():
-            member.restore(state["members"][str(number)])
+            member.restore(state["members"][str(number)], self._result_layout(member.plan, bounds))
         restore_observer(self.observer, state.get("watcher"))
         if self.tracker is not None and state.get("standing") is not None:
-            self.tracker.restore(state["standing"])
+            self.tracker.restore(state["standing"], bounds)
         if self.excluded is not None:
             # Early snapshots have it in the state of the tracker.
             past = state["past"] if "past" in state else (state.get("standing") or {}).get("past")
-            self.excluded.past = self.excluded.past if past is None else past
+            if past is not None:
+                self.excluded.past = indices(past, bounds.positions, "what AFTER MATCH excludes", low=-1)
+
+    def _result_layout(self, plan: SubscriptionPlan, bounds: StateBounds) -> ResultLayout:
+        if isinstance(self.executor, NfaExecutor):
+            return ResultLayout(plan, RegisterKinds.of_nfa(self.executor.nfa), self.executor.nfa.states, bounds)
+        return ResultLayout(plan, RegisterKinds.of_plan(plan), 1, bounds)
+
+    def unread_results(self, recorded: Mapping[str, Any], bounds: StateBounds) -> ResultBatch:
+        """Results of its only subscription from a snapshot, for those who read them."""
+        (member,) = self.members.values()
+        return member.restored(recorded, self._result_layout(member.plan, bounds), refers=False).without_buffer()
 
     # ── memory ──
 

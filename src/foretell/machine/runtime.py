@@ -10,12 +10,13 @@ from typing import Any
 from foretell.errors import InputError
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.events.types import Scalar
+from foretell.events.types import Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.exec.memory_size import format_bytes
 from foretell.machine.input.delayed_inputs import DelayedInputs, Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.input.time_slices import time_slices
 from foretell.machine.input_group import InputGroup
 from foretell.machine.matches.codec import results_state
@@ -27,6 +28,7 @@ from foretell.plan.compile import GroupRecord, InputGroupRecord
 from foretell.plan.match_plan import InputGroupPlan, InputPlan, MatchPlan, StatementPlan
 from foretell.plan.strategy import GroupKind
 from foretell.progress import advance, begin_stage
+from foretell.storage.recorded_values import instant, require
 
 #: The number of events that are processed at once. On the tick workloads, in one run, this was up to 1.3 times as fast
 #: as a million at once, whose columns fall out of the cache, and 1.5 times as fast as 16,384, where each slice has its
@@ -318,24 +320,37 @@ class MatchRuntime:
         runtime._begin(plan, strings, limits, observers)
         runtime.ledger.restore(state["ledger"])
         runtime._order.restore(state["order"], state.get("times"))
-        runtime._clocks, runtime._until = dict(state["clock"]), state["until"]
+        runtime._restore_clocks(state)
+        bounds: dict[InputPlan, StateBounds] = {}
         for recorded in state["fed"]:
             group = runtime._group(plan.input_of(recorded["statements"][0]))
-            group.restore(recorded, tables)
+            require(group.plan.input not in bounds, "groups of statements")
+            bounds[group.plan.input] = group.restore(recorded, tables, 2 * runtime._order.count)
             for statement in group.plan.statements.values():
                 runtime._read_columns(group, statement)
-        runtime._restore_delayed(state)
+        runtime._restore_delayed(state, bounds)
         return runtime
 
-    def _restore_delayed(self, state: Mapping[str, Any]) -> None:
+    def _restore_clocks(self, state: Mapping[str, Any]) -> None:
+        is_float = all(key.time is Type.FLOAT for key in self.plan.inputs)
+        for name, time in state["clock"].items():
+            self._clocks[str(name)] = instant(time, "the time of a stream", is_float=is_float)
+        self._until = instant(state["until"], "the time", is_float=is_float)
+
+    def _restore_delayed(self, state: Mapping[str, Any], bounds: Mapping[InputPlan, StateBounds]) -> None:
         """Continues with the events that wait. Early snapshots have none."""
-        for key, delayed in zip(self.groups, state.get("delayed", ()), strict=False):
+        recorded_inputs = state.get("delayed", [])
+        require(len(recorded_inputs) in (0, len(self.groups)), "the events that wait")
+        for key, delayed in zip(self.groups, recorded_inputs, strict=False):
             if delayed is not None:
                 self._delayed[key] = DelayedInputs()
-                self._delayed[key].restore(delayed)
+                self._delayed[key].restore(delayed, key, bounds[key])
         for name, results in state.get("unread", {}).items():
-            group = self._group(self.plan.input_of(name))
-            self._unread[name] = [group.restored_results(name, row_id, recorded) for row_id, recorded in results]
+            key = self.plan.input_of(name).input
+            group = self.groups[key]
+            self._unread[name] = [
+                group.unread_results(name, row_id, recorded, bounds[key]) for row_id, recorded in results
+            ]
 
 
 def _events_in(batches: Mapping[str, EventBatch]) -> int:

@@ -19,7 +19,7 @@ from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.machine.matches.after_match import AT_ONCE, LATER, AfterMatchPolicy, FirstLastFilter, Rank, settlement
-from foretell.machine.matches.codec import restore_results, results_state
+from foretell.machine.matches.codec import ResultLayout, restore_results, results_state
 from foretell.machine.matches.longest import NOTHING_LIVES, LiveStarts, LongestSelection, longest_by_start
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
@@ -27,6 +27,7 @@ from foretell.machine.matches.post_filter import post_filter
 from foretell.machine.matches.results import ResultBatch, joined_results
 from foretell.machine.template_rows import TemplateRows
 from foretell.plan.lower.program import SubscriptionPlan
+from foretell.storage.recorded_values import instant, whole
 
 
 @dataclass
@@ -188,18 +189,19 @@ class SubscriptionRuntime:
             "longest": None if self.longest is None else self.longest.state(results_state),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], layout: ResultLayout) -> None:
         """Continues from a snapshot. The stream must have its events already."""
-        self.since, self.due = state["since"], state["due"]
+        self.since = whole(state["since"], "the first event", stop=layout.bounds.positions + 1)
+        self.due = instant(state["due"], "the time of waiting matches")
         self.first_last.restore(state["chooser"])
         self.after_match.restore(state["taker"])
-        self.pending = [self.restored(recorded) for recorded in state["waiting"]]
+        self.pending = [self.restored(recorded, layout) for recorded in state["waiting"]]
         if self.longest is not None:
             held = state["longest"]["held"]
-            self.longest.restore(state["longest"], None if held is None else self.restored(held))
+            self.longest.restore(state["longest"], None if held is None else self.restored(held, layout))
 
-    def restored(self, recorded: Mapping[str, Any]) -> ResultBatch:
-        """Results of this subscription from a snapshot."""
+    def restored(self, recorded: Mapping[str, Any], layout: ResultLayout, *, refers: bool = True) -> ResultBatch:
+        """Results of this subscription from a snapshot, which may refer to events."""
         empty = np.zeros(0, np.int64)
         raw = RawMatches(
             state=empty,
@@ -208,8 +210,8 @@ class SubscriptionRuntime:
             first=empty,
             chain=empty,
             rows=empty,
-            slots=recorded["slots"][:0],
-            nulls=recorded["nulls"][:0],
+            slots=empty.reshape(0, 0),
+            nulls=np.zeros((0, 0), np.uint8),
             nodes=NO_NODES,
         )
         like = ResultBatch(
@@ -224,7 +226,7 @@ class SubscriptionRuntime:
             id=self.id,
             strings=self.strings,
         )
-        return restore_results(recorded, like)
+        return restore_results(recorded, like, layout, refers=refers)
 
 
 def _row_intervals(results: ResultBatch) -> Ints:

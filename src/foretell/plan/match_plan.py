@@ -239,7 +239,10 @@ class MatchPlan:
 
     def input_of(self, name: str) -> InputGroupPlan:
         """The input group of a statement."""
-        return next(group for group in self.inputs.values() if name in group.statements)
+        for group in self.inputs.values():
+            if name in group.statements:
+                return group
+        raise KeyError(name)
 
     def without(self, name: str) -> MatchPlan:
         """The plan with one statement less, which no other statement reads."""

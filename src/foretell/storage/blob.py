@@ -26,6 +26,7 @@ VERSION = 1
 ALIGNMENT = 64
 PREFIX = struct.Struct("<8sIIQQ")  # magic, version, checksum, length of the description, length of the blob
 _CHECKSUM_FROM = 16  # after the magic, the version and the checksum itself
+_LONG = 1024  # so long may be each side of an array without elements
 _NUMBERS = "biufc"  # the dtype kinds that are numbers, booleans included
 
 #: dict (with str keys), list, None, bool, int of 64 bits, float, str, bytes, numeric arrays.
@@ -156,7 +157,9 @@ def _value(described: Any, blocks: memoryview) -> Tree:
 
 def _array(blocks: memoryview, kind: str, shape: list[int], position: int) -> np.ndarray:
     dtype = np.dtype(kind)
-    if dtype.kind not in _NUMBERS:
+    # An array without elements may have a long side, but no longer than others have for the same things.
+    longest = max(len(blocks), _LONG)
+    if dtype.kind not in _NUMBERS or not all(type(side) is int and 0 <= side <= longest for side in shape):
         raise ValueError(kind)
     content = _part(blocks, position, dtype.itemsize * math.prod(shape))
     array = np.empty(shape, dtype)

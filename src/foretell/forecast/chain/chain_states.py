@@ -13,6 +13,7 @@ from foretell.learn.contexts import Contexts
 from foretell.learn.statistics import MAX_STATES
 from foretell.learn.trace import furthest
 from foretell.machine.kernels.hash_table import slot_of_word
+from foretell.storage.recorded_values import array, require, require_range
 
 
 class ChainStates:
@@ -97,11 +98,20 @@ class ChainStates:
     @classmethod
     def restore(cls, snapshot: Mapping[str, Any], contexts: Contexts | None) -> ChainStates:
         states = cls(contexts)
-        for mask in snapshot["masks"].tolist()[1:]:  # the first one, without partial matches, is always there
+        masks = array(snapshot["masks"], np.uint64, (None,), "the configurations")
+        pairs = array(snapshot["pairs"], np.int64, (None, 2), "the states of the chain")
+        require(0 < len(masks) <= MAX_STATES and masks[0] == 0, "the configurations")
+        require(len(np.unique(masks)) == len(masks), "the configurations")
+        require(len(masks) <= len(pairs) + MAX_STATES and len(pairs) <= 2 * MAX_STATES, "the states of the chain")
+        require_range(pairs[:, 0], len(masks), "the states of the chain")
+        require_range(pairs[:, 1], states.index.state_of.shape[1], "the states of the chain")
+        for mask in masks.tolist()[1:]:  # the first one, without partial matches, is always there
             states._insert(mask, len(states.masks))
             states.masks.append(mask)
-        for number, context in snapshot["pairs"].tolist():
+        states._reserve(max(states.capacity, len(masks)))  # the kernel looks up states of every configuration
+        for number, context in pairs.tolist():
             states.state_number(states.masks[number], context)
+        require(len(states) == len(pairs), "the states of the chain")
         return states
 
 

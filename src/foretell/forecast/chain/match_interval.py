@@ -12,13 +12,16 @@ import numpy as np
 from foretell.arrays import Floats, Ints
 from foretell.errors import InputError
 from foretell.forecast.chain.first_passage import MarkovChain, shortest_interval, waiting_time_cdf
+from foretell.forecast.chain.online_counts import weights
 from foretell.forecast.chain.probability_table import lane_chains
 from foretell.forecast.chain.semi_markov import STEPS, SemiMarkovTable
+from foretell.learn.histogram import BINS
 from foretell.learn.horizon import Horizon
 from foretell.learn.lane_statistics import LaneCounts
 from foretell.learn.settings import Learning
-from foretell.learn.sojourns import Sojourns
+from foretell.learn.sojourns import CENSORED, Sojourns
 from foretell.learn.statistics import Statistics
+from foretell.storage.recorded_values import array, indices
 
 #: The largest number of events that intervals, and forecasts from parts, look ahead.
 MAX_EVENTS_AHEAD = 10_000
@@ -74,9 +77,25 @@ class WaitingTimeEstimator:
 
     def restored(self, snapshot: Mapping[str, Any]) -> WaitingTimeEstimator:
         """The estimator of a snapshot, with the horizon and settings of this one."""
-        chain = dict(zip(("states", "contexts", "counts", "matched"), snapshot["chain"], strict=True))
-        lanes, sojourns = LaneCounts.unnamed(*snapshot["lanes"]), Sojourns(*snapshot["lasting"])
-        return replace(self, statistics=replace(self.statistics, **chain, sojourns=sojourns, lanes=lanes))
+        states, contexts, counts, matched = snapshot["chain"]
+        states = array(states, np.uint64, (None,), "the states of forecasts")
+        size = len(states)
+        lane_counts, lane_matched = snapshot["lanes"]
+        lane_matched = weights(lane_matched, (None, size))
+        statistics = replace(
+            self.statistics,
+            states=states,
+            contexts=indices(contexts, self._contexts, "the contexts of forecasts", (size,)),
+            counts=weights(counts, (size, size)),
+            matched=weights(matched, (size,)),
+            sojourns=_recorded_sojourns(*snapshot["lasting"]),
+            lanes=LaneCounts.unnamed(weights(lane_counts, (len(lane_matched), size, size)), lane_matched),
+        )
+        return replace(self, statistics=statistics)
+
+    @property
+    def _contexts(self) -> int:
+        return 1 + int(self.statistics.contexts.max(initial=0))
 
     def intervals(self, keys: LookupKeys, request: IntervalRequest) -> tuple[Floats, Floats]:
         """The start and end of each interval, counted from now in events or time, as the horizon. NaN where the match
@@ -139,6 +158,23 @@ class WaitingTimeEstimator:
             self._cache[reach] = SemiMarkovTable.of(self.statistics.sojourns, horizon, enough=self.settings.enough)
         table: SemiMarkovTable = self._cache[reach]
         return table
+
+
+def _recorded_sojourns(
+    states: object, source: object, target: object, bins: object, total: object, least: object, most: object
+) -> Sojourns:
+    masks = array(states, np.uint64, (None,), "the sojourns")
+    begins = indices(source, len(masks), "the sojourns")
+    size = begins.shape
+    return Sojourns(
+        masks,
+        begins,
+        indices(target, len(masks), "the sojourns", size, low=CENSORED),
+        weights(bins, (*size, BINS)),
+        weights(total, size),
+        weights(least, size),
+        weights(most, size),
+    )
 
 
 def _last_chain_cdf(statistics: Statistics, events: int, settings: Learning) -> Floats:

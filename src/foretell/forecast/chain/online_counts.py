@@ -18,6 +18,7 @@ from foretell.learn.histogram import BINS, bin_of
 from foretell.learn.lane_statistics import LaneCounts, renumbered
 from foretell.learn.sojourns import CENSORED, MATCH, Sojourns
 from foretell.learn.statistics import Statistics
+from foretell.storage.recorded_values import array, require, require_range
 
 
 class OnlineCounts:
@@ -150,18 +151,36 @@ class OnlineCounts:
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        self.sojourns = _new_sojourns(max(16, 2 * len(self.states.masks)), max(64, 2 * len(snapshot["edges"])))
-        for source, target in snapshot["edges"].tolist():
+        edges, known = self._recorded_edges(snapshot["edges"]), len(self.states)
+        self.sojourns = _new_sojourns(max(16, 2 * len(self.states.masks)), max(64, 2 * len(edges)))
+        for source, target in edges.tolist():
             self.edge_number(source, target)
+        require(len(self.edges) == len(edges), "the edges of the chain")
         for part, saved in zip(self.sojourns[1:], snapshot["lasting"], strict=True):
-            part[: len(saved)] = saved
-        known = len(snapshot["matched"])
-        self.reserve(len(snapshot["lane_matched"]))
+            part[: len(edges)] = weights(saved, (len(edges), *part.shape[1:]))
+        lane_matched = weights(snapshot["lane_matched"], (None, known))
+        lane_counts = weights(snapshot["lane_counts"], (len(lane_matched), known, known))
+        recorded = weights(snapshot["counts"], (known, known)), weights(snapshot["matched"], (known,))
+        self.reserve(len(lane_matched))
         counts = self.transitions
-        counts.counts[:known, :known], counts.matched[:known] = snapshot["counts"], snapshot["matched"]
-        counts.lane_counts[:, :known, :known] = snapshot["lane_counts"]
-        counts.lane_matched[:, :known] = snapshot["lane_matched"]
-        self.weights[0] = snapshot["weights"][0]
+        counts.counts[:known, :known], counts.matched[:known] = recorded
+        counts.lane_counts[:, :known, :known] = lane_counts
+        counts.lane_matched[:, :known] = lane_matched
+        self.weights[0] = weights(snapshot["weights"], (1,))[0]
+        require(0 < self.weights[0] < np.inf, "the weights of events")
+
+    def _recorded_edges(self, edges: object) -> Ints:
+        read = array(edges, np.int64, (None, 2), "the edges of the chain")
+        require_range(read[:, 0], len(self.states.masks), "the edges of the chain")
+        require_range(read[:, 1], len(self.states.masks), "the edges of the chain", low=MATCH)
+        return read
+
+
+def weights(value: object, shape: tuple[int | None, ...]) -> Floats:
+    """Recorded weights: none is negative."""
+    read = array(value, np.float64, shape, "the weights")
+    require((read >= 0).all(), "the weights")
+    return read
 
 
 def _new_transitions(lanes: int, states: int) -> TransitionCounts:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from foretell.events.types import Scalar
 from foretell.forecast.chain.kernel import ProcessColumns
 from foretell.learn.lane_statistics import key_text
+from foretell.storage.recorded_values import FAR, array, require, require_range, whole
 
 
 class ProcessTable:
@@ -61,16 +62,34 @@ class ProcessTable:
         return {"processes": list(self.columns), "lanes": lanes}
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, Any]) -> ProcessTable:
+    def restore(cls, snapshot: Mapping[str, Any], stops: ProcessStops) -> ProcessTable:
         table = cls()
+        count = len(snapshot["processes"][0])
         pairs: Any = zip(snapshot["processes"], table.columns, strict=True)
-        table.columns = ProcessColumns(*(np.asarray(saved, column.dtype) for saved, column in pairs))
+        columns = ProcessColumns(*(array(saved, column.dtype, (count,), "the processes") for saved, column in pairs))
+        require_range(columns.state, stops.states, "the states of processes", low=-1)
+        require_range(columns.node, stops.nodes, "the contexts of processes")
+        require_range(columns.lane, stops.lanes, "the lanes of processes", low=-1)
+        require_range(columns.table, 1 + stops.lanes, "the tables of processes")
+        require_range(columns.last, FAR, "the events of processes", low=-1)
+        require(not np.isnan(columns.entered).any(), "the times of processes")
+        table.columns = columns
         # The first snapshots had no "lanes": every process had been numbered, whether it had appeared or not.
         first_format = {"placed": len(table), "count": len(snapshot["lane_matched"]), "numbers": []}
         lanes = snapshot.get("lanes", first_format)
-        table._assigned, table.lanes = lanes["placed"], lanes["count"]
-        table.numbers = dict(map(tuple, lanes["numbers"]))
+        table._assigned = whole(lanes["placed"], "the processes", stop=count + 1)
+        table.lanes = whole(lanes["count"], "the lanes", stop=stops.lanes + 1)
+        numbers = {str(key): whole(number, "the lanes", stop=max(1, table.lanes)) for key, number in lanes["numbers"]}
+        table.numbers = numbers
         return table
+
+
+class ProcessStops(NamedTuple):
+    """How many chain states, nodes of contexts and lanes there are."""
+
+    states: int
+    nodes: int
+    lanes: int
 
 
 def _new_columns(count: int) -> ProcessColumns:

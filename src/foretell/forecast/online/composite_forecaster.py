@@ -23,6 +23,7 @@ from foretell.forecast.online.interfaces import CurrentForecasts, ForecasterOpti
 from foretell.learn.model import SubscriptionModel
 from foretell.machine.observe.observer import ObservedRuns
 from foretell.plan.nfa.decomposition import Decomposition
+from foretell.storage.recorded_values import array, require
 
 #: A threshold that no probability reaches: parts make no notifications.
 _NO_NOTIFICATIONS = 2.0
@@ -146,7 +147,10 @@ class CompositeForecaster:
             return
         for forecaster, part in zip(self._forecasters, state["parts"], strict=True):
             forecaster.restore(part)
-        self._words, self._above, self._keyed = state["words"], state["above"], state["keyed"]
+        require(isinstance(state["keyed"], bool), "the forecasts")
+        self._words = array(state["words"], np.uint64, (None, len(self._parts)), "the parts of forecasts")
+        self._above = array(state["above"], np.bool_, (len(self._words),), "the parts of forecasts")
+        self._keyed = state["keyed"]
 
 
 class _PartListener:

@@ -32,7 +32,7 @@ from foretell.forecast.chain.kernel import (
 from foretell.forecast.chain.match_interval import IntervalRequest, LookupKeys, WaitingTimeEstimator
 from foretell.forecast.chain.online_counts import OnlineCounts
 from foretell.forecast.chain.probability_table import lookup_tables
-from foretell.forecast.chain.process_table import ProcessTable
+from foretell.forecast.chain.process_table import ProcessStops, ProcessTable
 from foretell.forecast.online.event_symbols import EventSymbols
 from foretell.forecast.online.interfaces import CurrentForecasts, ForecasterOptions, ForecastListener
 from foretell.learn.calibration import UNCALIBRATED
@@ -41,6 +41,7 @@ from foretell.learn.model import SubscriptionModel
 from foretell.learn.sojourns import MATCH
 from foretell.learn.statistics import Statistics
 from foretell.machine.observe.observer import ObservedRuns
+from foretell.storage.recorded_values import FAR, array, ascending, indices, require
 
 #: Tables are rebuilt after so many events, then each time the number has doubled or a half-life has passed.
 FIRST_TABLES = 64
@@ -287,19 +288,25 @@ class Forecaster:
     def restore(self, state: Mapping[str, Any]) -> None:
         if self.options.ignore_snapshot or "counters" not in state:
             return
+        require(isinstance(state["keyed"], bool), "the forecasts")
         self._keyed = state["keyed"]
         self._states = ChainStates.restore(state, self._contexts)
         self._counts = OnlineCounts(self._states, self.options.settings.half_life, timed=self._timed)
         self._counts.restore(state)
-        self._processes = ProcessTable.restore(state)
-        tables, known, ages = state["chance"].shape
-        probability = np.full((tables, self._states.capacity, ages), np.nan)
-        probability[:, :known] = state["chance"]
-        self._tables, self._table_of_lane = LookupTables(probability, state["ages"]), np.zeros(tables, np.int64)
+        nodes, known, lanes = len(self._states.index.next_node), len(self._states), self._counts.lane_count
+        self._processes = ProcessTable.restore(state, ProcessStops(known, nodes, lanes))
+        ages = array(state["ages"], np.float64, (None,), "the ages of forecasts")
+        ascending(ages, "the ages of forecasts")
+        require(len(ages) > 0 and ages[0] <= 0, "the ages of forecasts")
+        tables = 1 + lanes
+        probability = np.full((tables, self._states.capacity, len(ages)), np.nan)
+        probability[:, :known] = array(state["chance"], np.float64, (tables, known, len(ages)), "the forecasts")
+        self._tables, self._table_of_lane = LookupTables(probability, ages), np.zeros(tables, np.int64)
         self._table_of_lane[1 + self._processes.columns.lane] = self._processes.columns.table
         if "tables" in state:  # the first snapshots lack it: then only lanes that had appeared had tables
-            self._table_of_lane[:] = state["tables"]
-        self._counters[:] = state["counters"]
+            self._table_of_lane[:] = indices(state["tables"], tables, "the tables of forecasts", (tables,))
+        self._counters[:] = indices(state["counters"], FAR, "the counts of forecasts", (COUNTERS,), low=-1)
+        require(self._counters[EVENTS] >= 0, "the counts of forecasts")
         self._estimator = None if self._listener is None else self.estimator()
         if self._estimator is not None and state["then"] is not None:
             self._estimator = self._estimator.restored(state["then"])

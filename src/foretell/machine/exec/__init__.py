@@ -14,6 +14,7 @@ from foretell.machine.kernels import (
     longest,
     probe,
     reverse_scan,
+    run_checks,
     strict,
 )
 
@@ -30,6 +31,7 @@ cache_on_disk(
     longest,
     probe,
     reverse_scan,
+    run_checks,
     strict,
 )
 

@@ -13,6 +13,7 @@ from foretell.jit import read_only
 from foretell.machine.input.key_index import with_room
 from foretell.machine.kernels.absence import SilenceEvents, SilenceOutput, SilentLanes, pass_time, run_absence
 from foretell.machine.kernels.structs import Timers
+from foretell.storage.recorded_values import ascending, indices, require, times
 
 
 class Silences:
@@ -58,9 +59,14 @@ class Silences:
         lanes = np.sort(self.lanes.timers.owner[: self._count])
         return {"lane": lanes, "since": self.lanes.since[lanes]}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """A lane is due no earlier than it counts from, so in that order they are a heap."""
-        lanes, since = state["lane"], state["since"]
+    def restore(self, state: Mapping[str, Any], lane_count: int, due: int | float = -math.inf) -> None:
+        """A lane is due no earlier than it counts from, so in that order they are a heap. Silences that began before
+        `due` have been reported."""
+        lanes, since = indices(state["lane"], lane_count, "the silent lanes"), state["since"]
+        ascending(lanes, "the silent lanes")
+        require(isinstance(since, np.ndarray), "the silences")
+        since = times(since, np.float64 if since.dtype.kind == "f" else np.int64, lanes.shape, "the silences")
+        require((since >= due).all(), "the silences")
         by = np.argsort(since, kind="stable")
         self._count = len(lanes)
         timers = Timers(since[by], lanes[by], np.zeros(len(lanes), np.int64))

@@ -16,11 +16,12 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.arrival_batch import ArrivalBatch, ArrivalColumns
 from foretell.machine.exec.arrival_lists import ListHeads
-from foretell.machine.exec.arrival_ring import ArrivalRing
+from foretell.machine.exec.arrival_ring import ArrivalRing, RecordedArrivals
 from foretell.machine.exec.batch_columns import bytecode, new_stack
 from foretell.machine.exec.limits import Limit, RunLedger
 from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import arrival_walk
 from foretell.machine.kernels.arrival_walk import (
     CROWDED,
@@ -39,6 +40,7 @@ from foretell.machine.kernels.arrival_walk import (
 from foretell.machine.kernels.structs import Values
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register, RegisterKind
+from foretell.storage.recorded_values import array, require_range
 
 
 @dataclass
@@ -253,7 +255,10 @@ class ArrivalExecutor:
         refused = np.array([[lane, since] for (_, lane), since in self.refused.items()], np.int64).reshape(-1, 2)
         return {**self.lists.state(), "refused": refused, **self.ring.state()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.lists.restore(state)
-        self.refused = {(0, lane): since for lane, since in state.get("refused", np.zeros((0, 2), np.int64)).tolist()}
-        self.ring.restore(state, self.lists.heads, self.lists.lanes)
+    def restore(self, state: Mapping[str, NDArray[Any]], bounds: StateBounds) -> None:
+        self.lists.restore(state, bounds)
+        refused = array(state.get("refused", np.zeros((0, 2), np.int64)), np.int64, (None, 2), "the stopped lanes")
+        require_range(refused[:, 0], bounds.lanes, "the stopped lanes")
+        self.refused = {(0, lane): since for lane, since in refused.tolist()}
+        rows = 0 if self._columns.selection is None else len(self._columns.selection.sorted_rows)
+        self.ring.restore(state, self.lists, RecordedArrivals(bounds, rows, self.plan.stored_texts))

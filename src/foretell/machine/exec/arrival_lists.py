@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.machine.input.key_index import KeyIndex
+from foretell.machine.input.state_bounds import StateBounds
+from foretell.storage.recorded_values import FAR, indices, require, require_range
 
 
 class ListHeads:
@@ -64,11 +66,17 @@ class ListHeads:
         lists = {"heads": self.heads, "latest": self.latest, "lane_latest": self.lane_latest}
         return {**keys, **{name: part.copy() for name, part in lists.items()}}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, NDArray[Any]], bounds: StateBounds) -> None:
+        """Continue from a snapshot. Where the arrivals lie that `heads` lead to is checked with them."""
         keys = {name.removeprefix("keys."): part for name, part in state.items() if name.startswith("keys.")}
-        self._keys.restore(keys)
-        self.heads, self.latest = state["heads"].copy(), state["latest"].copy()
-        self.lane_latest = state["lane_latest"].copy()
+        self._keys.restore(keys, least=1)
+        positions = bounds.positions
+        heads = indices(state["heads"], FAR, "the lists of arrivals", (None, self._steps), low=-1)
+        latest = indices(state["latest"], positions, "the negated steps", (len(heads), self._gaps), low=-1)
+        lane_latest = indices(state["lane_latest"], positions, "the negated steps", (None, self._gaps), low=-1)
+        self.heads, self.latest, self.lane_latest = heads.copy(), latest.copy(), lane_latest.copy()
+        require(not self._keyed or len(self._keys) <= len(heads), "the keys of arrivals")
+        require_range(self.lanes[: len(self._keys)], bounds.lanes, "the lanes of arrivals")
 
 
 def _nothing(count: int, width: int) -> Ints:

@@ -9,6 +9,7 @@ such places.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,13 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Arrays, Flags, Ints
 from foretell.jit import compiled
+from foretell.machine.exec.arrival_lists import ListHeads
 from foretell.machine.input.key_index import with_room
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.arrival_walk import COUNTERS, END, FRONT, HELD, IDLE, LEVEL, REFUSED, RingArrays
+from foretell.machine.kernels.run_checks import all_held
 from foretell.machine.kernels.structs import Values
+from foretell.storage.recorded_values import FAR, array, indices, require, require_range
 
 #: The number of the owners' column in the state; the first versions did not write it.
 _OWNER = 8
@@ -184,25 +189,93 @@ class ArrivalRing:
         numbers = np.array([*self.counters[[FRONT, END]], self.closed])
         return {"numbers": numbers, "fronts": self.fronts.copy(), **ring}
 
-    def restore(self, state: Mapping[str, NDArray[Any]], heads: Ints, lane_of: Ints) -> None:
-        """`lane_of` is the lane of each list: before version 2 nothing else tells whose an arrival is."""
-        self.counters[[FRONT, END]] = state["numbers"][:2]
+    def restore(self, state: Mapping[str, NDArray[Any]], lists: ListHeads, recorded: RecordedArrivals) -> None:
+        """Continue from a snapshot, with the lists that it has."""
+        front, end, closed = indices(state["numbers"], FAR, "the arrivals", (3,)).tolist()
+        require(front <= end and closed <= 1, "the arrivals")
+        self.counters[[FRONT, END]] = front, end
         self.counters[LEVEL] = IDLE
-        self.closed = bool(state["numbers"][2])
-        front, count = int(self.counters[FRONT]), int(self.counters[END] - self.counters[FRONT])
-        columns = [state[f"ring.{i}"] for i in range(_OWNER)]
+        self.closed = bool(closed)
+        count, heads, lane_of = end - front, lists.heads, lists.lanes
+        columns = self._recorded_columns(state, count)
         owner, before = state.get(f"ring.{_OWNER}"), columns[RingArrays._fields.index("before")]
-        columns.append(_owners(heads, lane_of, before, front) if owner is None else owner)
+        require_range(before, end, "the links of arrivals", low=-1)
+        require_range(heads, end, "the lists of arrivals", low=-1)
+        # Before version 2 nothing but the lists tells whose an arrival is.
+        owners = _owners(heads, lane_of, before, front) if owner is None else owner
+        columns.append(indices(owners, recorded.bounds.lanes * self._steps, "the lanes of arrivals", (count,)))
+        recorded.check(self._steps, front, columns, heads, lane_of)
         size = self.size
         while size < count + self._steps:
             size *= 2
         self._fill(columns, size)
-        self.grow_lanes(int(max(lane_of.max(initial=-1) + 1, len(state.get("fronts", ())))))
-        if "fronts" in state:
-            self.fronts[: len(state["fronts"])] = state["fronts"]
+        fronts = array(state.get("fronts", np.zeros(0, np.int64)), np.int64, (None,), "the fronts of lanes")
+        require(((fronts == REFUSED) | ((fronts >= 0) & (fronts <= end))).all(), "the fronts of lanes")
+        self.grow_lanes(max(recorded.bounds.lanes, len(fronts)))
+        self.fronts[: len(fronts)] = fronts
         _, lane, there = self._numbers()
         self.held = np.bincount(lane[there], minlength=len(self.fronts))
         self.counters[HELD] = int(there.sum())
+        position = columns[RingArrays._fields.index("position")]
+        positions = position if there.all() else position[there]
+        require(all_held(positions, recorded.bounds.held) and not (position < 0).any(), "the events of arrivals")
+
+    def _recorded_columns(self, state: Mapping[str, NDArray[Any]], count: int) -> list[NDArray[Any]]:
+        """The columns of a snapshot but the last."""
+        return [
+            array(state[f"ring.{i}"], like.dtype, (*like.shape[:-1], count), "the arrivals")
+            for i, like in enumerate(_columns(self._new(0))[:_OWNER])
+        ]
+
+
+@dataclass(frozen=True)
+class RecordedArrivals:
+    """What the arrivals of a snapshot are checked against: how far their numbers may reach, how many rows the template
+    has, and which of the values that each step stores are codes of texts."""
+
+    bounds: StateBounds
+    rows: int
+    texts: Sequence[Sequence[int]]
+
+    def check(self, steps: int, front: int, columns: Sequence[NDArray[Any]], heads: Ints, lane_of: Ints) -> None:
+        """Refuse arrivals through which a walk could not go."""
+        _, _, _, before, below, floor, values, nulls, owner = columns
+        require_range(floor, self.bounds.positions, "the negated steps of arrivals", low=-1)
+        require(_links_fit(front, before, below, owner, steps, self.rows), "the links of arrivals")
+        require(_heads_fit(front, heads, lane_of[: len(heads)], owner), "the lists of arrivals")
+        for step, texts in enumerate(self.texts):
+            for place in texts:
+                known = (owner % steps == step) & (nulls[place] == 0)
+                require_range(values[place][known], self.bounds.texts, "the texts of arrivals")
+
+
+@compiled
+def _links_fit(front: int, before: Ints, below: Ints, owner: Ints, steps: int, rows: int) -> bool:
+    """Whether each arrival links to earlier ones of its lane, of its own step and of the step before."""
+    for i in range(before.size):
+        if before[i] >= front and (before[i] - front >= i or owner[before[i] - front] != owner[i]):
+            return False
+        if owner[i] % steps == 0:
+            first_row, count = below[i] >> 32, below[i] & 0xFFFFFFFF
+            if first_row < 0 or first_row + count > rows:
+                return False
+        elif below[i] < -1 or (
+            below[i] >= front and (below[i] - front >= i or owner[below[i] - front] != owner[i] - 1)
+        ):
+            return False
+    return True
+
+
+@compiled
+def _heads_fit(front: int, heads: Ints, lane_of: Ints, owner: Ints) -> bool:
+    """Whether each list begins with an arrival of its lane and step, or with none that is still there."""
+    for place in range(heads.shape[0]):
+        for step in range(heads.shape[1]):
+            if heads[place, step] >= front and (
+                place >= lane_of.size or owner[heads[place, step] - front] != lane_of[place] * heads.shape[1] + step
+            ):
+                return False
+    return True
 
 
 def _columns(arrays: RingArrays) -> Arrays:
@@ -226,7 +299,7 @@ def _owners(heads: Ints, lane_of: Ints, before: Ints, front: int) -> Ints:
     for place in range(lane_of.size):
         for step in range(heads.shape[1]):
             number = heads[place, step]
-            while number >= front:
+            while number >= front and number - front < before.size:
                 owner[number - front] = lane_of[place] * heads.shape[1] + step
-                number = before[number - front]
+                number = min(before[number - front], number - 1)
     return owner

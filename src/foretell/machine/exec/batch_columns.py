@@ -19,10 +19,12 @@ from foretell.jit import read_only
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.structs import Batch, Bytecode, Events, Values
 from foretell.plan.expressions import Disjunction, EventStart, EveryNth, IndexKey, PresenceFlag, RowSelected
 from foretell.plan.lower.bytecode import Code
 from foretell.plan.lower.program import CompiledNfa, EventExpression
+from foretell.storage.recorded_values import require_range
 
 
 @dataclass
@@ -125,10 +127,11 @@ class BatchColumns:
         lists = {kind.value: numbers.state() for kind, numbers in self.value_lists.items()}
         return {"tables": lists, "ordinals": self.occurrences.state()}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds) -> None:
         for kind, numbers in state["tables"].items():
-            self.value_lists[Type(kind)] = LaneIndex((Type.INT, Type(kind)))
-            self.value_lists[Type(kind)].restore(numbers)
+            index = self.value_lists[Type(kind)] = LaneIndex((Type.INT, Type(kind)))
+            index.restore(numbers, bounds.texts)
+            require_range(index.keys[: len(index), 1], bounds.lanes, "the lanes of values")
         self.occurrences.restore(state["ordinals"])
 
 

@@ -16,6 +16,7 @@ from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.machine.exec.memory_size import bytes_of, default_budget, format_bytes
 from foretell.machine.kernels import layout
+from foretell.storage.recorded_values import whole
 
 if TYPE_CHECKING:
     from foretell.machine.exec.nfa_executor import NfaExecutor
@@ -131,8 +132,8 @@ class RunLedger:
         return {"refused": [[name, key] for name, key in self.refused], "dropped": self.dropped}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.refused = [(name, key) for name, key in state["refused"]]
-        self.dropped = dict(state["dropped"])
+        self.refused = [(str(name), dict(key)) for name, key in state["refused"]]
+        self.dropped = {str(name): whole(count, "the dropped matches") for name, count in state["dropped"].items()}
 
 
 # ── the limits of an NFA ──

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Ints
+from foretell.events.types import Type
 from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
@@ -20,15 +21,17 @@ from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
 from foretell.machine.exec.raw_matches import WORK_ON_MATCHES, RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
-from foretell.machine.exec.run_pool import RunPool
+from foretell.machine.exec.run_pool import RecordedRuns, RunPool
 from foretell.machine.input.event_buffer import EventSegment
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels import general, layout, lockstep, longest, strict
 from foretell.machine.kernels.structs import Batch, Lockstep, Nodes, Output, ProbeArrays
 from foretell.machine.matches.exclusions import NO_EXCLUSION
 from foretell.machine.matches.longest import LiveStarts
 from foretell.machine.observe.observer import Probe
-from foretell.plan.lower.program import CompiledNfa
+from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.strategy import Kernel
+from foretell.storage.recorded_values import instant, require, whole
 
 
 @dataclass
@@ -279,13 +282,25 @@ class NfaExecutor:
             "refused": [[*refused, since] for refused, since in self.refused.items()],
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of the same NFA."""
-        self.pool.restore(state)
-        self.columns.restore(state)
-        self.now = state["now"]
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds, plans: Mapping[int, SubscriptionPlan]) -> None:
+        """Go on from a state of the same NFA, which runs these subscriptions."""
+        self.columns.restore(state, bounds)
+        self.pool.restore(state, self._recorded_runs(bounds, plans))
+        is_float = self.nfa.time is Type.FLOAT
+        self.now = None if state["now"] is None else instant(state["now"], "the time of runs", is_float=is_float)
         # The first version wrote no event from which on.
-        self.refused = {(row[0], row[1]): sum(row[2:]) for row in state["refused"]}
+        rows = [[whole(number, "the lanes that are stopped") for number in row] for row in state["refused"]]
+        require(all(row[1] < bounds.lanes for row in rows), "the lanes that are stopped")
+        self.refused = {(row[0], row[1]): sum(row[2:]) for row in rows}
+
+    def _recorded_runs(self, bounds: StateBounds, plans: Mapping[int, SubscriptionPlan]) -> RecordedRuns:
+        most = np.full((2, self.nfa.states), np.iinfo(np.int64).max)
+        for state, members in enumerate(self.nfa.members):
+            own = [plans[member] for member in members if member in plans]
+            if own:
+                most[:, state] = min(len(plan.steps) for plan in own), min(len(plan.deferred) for plan in own)
+        rows = 0 if self.columns.selection is None else len(self.columns.selection.sorted_rows)
+        return RecordedRuns(bounds, self.columns.lists, rows, most[0], most[1])
 
 
 def _raw_matches(output: Output, base: int, nfa: CompiledNfa, nodes: Nodes) -> RawMatches:

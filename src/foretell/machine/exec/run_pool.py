@@ -3,19 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.machine.exec.match_output import new_nodes
-from foretell.machine.kernels import general, layout
+from foretell.machine.input.state_bounds import StateBounds
+from foretell.machine.kernels import general, layout, run_checks
 from foretell.machine.kernels.structs import Lanes, Nodes, Output, Runs, Timers, Values
 from foretell.plan.lower.program import CompiledNfa
+from foretell.storage.recorded_values import array, indices, require, times
 
 _Struct = TypeVar("_Struct", Lanes, Nodes, Timers)
+
+
+@dataclass(frozen=True)
+class RecordedRuns:
+    """What the runs of a snapshot are checked against: how far their numbers may reach, how many rows the template has,
+    of each state how many steps and gaps a match of it can have."""
+
+    bounds: StateBounds
+    lists: int
+    rows: int
+    steps: Ints
+    gaps: Ints
+
+    def check(
+        self, nfa: CompiledNfa, used: Flags, cells: Ints, nulls: Any, lanes: Lanes, nodes: Nodes, timers: Timers
+    ) -> NDArray[np.int32]:
+        """Refuse runs with which a kernel could not go on; return how many each lane has."""
+        bounds, tables = self.bounds, nfa.tables
+        # A lane without a list would be out of reach, and so would a value.
+        lists = min(len(lanes.heads), self.lists)
+        stops = nfa.states, min(bounds.lanes, len(lanes.heads)), len(nodes.parent), lists, bounds.texts, self.rows
+        slots = run_checks.SlotKinds(*(np.array(kind, np.int64) for kind in (nfa.positions, nfa.texts, nfa.lists)))
+        lengths = np.zeros(len(lanes.heads), np.int32)
+        # The lists of a strict NFA are made anew: it may have another kernel now.
+        size = 0 if nfa.strict else len(cells)
+        links, list_of = np.zeros(size, np.uint32), np.zeros(size, np.int64)
+        key_slots = np.ascontiguousarray(tables.states[:, layout.STATE_KEY_SLOT])
+        wrong = run_checks.check_cells(
+            used, cells, nulls, stops, slots, bounds.held, key_slots, lengths, links, list_of
+        )
+        require(wrong == run_checks.FITS, "the partial matches")
+        if not nfa.strict:
+            wrong = run_checks.check_lists(used, links, list_of, lanes.heads)
+            require(wrong == run_checks.FITS, "the lists of partial matches")
+        wrong = run_checks.check_timers(used, cells, timers, tables.states[:, layout.STATE_WAITS] != 0)
+        require(wrong == run_checks.FITS, "the timers")
+        wrong = run_checks.check_chains(used, cells, nodes, bounds.held, self.steps, self.gaps)
+        require(wrong == run_checks.FITS, "the repeated steps of partial matches")
+        return lengths
 
 
 class RunPool:
@@ -234,27 +276,59 @@ class RunPool:
             "kept_nodes": self.kept_nodes,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], recorded: RecordedRuns) -> None:
         """Go on from a state of the same NFA. Arrays take the types that this version has for them."""
-        cells, free = state["cells"], state["free"]
-        self.counters[: len(state["counters"])] = state["counters"]
-        self.counters[layout.FREE] = len(free)
-        self.cells, self.nulls = self._new_cells(len(cells))
-        self.cells[:], self.nulls[:] = cells, state["nulls"]
-        self.free = np.zeros(len(cells), self.free.dtype)
+        size, width = len(state["cells"]), layout.FIRST_SLOT + self.nfa.slots
+        cells = array(state["cells"], np.int64, (size, width), "the partial matches")
+        nulls = array(state["nulls"], np.uint8, (size, width), "the partial matches")
+        free = indices(state["free"], size, "the free places")
+        used = np.ones(size, np.bool_)
+        used[free] = False
+        require(len(free) == size - int(used.sum()), "the free places")
+        lanes = self._recorded_lanes(state["lanes"])
+        nodes = Nodes(
+            *(array(n, old.dtype, (None,), "the nodes") for n, old in zip(state["nodes"], self.nodes, strict=True))
+        )
+        require(len({len(column) for column in nodes}) == 1, "the nodes")
+        timers = Timers(
+            *(array(t, old.dtype, (None,), "the timers") for t, old in zip(state["timers"], self.timers, strict=True))
+        )
+        require(len({len(column) for column in timers}) == 1, "the timers")
+        lengths = recorded.check(self.nfa, used, cells, nulls, lanes, nodes, timers)
+        self.cells, self.nulls = cells, nulls
+        self.counters[:] = 0
+        self.counters[[layout.FREE, layout.NODES, layout.TIMERS]] = len(free), len(nodes.parent), len(timers.due)
+        self.free = np.zeros(size, self.free.dtype)
         self.free[: len(free)] = free
-        self.grow(max(64, len(cells)))
-        self.lanes = _as_in(state["lanes"], self.lanes)
+        self.grow(max(64, size))
+        self.lanes = lanes
         if self.nfa.strict:
             self.link_runs()
-        self.nodes = _joined(_as_in(state["nodes"], self.nodes), new_nodes(1024))
-        self.timers = _joined(_as_in(state["timers"], self.timers), self._new_timers(16))
-        self.kept_nodes = state["kept_nodes"]
+        refused = lanes.lengths < 0
+        require(not lengths[refused].any(), "the lanes that are stopped")
+        self.counters[layout.LONGEST] = lengths.max(initial=0)
+        self.lanes.limits[:] = np.where(lengths > self._most_in_lane, 2 * lengths.astype(np.int64), self._most_in_lane)
+        self.lanes.lengths[:] = np.where(refused, -1, lengths)
+        self.nodes = _joined(nodes, new_nodes(1024))
+        self.timers = _joined(timers, self._new_timers(16))
+        self.kept_nodes = len(nodes.parent)
+
+    def _recorded_lanes(self, state: Sequence[NDArray[Any]]) -> Lanes:
+        heads, lengths, limits, instants = state
+        like = self._new_lanes(0)
+        lists = None if self.nfa.strict else like.heads.shape[1]
+        heads = array(heads, like.heads.dtype, (None, lists), "the lists of runs")
+        count = len(heads)
+        require(count > 0, "the lists of runs")
+        return Lanes(
+            heads=heads,
+            lengths=array(lengths, like.lengths.dtype, (count,), "the lanes of runs"),
+            limits=array(limits, like.limits.dtype, (count,), "the lanes of runs"),
+            instants=times(
+                instants, like.instants.dtype, (count if self.nfa.tables.simultaneous else None,), "the lanes of runs"
+            ),
+        )
 
 
 def _joined(first: _Struct, second: _Struct) -> _Struct:
     return type(first)(*(np.concatenate(columns) for columns in zip(first, second, strict=True)))
-
-
-def _as_in(columns: Sequence[NDArray[Any]], like: _Struct) -> _Struct:
-    return type(like)(*(np.asarray(column, dtype=old.dtype) for column, old in zip(columns, like, strict=True)))

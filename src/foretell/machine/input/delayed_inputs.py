@@ -7,7 +7,7 @@ stream get all events in order, so they wait for it: up to the frontier all even
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,10 @@ from foretell.events.types import Type
 from foretell.filter.column import Column, concatenate_columns
 from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import OrderedInput, deepened
-from foretell.machine.matches.codec import events_state, restore_events
+from foretell.machine.input.state_bounds import StateBounds
+from foretell.machine.matches.codec import events_state, restore_events, restore_order
+from foretell.plan.match_plan import InputPlan
+from foretell.storage.recorded_values import require
 
 
 class Frontier(NamedTuple):
@@ -94,10 +97,17 @@ class DelayedInputs:
             for name, waiting in self.waiting.items()
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], plan: InputPlan, bounds: StateBounds) -> None:
         for name, recorded in state.items():
+            require(name in plan.streams, "the events that wait")
             types = {attribute: Type(kind) for attribute, kind in recorded["types"].items()}
-            self.waiting[name] = OrderedInput(*restore_events(recorded, types), recorded["order"])
+            # The group that reads them takes the values for those of its own types.
+            known = {attribute: plan.attributes.get(attribute, kind) for attribute, kind in types.items()}
+            order = restore_order(recorded["order"], len(recorded["order"]), bounds.places)
+            events, names = restore_events(recorded, known, len(order), bounds.texts)
+            events = replace(events, types=types)
+            require(all(types[attribute] is column.kind for attribute, column in events.attributes.items()), "columns")
+            self.waiting[name] = OrderedInput(events, names, order)
 
 
 def _joined(first: OrderedInput, second: OrderedInput) -> OrderedInput:

@@ -14,6 +14,7 @@ from foretell.arrays import Flags, Ints
 from foretell.filter.column import Column, concatenate_columns, may_be_null, no_nulls, null_column
 from foretell.filter.predicates import EventColumns
 from foretell.machine.input.event_order import deepened
+from foretell.machine.kernels.run_checks import HeldEvents
 
 #: About what the ID of an event takes, as a Python object.
 _NAME_BYTES = 64
@@ -134,6 +135,22 @@ class EventBuffer:
     def whole(self) -> EventSegment:
         """All segments as one, to search between the events of a match."""
         return reduce(_joined, self.segments)
+
+    @property
+    def held(self) -> HeldEvents:
+        """The positions of the events, for the checks of a snapshot, which has at most one segment."""
+        nothing, no_flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        if not self.segments:
+            return HeldEvents(0, 0, no_flags, nothing)
+        (segment,) = self.segments
+        span = segment.end - segment.base
+        if segment.positions is None:
+            return HeldEvents(segment.base, segment.end, no_flags, nothing)
+        if span > 64 * len(segment):
+            return HeldEvents(segment.base, segment.end, no_flags, segment.positions)
+        flags = np.zeros(span, np.bool_)
+        flags[segment.positions - segment.base] = True
+        return HeldEvents(segment.base, segment.end, flags, nothing)
 
     # ── values at positions ──
 

@@ -22,6 +22,7 @@ from foretell.filter.arrow_conversion import column_from_arrow
 from foretell.filter.column import Column, no_nulls
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.storage.recorded_values import require, times, whole
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,14 @@ class EventOrder:
         return {"oldest": self.oldest, "before": self._before, "times": self._times}
 
     def restore(self, count: int, state: Mapping[str, Any] | None) -> None:
-        self.count = self._before = count
+        self.count = self._before = whole(count, "the number of events")
         if state is not None:
-            self.oldest, self._before, self._times = state["oldest"], state["before"], state["times"]
+            self.oldest = None if state["oldest"] is None else whole(state["oldest"], "the oldest event", -1, count + 1)
+            self._before = whole(state["before"], "the events before", stop=count + 1)
+            known = state["times"]
+            require(isinstance(known, np.ndarray), "the times of events")
+            dtype = np.float64 if known.dtype.kind == "f" else np.int64
+            self._times = times(known, dtype, (count - self._before,), "the times of events")
 
 
 def deepened(order: Ints, depth: int) -> Ints:

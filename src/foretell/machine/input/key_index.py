@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Flags, Ints
 from foretell.jit import compiled, kernel
 from foretell.machine.kernels.hash_table import first_slot, mixed, next_slot
+from foretell.storage.recorded_values import array, offsets, require
 
 
 def _empty(size: int) -> Ints:
@@ -72,8 +73,11 @@ class KeyIndex:
         at = np.arange(starts[-1]) + np.repeat(self.starts[which] - starts[:-1], lengths)
         return {"starts": starts, "words": self.words[at]}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        starts, words = state["starts"], state["words"]
+    def restore(self, state: Mapping[str, Any], least: int = 0) -> None:
+        """Continue from a snapshot, in which each key has `least` words or more."""
+        words = array(state["words"], np.int64, (None,), "the words of keys")
+        starts = offsets(state["starts"], len(words), "the keys")
+        require((np.diff(starts) >= least).all(), "keys that are too short")
         self.count = len(starts) - 1
         self.slots = _empty(slots_for(self.count))
         self.starts, self.words = with_room(starts, len(self.slots) // 2 + 1), words.copy()

@@ -15,6 +15,7 @@ from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.jit import compiled
 from foretell.plan.expressions import Lagged
+from foretell.storage.recorded_values import array, require_range
 
 
 class LagColumns:
@@ -53,10 +54,15 @@ class LagColumns:
     def state(self) -> dict[str, Any]:
         return {str(lag): {"latest": latest, "unknown": unknown} for lag, (latest, unknown) in self._latest.items()}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], nothing: EventColumns, strings: StringDictionary) -> None:
+        """Continues from a snapshot. `nothing` are no events of the same stream: they show the types of values."""
         for lag in self._latest:
             if str(lag) in state:
-                self._latest[lag] = state[str(lag)]["latest"], state[str(lag)]["unknown"]
+                latest = array(state[str(lag)]["latest"], np.int64, (None,), "the latest values")
+                if nothing.evaluate(lag.expression, strings).kind is Type.STRING:
+                    require_range(latest, len(strings), "the latest texts")
+                unknown = array(state[str(lag)]["unknown"], np.bool_, latest.shape, "the latest values")
+                self._latest[lag] = latest, unknown
 
 
 @compiled

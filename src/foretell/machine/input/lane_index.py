@@ -14,6 +14,7 @@ from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.jit import compiled, read_only
 from foretell.machine.kernels.hash_table import first_slot, mixed, next_slot
 from foretell.machine.kernels.layout import NONE, Array, S
+from foretell.storage.recorded_values import FAR, array, indices, require, require_range, whole
 
 Numbers = NDArray[np.int32]
 
@@ -129,8 +130,18 @@ class LaneIndex:
         used = max(1, self.count)
         return {"count": self.count, "keys": self.keys[:used], "lengths": self.lengths[:used]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        self.count, self.keys, self.lengths = state["count"], state["keys"], state["lengths"]
+    def restore(self, state: dict[str, Any], texts: int) -> None:
+        """Continue from a snapshot; `texts` is how many strings have a code."""
+        count = whole(state["count"], "the number of lanes", stop=int(NONE))
+        used = max(1, count)
+        self.keys = array(state["keys"], np.int64, (used, 2 * len(self.kinds)), "the keys of lanes")
+        self.lengths = indices(state["lengths"], FAR, "the lengths of lanes", (used,))
+        require(bool(self.kinds) or count == 1, "lanes without a key")
+        for i, kind in enumerate(self.kinds):
+            require_range(self.keys[:, 2 * i], 2, "the keys of lanes")
+            if kind is Type.STRING:
+                require_range(self.keys[:, 2 * i + 1], texts, "the texts in keys of lanes")
+        self.count = count
         self._grow_lanes()
         self._lane_of = np.full(64, NONE, np.uint32)
         self._grow_table(64)
@@ -145,7 +156,7 @@ class LaneIndex:
         while 2 * self.count >= size - 1:
             size *= 4
         self._table = np.full(size, -1, np.int32)
-        _enter(self.keys, self.count, self._table)
+        require(_enter(self.keys, self.count, self._table), "lanes with equal keys")
 
 
 def _words(column: Column) -> Ints:
@@ -172,16 +183,22 @@ def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, le
 
 
 @compiled
-def _enter(keys: Ints, count: int, table: Numbers) -> None:
-    """Enter all lanes into an empty table."""
+def _enter(keys: Ints, count: int, table: Numbers) -> bool:
+    """Enter all lanes into an empty table; False where two of them have the same key."""
     for lane in range(count):
         hashed = np.uint64(0)
         for k in range(keys.shape[1] // 2):
             hashed = mixed(hashed, keys[lane, 2 * k + 1] + keys[lane, 2 * k])
         at = first_slot(hashed, table)
         while table[at] >= 0:
+            same = True
+            for k in range(keys.shape[1]):
+                same = same and keys[table[at], k] == keys[lane, k]
+            if same:
+                return False
             at = next_slot(at, table)
         table[at] = lane
+    return True
 
 
 @compiled

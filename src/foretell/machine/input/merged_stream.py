@@ -18,9 +18,11 @@ from foretell.machine.input.event_buffer import EventBuffer, EventSegment
 from foretell.machine.input.event_order import OrderedInput, deepened
 from foretell.machine.input.lag_columns import LagColumns
 from foretell.machine.input.lane_index import LaneIndex
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.codec import restore_segment, segment_state
 from foretell.machine.matches.rendering import scalar_of
 from foretell.plan.match_plan import InputPlan
+from foretell.storage.recorded_values import whole
 
 
 class Keys(Sequence[Mapping[str, Scalar]]):
@@ -98,12 +100,23 @@ class MergedStream:
             "history": segment_state(self.buffer.whole) if self.buffer.segments else None,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.lanes.restore(state["lanes"])
-        self.positions = state["positions"]
+    def restore(self, state: Mapping[str, Any], places: int) -> StateBounds:
+        """Continues from a snapshot that has so many places in the order of all events; returns how far the numbers of
+        those who read this stream may reach."""
+        texts = len(self.strings)
+        self.lanes.restore(state["lanes"], texts)
+        self.positions = whole(state["positions"], "the number of events")
+        bounds = StateBounds(len(self.lanes), self.positions, places, texts, self.buffer.held)
         if state["history"] is not None:
-            self.buffer = EventBuffer((restore_segment(state["history"], self.plan.attributes),))
+            self.buffer = EventBuffer((restore_segment(state["history"], self.plan, bounds),))
             self._remained = len(self.buffer)
+        return replace(bounds, held=self.buffer.held)
+
+    def no_events(self) -> EventColumns:
+        """No events, with the attributes of this stream."""
+        columns = {name: null_column(kind, 0) for name, kind in self.plan.attributes.items()}
+        time = null_column(self.plan.time, 0)
+        return EventColumns(columns, self.plan.attributes, time, time, null_column(Type.STRING, 0))
 
     def keep_only(self, referenced: list[Ints]) -> None:
         """Drops the events that no match refers to, if they are most of the buffer."""

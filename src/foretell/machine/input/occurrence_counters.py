@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.jit import compiled
 from foretell.machine.input.key_index import KeyIndex, with_room
+from foretell.storage.recorded_values import FAR, indices
 
 
 @dataclass
@@ -37,7 +38,7 @@ class OccurrenceCounters:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.kinds.restore(state["kinds"])
-        self.counts = state["counts"].copy()
+        self.counts = indices(state["counts"], FAR, "the counts of events", (len(self.kinds),)).copy()
 
 
 def _word(values: NDArray[Any]) -> Ints:

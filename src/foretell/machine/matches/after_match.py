@@ -20,6 +20,7 @@ from foretell.machine.input.key_index import KeyIndex, slots_for, with_room
 from foretell.machine.kernels.hash_table import slot_of
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.plan.match_selection import AfterMatchRule, Excludes, StepChoice
+from foretell.storage.recorded_values import FAR, array, ascending, indices, require, times
 
 #: Ranks of the events at some positions: events of one rank are simultaneous.
 Rank = Callable[[Ints], NDArray[Any]]
@@ -80,8 +81,8 @@ class FirstLastFilter:
         return {"rests": self.rests.state(), "best": self.best[: len(self.rests)].copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.rests.restore(state["rests"])
-        self.best = state["best"].copy()
+        self.rests.restore(state["rests"], least=2)
+        self.best = array(state["best"], np.int64, (len(self.rests),), "the events of FIRST and LAST").copy()
         self.remained = len(self.rests)
 
 
@@ -197,7 +198,10 @@ class AfterMatchPolicy:
         return {"past": self.past.copy(), "spent": self.spent.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.past = state["past"].copy()
+        past = state["past"]
+        require(isinstance(past, np.ndarray), "what AFTER MATCH excludes")
+        dtype = np.float64 if past.dtype.kind == "f" else np.int64
+        self.past = times(past, dtype, (None,), "what AFTER MATCH excludes").copy()
         self.spent.restore(state["spent"])
 
 
@@ -252,7 +256,9 @@ class PositionSet:
         return np.sort(self.members())
 
     def restore(self, state: Ints) -> None:
-        self._refill(state, 0)
+        members = indices(state, FAR, "the events that AFTER MATCH excludes")
+        ascending(members, "the events that AFTER MATCH excludes")
+        self._refill(members, 0)
         self.remained = self.count
 
 

@@ -20,6 +20,7 @@ from foretell.machine.kernels.structs import Nodes
 from foretell.machine.matches.after_match import AfterMatchPolicy, Rank
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
+from foretell.storage.recorded_values import array
 
 #: What becomes of a match: another one excludes it or is longer, it is taken, it waits.
 DROPPED, TAKEN, HELD = 0, 1, 2
@@ -87,7 +88,8 @@ class LongestSelection:
         return {"held": None if self.held is None else results_state(self.held), "undecided": self.undecided.copy()}
 
     def restore(self, state: Mapping[str, Any], held: ResultBatch | None) -> None:
-        self.held, self.undecided = held, state["undecided"].copy()
+        self.held = held
+        self.undecided = array(state["undecided"], np.uint8, (None,), "the undecided lanes").copy()
 
 
 class _Candidates(NamedTuple):

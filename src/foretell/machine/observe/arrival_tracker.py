@@ -26,6 +26,7 @@ from foretell.machine.exec.observation import Observation
 from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventSegment
 from foretell.machine.input.lane_index import LaneIndex
+from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.arrival_tracking import (
     LatestRuns,
     TrackedEvents,
@@ -33,10 +34,12 @@ from foretell.machine.kernels.arrival_tracking import (
     TrackedTables,
     track_runs,
 )
+from foretell.machine.kernels.run_checks import all_held
 from foretell.machine.kernels.structs import Exclusion
 from foretell.plan.lower.arrival_tracking import tracking_plan
 from foretell.plan.lower.arrivals import ArrivalPlan
 from foretell.plan.lower.registers import Register, RegisterKind
+from foretell.storage.recorded_values import indices, require, require_range, times
 
 
 @dataclass(frozen=True)
@@ -160,11 +163,16 @@ class ArrivalTracker:
             "ended": self._runs.ended,
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], bounds: StateBounds) -> None:
         if self.by_value is not None:
-            self.by_value.restore(state["by_value"])
+            self.by_value.restore(state["by_value"], bounds.texts)
+            require_range(self.by_value.keys[: len(self.by_value), 1], bounds.lanes, "the lanes of tracked runs")
+        states = self._runs.began.shape[1]
+        began = times(state["began"], self._time, (None, states), "the tracked runs")
+        shape = len(began), states, states
         self._runs = LatestRuns(
-            began=np.asarray(state["began"], self._time),
-            position=state["bound"],
-            ended=np.asarray(state["ended"], self._time),
+            began=began,
+            position=indices(state["bound"], bounds.positions, "the events of tracked runs", shape, low=-1),
+            ended=times(state["ended"], self._time, shape, "the tracked runs"),
         )
+        require(all_held(self.referenced(), bounds.held), "the events of tracked runs")

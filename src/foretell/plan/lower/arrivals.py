@@ -40,6 +40,7 @@ class ArrivalPlan:
     | key_types | the types of the keys |
     | slots | the number of values of bound events that conditions compare with |
     | width | the largest number of values that an arrival stores |
+    | stored_texts | for each step, which of the values that its arrivals store are texts |
     | code | the code of all conditions |
     | tables | the arrays of the kernel |
     """
@@ -53,6 +54,7 @@ class ArrivalPlan:
     key_types: tuple[Type, ...]
     slots: int
     width: int
+    stored_texts: tuple[tuple[int, ...], ...]
     code: LinkedCode
     tables: ArrivalTables
 
@@ -137,9 +139,15 @@ class _ArrivalLowering:
             key_types=tuple(self.allocator.event_type(key[steps[0]]) for key in self.conditions.keys),
             slots=len(self.slots),
             width=max(map(len, stored)),
+            stored_texts=tuple(map(self._texts, stored[:-1])),
             code=linked,
             tables=tables,
         )
+
+    def _texts(self, stored: list[int]) -> tuple[int, ...]:
+        columns = list(self.allocator.table.columns)
+        types = [self.allocator.event_type(columns[column]) for column in stored]
+        return tuple(place for place, kind in enumerate(types) if kind is Type.STRING)
 
     def _key(self, step: str) -> tuple[tree.Expression, ...]:
         return tuple(key[step] for key in self.conditions.keys if step in key)

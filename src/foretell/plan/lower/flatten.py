@@ -87,6 +87,8 @@ class _Flattening:
             predicates=tuple(self.predicates),
             slots=max(1, len(slot_table.slots)),
             positions=slot_table.position_slots,
+            texts=slot_table.text_slots,
+            lists=slot_table.list_slots,
             owners=np.array([s.owner for s in states], np.int64),
             members=tuple(frozenset(s.members) for s in states),
             kernel=choose_kernel(self._shape(tables, int(tables.begins), chain_nodes)),

@@ -128,7 +128,8 @@ class CompiledNfa:
     """A compiled pattern, or several that share states: the tables that kernels run, and what they need of each batch.
 
     Kernels compare the values of `columns` and `predicates` of each event, evaluated for the whole batch. A run has so
-    many `slots`, of which `positions` hold positions of events. `owners` has for each state the number of the
+    many `slots`, of which `positions` hold positions of events, `texts` codes of strings and `lists` numbers of lists
+    of runs. `owners` has for each state the number of the
     subscription that it is a match of, or -1; `members` those that go through it, none where it is dead. In an NFA that
     `waits`, time completes matches; one that `chains` keeps the events of repeated steps, or gaps. `process_key` is the
     column that tells processes of a lane apart for observers, or NONE.
@@ -140,6 +141,8 @@ class CompiledNfa:
     predicates: tuple[tuple[EventExpression, ...], ...]
     slots: int
     positions: tuple[int, ...]
+    texts: tuple[int, ...]
+    lists: tuple[int, ...]
     owners: Ints
     members: tuple[frozenset[int], ...]
     kernel: KernelDecision

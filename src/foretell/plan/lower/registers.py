@@ -130,6 +130,17 @@ class SlotTable:
     def position_slots(self) -> tuple[int, ...]:
         return tuple(slot for key, slot in self.slots.items() if key.register.kind in POSITION_KINDS)
 
+    @property
+    def list_slots(self) -> tuple[int, ...]:
+        """The slots with the numbers of lists of runs."""
+        return tuple(slot for key, slot in self.slots.items() if key.register.kind is RegisterKind.INDEX_KEY)
+
+    @property
+    def text_slots(self) -> tuple[int, ...]:
+        """The slots with codes of texts."""
+        lists = self.list_slots
+        return tuple(slot for key, slot in self.slots.items() if key.type is Type.STRING and slot not in lists)
+
     def copy(self) -> SlotTable:
         return SlotTable(dict(self.columns), dict(self.slots))
 

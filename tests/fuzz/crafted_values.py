@@ -1,0 +1,125 @@
+"""Changes at random in a tree of values and arrays: what somebody may write who knows the format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+import numpy as np
+
+_INTS = (0, 1, -1, 2, -2, 3, 7, 63, 64, 1000, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**62, -(2**62),
+         2**63 - 1, -(2**63))  # fmt: skip
+_FLOATS = (0.0, -1.0, 0.5, 1e300, -1e300, float("nan"), float("inf"), float("-inf"), 2.0**53)
+_TYPES = ("<i8", "<i4", "<u4", "<u8", "<u1", "|b1", "<f8", "<f4", "<c16", "<i2")
+_OTHERS: tuple[Any, ...] = (None, True, "", "x", "\ud800", b"", b"abc", [], {}, [0], {"x": 1}, 0, 1.5, -1, 2**63)
+
+
+def changed(tree: Any, chance: Random) -> Any:
+    """The tree with one to three changes."""
+    root = {"": deepcopy(tree)}
+    for _ in range(chance.choice([1, 1, 1, 2, 3])):
+        places = list(_places(root))
+        # An array is often the deepest place of many: take one of those half of the time.
+        arrays = [place for place in places if isinstance(place[0][place[1]], np.ndarray) and place[0][place[1]].size]
+        container, key = chance.choice(arrays if arrays and chance.random() < 0.6 else places)
+        _change(container, key, chance)
+    return root[""]
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """All places of a tree: a container and a key in it."""
+    keys: Any = ()
+    if isinstance(value, dict):
+        keys = list(value)
+    elif isinstance(value, list):
+        keys = range(len(value))
+    for key in keys:
+        yield value, key
+        yield from _places(value[key])
+
+
+def _change(container: Any, key: Any, chance: Random) -> None:
+    value = container[key]
+    if chance.random() < 0.08:
+        container[key] = deepcopy(chance.choice(_OTHERS))
+    elif isinstance(value, np.ndarray):
+        container[key] = _array(value.copy(), chance)
+    elif isinstance(value, dict):
+        _dictionary(value, chance)
+    elif isinstance(value, list):
+        _list(value, chance)
+    elif isinstance(value, bool) or value is None:
+        container[key] = chance.choice([True, False, None, 1])
+    elif isinstance(value, int):
+        container[key] = chance.choice([*_INTS, value + 1, value - 1, -value, value * 2, 0.5])
+    elif isinstance(value, float):
+        container[key] = chance.choice([*_FLOATS, value + 1, -value, 3])
+    elif isinstance(value, str):
+        at = chance.randrange(len(value) + 1)
+        container[key] = chance.choice(
+            [value[:at], value[:at] + chance.choice("xa;'1\x00é\ud800") + value[at:], value * 2]
+        )
+    elif isinstance(value, bytes):
+        at = chance.randrange(len(value) + 1)
+        container[key] = chance.choice([value[:at], value[:at] + bytes([chance.randrange(256)]) + value[at + 1 :]])
+
+
+def _dictionary(value: dict[str, Any], chance: Random) -> None:
+    if value and chance.random() < 0.7:
+        key = chance.choice(list(value))
+        old = value.pop(key)
+        if chance.random() < 0.5:
+            value[key + chance.choice(["", "x", "0"])] = old
+    else:
+        value[chance.choice(["x", "0", "1", "a"])] = chance.choice(_OTHERS)
+
+
+def _list(value: list[Any], chance: Random) -> None:
+    if value and chance.random() < 0.5:
+        value.pop(chance.randrange(len(value)))
+    elif value and chance.random() < 0.8:
+        value.insert(chance.randrange(len(value) + 1), deepcopy(chance.choice(value)))
+    else:
+        value.append(deepcopy(chance.choice(_OTHERS)))
+
+
+def _array(value: Any, chance: Random) -> Any:
+    kind = chance.random()
+    if kind < 0.7 and value.size:
+        flat = value.reshape(-1)
+        for _ in range(chance.choice([1, 1, 2, 5])):
+            at = chance.randrange(flat.size)
+            choice = chance.choice([*_INTS, "next", "next", "next", "other", "other", "length"])
+            with np.errstate(all="ignore"):
+                if choice == "next":
+                    flat[at : at + 1] = (flat[at : at + 1].astype(_wide(value)) + chance.choice([-1, 1])).astype(
+                        value.dtype
+                    )
+                elif choice == "other":
+                    flat[at] = flat[chance.randrange(flat.size)]
+                elif value.dtype.kind == "f" and chance.random() < 0.5:
+                    flat[at] = chance.choice(_FLOATS)
+                else:
+                    flat[at] = np.array(len(value) if choice == "length" else choice, np.int64).astype(value.dtype)
+        return value
+    if kind < 0.75 and value.size:
+        value[...] = np.array(chance.choice(_INTS), np.int64).astype(value.dtype)
+        return value
+    if kind < 0.88 and value.ndim:
+        axis, count = chance.randrange(value.ndim), chance.choice([0, 1, 2, 5, value.shape[0]])
+        if chance.random() < 0.5:
+            return np.take(value, range(min(count, value.shape[axis])), axis=axis)
+        width = [(0, 0)] * value.ndim
+        width[axis] = (0, max(1, count))
+        return np.pad(value, width)
+    if kind < 0.95:
+        with np.errstate(all="ignore"):
+            return value.astype(chance.choice(_TYPES))
+    return value.reshape(chance.choice([(-1,), (1, -1), (-1, 1)])) if value.size else value.reshape((1000, 0))
+
+
+def _wide(value: Any) -> Any:
+    """A type in which one more and one less fit."""
+    return np.int64 if value.dtype.kind in "biu" else value.dtype
