@@ -196,3 +196,15 @@ def test_a_comparison_of_padded_numbers_names_the_leading_zero(tmp_path: Path) -
         f"zip is STRING because of the leading zero of '01067' at {path}:3; "
         "to read numbers, declare STREAM s (zip INT, ...) TIME time"
     )
+
+
+@pytest.mark.parametrize("rows", ["", "1,\n2,NA\n"])
+def test_a_column_without_values_says_so_where_it_should_be_a_number(tmp_path: Path, rows: str) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text(f"time,v\n{rows}")
+    with pytest.raises(ft.LanguageError, match="cannot compare STRING with INT") as caught:
+        ft.run("SUBSCRIBE m FROM s MATCH a DEFINE a AS v > 1;", {"s": path})
+    hint = "v is STRING because no event has a value of it; to read numbers, declare STREAM s (v FLOAT, ...) TIME time"
+    assert caught.value.hint == hint
+    found = ft.run("SUBSCRIBE m FROM s MATCH a DEFINE a AS v IS NOT NULL;", {"s": path})
+    assert not [note for note in found.notes if "STRING" in note]

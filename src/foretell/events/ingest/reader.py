@@ -385,7 +385,8 @@ def _strays(raw: RawTable, name: str) -> StrayTexts | None:
 
 def string_remarks(strays: Mapping[str, StrayTexts], declaration: StreamDeclaration) -> dict[str, str]:
     """Why columns are STRING, for errors that say they should be numbers."""
-    return {n: found.remark(n, declaration.stream, declaration.time) for n, found in strays.items() if found.few}
+    surprising = {name: found for name, found in strays.items() if found.few or found.none}
+    return {name: found.remark(name, declaration.stream, declaration.time) for name, found in surprising.items()}
 
 
 def stray_notes(strays: Mapping[str, StrayTexts], declaration: StreamDeclaration) -> list[str]:

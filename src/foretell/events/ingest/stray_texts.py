@@ -56,12 +56,18 @@ class StrayTexts(msgspec.Struct, frozen=True):
             and self.others <= max(1, (self.numbers + self.others) // 100)
         )
 
+    @property
+    def none(self) -> bool:
+        """Whether the column has no values at all."""
+        return not self.numbers and not self.others
+
     def remark(self, column: str, stream: str, time: str) -> str:
         """Why the column is STRING, and how to declare it."""
-        kind = Type.INT if self.whole else Type.FLOAT
+        kind = Type.INT if self.whole and not self.none else Type.FLOAT
         what = "" if self.others else "the leading zero of "
+        reason = f"of {what}{display_value(self.text)} at {self.source}:{self.row}"
         return (
-            f"{column} is STRING because of {what}{display_value(self.text)} at {self.source}:{self.row}; "
+            f"{column} is STRING because {'no event has a value of it' if self.none else reason}; "
             f"to read numbers, declare STREAM {stream} ({column} {kind.value}, ...) TIME {time}"
         )
 
