@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,14 @@ def descendants(parent: int) -> list[Process]:
 
 def java_children(parent: int) -> list[int]:
     return [process.number for process in descendants(parent) if b"java" in process.command[0]]
+
+
+def await_end(processes: Iterable[int]) -> None:
+    """Wait until processes are gone: one that was told to end takes a moment on a busy machine."""
+    limit = time.monotonic() + 20
+    while left := [number for number in processes if Path(f"/proc/{number}").exists()]:
+        assert time.monotonic() < limit, left
+        time.sleep(0.1)
 
 
 def python_workers(parent: int) -> list[int]:

@@ -15,7 +15,7 @@ import pytest
 import foretell as ft
 from foretell.cli.pipeline_file import read_pipeline
 from foretell.errors import InputError
-from tests.spark_processes import java_children
+from tests.spark_processes import await_end, java_children
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pipeline"
 STATEMENTS = """STREAM s (k INT, v INT, t INT) TIME t;
@@ -123,10 +123,7 @@ path = "told"
     assert ended.returncode == 1
     assert "belongs to another pipeline: its shards: 2, not 3" in ended.stderr
     assert java
-    limit = time.monotonic() + 10  # a JVM removes its temporary folders after the command has ended
-    while any(Path(f"/proc/{process}").exists() for process in java):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    await_end(java)  # a JVM removes its temporary folders after the command has ended
 
 
 def await_commit(folder: Path, number: int, running: subprocess.Popen[bytes]) -> None:

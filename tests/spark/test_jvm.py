@@ -6,13 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from foretell.errors import InputError
 from foretell.spark.session.jvm import Jvm
-from tests.spark_processes import java_children
+from tests.spark_processes import await_end, java_children
 
 START = """
 import sys
@@ -39,8 +38,8 @@ def interrupt(process: subprocess.Popen[str]) -> tuple[int, str]:
     java = java_children(process.pid)
     assert java
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
-    assert not any(Path(f"/proc/{number}").exists() for number in java)
+    _, said = process.communicate(timeout=60)
+    await_end(java)
     return process.returncode, said
 
 
