@@ -66,7 +66,7 @@ def test_what_a_state_is_for_each_part() -> None:
     automaton = build(one)
     parts = decompose(one, automaton)
     assert parts is not None
-    bits = {state.bound: found for state, found in zip(automaton.states, parts.bits.tolist(), strict=True)}
+    bits = {frozenset(state.bound): found for state, found in zip(automaton.states, parts.bits.tolist(), strict=True)}
     pair, single = 1, 2  # the numbers of two sides, after that of s9
     assert [bits[frozenset(some.split())][pair] for some in ("s9", "s9 s2", "s9 s0", "s9 s0 s1", "s9 s0 s1 s2")] == [
         parts.entries[pair], parts.entries[pair], 2 * parts.entries[pair], DONE, DONE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from foretell.events.types import Schema, Type
 from foretell.language.pattern_shape import StepShape
@@ -57,10 +58,37 @@ class CheckedSubscription:
     def name(self) -> str:
         return str(self.tree.name)
 
-    @property
+    @cached_property
     def positive(self) -> tuple[str, ...]:
         """The steps that bind events, in the order of the pattern."""
         return tuple(name for name, step in self.steps.items() if not step.shape.negated)
+
+    @cached_property
+    def positive_numbers(self) -> Mapping[str, int]:
+        """The number of each step that binds events."""
+        return {name: number for number, name in enumerate(self.positive)}
+
+    @cached_property
+    def step_numbers(self) -> Mapping[str, int]:
+        """The number of each step, of negated ones too."""
+        return {name: number for number, name in enumerate(self.steps)}
+
+    @cached_property
+    def single(self) -> frozenset[str]:
+        """The steps that are not repeated."""
+        return frozenset(name for name, step in self.steps.items() if not step.shape.repeated)
+
+    def binding_steps(self, variable: str) -> frozenset[str]:
+        """The steps that bind a variable."""
+        return self._binding_steps.get(variable, frozenset())
+
+    @cached_property
+    def _binding_steps(self) -> Mapping[str, frozenset[str]]:
+        steps: dict[str, set[str]] = {}
+        for name, step in self.steps.items():
+            for variable, _ in step.binders:
+                steps.setdefault(variable, set()).add(name)
+        return {variable: frozenset(names) for variable, names in steps.items()}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from foretell.language import tree
-from foretell.plan.expressions import MatchStart, OccurrenceCount, PresenceFlag
+from foretell.plan.expressions import CounterValue, MatchStart, OccurrenceCount, PresenceFlag, StepPosition
 
 
 def has_parameter(expression: tree.Expression) -> bool:
@@ -24,6 +24,8 @@ def is_static(condition: tree.Expression, *, given: type[tree.Node] | tuple[()] 
         tree.Variable,
         tree.Parameter,
         OccurrenceCount,
+        CounterValue,
+        StepPosition,
     )
     return not any(isinstance(node, outside) and not isinstance(node, given) for node in condition.walk())
 

@@ -16,6 +16,7 @@ from foretell.plan.expressions import IndexKey
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
+from foretell.plan.nfa.counters import CounterTest, Test
 from foretell.plan.nfa.decomposition import decompose
 from foretell.plan.nfa.derivatives import Connector, Done, threads
 from foretell.plan.nfa.state_bits import BITS
@@ -271,7 +272,16 @@ def _edge(edge: Edge) -> ExplainedEdge:
     ]
     conditions += [f"${name} = {expression_text(value)}" for name, value in edge.agrees]
     conditions += [f"${name} := {expression_text(value)}" for name, value in edge.binds]
+    conditions += map(_test, edge.tests)
+    conditions += [f"count {u.counter} := {'it + 1' if u.value is None else u.value + 1}" for u in edge.updates]
     return ExplainedEdge(edge.source, edge.leaf.step, tuple(conditions), edge.target)
+
+
+def _test(test: Test) -> str:
+    """A test of a counter, which people count from one."""
+    if isinstance(test, CounterTest):
+        return f"count {test.counter} {'>=' if test.at_least else '<'} {test.value + 1:,}"
+    return f"no {test.step} so far"
 
 
 def _forecast(subscription: CheckedSubscription, automaton: Automaton) -> str | None:

@@ -6,12 +6,13 @@ The *current event* is the event that a guard evaluates (`tree.This`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.language.tree.nodes import field_names
 from foretell.language.type_check import Scope, type_of
 
 #: The type of all expressions, of statements and of the planner.
@@ -75,6 +76,20 @@ class OccurrenceCount(tree.Expression):
 
 
 @dataclass(frozen=True)
+class CounterValue(tree.Expression):
+    """The value of a counter of the run: rounds of a repetition, or events of a conjunction, less one."""
+
+    counter: int
+
+
+@dataclass(frozen=True)
+class StepPosition(tree.Expression):
+    """The position of the event that the run has bound to a step; NULL without one."""
+
+    step: str
+
+
+@dataclass(frozen=True)
 class RowSelected(tree.Expression):
     """Whether a match of any row of a template begins with the current event (foretell.filter.template_index)."""
 
@@ -89,12 +104,12 @@ class Disjunction(tree.Expression):
 def map_children(node: AnyNode, change: Callable[[tree.Expression], tree.Expression]) -> AnyNode:
     """The node with `change` applied to each expression directly below it."""
     changes: dict[str, object] = {}
-    for field in fields(node):
-        value = getattr(node, field.name)
+    for name in field_names(type(node)):
+        value = getattr(node, name)
         if isinstance(value, tree.Expression):
-            changes[field.name] = change(value)
+            changes[name] = change(value)
         elif isinstance(value, tuple) and value and isinstance(value[0], tree.Expression):
-            changes[field.name] = tuple(change(child) for child in value)
+            changes[name] = tuple(change(child) for child in value)
     return replace(node, **changes) if changes else node  # type: ignore[arg-type]
 
 

@@ -41,8 +41,8 @@ class Node:
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in the order of the text."""
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Node):
                 yield value
             elif isinstance(value, tuple):
@@ -50,6 +50,18 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, in the order of the text."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        todo: list[Node] = [self]
+        while todo:
+            node = todo.pop()
+            yield node
+            todo += reversed(list(node.children()))
+
+
+def field_names(kind: type[Node]) -> tuple[str, ...]:
+    """The names of a node's fields but for its place. `dataclasses.fields` takes long, and each step of a walk asks."""
+    if kind not in _field_names:
+        _field_names[kind] = tuple(field.name for field in fields(kind) if field.name != "place")
+    return _field_names[kind]
+
+
+_field_names: dict[type[Node], tuple[str, ...]] = {}

@@ -80,7 +80,7 @@ def analyse_sequence(subscription: CheckedSubscription) -> SequenceConditions:
 class _SequenceAnalysis:
     def __init__(self, subscription: CheckedSubscription) -> None:
         self.subscription = subscription
-        self.steps = subscription.positive
+        self.steps, self.places = subscription.positive, subscription.positive_numbers
         assert isinstance(subscription.pattern, tree.Sequence)
         parts = subscription.pattern.parts
         self.gaps = tuple(NegatedGap(str(n.step.name), i) for i, part in enumerate(parts[1:]) for n in part.absent)
@@ -105,7 +105,11 @@ class _SequenceAnalysis:
             # Equality is transitive: comparing each value with that of the next step, bound before it, is enough.
             rest += self._chained(values, across_steps=len(by_step) < len(self.steps))
         of_gaps, keys_with_gaps, unresolved = self._gap_conditions(keys, equal)
-        local = {s: tuple(c.expression for c in rest if c.steps == {s}) for s in self.steps} | of_gaps
+        about_one: dict[str, list[tree.Expression]] = {step: [] for step in self.steps}
+        for condition in rest:
+            if len(condition.steps) == 1:
+                about_one[next(iter(condition.steps))].append(condition.expression)
+        local = {step: tuple(conditions) for step, conditions in about_one.items()} | of_gaps
         joins = tuple(c for c in rest if len(c.steps) > 1)
         return SequenceConditions(self.steps, self.gaps, tuple(keys_with_gaps), local, joins, tuple(unresolved))
 
@@ -139,7 +143,7 @@ class _SequenceAnalysis:
         return None
 
     def _chained(self, values: list[StepValue], *, across_steps: bool) -> Iterator[ResolvedCondition]:
-        in_order = sorted(values, key=lambda value: self.steps.index(value.step))
+        in_order = sorted(values, key=lambda value: self.places[value.step])
         for earlier, later in pairwise(in_order):
             if across_steps or earlier.step == later.step:
                 left, right = (about_step(value.expression, value.step) for value in (earlier, later))
@@ -211,7 +215,7 @@ class _SequenceAnalysis:
             case tree.Previous() if before is not None:
                 return before
             case tree.Previous():
-                place = self.steps.index(owner)
+                place = self.places[owner]
                 return self.steps[place - 1] if place else None
         return owner
 

@@ -39,7 +39,9 @@ class TrackingPlan:
 def tracking_plan(plan: ArrivalPlan) -> TrackingPlan:
     subscription, automaton, steps = plan.program.subscription, plan.program.automaton, plan.steps
     keys = set(plan.keys[: len(steps)])
-    bound = {number: len(state.bound) for number, state in enumerate(automaton.states)}
+    bound: dict[int | None, int] = {None: 0}
+    for edge in automaton.edges:  # of a sequence of steps, one after the other
+        bound[edge.target] = bound[edge.source] + 1
     limits = [
         TrackedLimit(bound[expiry.state] - 1, steps.index(expiry.since or steps[0]), expiry.amount)
         for expiry in expiries(subscription, automaton)

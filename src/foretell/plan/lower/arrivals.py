@@ -95,6 +95,7 @@ class _ArrivalLowering:
         self.stored: list[dict[int, int]] = [{} for _ in self.steps]  # for each step: the place of each stored column
         self.slots: dict[tuple[int, int], int] = {}  # by step and place
         self.codes: list[Code] = []
+        self.bound: set[str] = set()  # variables
 
     def plan(self) -> ArrivalPlan:
         steps, gaps = self.steps, self.conditions.gaps
@@ -103,7 +104,7 @@ class _ArrivalLowering:
         entry = [self._compiled(rest, self._on_arrival) for _, rest in split]
         joins: list[list[int]] = [[] for _ in steps]
         for join in self.conditions.joins:
-            earliest = min(steps.index(step) for step in join.steps)
+            earliest = min(self.program.subscription.positive_numbers[step] for step in join.steps)
             joins[earliest] += self._compiled([join.expression], self._on_walk(earliest))
         final_loads = [list(self._final_loads(i)) for i in range(len(steps))]
         slot_loads: list[list[tuple[int, int]]] = [[] for _ in steps]
@@ -171,14 +172,11 @@ class _ArrivalLowering:
 
     def _final_loads(self, step: int) -> Iterator[tuple[int, int]]:
         """The variables that the event of a step is the first to bind."""
-        first: dict[str, StepValue] = {}
-        for name in self.steps:
-            for variable, value in self.program.subscription.steps[name].binders:
-                first.setdefault(variable, StepValue(name, value))
-        for variable, bound in first.items():
-            if bound.step == self.steps[step]:
+        for variable, value in self.program.subscription.steps[self.steps[step]].binders:
+            if variable not in self.bound:
+                self.bound.add(variable)
                 final = self.program.finals[Register(RegisterKind.VARIABLE, variable)]
-                yield self._place(step, about_current_event(bound.expression)), final
+                yield self._place(step, about_current_event(value)), final
 
     # ── code ──
 
@@ -207,7 +205,8 @@ class _ArrivalLowering:
         """The operands of values when the walk tries an arrival of step `level`: stored with it, or in slots."""
 
         def locate(value: StepValue) -> Operand:
-            step, kind = self.steps.index(value.step), self.allocator.event_type(value.expression)
+            step = self.program.subscription.positive_numbers[value.step]
+            kind = self.allocator.event_type(value.expression)
             place = self._place(step, value.expression)
             if step == level:
                 return Operand("column", place, kind)

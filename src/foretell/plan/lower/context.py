@@ -42,7 +42,8 @@ class LoweringContext:
         owner: str | None = None,
     ) -> EvaluationContext:
         """The current event is tried for `step`, in a run at `source`. The condition is that of `owner`."""
-        return EvaluationContext(self.allocator, owner or step, step, self.state(source).bound, binds or {})
+        bound = self.state(source).bound
+        return EvaluationContext(self.allocator, owner or step, step, bound, binds or {}, begins=source is None)
 
     def of_negation(self, step: str, state: State) -> EvaluationContext:
         """The current event is tried for a negated step."""

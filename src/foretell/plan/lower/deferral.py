@@ -10,7 +10,7 @@ from foretell.plan.condition_scope import is_relative
 from foretell.plan.lower.context import LoweringContext
 from foretell.plan.lower.occurrences import every_nth
 from foretell.plan.lower.registers import Register, RegisterKind
-from foretell.plan.nfa.automaton import State, binding_steps, references
+from foretell.plan.nfa.automaton import State, references
 from foretell.plan.nfa.derivatives import Interleaving, Leaf
 
 
@@ -67,6 +67,6 @@ class Deferral:
         """Whether conditions name a step, or a variable of a step, that may be bound after a state."""
         later, names = self.context.automaton.reachable_steps(state), references(conditions)
         return bool(names.steps & later - except_steps) or any(
-            variable not in state.variables and binding_steps(self.context.subscription, variable) & later
+            variable not in state.variables and self.context.subscription.binding_steps(variable) & later
             for variable in names.variables
         )

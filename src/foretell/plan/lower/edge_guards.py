@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from foretell.language import tree
 from foretell.plan.condition_scope import has_parameter, is_static
-from foretell.plan.expressions import RowSelected
+from foretell.plan.expressions import CounterValue, RowSelected, StepPosition
 from foretell.plan.lower.context import LoweringContext
 from foretell.plan.lower.deferral import Deferral
 from foretell.plan.lower.ir import NO_CODE, Guard
 from foretell.plan.lower.occurrences import count_condition
 from foretell.plan.nfa.automaton import Edge
+from foretell.plan.nfa.counters import CounterTest, Test
 from foretell.plan.nfa.lag_rewrite import lagged
 
 
@@ -48,7 +49,7 @@ class EdgeGuards:
         conditions += [tree.IsNull(value, negated=True) for _, value in edge.binds]
         if edge.leaf.index and edge.leaf not in self.deferral.counts:
             conditions.append(count_condition(self.context, edge.leaf))
-        return conditions
+        return [*conditions, *map(_test, edge.tests)]
 
     def _by_lag(self, condition: tree.Expression, edge: Edge) -> tree.Expression:
         """A condition with bound events as earlier events of the lane, if that makes it static."""
@@ -57,3 +58,10 @@ class EdgeGuards:
             return condition
         rewritten = lagged(condition, edge.leaf.step, distances)
         return rewritten if rewritten is not None and is_static(rewritten) else condition
+
+
+def _test(test: Test) -> tree.Expression:
+    """The condition that a counter passes a test."""
+    if isinstance(test, CounterTest):
+        return tree.Binary(">=" if test.at_least else "<", CounterValue(test.counter), tree.Literal(test.value))
+    return tree.IsNull(StepPosition(test.step))

@@ -17,7 +17,7 @@ All but the windows are unsigned (see `foretell.machine.kernels.layout`, which n
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ from foretell.plan.lower.program import CompiledNfa
 from foretell.plan.strategy import NfaShape, choose_kernel
 
 if TYPE_CHECKING:
-    from foretell.plan.prefix_sharing import SharedNfa, SharedState
+    from foretell.plan.prefix_sharing import SharedEdge, SharedNfa, SharedState
 
 
 def flatten(shared: SharedNfa) -> CompiledNfa:
@@ -48,6 +48,9 @@ class _Flattening:
         self.shared = shared
         self.states = shared.states
         self.edges = sorted(shared.edges, key=lambda e: -1 if e.source is None else e.source)
+        self.leaving: defaultdict[int | None, list[SharedEdge]] = defaultdict(list)
+        for edge in self.edges:
+            self.leaving[edge.source].append(edge)
         self.predicates: dict[tuple[tree.Expression, ...], int] = {}
         self._all_predicates = list(shared.symbols.predicates)
 
@@ -170,7 +173,7 @@ class _Flattening:
         touching += [tick.counted for tick in waiting.counters]
         only = len(waiting.threads) == 1 and waiting.threads[0].kind == WHERE
         # A side of `&` that has not begun waits under no operator.
-        touching += [e.guard for e in self.edges if e.source == number and (e.thread < 0 or not only)]
+        touching += [e.guard for e in self.leaving[number] if e.thread < 0 or not only]
         return self._any_of(touching)
 
     # ── tables ──
@@ -235,28 +238,41 @@ class _Flattening:
         """The updates of each edge whose slots are read from its target on."""
         live = self._live()
         return [
-            sorted((u for u in e.updates if u.slot == CHAINED or u.kind == GAP or u.slot in live[e.target]), key=_turn)
+            sorted(
+                (u for u in e.updates if u.slot == CHAINED or u.kind == GAP or live[e.target] >> u.slot & 1), key=_turn
+            )
             for e in self.edges
         ]
 
-    def _live(self) -> list[set[int]]:
-        """The slots that are read from each state on."""
-        symbols, live = self.shared.symbols, [self._read_at(s) for s in self.states]
-        changed = True
-        while changed:
-            changed = False
-            for edge in self.edges:
-                if edge.source is None:
-                    continue
-                read = set(symbols.reads[edge.guard.code]) | live[edge.target]
-                for update in edge.updates:
-                    read |= symbols.reads[update.code]
-                    if update.kind == GAP:
-                        read.add(update.slot)
-                if not read <= live[edge.source]:
-                    live[edge.source] |= read
-                    changed = True
+    def _live(self) -> list[int]:
+        """The slots that are read from each state on, as bits, from the ends backwards until nothing is added."""
+        live = [_bits(self._read_at(state)) for state in self.states]
+        read = {number: self._read_by_edges(number) for number in range(len(self.states))}
+        sources: defaultdict[int, set[int]] = defaultdict(set)
+        for edge in self.edges:
+            if edge.source is not None:
+                sources[edge.target].add(edge.source)
+        todo = dict.fromkeys(range(len(self.states)))
+        while todo:
+            number, _ = todo.popitem()
+            more = live[number] | read[number]
+            for edge in self.leaving[number]:
+                more |= live[edge.target]
+            if more != live[number]:
+                live[number] = more
+                todo.update(dict.fromkeys(sources[number]))
         return live
+
+    def _read_by_edges(self, number: int) -> int:
+        """The slots that the edges from a state read."""
+        reads, bits = self.shared.symbols.reads, 0
+        for edge in self.leaving[number]:
+            bits |= _bits(reads[edge.guard.code])
+            for update in edge.updates:
+                bits |= _bits(reads[update.code])
+                if update.kind == GAP:
+                    bits |= 1 << update.slot
+        return bits
 
     def _read_at(self, state: SharedState) -> set[int]:
         reads, waiting = self.shared.symbols.reads, state.waiting
@@ -274,6 +290,13 @@ class _Flattening:
 def _turn(update: RegisterUpdate) -> int:
     """Updates that read other slots come before those that write them."""
     return {COMPUTE: 0, GAP: 1}.get(update.kind, 2)
+
+
+def _bits(slots: Iterable[int]) -> int:
+    bits = 0
+    for slot in slots:
+        bits |= 1 << slot
+    return bits
 
 
 def _table(rows: Sequence[Sequence[int]], width: int) -> Words:

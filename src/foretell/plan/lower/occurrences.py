@@ -22,7 +22,7 @@ def count_condition(context: LoweringContext, leaf: Leaf) -> tree.Expression:
 def every_nth(context: LoweringContext, leaf: Leaf) -> EveryNth | None:
     """The predicate of an `a[i]` that no event precedes; None where it counts by more than its own event."""
     step = context.subscription.steps[leaf.step]
-    evaluation = EvaluationContext(context.allocator, leaf.step, leaf.step, frozenset())
+    evaluation = EvaluationContext(context.allocator, leaf.step, leaf.step, frozenset(), begins=True)
     conditions, values = [], []
     for condition in step.counted:
         bound = bound_by(condition, step.binders)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.expressions import (
+    CounterValue,
     EventStart,
     MatchStart,
     OccurrenceCount,
     PresenceFlag,
+    StepPosition,
     about_current_event,
     map_children,
 )
@@ -19,7 +21,17 @@ from foretell.plan.lower.bytecode import Operand
 from foretell.plan.lower.registers import MATCH_START, Register, RegisterAllocator, RegisterKind, aggregate_registers
 
 #: Expressions with an operand of their own, which are no part of an expression about one event.
-_OWN_OPERAND = (tree.Variable, tree.Parameter, tree.Aggregate, tree.Elapsed, MatchStart, PresenceFlag, OccurrenceCount)
+_OWN_OPERAND = (
+    tree.Variable,
+    tree.Parameter,
+    tree.Aggregate,
+    tree.Elapsed,
+    MatchStart,
+    PresenceFlag,
+    OccurrenceCount,
+    CounterValue,
+    StepPosition,
+)
 
 
 @dataclass(frozen=True)
@@ -36,17 +48,19 @@ class EvaluationContext:
     | start | the register with the time since which `duration` counts |
     | variables | the registers of variables that other sides of `&` may bind too |
     | sides | the steps of other sides of `&`, each with the side that does not see them: its number and depth |
+    | begins | whether the match begins with the current event |
     """
 
     allocator: RegisterAllocator
     owner: str | None
     target: str | None
-    bound: frozenset[str]
+    bound: Collection[str]
     binding: Mapping[str, tree.Expression] = field(default_factory=dict)
     thread: str = ""
     start: Register = MATCH_START
     variables: Mapping[str, Register] = field(default_factory=dict)
     sides: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    begins: bool = False
 
     def resolve(self, expression: tree.Expression) -> Operand | None:
         """The operand that holds an expression's value; None where it has to be computed."""
@@ -59,6 +73,10 @@ class EvaluationContext:
                 return self.allocator.column_operand(expression)
             case OccurrenceCount(step=step):
                 return self.allocator.slot_operand(Register(RegisterKind.OCCURRENCES, step), Type.INT)
+            case CounterValue(counter=counter):
+                return self.allocator.slot_operand(Register(RegisterKind.COUNTER, scope=counter), Type.INT)
+            case StepPosition(step=step):
+                return self.allocator.slot_operand(Register(RegisterKind.POSITION, step), Type.INT)
             case tree.Aggregate():
                 return self._aggregate(expression)
             case tree.Parameter(name=name):
@@ -114,7 +132,7 @@ class EvaluationContext:
         return self.allocator.slot_operand(register, self.allocator.subscription.variables[name])
 
     def _match_start(self) -> Operand:
-        if self.target is not None and not self.bound:
+        if self.begins:
             return self.allocator.column_operand(EventStart())
         return self.allocator.slot_operand(self.start, self.allocator.subscription.time)
 
@@ -126,8 +144,7 @@ class EvaluationContext:
 
     def desugar(self, expression: tree.Expression) -> tree.Expression:
         """The expression in terms that have operands: averages as quotients, `duration` as a difference."""
-        steps = self.allocator.subscription.steps
-        single = frozenset(name for name, step in steps.items() if not step.shape.repeated)
+        single = self.allocator.subscription.single
         return _desugared(expression, self._current_step, single, in_operator=self.owner is None)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
 
 from foretell.events.types import Type
 from foretell.language import tree
@@ -25,7 +28,7 @@ from foretell.machine.kernels.layout import (
     SUM_FLOAT,
     SUM_INT,
 )
-from foretell.plan.expressions import EventStart, IndexKey, about_current_event
+from foretell.plan.expressions import CounterValue, EventStart, IndexKey, about_current_event
 from foretell.plan.lower.context import LoweringContext
 from foretell.plan.lower.deferral import Deferral
 from foretell.plan.lower.ir import CHAINED, NO_CODE, RegisterUpdate
@@ -66,6 +69,8 @@ class RegisterUpdates:
 
     context: LoweringContext
     deferral: Deferral
+    _registers: defaultdict[str, dict[Register, None]] = field(default_factory=lambda: defaultdict(dict))
+    _order: dict[Register, int] = field(default_factory=dict)
 
     def bindings(self, edge: Edge) -> list[VariableBinding]:
         """The variables that an edge binds."""
@@ -87,9 +92,8 @@ class RegisterUpdates:
         # First: they read the variables and events as they were.
         for register, scope in self.context.scopes.variables.items():
             updates += self._of_scope_variable(edge, register, scope)
-        for register in allocator.slots:
-            if register.kind is RegisterKind.BEFORE_SCOPE:
-                updates += self._of_other_side(edge, register)
+        for register in self._indexed[RegisterKind.BEFORE_SCOPE]:
+            updates += self._of_other_side(edge, register)
         for binding in bindings:
             updates += self._of_variable(binding)
         for gap in self._ending_gaps(edge):
@@ -103,12 +107,13 @@ class RegisterUpdates:
         updates += self._of_marks(started)
         for wait in started:
             updates += self._of_counters(wait)
-        for register, slot in list(allocator.slots.items()):
-            update = self._of_register(register, slot, edge, started)
+        updates += self._of_rounds(edge)
+        for register in self._concerned_by(edge.leaf.step):
+            update = self._of_register(register, allocator.slots[register], edge, started)
             if update is not None:
                 updates.append(update)
         if subscription.steps[edge.leaf.step].shape.repeated:
-            updates.append(RegisterUpdate(CHAIN, CHAINED, subscription.positive.index(edge.leaf.step)))
+            updates.append(RegisterUpdate(CHAIN, CHAINED, subscription.positive_numbers[edge.leaf.step]))
         return updates
 
     # ── variables ──
@@ -188,7 +193,39 @@ class RegisterUpdates:
         absent = threads(self.context.automaton.states[edge.source].term)[edge.thread].absent
         return counts + [step for step in absent if step in self.deferral.steps]
 
+    def _of_rounds(self, edge: Edge) -> Iterator[RegisterUpdate]:
+        """The counters of rounds, and of the events of conjunctions, that an edge changes and that others test."""
+        allocator, guards = self.context.allocator, self.context.guards
+        for update in edge.updates:
+            register = Register(RegisterKind.COUNTER, scope=update.counter)
+            if register not in allocator.slots:
+                continue
+            if update.value is None:
+                one_more = tree.Binary("+", CounterValue(update.counter), tree.Literal(1))
+                code = guards.compile(one_more, self.context.of_step(edge.leaf.step, edge.source))
+            else:
+                code = guards.constant(update.value)
+            yield RegisterUpdate(COMPUTE, allocator.slots[register], 0, code)
+
     # ── registers of steps ──
+
+    def _concerned_by(self, step: str) -> Iterator[Register]:
+        """The registers that an event of a step may write, in the order of their allocation."""
+        indexed = self._indexed
+        return merge(indexed[RegisterKind.PREVIOUS], indexed[step], key=self._order.__getitem__)
+
+    @property
+    def _indexed(self) -> defaultdict[str, dict[Register, None]]:
+        """The registers by step, those that events of any step may write (as PREVIOUS), and those of BEFORE_SCOPE."""
+        for register in islice(self.context.allocator.slots, len(self._order), None):
+            key: str = register.name
+            if register.kind is RegisterKind.BEFORE_SCOPE:
+                key = RegisterKind.BEFORE_SCOPE
+            elif register.kind is RegisterKind.PREVIOUS or register in (MATCH_START, *self.context.scopes.starts):
+                key = RegisterKind.PREVIOUS
+            self._registers[key][register] = None
+            self._order[register] = len(self._order)
+        return self._registers
 
     def _of_register(
         self, register: Register, slot: int, edge: Edge, started: tuple[Wait, ...]
@@ -200,8 +237,8 @@ class RegisterUpdates:
             precedes = not register.name or any(wait.name == register.name for wait in started)
             return RegisterUpdate(SET, slot, allocator.column(register.expression)) if precedes else None
         if register == MATCH_START or register in self.context.scopes.starts:
-            steps = self.context.scopes.starts.get(register, frozenset({step}) | before)
-            begins = step in steps and not before & steps
+            steps = self.context.scopes.starts.get(register, frozenset())
+            begins = edge.source is None if register == MATCH_START else step in steps and not before & steps
             return RegisterUpdate(SET, slot, allocator.column(EventStart())) if begins else None
         if register.name != step or register.kind in _WRITTEN_ELSEWHERE or register.of_variable:
             return None

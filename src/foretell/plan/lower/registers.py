@@ -39,6 +39,7 @@ class RegisterKind(StrEnum):
     LEADING = "leading"  # the position at which a negated step before the first event must have been absent
     OCCURRENCES = "occurrences"  # the counter of an a[i]
     GAP_START = "gap start"  # the position after which a deferred negation or count looks
+    COUNTER = "counter"  # the rounds of a repetition, or the events of a conjunction, less one
     THREAD_MARK = "thread mark"  # whether a thread sleeps until the instant is over (TIES SIMULTANEOUS)
 
 
@@ -54,7 +55,7 @@ class Register:
     | --- | --- |
     | name | the step, the variable, or the thread (named by a step that it waits for) |
     | expression | of the step's event, where the register holds no position or count of events |
-    | scope | of the registers of a side of `&`: the number of its first step |
+    | scope | of the registers of a side of `&`: the number of its first step; of a counter: its number |
     | depth | of these: the number of conjunctions around the side |
     | source | of an index key: the kind of the register whose value it encodes; of a register before a `&`: the kind of
     the register whose value it keeps |
@@ -154,6 +155,7 @@ class RegisterAllocator:
     table: SlotTable = field(default_factory=SlotTable)
     slots: dict[Register, int] = field(default_factory=dict)
     types: dict[Register, Type] = field(default_factory=dict)
+    registers: dict[int, Register] = field(default_factory=dict)  # the first of each slot
 
     def column(self, expression: tree.Expression) -> int:
         return self.table.columns.setdefault(expression, len(self.table.columns))
@@ -163,11 +165,14 @@ class RegisterAllocator:
             key = SlotKey(replace(register, name=""), self._number(register), kind)
             self.slots[register] = self.table.slots.setdefault(key, FIRST_SLOT + len(self.table.slots))
             self.types[register] = kind
+            self.registers.setdefault(self.slots[register], register)
         return self.slots[register]
 
     def _number(self, register: Register) -> int:
-        names = self.subscription.variables if register.of_variable else self.subscription.steps
-        return list(names).index(register.name) if register.name in names else -1
+        if register.of_variable:
+            names = list(self.subscription.variables)
+            return names.index(register.name) if register.name in names else -1
+        return self.subscription.step_numbers.get(register.name, -1)
 
     def event_type(self, expression: tree.Expression) -> Type:
         """The type of an expression about one event."""

@@ -106,8 +106,7 @@ class RunKeys:
         operand = context.resolve(expression)
         if operand is None or operand.kind != "slot":
             return None
-        slots = self.context.allocator.slots
-        register = next(register for register, slot in slots.items() if slot == operand.index)
+        register = self.context.allocator.registers[operand.index]
         if register.kind is RegisterKind.VARIABLE:
             steps = self.context.subscription.steps.values()
             values = [value for step in steps for name, value in step.binders if name == register.name]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
-from foretell.plan.nfa.automaton import binding_steps
 from foretell.plan.nfa.conjunction_scopes import ConjunctionScope, enclosing_scopes
 
 
@@ -56,7 +55,7 @@ class ScopeRegisters:
         registers: dict[str, Register] = {}
         for scope in scopes:
             for name in variables:
-                if name in registers or binding_steps(self.subscription, name) & scope.others:
+                if name in registers or self.subscription.binding_steps(name) & scope.others:
                     first = self._number(scope)
                     register = Register(RegisterKind.SCOPE_VARIABLE, name, scope=first, depth=scope.depth)
                     self.allocator.slot(register, self.subscription.variables[name])

@@ -15,7 +15,7 @@ from foretell.plan.lower.operands import EvaluationContext
 from foretell.plan.lower.registers import Register, RegisterKind
 from foretell.plan.lower.run_keys import RunKeys, WaitingThread
 from foretell.plan.nfa.automaton import State
-from foretell.plan.nfa.derivatives import Connector, Done, continuations, waits
+from foretell.plan.nfa.derivatives import Connector, Done, waits
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class StateLowering:
             return WaitingState((), final=True)
         waiting = self._waiting_threads(state)
         threads = tuple(self._thread(thread, state) for thread in waiting)
-        counters = tuple(self._counters(state))
+        counters = tuple(self._counters(number, state))
         key = None
         if self.keyed and not counters and not self.context.subscription.simultaneous:
             key = RunKeys(self.context, self.deferral).key(number, state, waiting)
@@ -70,9 +70,10 @@ class StateLowering:
             return NO_MARK
         return self.context.allocator.slot(Register(RegisterKind.THREAD_MARK, thread), Type.INT)
 
-    def _counters(self, state: State) -> Iterator[StepCounter]:
+    def _counters(self, number: int, state: State) -> Iterator[StepCounter]:
         """The counters of each a[i] that a state waits for, unless it is counted on the finished match."""
-        leaves = {c.leaf: None for c in continuations(state.term) if c.leaf.index and c.leaf.after_previous}
+        leaving = self.context.automaton.leaving(number)
+        leaves = {edge.leaf: None for edge in leaving if edge.leaf.index and edge.leaf.after_previous}
         for leaf in leaves:
             if leaf in self.deferral.counts:
                 continue

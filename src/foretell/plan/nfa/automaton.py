@@ -7,27 +7,30 @@ condition that has to wait for the end of a repetition, or is about each event o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
-from foretell.errors import LanguageError
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.plan.nfa.automaton_size import MOST_EDGES, MOST_FINE_STATES, MOST_STATES, check_size, refuse
+from foretell.plan.nfa.counters import CounterUpdate, PatternCounters, Test, before_updates
 from foretell.plan.nfa.derivatives import (
     START,
     Continuation,
+    Derivatives,
     Done,
+    Following,
     Leaf,
-    SideTerm,
     Term,
+    TooLargeError,
     Wait,
-    continuations,
-    initial_continuations,
+    gatherings,
 )
-
-#: A pattern that needs more states than this is refused, such as `a{100000}`.
-MOST_STATES = 20_000
+from foretell.plan.nfa.step_sets import NO_STEPS, StepNumbers, StepSet
+from foretell.plan.nfa.term_graph import TermGraph
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,13 @@ class Condition:
 
 @dataclass(frozen=True)
 class State:
-    """The rest of the pattern, the steps and variables bound so far, and the conditions on steps still to be bound."""
+    """The rest of the pattern, the steps and variables bound so far, and the conditions on steps still to be bound.
+
+    In a compact automaton `bound` has only steps that something asks about, and no step that a counter counts.
+    """
 
     term: Term
-    bound: frozenset[str] = frozenset()
+    bound: StepSet = NO_STEPS
     variables: frozenset[str] = frozenset()
     pending: frozenset[Condition] = frozenset()
 
@@ -63,6 +69,7 @@ class Edge:
     | binds | the variables that it binds, and their values |
     | agrees | the variables that are bound already, and the values that must equal them |
     | leading | the negated steps that may not come in the window before the match |
+    | tests, updates | what must hold of the run's counters, and how the edge changes them |
     """
 
     source: int | None
@@ -73,37 +80,84 @@ class Edge:
     agrees: tuple[tuple[str, tree.Expression], ...]
     target: int
     leading: tuple[str, ...] = ()
+    tests: tuple[Test, ...] = ()
+    updates: tuple[CounterUpdate, ...] = ()
 
 
 @dataclass(frozen=True)
 class Automaton:
-    """The NFA of a subscription. `final` are the conditions left for the finished match."""
+    """The NFA of a subscription. `final` are the conditions left for the finished match.
+
+    A `compact` one counts rounds and the events of wide conjunctions in registers, and not by its states.
+    """
 
     states: tuple[State, ...]
     edges: tuple[Edge, ...]
     final: tuple[Condition, ...]
+    graph: TermGraph = field(compare=False, repr=False)
+    compact: bool = False
 
-    def reachable_steps(self, state: State) -> frozenset[str]:
+    def reachable_steps(self, state: State) -> StepSet:
         """The steps that may be bound after a state."""
-        return _ReachableSteps().of(state.term)
+        return self.graph.later(state.term)
 
-    def leaving(self, state: int | None) -> Iterator[Edge]:
+    def leaving(self, state: int | None) -> Sequence[Edge]:
         """The edges from a state; None is the state before the first event."""
-        return (edge for edge in self.edges if edge.source == state)
+        return self._leaving[state]
+
+    @cached_property
+    def _leaving(self) -> defaultdict[int | None, list[Edge]]:
+        leaving: defaultdict[int | None, list[Edge]] = defaultdict(list)
+        for edge in self.edges:
+            leaving[edge.source].append(edge)
+        return leaving
 
 
 def build(subscription: CheckedSubscription) -> Automaton:
-    """The automaton of a subscription: its states are the partial derivatives of its pattern."""
-    return _AutomatonBuilder(subscription).build()
+    """The automaton of a subscription: its states are the partial derivatives of its pattern.
+
+    Where they would be many, counters take the place of some.
+    """
+    counters = PatternCounters(subscription.pattern)
+    check_size(subscription, counters)
+    if not counters.are_many(MOST_FINE_STATES):
+        try:
+            return _AutomatonBuilder(subscription, PatternCounters(), MOST_FINE_STATES, compact=False).build()
+        except TooLargeError:
+            pass
+    try:
+        return _AutomatonBuilder(subscription, counters, MOST_STATES, compact=True).build()
+    except TooLargeError:
+        refuse(subscription, counters)
+
+
+class _Key(NamedTuple):
+    """A state by the number of its term and the bits of its steps: as itself it would take long to compare."""
+
+    term: int
+    bound: int
+    variables: frozenset[str]
+    pending: frozenset[Condition]
 
 
 class _AutomatonBuilder:
-    def __init__(self, subscription: CheckedSubscription) -> None:
-        self.subscription = subscription
-        self.states: dict[State, int] = {}
+    def __init__(
+        self, subscription: CheckedSubscription, counters: PatternCounters, most: int, *, compact: bool
+    ) -> None:
+        self.subscription, self.most, self.compact = subscription, most, compact
+        self.numbers = StepNumbers.of(subscription.steps)
+        derivatives = Derivatives(subscription.pattern, counters, most=MOST_EDGES)
+        self.graph = TermGraph(derivatives, self.numbers, most=most)
+        self.states: dict[_Key, int] = {}
+        self.found: list[State] = []
         self.edges: list[Edge] = []
         self.final: dict[Condition, None] = {}
-        self.reachable = _ReachableSteps()
+        self.gathered = self.numbers.bits(counters.gathered_steps)
+        self.gathering = [
+            self.numbers.bits(step for gathering in gatherings(term) for step in gathering.steps)
+            for term in self.graph.terms
+        ]
+        self.kept = self.numbers.bits(_asked_steps(subscription) if compact else subscription.steps)
         self.conditions: dict[str, tuple[Condition, ...]] = {}
         number = 0
         for name, step in subscription.steps.items():
@@ -111,28 +165,33 @@ class _AutomatonBuilder:
             number += len(step.conditions)
 
     def build(self) -> Automaton:
-        todo: list[State | None] = [None]
+        todo: list[int | None] = [None]
         while todo:
             source = todo.pop()
             if source is None:
-                following = initial_continuations(self.subscription.pattern)
+                continuations = self.graph.initial
             else:
-                following = tuple(continuations(source.term))
-            for continuation in following:
-                for term in continuation.following:
-                    target = self._add_edge(source, continuation, term)
-                    if target is not None:
-                        todo.append(target)
-        return Automaton(tuple(self.states), tuple(self.edges), tuple(self.final))
+                continuations = self.graph.continuations[self.graph.numbers[self.found[source].term]]
+            for continuation in continuations:
+                for following in continuation.following:
+                    tests = before_updates(following.tests, continuation.updates)
+                    if tests is not None:
+                        target = self._add_edge(source, continuation, following, tests)
+                        if target is not None:
+                            todo.append(target)
+        return Automaton(tuple(self.found), tuple(self.edges), tuple(self.final), self.graph, compact=self.compact)
 
-    def _add_edge(self, source: State | None, continuation: Continuation, term: Term) -> State | None:
+    def _add_edge(
+        self, source: int | None, continuation: Continuation, following: Following, tests: tuple[Test, ...]
+    ) -> int | None:
         """Adds an edge, and gives its target if that is new and goes on."""
-        before = source or INITIAL
+        before = INITIAL if source is None else self.found[source]
         step = self.subscription.steps[continuation.leaf.step]
-        bound = before.bound | {step.name}
+        term = self.graph.numbers[following.term]
+        bound = self._bound(before, step.name, term)
         binds = tuple((v, e) for v, e in step.binders if v not in before.variables)
-        variables = before.variables | {v for v, _ in binds}
-        later = self.reachable.of(term)
+        variables = before.variables | {v for v, _ in binds} if binds else before.variables
+        later = self.graph.later(self.graph.terms[term])
         conditions, pending = [], []
         for condition in (*sorted(before.pending, key=lambda c: c.number), *self.conditions[step.name]):
             match self._when(condition, bound, variables, later):
@@ -142,18 +201,14 @@ class _AutomatonBuilder:
                     pending.append(condition)
                 case "finally":
                     self.final[condition] = None
-        target = State(term, bound, variables, frozenset(pending))
-        new = target not in self.states
+        target = _Key(term, bound.mask, variables, frozenset(pending))
         number = self.states.setdefault(target, len(self.states))
-        if number > MOST_STATES:
-            raise LanguageError(
-                "too-large",
-                f"'{self.subscription.name}' needs more than {MOST_STATES:,} states",
-                hint="repeat fewer times, or put fewer parts beside each other with &",
-            )
+        new = number == len(self.found)
+        if new:
+            self.found.append(State(self.graph.terms[term], bound, variables, target.pending))
         self.edges.append(
             Edge(
-                None if source is None else self.states[source],
+                source,
                 continuation.leaf,
                 continuation.thread,
                 tuple(conditions),
@@ -161,58 +216,62 @@ class _AutomatonBuilder:
                 tuple((v, e) for v, e in step.binders if v in before.variables) + _repeated(binds),
                 number,
                 continuation.leading,
+                (*continuation.tests, *tests),
+                continuation.updates,
             )
         )
-        return target if new and not isinstance(term, Done) else None
+        if len(self.found) > self.most or len(self.edges) > MOST_EDGES:
+            raise TooLargeError
+        return number if new and not isinstance(following.term, Done) else None
 
-    def _when(
-        self,
-        condition: Condition,
-        bound: frozenset[str],
-        variables: frozenset[str],
-        later: frozenset[str],
-    ) -> str:
+    def _bound(self, before: State, step: str, term: int) -> StepSet:
+        """The steps bound at the target of an edge: those that a gathering gathers, once it is complete."""
+        complete = 0 if before is INITIAL else self.gathering[self.graph.numbers[before.term]]
+        mask = before.bound.mask | complete | 1 << self.numbers[step]
+        return StepSet(self.numbers, mask & ~self.gathering[term] & self.kept)
+
+    def _when(self, condition: Condition, bound: StepSet, variables: frozenset[str], later: StepSet) -> str:
         """When a condition can be evaluated: now (by this edge), later (by another edge), finally (on the match)."""
-        shapes = {name: step.shape for name, step in self.subscription.steps.items()}
-        owner = shapes[condition.owner]
-        missing = False
-        for step in _named_steps(condition.expression) - {condition.owner}:
-            if shapes[step].loops & owner.loops:
+        steps = self.subscription.steps
+        owner = steps[condition.owner].shape
+        missing, named = False, _named_steps(condition.expression) - {condition.owner}
+        is_gathered = bool(self.gathered >> self.numbers[condition.owner] & 1)
+        if is_gathered and self.numbers.bits(named) & self.gathered:
+            return "finally"  # no state knows which of them are bound
+        for step in named:
+            shape = steps[step].shape
+            if shape.loops & owner.loops:
                 continue  # of steps repeated together, the condition sees the events bound so far
-            if shapes[step].repeated:
+            if shape.repeated:
                 if step in later:
                     return "finally"
             elif step not in bound and step in later:
                 missing = True
         for variable in _named_variables(condition.expression) - variables:
-            if binding_steps(self.subscription, variable) & later:
+            if self.subscription.binding_steps(variable) & later:
                 missing = True
         if not missing:
             return "now"
         # The registers keep no condition for each event of a repetition, nor one about the event bound just before.
-        return "finally" if owner.repeated or _is_momentary(condition.expression) else "later"
+        return "finally" if owner.repeated or is_gathered or _is_momentary(condition.expression) else "later"
 
 
-class _ReachableSteps:
-    """The steps that a term may still bind, with a cache."""
-
-    def __init__(self) -> None:
-        self._known: dict[SideTerm, frozenset[str]] = {}
-
-    def of(self, term: Term) -> frozenset[str]:
-        if term not in self._known:
-            seen: dict[Term, None] = {term: None}
-            todo: list[Term] = [term]
-            steps: set[str] = set()
-            while todo:
-                for continuation in continuations(todo.pop()):
-                    steps.add(continuation.leaf.step)
-                    for following in continuation.following:
-                        if following not in seen:
-                            seen[following] = None
-                            todo.append(following)
-            self._known[term] = frozenset(steps)
-        return self._known[term]
+def _asked_steps(subscription: CheckedSubscription) -> set[str]:
+    """The steps of which something asks whether they are bound: those that conditions name, and those of a conjunction
+    with a θ, which asks when its side began."""
+    asked: set[str] = set()
+    for step in subscription.steps.values():
+        for expression in (*step.conditions, *(value for _, value in step.binders), *step.counted):
+            asked |= _named_steps(expression)
+    for node in subscription.pattern.walk():
+        match node:
+            case tree.FirstWhere(condition=condition):
+                asked |= _named_steps(condition)
+            case tree.Conjunction():
+                inside = list(node.walk())
+                if any(isinstance(inner, tree.FirstWhere) for inner in inside):
+                    asked |= {str(inner.name) for inner in inside if isinstance(inner, tree.Step)}
+    return asked
 
 
 def _first_of_each(binds: tuple[tuple[str, tree.Expression], ...]) -> tuple[tuple[str, tree.Expression], ...]:
@@ -236,11 +295,6 @@ def references(conditions: Collection[tree.Expression]) -> References:
     """The steps and the variables that conditions name."""
     steps = {step for condition in conditions for step in _named_steps(condition)}
     return References(steps, {name for condition in conditions for name in _named_variables(condition)})
-
-
-def binding_steps(subscription: CheckedSubscription, variable: str) -> set[str]:
-    """The steps that bind a variable."""
-    return {n for n, s in subscription.steps.items() if any(v == variable for v, _ in s.binders)}
 
 
 def _named_steps(expression: tree.Expression) -> set[str]:

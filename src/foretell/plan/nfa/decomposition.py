@@ -21,6 +21,7 @@ from foretell.language.pattern_shape import step_shapes
 from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.derivatives import Done
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
+from foretell.plan.nfa.step_sets import NO_STEPS
 
 #: The bit of a part's word that says that the part is done. The bit below it is left to the forecaster.
 DONE = 1 << 63
@@ -64,8 +65,8 @@ class Decomposition:
 
 def decompose(checked: CheckedSubscription, automaton: Automaton) -> Decomposition | None:
     """The decomposition of a pattern; None where all states have bits of their own, where no segment is a `&` or `|`,
-    or where events of different segments may alternate."""
-    if sum(not isinstance(state.term, Done) for state in automaton.states) <= BITS:
+    where events of different segments may alternate, or where counters take the place of states."""
+    if automaton.compact or sum(not isinstance(state.term, Done) for state in automaton.states) <= BITS:
         return None
     cut = list(_cut(checked.pattern))
     if all(len(patterns) < 2 for _, patterns in cut):
@@ -115,7 +116,7 @@ class _SegmentedAutomaton:
     def __init__(self, automaton: Automaton, segments: Sequence[frozenset[str]]) -> None:
         self.segments, self.edges = segments, automaton.edges
         self.bound = {number: state.bound for number, state in enumerate(automaton.states)}
-        self.bound[_INITIAL] = frozenset()
+        self.bound[_INITIAL] = NO_STEPS
         self.done = {number for number, state in enumerate(automaton.states) if isinstance(state.term, Done)}
         self.before: dict[int, list[Edge]] = defaultdict(list)
         for edge in automaton.edges:

@@ -7,8 +7,10 @@ count on an expired run (P-ToPSS section 5.2); the matches are the same whenever
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from foretell.events.types import Type
 from foretell.language import tree
@@ -28,24 +30,41 @@ class Expiry:
 def expiries(subscription: CheckedSubscription, automaton: Automaton) -> Iterator[Expiry]:
     """The expiries of states from which every path to a match has a limit since the same event."""
     limits = [dict(_limits(subscription, edge)) for edge in automaton.edges]
-    limited = {None, *(step for of_edge in limits for step in of_edge)}
+    leaving: defaultdict[int | None, list[_LimitedEdge]] = defaultdict(list)
+    sources: defaultdict[int, set[int]] = defaultdict(set)
+    for edge, of_edge in zip(automaton.edges, limits, strict=True):
+        if edge.source != edge.target:
+            leaving[edge.source].append(_LimitedEdge(edge.target, of_edge))
+            if edge.source is not None:
+                sources[edge.target].add(edge.source)
+    limited = {step for of_edge in limits for step in of_edge}
     for since in sorted(limited, key=str):
-        for state, amount in enumerate(_longest(automaton, limits, since)):
-            if math.isfinite(amount) and (since is None or since in automaton.states[state].bound):
+        for state, amount in sorted(_longest(leaving, sources, since).items()):
+            if since is None or since in automaton.states[state].bound:
                 yield Expiry(state, since, amount)
 
 
-def _longest(automaton: Automaton, limits: list[dict[str | None, int | float]], since: str | None) -> list[int | float]:
-    """For each state the largest limit of its paths to a match, where the limit of a path is its smallest."""
-    longest: list[int | float] = [math.inf] * len(automaton.states)
-    for _ in automaton.states:
-        for state in range(len(longest)):
-            paths = [
-                min(of_edge.get(since, math.inf), longest[edge.target])
-                for edge, of_edge in zip(automaton.edges, limits, strict=True)
-                if edge.source == state and edge.target != state
-            ]
-            longest[state] = max(paths, default=math.inf)
+class _LimitedEdge(NamedTuple):
+    """The target of an edge, and the limits of its event since earlier steps or the beginning (None)."""
+
+    target: int
+    limits: Mapping[str | None, int | float]
+
+
+def _longest(
+    leaving: Mapping[int | None, list[_LimitedEdge]], sources: Mapping[int, set[int]], since: str | None
+) -> dict[int, int | float]:
+    """The largest limit of the paths from a state to a match, where the limit of a path is its smallest; of those
+    states that have one."""
+    longest: dict[int, int | float] = {}
+    todo = [state for state, edges in leaving.items() if state is not None and any(since in e.limits for e in edges)]
+    while todo:
+        state = todo.pop()
+        paths = (min(e.limits.get(since, math.inf), longest.get(e.target, math.inf)) for e in leaving[state])
+        amount = max(paths, default=math.inf)
+        if amount < longest.get(state, math.inf):
+            longest[state] = amount
+            todo += sources[state]
     return longest
 
 

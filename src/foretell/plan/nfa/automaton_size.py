@@ -1,0 +1,126 @@
+"""The size of an automaton: its limits, and the part of a pattern that goes beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import NamedTuple, NoReturn
+
+from foretell.errors import LanguageError
+from foretell.language import tree
+from foretell.language.checked import CheckedSubscription
+from foretell.language.pattern_shape import can_be_empty
+from foretell.language.printer import pattern_text
+from foretell.plan.nfa.counters import PatternCounters
+
+#: A pattern that needs more states or edges than these is refused.
+MOST_STATES = 20_000
+MOST_EDGES = 20_000
+
+#: With more states than this, counters take the place of some.
+MOST_FINE_STATES = 1_000
+
+#: A part of a pattern is shown up to so many characters.
+_SHOWN = 60
+
+
+def check_size(subscription: CheckedSubscription, counters: PatternCounters) -> None:
+    """Refuses a pattern that certainly needs too many states or edges, before any is made."""
+    size = _LeastSize(counters).of(subscription.pattern)
+    if size.terms > MOST_STATES or size.edges > MOST_EDGES:
+        refuse(subscription, counters)
+
+
+def refuse(subscription: CheckedSubscription, counters: PatternCounters) -> NoReturn:
+    """Refuses a pattern that needs too many states, with the part that causes it."""
+    cause, why, hint = _cause(subscription.pattern, counters)
+    text = pattern_text(cause)
+    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 2]} …"
+    raise LanguageError(
+        "too-large",
+        f"'{subscription.name}' needs more than {MOST_STATES:,} states or {MOST_EDGES:,} edges: {why} in `{shown}`",
+        place=cause.place,
+        hint=hint,
+    )
+
+
+def _cause(pattern: tree.Pattern, counters: PatternCounters) -> tuple[tree.Pattern, str, str]:
+    """The part of a pattern that needs most states, why, and how to write it otherwise."""
+    least = _LeastSize(counters)
+    conjunctions = [node for node in pattern.walk() if isinstance(node, tree.Conjunction)]
+    widest = max(conjunctions, key=lambda node: least.of(node).edges, default=None)
+    if widest is not None and least.of(widest).edges > MOST_EDGES // 10:
+        return (
+            widest,
+            f"the events of {len(widest.sides)} sides may come in any order",
+            "put fewer parts beside each other with &, or single steps alone, outside of a repetition",
+        )
+    skipped = max(_optional_runs(pattern), key=lambda found: found[1], default=(pattern, 0))
+    if skipped[1] > 50:
+        return (
+            skipped[0],
+            f"each of {skipped[1]} optional parts may be followed by each later one",
+            "make fewer parts optional, or write several steps as one whose condition has an OR",
+        )
+    loops = [node for node in pattern.walk() if isinstance(node, tree.Repeat) and node.high != 1]
+    return (
+        max(loops, key=lambda node: sum(1 for _ in node.walk()), default=pattern),
+        "conditions depend on which of the steps are bound",
+        "name fewer steps in conditions of others, or write alternatives as one step whose condition has an OR",
+    )
+
+
+def _optional_runs(pattern: tree.Pattern) -> Iterator[tuple[tree.Pattern, int]]:
+    """The sequences of a pattern, each with the number of its parts that can be left out."""
+    for node in pattern.walk():
+        if isinstance(node, tree.Sequence):
+            yield node, sum(isinstance(part.pattern, tree.Repeat) and part.pattern.low == 0 for part in node.parts)
+
+
+class _Size(NamedTuple):
+    """A number of terms between the first and the last event of a pattern, and of edges within it."""
+
+    terms: int
+    edges: int
+
+
+class _LeastSize:
+    """The least size of the automata of patterns."""
+
+    def __init__(self, counters: PatternCounters) -> None:
+        self._counters = counters
+        self._known: dict[int, _Size] = {}
+
+    def of(self, pattern: tree.Pattern) -> _Size:
+        if id(pattern) not in self._known:
+            self._known[id(pattern)] = self._size(pattern)
+        return self._known[id(pattern)]
+
+    def _size(self, pattern: tree.Pattern) -> _Size:
+        match pattern:
+            case tree.Repeat(body=body):
+                return self.of(body)
+            case tree.Alternation(branches=branches):
+                sizes = [self.of(branch) for branch in branches]
+                return _Size(sum(s.terms for s in sizes), sum(s.edges for s in sizes))
+            case tree.Sequence(parts=parts):
+                sizes = [self.of(part.pattern) for part in parts]
+                # Where a part may be left out, an edge goes on to each part after it, up to one that may not.
+                following, edges, terms = 0, sum(s.edges for s in sizes), sum(s.terms for s in sizes)
+                for part in reversed(parts):
+                    terms += following > 0
+                    edges += following
+                    following = following + 1 if can_be_empty(part.pattern) else 1
+                return _Size(terms, edges)
+            case tree.Conjunction(sides=sides):
+                return self._of_conjunction(pattern, sides)
+        return _Size(0, 1)
+
+    def _of_conjunction(self, pattern: tree.Conjunction, sides: tuple[tree.Pattern, ...]) -> _Size:
+        """Each side has not begun, is within, or is done, whatever the others are; so are those gathered, together."""
+        gathered = self._counters.gathered(pattern)
+        ways = [self.of(side).terms + 2 for i, side in enumerate(sides) if i not in gathered]
+        ways += [2] if gathered else []
+        terms = prod(ways)
+        moving = sum((way - 1) / way for way in ways)  # of a side that is done, no edge goes on
+        return _Size(terms - 2, int(terms * moving) + len(gathered))

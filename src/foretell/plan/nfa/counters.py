@@ -1,0 +1,134 @@
+"""Counters of a run, which stand in for states: one that counts to a billion takes no more room than one that counts
+to two.
+
+A counted repetition keeps the number of its rounds in a register of the run. A conjunction of single steps
+(`a & b & c`) keeps the number of events that it has gathered, instead of a state for each set of steps that may be
+missing; whether a step is among the missing, its own register says. Both count from 0, with the first round or event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from foretell.language import tree
+
+
+@dataclass(frozen=True)
+class CounterTest:
+    """A counter is at least a value, or below it."""
+
+    counter: int
+    at_least: bool
+    value: int
+
+    def holds(self, count: int) -> bool:
+        return (count >= self.value) is self.at_least
+
+
+@dataclass(frozen=True)
+class StepUnbound:
+    """A step of a conjunction has no event yet."""
+
+    step: str
+
+
+#: What must hold of a run's counters.
+Test = CounterTest | StepUnbound
+
+
+@dataclass(frozen=True)
+class CounterUpdate:
+    """A counter is set to a value, or goes up by one (None)."""
+
+    counter: int
+    value: int | None
+
+
+def before_updates(tests: tuple[Test, ...], updates: tuple[CounterUpdate, ...]) -> tuple[Test, ...] | None:
+    """The tests that must hold before updates so that `tests` hold after them; None where they never do.
+
+    >>> tests = (CounterTest(0, True, 3), CounterTest(1, False, 5))
+    >>> before_updates(tests, (CounterUpdate(0, None), CounterUpdate(1, 0)))
+    (CounterTest(counter=0, at_least=True, value=2),)
+    """
+    values = {update.counter: update.value for update in updates}
+    left: list[Test] = []
+    for test in tests:
+        if not isinstance(test, CounterTest) or test.counter not in values:
+            left.append(test)
+            continue
+        value = values[test.counter]
+        if value is None:
+            left.append(CounterTest(test.counter, test.at_least, test.value - 1))
+        elif not test.holds(value):
+            return None
+    return tuple(left)
+
+
+class PatternCounters:
+    """The counters of a pattern's repetitions and conjunctions. Without a pattern there are none."""
+
+    def __init__(self, pattern: tree.Pattern | None = None) -> None:
+        self._numbers: dict[int, int] = {}
+        self._gathered: dict[int, tuple[int, ...]] = {}
+        self._steps: list[str] = []
+        self._most = 0
+        if pattern is not None:
+            self._add(pattern)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def of_repeat(self, repeat: tree.Repeat) -> int | None:
+        """The counter of a repetition's rounds; None where its states count them."""
+        return self._numbers.get(id(repeat))
+
+    def of_conjunction(self, conjunction: tree.Conjunction) -> int:
+        """The counter of the events of a conjunction that has sides to gather."""
+        return self._numbers[id(conjunction)]
+
+    def gathered(self, conjunction: tree.Conjunction) -> tuple[int, ...]:
+        """The indexes of the sides of which a counter counts the events: single steps."""
+        return self._gathered.get(id(conjunction), ())
+
+    @property
+    def gathered_steps(self) -> tuple[str, ...]:
+        """The steps of which a counter counts the events."""
+        return tuple(self._steps)
+
+    def are_many(self, states: int) -> bool:
+        """Whether a repetition or conjunction would need more than so many states without its counter."""
+        return self._most > states
+
+    def _add(self, pattern: tree.Pattern) -> None:
+        todo = [(pattern, False)]
+        while todo:
+            node, in_loop = todo.pop()
+            match node:
+                case tree.Repeat(body=body, low=low, high=high):
+                    if low > 1 or high not in (None, 0, 1):
+                        self._number(node, max(low, high or 0))
+                    todo.append((body, in_loop or high != 1))
+                case tree.Conjunction(sides=sides):
+                    steps = {i: str(side.name) for i, side in enumerate(sides) if isinstance(side, tree.Step)}
+                    # In a loop the registers of steps hold the events of earlier rounds too.
+                    if len(steps) > 1 and not in_loop:
+                        self._number(node, 2 ** len(steps))
+                        self._gathered[id(node)] = tuple(steps)
+                        self._steps += steps.values()
+                    todo += [(side, in_loop) for side in sides]
+                case _:
+                    todo += [(child, in_loop) for child in _parts(node)]
+
+    def _number(self, node: tree.Pattern, states: int) -> None:
+        self._numbers[id(node)] = len(self._numbers)
+        self._most = max(self._most, states)
+
+
+def _parts(pattern: tree.Pattern) -> Iterator[tree.Pattern]:
+    match pattern:
+        case tree.Sequence(parts=parts):
+            yield from (part.pattern for part in parts)
+        case tree.Alternation(branches=branches):
+            yield from branches
