@@ -39,6 +39,9 @@ class Later(Maker):
 
     shared = ""
 
+    def whole(self, depth: int) -> Node:
+        return self.pattern(depth)
+
     def pattern(self, depth: int, *, repeated: bool = False, edge: bool = False) -> Node:
         count = self.number(2, 4)
         steps = [Node(self.pick("step", "step", "step", "first", "last"), name=self.named()) for _ in range(count)]

@@ -91,7 +91,7 @@ def test_nothing_at_all() -> None:
 
 def test_random_programs() -> None:
     found = 0
-    for seed in range(150):
+    for seed in range(200):
         one = case(Chance(random.Random(seed).randint))
         try:
             both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import foretell as ft
 from foretell.machine.input.merged_stream import MergedStream
 from foretell.plan.lower.program import UnsupportedError
+from foretell.plan.nfa import automaton
+from foretell.plan.nfa.counters import PatternCounters
 from tests.engine_pair import EnginePair, comparable_rows
 from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, case_of_lanes, cases
 
@@ -52,10 +54,24 @@ def _agrees_in_batches(one: Case, cuts: list[int]) -> None:
     assert Counter(comparable_rows(pieces)) == Counter(comparable_rows(both.embedded()))
 
 
+def _count_everything(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(automaton, "MOST_FINE_STATES", 0)
+    patch.setattr(PatternCounters, "are_many", lambda counters, states: True)
+
+
 @quick
 @given(cases())
 def test_it_says_what_the_reference_says(one: Case) -> None:
     _agrees(one)
+
+
+@settings(quick, max_examples=120)
+@given(cases())
+def test_counters_say_what_states_say(one: Case) -> None:
+    """Also where a pattern is so small that its states would do."""
+    with pytest.MonkeyPatch.context() as patch:
+        _count_everything(patch)
+        _agrees(one)
 
 
 @quick
@@ -124,6 +140,17 @@ def test_few_programs_are_refused() -> None:
 @given(cases())
 def test_it_says_what_the_reference_says_for_long(one: Case) -> None:
     _agrees(one)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@long
+@given(cases(), st.lists(st.integers(0, 30), min_size=1, max_size=5))
+def test_counters_say_what_states_say_for_long(one: Case, cuts: list[int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        _count_everything(patch)
+        _agrees(one)
+        _agrees_in_batches(one, cuts)
 
 
 @pytest.mark.soak

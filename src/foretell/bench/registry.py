@@ -58,6 +58,12 @@ def _language() -> Iterator[BenchResult]:
     yield BenchResult("language", "check", count, checked - parsed, count / (checked - parsed))
 
 
+def _plan() -> Iterator[BenchResult]:
+    from foretell.bench.planning import measure
+
+    return measure()
+
+
 def _engine() -> Iterator[BenchResult]:
     from foretell.bench.engine import measure  # with Numba, which the other commands do without
 
@@ -100,6 +106,7 @@ def _spark() -> Iterator[BenchResult]:
 _DRAWING = {"growth": _growth, "forecast": _forecast}
 BENCHES: Mapping[str, Callable[[], Iterator[BenchResult]]] = {
     "language": _language,
+    "plan": _plan,
     "engine": _engine,
     "read": _read,
     "spark": _spark,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class BenchResult:
     """`rate` is events a second; for the language an event is a statement. `limit` is the rate of a bare loop.
 
-    `of_plain` is the ratio of this case's speed to that of the plain case before it, by processor time. A `note` says
-    why something was not measured.
+    `of_plain` is the ratio of this case's speed to that of the plain case before it, by processor time. A `note`
+    stands in place of the rate: why there is none, or what says more.
     """
 
     bench: str

@@ -178,10 +178,13 @@ def choose_executor(subscription: CheckedSubscription) -> Decision[Executor]:
         return Decision(Executor.ABSENCE, "a negated step alone binds no events, so a clock in each lane is enough")
     if is_longest(subscription):
         return Decision(Executor.NFA, "LONGEST waits for the partial matches that live, and arrival lists have none")
-    hindrance = arrival_hindrance(subscription)
+    hindrance = next(_shape_hindrances(subscription), None)
     if hindrance is not None:
         return Decision(Executor.NFA, hindrance)
     conditions = analyse_sequence(subscription)
+    hindrance = next(_absence_hindrances(conditions), None)
+    if hindrance is not None:
+        return Decision(Executor.NFA, hindrance)
     if conditions.keys:
         key = expression_text(conditions.keys[0][conditions.steps[0]])
         return Decision(Executor.ARRIVALS, f"every operator is `;` and all steps share `{key}`, which finds the list")
@@ -199,10 +202,11 @@ def is_longest(subscription: CheckedSubscription) -> bool:
 
 def arrival_hindrance(subscription: CheckedSubscription) -> str | None:
     """The reason why arrival lists cannot run a pattern; None where they can."""
-    return next(_arrival_hindrances(subscription), None)
+    shape = next(_shape_hindrances(subscription), None)
+    return next(_absence_hindrances(analyse_sequence(subscription)), None) if shape is None else shape
 
 
-def _arrival_hindrances(subscription: CheckedSubscription) -> Iterator[str]:
+def _shape_hindrances(subscription: CheckedSubscription) -> Iterator[str]:
     pattern = subscription.pattern
     if subscription.simultaneous:
         yield "simultaneous events wait for their instant to end"
@@ -213,8 +217,6 @@ def _arrival_hindrances(subscription: CheckedSubscription) -> Iterator[str]:
         yield f"`!{pattern.absent[0].step.name}` at the end is decided only when time has passed"
     elif any(isinstance(part.pattern, tree.Sequence) for part in pattern.parts):
         yield "a group is not a single step"
-    else:
-        yield from _absence_hindrances(analyse_sequence(subscription))
 
 
 def _node_hindrance(node: tree.Node) -> str | None:

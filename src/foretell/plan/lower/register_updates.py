@@ -47,6 +47,9 @@ _WRITTEN_ELSEWHERE = (
     RegisterKind.BEFORE_SCOPE,
 )
 
+#: Registers that go by no step. Steps have other names.
+_OF_ANY_STEP, _BEFORE_SCOPE = "", " "
+
 _AGGREGATE_INTS = {RegisterKind.SUM: SUM_INT, RegisterKind.MIN: MIN_INT, RegisterKind.MAX: MAX_INT}
 _AGGREGATES = {
     Type.FLOAT: {RegisterKind.SUM: SUM_FLOAT, RegisterKind.MIN: MIN_FLOAT, RegisterKind.MAX: MAX_FLOAT},
@@ -92,7 +95,7 @@ class RegisterUpdates:
         # First: they read the variables and events as they were.
         for register, scope in self.context.scopes.variables.items():
             updates += self._of_scope_variable(edge, register, scope)
-        for register in self._indexed[RegisterKind.BEFORE_SCOPE]:
+        for register in self._indexed[_BEFORE_SCOPE]:
             updates += self._of_other_side(edge, register)
         for binding in bindings:
             updates += self._of_variable(binding)
@@ -212,17 +215,18 @@ class RegisterUpdates:
     def _concerned_by(self, step: str) -> Iterator[Register]:
         """The registers that an event of a step may write, in the order of their allocation."""
         indexed = self._indexed
-        return merge(indexed[RegisterKind.PREVIOUS], indexed[step], key=self._order.__getitem__)
+        return merge(indexed[_OF_ANY_STEP], indexed[step], key=self._order.__getitem__)
 
     @property
     def _indexed(self) -> defaultdict[str, dict[Register, None]]:
-        """The registers by step, those that events of any step may write (as PREVIOUS), and those of BEFORE_SCOPE."""
-        for register in islice(self.context.allocator.slots, len(self._order), None):
-            key: str = register.name
+        """The registers by step, those that an event of any step may write, and those of BEFORE_SCOPE."""
+        slots, known = self.context.allocator.slots, len(self._order)
+        for register in islice(slots, known, None) if known < len(slots) else ():
+            key = register.name
             if register.kind is RegisterKind.BEFORE_SCOPE:
-                key = RegisterKind.BEFORE_SCOPE
+                key = _BEFORE_SCOPE
             elif register.kind is RegisterKind.PREVIOUS or register in (MATCH_START, *self.context.scopes.starts):
-                key = RegisterKind.PREVIOUS
+                key = _OF_ANY_STEP
             self._registers[key][register] = None
             self._order[register] = len(self._order)
         return self._registers

@@ -15,7 +15,15 @@ from typing import NamedTuple
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.plan.nfa.automaton_size import MOST_EDGES, MOST_FINE_STATES, MOST_STATES, check_size, refuse
+from foretell.plan.nfa.automaton_size import (
+    MOST_EDGES,
+    MOST_FINE_STATES,
+    MOST_STATES,
+    asked_steps,
+    check_size,
+    named_steps,
+    refuse,
+)
 from foretell.plan.nfa.counters import CounterUpdate, PatternCounters, Test, before_updates
 from foretell.plan.nfa.derivatives import (
     START,
@@ -40,6 +48,12 @@ class Condition:
     number: int
     owner: str
     expression: tree.Expression = field(compare=False)
+
+    @cached_property
+    def names(self) -> References:
+        """The steps and variables that it names, but for its own step."""
+        found = references([self.expression])
+        return References(found.steps - {self.owner}, found.variables)
 
 
 @dataclass(frozen=True)
@@ -157,7 +171,7 @@ class _AutomatonBuilder:
             self.numbers.bits(step for gathering in gatherings(term) for step in gathering.steps)
             for term in self.graph.terms
         ]
-        self.kept = self.numbers.bits(_asked_steps(subscription) if compact else subscription.steps)
+        self.kept = self.numbers.bits(asked_steps(subscription)) if compact else -1
         self.conditions: dict[str, tuple[Condition, ...]] = {}
         number = 0
         for name, step in subscription.steps.items():
@@ -234,7 +248,7 @@ class _AutomatonBuilder:
         """When a condition can be evaluated: now (by this edge), later (by another edge), finally (on the match)."""
         steps = self.subscription.steps
         owner = steps[condition.owner].shape
-        missing, named = False, _named_steps(condition.expression) - {condition.owner}
+        missing, (named, named_variables) = False, condition.names
         is_gathered = bool(self.gathered >> self.numbers[condition.owner] & 1)
         if is_gathered and self.numbers.bits(named) & self.gathered:
             return "finally"  # no state knows which of them are bound
@@ -247,31 +261,13 @@ class _AutomatonBuilder:
                     return "finally"
             elif step not in bound and step in later:
                 missing = True
-        for variable in _named_variables(condition.expression) - variables:
+        for variable in named_variables - variables:
             if self.subscription.binding_steps(variable) & later:
                 missing = True
         if not missing:
             return "now"
         # The registers keep no condition for each event of a repetition, nor one about the event bound just before.
         return "finally" if owner.repeated or is_gathered or _is_momentary(condition.expression) else "later"
-
-
-def _asked_steps(subscription: CheckedSubscription) -> set[str]:
-    """The steps of which something asks whether they are bound: those that conditions name, and those of a conjunction
-    with a θ, which asks when its side began."""
-    asked: set[str] = set()
-    for step in subscription.steps.values():
-        for expression in (*step.conditions, *(value for _, value in step.binders), *step.counted):
-            asked |= _named_steps(expression)
-    for node in subscription.pattern.walk():
-        match node:
-            case tree.FirstWhere(condition=condition):
-                asked |= _named_steps(condition)
-            case tree.Conjunction():
-                inside = list(node.walk())
-                if any(isinstance(inner, tree.FirstWhere) for inner in inside):
-                    asked |= {str(inner.name) for inner in inside if isinstance(inner, tree.Step)}
-    return asked
 
 
 def _first_of_each(binds: tuple[tuple[str, tree.Expression], ...]) -> tuple[tuple[str, tree.Expression], ...]:
@@ -293,13 +289,8 @@ class References(NamedTuple):
 
 def references(conditions: Collection[tree.Expression]) -> References:
     """The steps and the variables that conditions name."""
-    steps = {step for condition in conditions for step in _named_steps(condition)}
+    steps = {step for condition in conditions for step in named_steps(condition)}
     return References(steps, {name for condition in conditions for name in _named_variables(condition)})
-
-
-def _named_steps(expression: tree.Expression) -> set[str]:
-    kinds = tree.BoundEvent | tree.FirstOf | tree.LastOf | tree.Aggregate
-    return {str(node.step) for node in expression.walk() if isinstance(node, kinds)}
 
 
 def _named_variables(expression: tree.Expression) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from math import prod
 from typing import NamedTuple, NoReturn
 
@@ -24,16 +24,40 @@ MOST_FINE_STATES = 1_000
 _SHOWN = 60
 
 
+def asked_steps(subscription: CheckedSubscription) -> set[str]:
+    """The steps of which something asks whether they are bound: those that conditions name, and those of a conjunction
+    with a θ, which asks when its side began."""
+    asked: set[str] = set()
+    for step in subscription.steps.values():
+        for expression in (*step.conditions, *(value for _, value in step.binders), *step.counted):
+            asked |= named_steps(expression)
+    for node in subscription.pattern.walk():
+        match node:
+            case tree.FirstWhere(condition=condition):
+                asked |= named_steps(condition)
+            case tree.Conjunction():
+                inside = list(node.walk())
+                if any(isinstance(inner, tree.FirstWhere) for inner in inside):
+                    asked |= {str(inner.name) for inner in inside if isinstance(inner, tree.Step)}
+    return asked
+
+
+def named_steps(expression: tree.Expression) -> set[str]:
+    """The steps that an expression names."""
+    kinds = tree.BoundEvent | tree.FirstOf | tree.LastOf | tree.Aggregate
+    return {str(node.step) for node in expression.walk() if isinstance(node, kinds)}
+
+
 def check_size(subscription: CheckedSubscription, counters: PatternCounters) -> None:
     """Refuses a pattern that certainly needs too many states or edges, before any is made."""
-    size = _LeastSize(counters).of(subscription.pattern)
+    size = _LeastSize(counters, asked_steps(subscription)).of(subscription.pattern)
     if size.terms > MOST_STATES or size.edges > MOST_EDGES:
         refuse(subscription, counters)
 
 
 def refuse(subscription: CheckedSubscription, counters: PatternCounters) -> NoReturn:
     """Refuses a pattern that needs too many states, with the part that causes it."""
-    cause, why, hint = _cause(subscription.pattern, counters)
+    cause, why, hint = _cause(subscription.pattern, _LeastSize(counters, asked_steps(subscription)))
     text = pattern_text(cause)
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 2]} …"
     raise LanguageError(
@@ -44,9 +68,8 @@ def refuse(subscription: CheckedSubscription, counters: PatternCounters) -> NoRe
     )
 
 
-def _cause(pattern: tree.Pattern, counters: PatternCounters) -> tuple[tree.Pattern, str, str]:
+def _cause(pattern: tree.Pattern, least: _LeastSize) -> tuple[tree.Pattern, str, str]:
     """The part of a pattern that needs most states, why, and how to write it otherwise."""
-    least = _LeastSize(counters)
     conjunctions = [node for node in pattern.walk() if isinstance(node, tree.Conjunction)]
     widest = max(conjunctions, key=lambda node: least.of(node).edges, default=None)
     if widest is not None and least.of(widest).edges > MOST_EDGES // 10:
@@ -87,8 +110,8 @@ class _Size(NamedTuple):
 class _LeastSize:
     """The least size of the automata of patterns."""
 
-    def __init__(self, counters: PatternCounters) -> None:
-        self._counters = counters
+    def __init__(self, counters: PatternCounters, asked: Set[str]) -> None:
+        self._counters, self._asked = counters, asked
         self._known: dict[int, _Size] = {}
 
     def of(self, pattern: tree.Pattern) -> _Size:
@@ -98,6 +121,10 @@ class _LeastSize:
 
     def _size(self, pattern: tree.Pattern) -> _Size:
         match pattern:
+            case tree.Repeat(body=tree.Alternation(branches=branches) as body, high=None):
+                # Any of the steps may be bound by then, and states tell apart which of those that something asks for.
+                asked = sum(isinstance(branch, tree.Step) and branch.name in self._asked for branch in branches)
+                return _Size(max(2**asked, self.of(body).terms), self.of(body).edges)
             case tree.Repeat(body=body):
                 return self.of(body)
             case tree.Alternation(branches=branches):
