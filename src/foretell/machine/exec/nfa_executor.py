@@ -33,6 +33,9 @@ from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.strategy import Kernel
 from foretell.storage.recorded_values import instant, require, whole
 
+#: The kernel may ask for room for so many times as many runs as there are, before it has to count.
+MOST_UNCOUNTED = 4
+
 
 @dataclass
 class NfaExecutor:
@@ -205,6 +208,10 @@ class NfaExecutor:
     def make_room(self, position: int) -> None:
         """Make room for the event at a position; where it made a lane too long, it is the one before."""
         counters = self.pool.counters
+        if counters[layout.LACKING] != layout.FULL_LANE and self._is_wide():
+            # From now on the kernel counts what an event brings, where the most that it might bring has no room.
+            counters[layout.COUNTED], counters[layout.LACKING] = 1, 0
+            return
         match counters[layout.LACKING]:
             case layout.FULL_POOL:
                 # Lanes that have gone quiet may hold runs whose windows have passed.
@@ -223,13 +230,18 @@ class NfaExecutor:
                 enforce_lane_limit(self, int(counters[layout.CROWDED]), position - 1)
         counters[layout.LACKING] = 0
 
+    def _is_wide(self) -> bool:
+        """Whether the kernel asks for room for many times as many runs as there are, and has not counted them."""
+        counters = self.pool.counters
+        return not counters[layout.COUNTED] and bool(counters[layout.WANTED] > MOST_UNCOUNTED * max(self.alive, 1024))
+
     def _grow_or_relieve(self, position: int) -> None:
         self.account()
-        if self.ledger.remaining <= 0:
+        if self.ledger.remaining <= 0 and self.alive:
             enforce_engine_limit(self, position)
-            self.account()
-        pool, fan = self.pool, self.nfa.tables.fan
-        wanted = int(pool.counters[layout.LONGEST]) * fan.runs + fan.starts
+            return  # the kernel asks again
+        pool = self.pool
+        wanted = int(pool.counters[layout.WANTED])
         if pool.counters[layout.FREE] >= wanted:
             return
         fitting = pool.rows_within(self.ledger.remaining_bytes)

@@ -50,6 +50,8 @@ from foretell.machine.kernels.layout import (
     RUN_SERIAL,
     RUN_STATE,
     SET,
+    STATE_EDGES,
+    STATE_EDGES_STOP,
     SUM_FLOAT,
     SUM_INT,
     TIMERS,
@@ -308,6 +310,20 @@ def started(edge: Any, lane: Any, row: Any, tables: NfaTables, batch: Batch, run
     runs.counters[FREE] -= 1
     runs.registers.integers[run, RUN_STATE] = S(edges[edge, EDGE_TARGET])
     return run
+
+
+@kernel
+def open_fan(row: Any, tables: NfaTables, predicates: Array) -> int:
+    """The most runs that one run may become on an event, by the predicates of edges."""
+    states, edges, fan = tables.states, tables.edges, 0
+    for state in range(U(states.shape[0])):
+        count = 0
+        for edge in range(states[state, STATE_EDGES], states[state, STATE_EDGES_STOP]):
+            predicate = edges[edge, EDGE_PREDICATE]
+            if predicate == NONE or predicates[predicate, row]:
+                count += 1
+        fan = max(fan, count)
+    return fan
 
 
 @inlined

@@ -23,6 +23,7 @@ from foretell.machine.kernels.layout import (
     ANY,
     ASLEEP,
     AWAKE,
+    COUNTED,
     CROWDED,
     DEAD,
     EDGE_CODE,
@@ -68,6 +69,7 @@ from foretell.machine.kernels.layout import (
     TICK_MARK,
     TICK_SLOT,
     TIMERS,
+    WANTED,
     WHERE,
     Array,
     S,
@@ -272,6 +274,49 @@ def _advance_run(
     return stays, moved
 
 
+@kernel
+def _held_edges(state: Any, run: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    """Along how many edges a run binds an event; where the event is counted first, along how many it might."""
+    states, edges, predicates = tables.states, tables.edges, batch.events.predicates
+    every_thread = (1 << S(states[state, STATE_THREADS_STOP] - states[state, STATE_THREADS])) - 1
+    passes, permits = _ask_threads(state, run, row, tables, batch, runs.registers)
+    if tables.simultaneous:
+        passes = every_thread
+    counts = states[state, STATE_TICKS] != states[state, STATE_TICKS_STOP]
+    held = 0
+    for edge in range(states[state, STATE_EDGES], states[state, STATE_EDGES_STOP]):
+        if counts:
+            predicate = edges[edge, EDGE_PREDICATE]
+            held += predicate == NONE or predicates[predicate, row] != 0
+        elif _edge_holds(edge, passes, permits, every_thread, run, row, tables, batch, runs):
+            held += 1
+    return held
+
+
+@kernel
+def new_runs(lane: Any, row: Any, tables: NfaTables, batch: Batch, runs: Runs) -> int:
+    """How many runs and matches an event makes at most.
+
+    `fan` says how many each run might become, by all edges of its state. With many alternatives an event takes few of
+    them, and room for all would exhaust the memory.
+    """
+    cells, states, predicates = runs.registers.integers, tables.states, batch.events.predicates
+    count = tables.fan.starts
+    if runs.lanes.lengths[lane] <= 0:
+        return count
+    for state in range(U(runs.lanes.heads.shape[1])):
+        touch, key = states[state, STATE_TOUCH], states[state, STATE_KEY]
+        if touch != NONE and not predicates[touch, row]:
+            continue
+        place = lane if key == NONE else U(batch.columns.integers[key, row])
+        late = 1 if states[state, STATE_WAITS] else 0  # a run whose window has passed is a match
+        run = U(runs.lanes.heads[place, state])
+        while run != NONE:
+            count += max(late, _held_edges(state, run, row, tables, batch, runs))
+            run = U(cells[run, RUN_NEXT])
+    return count
+
+
 # ── events ──
 
 
@@ -348,8 +393,13 @@ def run_events(
         if tables.simultaneous and time > lanes.instants[lane]:
             _end_instant(lane, tables, runs)
             lanes.instants[lane] = time
-        counters[LACKING] = lacking(counters[LONGEST] * fan.runs + fan.starts, fan.nodes, runs, output)
+        most = counters[LONGEST] * fan.runs + fan.starts
+        counters[LACKING] = lacking(most, fan.nodes, runs, output)
+        if counters[LACKING] != 0 and counters[COUNTED] != 0:
+            most = new_runs(lane, row, tables, batch, runs)
+            counters[LACKING] = lacking(most, fan.nodes, runs, output)
         if counters[LACKING] != 0:
+            counters[WANTED] = most
             return S(row)
 
         fresh = advance_runs(starting, lane, row, tables, batch, runs, output)

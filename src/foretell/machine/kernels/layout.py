@@ -62,9 +62,10 @@ ALIVE, DEAD = range(2)
 # ── counters ──
 
 #: Free runs, nodes in use, matches written, what ran out, the first of the runs that the present event made, the most
-#: runs that a lane has had, timers in use, the lane that has too many runs.
-FREE, NODES, MATCHES, LACKING, FRESH, LONGEST, TIMERS, CROWDED = range(8)
-COUNTERS = 8
+#: runs that a lane has had, timers in use, the lane that has too many runs; for how many new runs there was no room,
+#: and whether these are counted for the event (1) or taken to be the most that any event might bring (0).
+FREE, NODES, MATCHES, LACKING, FRESH, LONGEST, TIMERS, CROWDED, WANTED, COUNTED = range(10)
+COUNTERS = 10
 
 #: LACKING: room for runs, nodes, matches or timers; or a lane has more runs than its limit.
 FULL_POOL, FULL_NODES, FULL_OUTPUT, FULL_TIMERS, FULL_LANE = range(1, 6)

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from foretell.machine.kernels.actions import aggregate, copy, lacking
+from foretell.machine.kernels.actions import aggregate, copy, lacking, open_fan
 from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.layout import (
     CHAIN,
     COUNT,
     COUNT_KNOWN,
+    COUNTED,
     CROWDED,
     EDGE_FINAL,
     EDGE_PREDICATE,
@@ -47,6 +48,7 @@ from foretell.machine.kernels.layout import (
     UPDATE_ARGUMENT,
     UPDATE_KIND,
     UPDATE_SLOT,
+    WANTED,
     Array,
     S,
     U,
@@ -245,6 +247,11 @@ def run_lockstep(
         if count <= 0 and (count < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
         counters[LACKING] = lacking(most, fan.nodes, runs, output)
+        if counters[LACKING] != 0:
+            counters[WANTED] = most
+            if counters[COUNTED] != 0:
+                counters[WANTED] = count * open_fan(row, tables, events.predicates) + fan.starts
+                counters[LACKING] = lacking(counters[WANTED], fan.nodes, runs, output)
         if counters[LACKING] != 0:
             return S(row)
         if count > 0:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from foretell.machine.kernels.actions import lacking
+from foretell.machine.kernels.actions import lacking, open_fan
 from foretell.machine.kernels.decorators import inlined, kernel
-from foretell.machine.kernels.general import advance_runs, release, unlink
+from foretell.machine.kernels.general import advance_runs, new_runs, release, unlink
 from foretell.machine.kernels.layout import (
+    COUNTED,
     CROWDED,
     DEAD,
     FREE,
@@ -25,6 +26,7 @@ from foretell.machine.kernels.layout import (
     RUN_FIRST,
     RUN_NEXT,
     RUN_OVER,
+    WANTED,
     Array,
     S,
     U,
@@ -92,7 +94,11 @@ def run_longest(
             continue  # refused
         most = counters[LONGEST] * tables.fan.runs + tables.fan.starts
         counters[LACKING] = lacking(most, tables.fan.nodes, runs, output)
+        if counters[LACKING] != 0 and counters[COUNTED] != 0:
+            most = lanes.lengths[lane] * open_fan(row, tables, batch.events.predicates) + tables.fan.starts
+            counters[LACKING] = lacking(most, tables.fan.nodes, runs, output)
         if counters[LACKING] != 0:
+            counters[WANTED] = most
             return S(row)
         found = counters[MATCHES]
         fresh, count = advance_lane(run, starting, lane, row, tables, batch, runs, output)
@@ -165,8 +171,13 @@ def run_longest_events(
         starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
         if lanes.lengths[lane] <= 0 and (lanes.lengths[lane] < 0 or not starting):
             continue  # nothing waits, nothing begins; or the lane is refused
-        counters[LACKING] = lacking(counters[LONGEST] * fan.runs + fan.starts, fan.nodes, runs, output)
+        most = counters[LONGEST] * fan.runs + fan.starts
+        counters[LACKING] = lacking(most, fan.nodes, runs, output)
+        if counters[LACKING] != 0 and counters[COUNTED] != 0:
+            most = new_runs(lane, row, tables, batch, runs)
+            counters[LACKING] = lacking(most, fan.nodes, runs, output)
         if counters[LACKING] != 0:
+            counters[WANTED] = most
             return S(row)
         found = counters[MATCHES]
         fresh = advance_runs(starting, lane, row, tables, batch, runs, output)

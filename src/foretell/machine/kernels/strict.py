@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, lacking, started
+from foretell.machine.kernels.actions import apply_updates, code_holds, copy, emit, lacking, open_fan, started
 from foretell.machine.kernels.decorators import expanded, inlined, kernel
 from foretell.machine.kernels.layout import (
+    COUNTED,
     CROWDED,
     EDGE_CODE,
     EDGE_CODE_STOP,
@@ -26,6 +27,7 @@ from foretell.machine.kernels.layout import (
     RUN_STATE,
     STATE_EDGES,
     STATE_EDGES_STOP,
+    WANTED,
     S,
     U,
 )
@@ -120,7 +122,11 @@ def run_strict(
             continue  # refused
         most = counters[LONGEST] * tables.fan.runs + tables.fan.starts
         counters[LACKING] = lacking(most, tables.fan.nodes, runs, output)
+        if counters[LACKING] != 0 and counters[COUNTED] != 0:
+            most = lanes.lengths[lane] * open_fan(row, tables, batch.events.predicates) + tables.fan.starts
+            counters[LACKING] = lacking(most, tables.fan.nodes, runs, output)
         if counters[LACKING] != 0:
+            counters[WANTED] = most
             return S(row)
         fresh, count = advance_lane(run, starting, lane, row, tables, batch, runs, output)
         lanes.heads[lane, 0] = fresh
