@@ -35,7 +35,6 @@ from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.notify.notifications import Notifications, require_statements
 from foretell.notify.run_summary import waiting_notes
-from foretell.progress import begin_stage
 
 if TYPE_CHECKING:
     from foretell.machine.exec.limits import Limits
@@ -274,18 +273,17 @@ def _run_embedded(
 ) -> tuple[Sequence[Notification], tuple[str, ...], Mapping[str, int]]:
     # The engine loads Numba, which takes a while: only here.
     from foretell.engine.planning import start_runtime
-    from foretell.notify.arrow_encoder import to_notifications
+    from foretell.notify.collected_notifications import collect
     from foretell.plan.lower.program import UnsupportedError
 
     observers, notes = _forecasters(request)
     try:
         runtime = start_runtime(checked, request.tables, request.limits, observers)
-        results = runtime.process(batches, until, ends=True)
-        begin_stage("collecting the notifications")
+        rows = collect(runtime.pieces(batches, until, ends=True), runtime.ledger)
         notes += runtime.ledger.take_warnings()
         if until is None:
             notes += waiting_notes(runtime.waiting_counts)
-        return to_notifications(results), notes, runtime.lane_counts
+        return rows, notes, runtime.lane_counts
     except UnsupportedError as error:
         message = f"the embedded engine does not run {error} yet"
         raise InputError("not-in-engine", message, hint="use --engine reference") from None

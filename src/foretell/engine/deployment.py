@@ -25,7 +25,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
-from foretell.notify.arrow_encoder import to_notifications
+from foretell.notify.collected_notifications import collect
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import MatchPlan
 
@@ -60,6 +60,11 @@ class EventPipeline:
         ledger.bytes[id(self.buffer)] = self.buffer.nbytes
         self.runtime.require_room(sum(batch.table.nbytes for batch in batches))
 
+    def notifications(self) -> Sequence[Notification]:
+        """The notifications of `process`, of which there may be very many."""
+        pieces = self.runtime.pieces(self.buffer.release(), clocks=self.buffer.stream_clocks())
+        return collect(pieces, self.runtime.ledger)
+
     def process(self) -> list[ResultBatch]:
         """Process the events that the watermark has passed. Each statement's clock advances with the streams that it
         reads, also where their latest events still wait (decision 0002, item 3)."""
@@ -68,7 +73,7 @@ class EventPipeline:
     def process_until(
         self, events: Mapping[str, EventBatch], until: int | float | None = None, *, ends: bool = False
     ) -> Sequence[Notification]:
-        return to_notifications(self.runtime.process(events, until, ends=ends))
+        return collect(self.runtime.pieces(events, until, ends=ends), self.runtime.ledger)
 
     @property
     def statements(self) -> PlannedStatements:

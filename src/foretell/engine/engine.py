@@ -163,7 +163,7 @@ class Engine(Viewed):
         pipeline.require_room([events])
         late = pipeline.buffer.add(events)
         self._deployment.inputs.schemas[stream] = events.schema
-        rows = to_notifications(pipeline.process())
+        rows = pipeline.notifications()
         notes += pipeline.limit_notes()
         bad, statements = events.quarantined, pipeline.statements
         return Notifications(rows, bad, totals, notes, late.events(), statements, unreadable=unreadable)

@@ -32,19 +32,21 @@ LEAST_MEMORY = 2**20
 class Limits:
     """At most so many partial matches of one subscription in one `lane`, and of all in the `engine`; at most so much
     `memory` for all that an engine holds, in bytes or as in "4 GiB". By default that is half of what the computer, the
-    container or `ulimit` grants.
+    container or `ulimit` grants. The notifications of one call may take so many bytes as `results` says; where they are
+    many, they are in temporary files. By default that is half of the free room there.
 
     `then` is what happens when there are more. "refuse": the subscription stops in that lane, from the event on that
     exceeded the limit. "drop": the oldest are dropped, a quarter at once; matches are then missing.
 
     >>> Limits(lane=10_000, memory="2 GiB", then="drop")
-    Limits(lane=10000, engine=10000000, then='drop', memory=2147483648)
+    Limits(lane=10000, engine=10000000, then='drop', memory=2147483648, results=None)
     """
 
     lane: int = 1_000_000
     engine: int = 10_000_000
     then: Literal["refuse", "drop"] = "refuse"
     memory: int | str | None = None
+    results: int | str | None = None
 
     def __post_init__(self) -> None:
         for name in ("lane", "engine"):
@@ -53,14 +55,8 @@ class Limits:
                 raise InputError("wrong-limit", f"limits: {name} must be a whole number from 1 on, not {number!r}")
         if self.then not in ("refuse", "drop"):
             raise InputError("wrong-limit", f"limits: then must be 'refuse' or 'drop', not {self.then!r}")
-        memory = bytes_of(self.memory) if isinstance(self.memory, str) else self.memory
-        if self.memory is not None and (
-            not isinstance(memory, int) or isinstance(memory, bool) or memory < LEAST_MEMORY
-        ):
-            least = format_bytes(LEAST_MEMORY)
-            message = f"limits: memory must be a number of bytes or a text like '4 GiB', {least} or more"
-            raise InputError("wrong-limit", f"{message}, not {self.memory!r}")
-        object.__setattr__(self, "memory", memory)
+        for name in ("memory", "results"):
+            object.__setattr__(self, name, _amount(name, getattr(self, name)))
 
     @property
     def budget(self) -> int:
@@ -76,6 +72,14 @@ class Limits:
         if limit == "memory":
             return f"over {format_bytes(self.budget)} of memory"
         return f"over {getattr(self, limit):,} partial matches"
+
+
+def _amount(name: str, given: object) -> int | None:
+    amount = bytes_of(given) if isinstance(given, str) else given
+    if given is None or (isinstance(amount, int) and not isinstance(amount, bool) and amount >= LEAST_MEMORY):
+        return amount  # type: ignore[return-value]  # given is None where it is no number
+    message = f"limits: {name} must be a number of bytes or a text like '4 GiB', {format_bytes(LEAST_MEMORY)} or more"
+    raise InputError("wrong-limit", f"{message}, not {given!r}")
 
 
 @dataclass

@@ -16,33 +16,83 @@ from foretell.events.types import Type
 
 Batches = Mapping[str, EventBatch]
 
+#: The first slice of a runtime, how many times as large the next may be, and the most matches that it should have.
+FIRST_SLICE, GROWTH, SLICE_MATCHES = 256, 16, 2_000_000
 
-def time_slices(batches: Batches, size: int, needed: Mapping[str, Set[str]]) -> list[Batches]:
-    """Batches of all streams in slices of about `size` events, each later than the one before.
+
+class SliceSize:
+    """How many events the `next` slice has: `most`, or fewer where they bring so many matches that their memory counts.
+
+    `a ; b ; c` without WITHIN has as many matches as there are triples of events, so that an event brings the more the
+    more there were before it: the number of matches of the next slice is guessed by the square of the events so far.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._events = most, 0
+        self.next = min(most, FIRST_SLICE)
+
+    def adapt(self, events: int, matches: int) -> None:
+        """A slice of so many events had so many matches."""
+        if not events:
+            return
+        self._events += events
+        size, rate = max(events, self.next) * GROWTH, matches / events
+        while size > 1 and rate * size * ((self._events + size) / self._events) ** 2 > SLICE_MATCHES:
+            size //= 2
+        self.next = min(self._most, size)
+
+
+class TimeSlices:
+    """Batches of all streams, which are taken in slices, each later than the one before.
 
     Events of one instant stay together unless they come from one stream without a tie-breaker, whose order of arrival
-    is their order. `needed` has the attributes of each stream that statements read.
+    is their order, and are more than a slice. `needed` has the attributes of each stream that statements read.
     """
-    count = sum(batch.table.num_rows for batch in batches.values())
-    kinds = {batch.schema.time_type for batch in batches.values()}
-    if count <= size or (Type.TIMESTAMP in kinds and len(kinds) > 1):
-        return [batches]
-    times = {name: _times(batch) for name, batch in batches.items()}
-    if len(batches) == 1:
-        ((name, batch),) = batches.items()
-        if batch.schema.order is None and _ascend(times[name]):
-            return [{name: _rows(batch, first, first + size)} for first in range(0, count, size)]
-    ordered: dict[str, EventBatch] = {}
-    for name, batch in batches.items():
-        ordered[name], times[name] = _in_order(batch, times[name], needed.get(name, frozenset()))
-    edges = np.unique(np.sort(np.concatenate(list(times.values())))[size::size])
-    bounds = {
-        name: [0, *np.searchsorted(column, edges, side="left").tolist(), len(column)] for name, column in times.items()
-    }
-    return [
-        {name: _rows(batch, bounds[name][i], bounds[name][i + 1]) for name, batch in ordered.items()}
-        for i in range(len(edges) + 1)
-    ]
+
+    def __init__(self, batches: Batches, needed: Mapping[str, Set[str]]) -> None:
+        self.count = sum(batch.table.num_rows for batch in batches.values())
+        self.done = 0
+        self._batches, self._needed = dict(batches), needed
+        kinds = {batch.schema.time_type for batch in batches.values()}
+        self._divisible = not (Type.TIMESTAMP in kinds and len(kinds) > 1)
+        self._times: dict[str, NDArray[Any]] = {}  # of each stream, in order, and of all, as soon as they are needed
+        self._all: NDArray[Any] = np.zeros(0)
+        self._first = dict.fromkeys(batches, 0)
+
+    @property
+    def remaining(self) -> int:
+        return self.count - self.done
+
+    def take(self, size: int) -> Batches:
+        """The next slice, of about `size` events."""
+        if not self.done and (self.remaining <= size or not self._divisible):
+            self.done = self.count
+            return self._batches
+        if not self._times:
+            self._order()
+        stop = {name: len(column) for name, column in self._times.items()}
+        if size < self.remaining:
+            edge = self._all[self.done + size]
+            if edge == self._all[self.done] and not self._by_arrival:
+                after = np.searchsorted(self._all, edge, side="right")
+                edge = self._all[after] if after < self.count else None
+            if edge is not None and edge != self._all[self.done]:
+                stop = {name: int(np.searchsorted(column, edge, side="left")) for name, column in self._times.items()}
+            elif edge is not None:
+                stop = dict.fromkeys(stop, self.done + size)
+        part = {name: _rows(batch, self._first[name], stop[name]) for name, batch in self._batches.items()}
+        self._first, self.done = stop, sum(stop.values())
+        return part
+
+    def _order(self) -> None:
+        times = {name: _times(batch) for name, batch in self._batches.items()}
+        (*others, batch) = self._batches.values()
+        # Within an instant, a stream without a tie-breaker may be divided.
+        self._by_arrival = not others and batch.schema.order is None and _ascend(times[batch.stream])
+        for name, batch in self._batches.items():
+            needed = self._needed.get(name, frozenset())
+            self._batches[name], self._times[name] = _in_order(batch, times[name], needed)
+        self._all = np.sort(np.concatenate(list(self._times.values()))) if others else self._times[batch.stream]
 
 
 def _times(batch: EventBatch) -> NDArray[Any]:

@@ -31,6 +31,10 @@ class ForecastColumns:
     horizon: str
 
 
+#: About what a column of a result takes, with the work on it.
+_RESULT_BYTES = 16
+
+
 @dataclass(frozen=True)
 class ResultBatch:
     """Matches or, with `forecasts`, forecasts of one subscription or of one row of a template.
@@ -59,6 +63,12 @@ class ResultBatch:
 
     def __len__(self) -> int:
         return len(self.lane)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the results take, with the work on them."""
+        slots = 0 if self.matches is None else self.matches.raw.slots.shape[1]
+        return _RESULT_BYTES * len(self) * (8 + slots + len(self.bindings))
 
     @property
     def notification_count(self) -> int:

@@ -102,7 +102,8 @@ def sorted_results(
 
 @dataclass(frozen=True)
 class ProcessedSlice:
-    """Events that the runtime has processed, their arrival numbers, and the results."""
+    """Events that the runtime has processed, their arrival numbers, and results. Where these are many, they come in
+    pieces, the first of them with the events."""
 
     batches: dict[str, EventBatch]
     arrivals: dict[str, Ints]
@@ -118,8 +119,10 @@ def process_shard(
     for events, is_last in _marking_last(shard_input.slices()):
         batches = {name: _batch(plan, name, columns, events.get(name)) for name, columns in group.columns.items()}
         arrivals = {name: _arrivals(events.get(name)) for name in batches}
-        results = runtime.process(batches, plan.until, clocks, ends=True) if is_last else runtime.process(batches)
-        yield ProcessedSlice(batches, arrivals, results)
+        pieces = runtime.pieces(batches, plan.until, clocks, ends=True) if is_last else runtime.pieces(batches)
+        for results in pieces:
+            yield ProcessedSlice(batches, arrivals, results)
+            batches, arrivals = {}, {}  # the following pieces are of the same events
 
 
 def _marking_last(slices: Iterable[dict[str, pa.Table]]) -> Iterator[tuple[dict[str, pa.Table], bool]]:

@@ -1,0 +1,116 @@
+"""Notifications of a call, collected piece by piece: many of them go to temporary files.
+
+A few are put in order all together. Of many, each piece is put in order and encoded by itself, and those that would
+take too much memory are written to an Arrow file, which the process then reads like memory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc as ipc
+
+from foretell.display import counted
+from foretell.errors import InputError
+from foretell.events.notification import Notification
+from foretell.events.types import Type
+from foretell.machine.exec.limits import Limits, RunLedger
+from foretell.machine.exec.memory_size import format_bytes
+from foretell.machine.matches.results import ResultBatch
+from foretell.notify.arrow_encoder import to_notifications
+from foretell.notify.lazy_notifications import LazyNotifications
+
+#: So many results are put in order together, at least.
+PIECE_RESULTS = 1_000_000
+#: The part of an engine's memory that encoded notifications may take before they go to files.
+_MEMORY_SHARE = 8
+
+
+def collect(pieces: Iterable[Sequence[ResultBatch]], ledger: RunLedger) -> Sequence[Notification]:
+    """The notifications of all pieces, in the order of the pieces. Raises InputError where they exceed the limits."""
+    collector = _Collector(ledger)
+    try:
+        for piece in pieces:
+            collector.add(piece)
+        return collector.notifications()
+    finally:
+        ledger.forget(collector)
+
+
+class _Collector:
+    def __init__(self, ledger: RunLedger) -> None:
+        self._ledger = ledger
+        self._kept: list[ResultBatch] = []  # not encoded yet
+        self._encoded: list[Sequence[Notification]] = []
+        self._bytes = 0
+        self._files = 0
+
+    def add(self, piece: Sequence[ResultBatch]) -> None:
+        self._kept += piece
+        if sum(map(len, self._kept)) >= PIECE_RESULTS:
+            self._encode()
+        self._ledger.bytes[id(self)] = sum(result.nbytes for result in self._kept) + self._bytes - self._files
+
+    def notifications(self) -> Sequence[Notification]:
+        if not self._encoded:
+            return to_notifications(self._kept)
+        self._encode()
+        if not all(isinstance(part, LazyNotifications) for part in self._encoded):
+            return tuple(chain.from_iterable(self._encoded))
+        parts = [part for part in self._encoded if isinstance(part, LazyNotifications)]
+        times: dict[str, Type] = {}
+        for part in parts:
+            times |= part.times
+        return LazyNotifications(pa.concat_tables(part.exact for part in parts), times)
+
+    def _encode(self) -> None:
+        found, self._kept = to_notifications(self._kept), []
+        if not found:
+            return
+        if isinstance(found, LazyNotifications):
+            size = found.exact.nbytes
+            self._bytes += size
+            self._check(len(found))
+            if self._bytes - self._files > self._ledger.limits.budget // _MEMORY_SHARE:
+                found = LazyNotifications(on_disk(found.exact), found.times)
+                self._files += size
+        self._encoded.append(found)
+
+    def _check(self, more: int) -> None:
+        most = results_budget(self._ledger.limits)
+        if self._bytes > most:
+            count = counted(more + sum(map(len, self._encoded)), "notification")
+            raise InputError(
+                "results-limit",
+                f"the notifications take over {format_bytes(most)}: {count}, and more would follow",
+                hint="add WITHIN or AFTER MATCH, pass fewer events, or raise Limits.results",
+            )
+
+
+def results_budget(limits: Limits) -> int:
+    """The bytes that the notifications of one call may take: as set, or half of the free room for temporary files."""
+    if limits.results is not None:
+        return int(limits.results)
+    return shutil.disk_usage(tempfile.gettempdir()).free // 2
+
+
+def on_disk(table: pa.Table) -> pa.Table:
+    """The same table in a temporary file, which is gone when nothing refers to the table any more."""
+    handle, path = tempfile.mkstemp(prefix="foretell-", suffix=".arrow")
+    try:
+        with os.fdopen(handle, "wb") as file, ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        return ipc.open_file(pa.memory_map(path)).read_all()
+    except OSError as error:
+        message = f"cannot keep the notifications in a temporary file: {error.strerror or error}"
+        raise InputError("results-limit", message, hint="make room, or set TMPDIR to another folder") from None
+    finally:
+        with suppress(OSError):  # an open file cannot be removed on Windows
+            Path(path).unlink()
