@@ -17,8 +17,12 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
+from foretell.machine.exec.limits import Limits
+from foretell.machine.exec.memory_size import format_bytes
+from foretell.notify.collected_notifications import results_budget
 from foretell.notify.files import standard_output, writing_to
 from foretell.plan.explain import Codes, Explained, as_mermaid, as_text, explain_all
+from foretell.plan.nfa.automaton import MOST_STATES
 from foretell.plan.sharing_report import sharing_report
 from foretell.spark.batch.explain import explain_on_spark
 
@@ -74,6 +78,24 @@ def _explained(
     if len(subscriptions) == len(checked.statements):
         divided = explain_on_spark(program, checked, tables)
         yield json.dumps(divided.as_dict()) if form == "json" else divided.as_text()
+    if form == "text":
+        yield _limits()
+
+
+def _limits() -> str:
+    """The limits that a run has where none are given."""
+    limits = Limits()
+    return "\n".join(
+        (
+            "limits of an engine, unless others are set",
+            f"  partial matches: {limits.lane:,} of a statement in a lane (Limits.lane), {limits.engine:,} in all "
+            "(Limits.engine)",
+            f"  memory: {format_bytes(limits.budget)} here (Limits.memory), notifications of a call: "
+            f"{format_bytes(results_budget(limits))} (Limits.results)",
+            "  beyond them a statement stops in the lane; with then=drop it loses its oldest partial matches",
+            f"  states of a pattern: {MOST_STATES:,}",
+        )
+    )
 
 
 def _subscription(explained: Explained, form: str) -> str:
