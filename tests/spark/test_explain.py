@@ -24,6 +24,7 @@ SUBSCRIBE z FOR EACH limits FROM other MATCH a , b DEFINE a AS v > :x, b AS v > 
 def test_statements_on_spark(tmp_path: Path) -> None:
     (tmp_path / "some.ftl").write_text(TEXT)
     told = CliRunner().invoke(app, ["explain", str(tmp_path / "some.ftl")])
+    assert "1,000,000 of a statement in a lane (Limits.lane), 10,000,000 in all (Limits.engine)" in told.stdout
     assert told.exit_code == 0
     assert told.stdout.partition("on Spark\n")[2] == (
         "  x: 4 shards per core, by name, with again\n"

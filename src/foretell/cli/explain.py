@@ -75,11 +75,11 @@ def _explained(
     shared = sharing_report(subscriptions, Codes())
     if shared.subscriptions > 1:
         yield json.dumps(shared.as_dict()) if form == "json" else shared.as_text()
+    if form == "text":
+        yield _limits()
     if len(subscriptions) == len(checked.statements):
         divided = explain_on_spark(program, checked, tables)
         yield json.dumps(divided.as_dict()) if form == "json" else divided.as_text()
-    if form == "text":
-        yield _limits()
 
 
 def _limits() -> str:
