@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from foretell.errors import InputError, closest
+from foretell.storage.private_files import open_private
 
 
 def path_of(path: str | os.PathLike[str]) -> Path:
@@ -35,13 +36,14 @@ def read_text(path: Path) -> str:
 
 
 @contextmanager
-def atomic_write(target: Path) -> Iterator[BinaryIO]:
-    """Write a temporary file beside `target` that replaces it at the end, or leave `target` as it was."""
+def atomic_write(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Write a temporary file beside `target` that replaces it at the end, or leave `target` as it was. A `private` file
+    is for its owner alone."""
     # A symbolic link stays: the file it points to is replaced.
     final = Path(os.path.realpath(target))
     draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.part")
     try:
-        with draft.open("xb") as file:
+        with open_private(draft, "xb") if private else draft.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -123,8 +123,8 @@ class Model(Viewed):
         return View(title, header, [list(cells.values()) for cells in shown], remarks, len(trained) - len(shown))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Replaces the file atomically."""
-        with atomic_write(path_of(path)) as file:
+        """Replaces the file atomically, by one that only its owner can read."""
+        with atomic_write(path_of(path), private=True) as file:
             file.write((_readable(self.document()) + "\n").encode())
 
     def document(self) -> dict[str, object]:

@@ -20,6 +20,7 @@ import msgspec
 
 from foretell.errors import InputError
 from foretell.notify.messages import Message
+from foretell.storage.private_files import make_private_folder, open_private
 
 DEAD_LETTERS = "dead-letters.jsonl"
 
@@ -64,7 +65,9 @@ class Outbox:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         with self._writing():
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.folder)
+            # SQLite gives its other files the permissions of this one.
+            open_private(self.folder / "outbox.sqlite", "ab").close()
             self._database = sqlite3.connect(self.folder / "outbox.sqlite", timeout=60, isolation_level=None)
             # Every commit is synced to the disk, and readers do not wait for writers.
             self._database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
@@ -95,7 +98,7 @@ class Outbox:
 
     def mark_dead(self, entries: Sequence[OutboxEntry], reason: str) -> None:
         """Move messages that the receiver refuses to the dead letters. A crash may write them to the file twice."""
-        with self._writing(), (self.folder / DEAD_LETTERS).open("ab") as file:
+        with self._writing(), open_private(self.folder / DEAD_LETTERS, "ab") as file:
             for entry in entries:
                 body = msgspec.Raw(entry.message.body)
                 file.write(msgspec.json.encode({"id": entry.message.id, "reason": reason, "message": body}) + b"\n")
@@ -122,7 +125,7 @@ class Outbox:
     @contextmanager
     def sender_lock(self) -> Iterator[bool]:
         """The lock of the only sender, or False where another process has it: two senders would mix up the order."""
-        with (self.folder / "sending.lock").open("ab") as lock:
+        with open_private(self.folder / "sending.lock", "ab") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -7,6 +7,7 @@ import stat
 import sys
 import uuid
 from pathlib import Path
+from typing import BinaryIO, cast
 
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -75,6 +76,15 @@ def replace_private(file: Path, *parts: bytes) -> None:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
+
+
+def open_private(file: Path, mode: str) -> BinaryIO:
+    """Open a file for writing that only we can read and write if it is new; `mode` as that of `open`."""
+
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags, stat.S_IRUSR | stat.S_IWUSR)
+
+    return cast(BinaryIO, open(file, mode, opener=opener))
 
 
 def draft_of(file: Path) -> Path:

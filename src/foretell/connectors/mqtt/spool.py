@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from foretell.errors import InputError
+from foretell.storage.private_files import make_private_folder, open_private
 
 _ENDING = ".spool"
 _FRAME = struct.Struct("<II")
@@ -111,7 +112,7 @@ class Spool:
         self._mutex = threading.Lock()
         self._file: BinaryIO | None = None
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.folder)
             self._lock = _locked(self.folder)
             self.id = self._read_id()
             self._segments = self._existing_segments()
@@ -187,14 +188,14 @@ class Spool:
             if self._file is None:
                 if not self._segments:
                     self._segments.append(self._created(0))
-                self._file = self._segments[-1].path.open("ab")
+                self._file = open_private(self._segments[-1].path, "ab")
         except OSError as error:
             raise self._cannot_write(error) from error
         return self._file
 
     def _created(self, first: int) -> _SpoolSegment:
         path = self.folder / f"{first:020d}{_ENDING}"
-        path.touch()
+        open_private(path, "ab").close()
         _sync_folder(self.folder)  # or the new file may be lost in a power cut
         return _SpoolSegment(path, first, 0, [_Mark(first, 0)])
 
@@ -214,8 +215,8 @@ class Spool:
             if spool_id := path.read_text().strip():
                 return spool_id
         spool_id = uuid.uuid4().hex
-        with path.open("w") as file:
-            file.write(spool_id)
+        with open_private(path, "wb") as file:
+            file.write(spool_id.encode())
             file.flush()
             os.fsync(file.fileno())
         return spool_id
@@ -226,7 +227,7 @@ class Spool:
 
 def _locked(folder: Path) -> BinaryIO:
     """Lock the folder against other processes; the lock ends with the file or the process."""
-    lock = (folder / "lock").open("ab")
+    lock = open_private(folder / "lock", "ab")
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:

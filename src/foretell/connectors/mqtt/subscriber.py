@@ -29,6 +29,7 @@ from foretell.connectors.mqtt.client import (
 )
 from foretell.connectors.mqtt.spool import Spool, SpooledMessage
 from foretell.errors import ForetellError, InputError
+from foretell.storage.private_files import open_private
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
@@ -152,7 +153,8 @@ class Subscriber:
             self._fail(InputError("broker-refused", message))
         else:
             # Not earlier: after a crash before this point the session exists without the subscription.
-            (self.spool.folder / "subscription").write_bytes(msgspec.json.encode(self._subscription))
+            with open_private(self.spool.folder / "subscription", "wb") as file:
+                file.write(msgspec.json.encode(self._subscription))
         self._subscribed.set()
 
     def _on_message(self, client: Client, data: Any, message: MQTTMessage) -> None:

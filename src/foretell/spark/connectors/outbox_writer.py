@@ -26,6 +26,7 @@ from foretell.events.notification import COLUMNS
 from foretell.notify.messages import Message, messages_of_batch
 from foretell.notify.outbox import Outbox
 from foretell.notify.sender import Transport, drain
+from foretell.storage.private_files import make_private_folder
 
 _LOG = logging.getLogger(__name__)
 
@@ -58,9 +59,9 @@ class OutboxWriter(DataSourceStreamArrowWriter):
         if first is None:
             return StagedFile(None)
         folder = self._staging()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         path = folder / f"{uuid.uuid4().hex}.jsonl"
-        with atomic_write(path) as file:
+        with atomic_write(path, private=True) as file:
             file.write(_line(first))
             file.writelines(map(_line, messages))
         return StagedFile(str(path))

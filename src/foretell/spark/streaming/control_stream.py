@@ -3,6 +3,9 @@
 Changes travel with the events of their micro-batch to every shard, which applies them before the events. A micro-batch
 that is repeated after a failure therefore brings the same changes at the same place. All shards see all changes, and
 each applies its own; one shard reports a change that fails, as a row of the kind "refused".
+
+Who writes to the stream need not be who runs the query: a change carries rows, never the path of a file, and whatever
+else is in it, the query goes on.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from foretell.arguments.statements import parse
+from foretell.arguments.validation import describe
 from foretell.engine import Engine
 from foretell.errors import ForetellError, InputError, suggestion
 from foretell.language import tree
@@ -25,6 +29,11 @@ from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS, ShuffleWri
 from foretell.spark.partitioning.statement_groups import StatementGroup
 
 ACTIONS = ("subscribe", "unsubscribe", "add rows", "remove rows")
+
+#: Longer ones are refused: every shard parses them.
+MOST_TEXT = 1_000_000
+MOST_ROWS = 64_000_000
+
 _COLUMNS = {"number": "BIGINT", "action": "STRING", "name": "STRING", "text": "STRING", "rows": "STRING"}
 
 
@@ -53,7 +62,9 @@ def control_rows(frame: DataFrame, groups: Sequence[StatementGroup]) -> DataFram
 
 
 def _typed_column(frame: DataFrame, name: str, kind: str) -> Column:
-    return (column(name) if name in frame.columns else f.lit(None)).cast(kind).alias(name)
+    # A text in place of a number is NULL. Texts come as bytes, which need not be UTF-8: see _text.
+    given = column(name) if name in frame.columns else f.lit(None)
+    return (given.cast("STRING").cast("BINARY") if kind == "STRING" else given.try_cast(kind)).alias(name)
 
 
 @dataclass(frozen=True)
@@ -61,9 +72,13 @@ class _ControlMapper:
     groups: tuple[StatementGroup, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = [row for batch in batches for row in batch.to_pylist()]
+        rows = [{name: _text(value) for name, value in row.items()} for batch in batches for row in batch.to_pylist()]
         if rows:
             yield from ShuffleWriter(self.groups).changes(rows, map_task())
+
+
+def _text(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def decode_changes(lists: Sequence[pa.Buffer]) -> list[StatementChange]:
@@ -104,6 +119,7 @@ class ChangeApplier:
 
     def _targets(self, change: StatementChange) -> Sequence[StatementGroup]:
         """Return the groups that a change is for, by the changes so far; their engines check the rest."""
+        _check_sizes(change)
         match change.action:
             case "subscribe":
                 return [self._group_for(change.text or "")]
@@ -170,23 +186,57 @@ class ChangeApplier:
 
 
 def _reading_statements(text: str) -> list[tree.Subscription | tree.Correlator]:
-    return [s for s in parse(text).program.statements if isinstance(s, tree.Subscription | tree.Correlator)]
+    try:
+        statements = parse(text).program.statements
+    except RecursionError:
+        raise InputError("bad-change", "text: the statements are nested too deeply") from None
+    return [s for s in statements if isinstance(s, tree.Subscription | tree.Correlator)]
+
+
+def _check_sizes(change: StatementChange) -> None:
+    for name, value, most in (("text", change.text, MOST_TEXT), ("rows", change.rows, MOST_ROWS)):
+        if value is not None and len(value) > most:
+            raise InputError("bad-change", f"{name}: {len(value):,} characters are more than {most:,}")
 
 
 def _apply(engine: Engine, change: StatementChange) -> None:
     match change.action:
         case "subscribe":
-            engine.subscribe(change.text or "", tables=None if change.rows is None else _json(change.rows))
+            engine.subscribe(change.text or "", tables=None if change.rows is None else _tables(change.rows))
         case "unsubscribe":
             engine.unsubscribe(change.name or "")
         case "add rows":
-            engine.add_rows(change.name or "", _json(change.rows))
+            engine.add_rows(change.name or "", _rows(_json(change.rows)))
         case "remove rows":
-            engine.remove_rows(change.name or "", _json(change.rows))
+            engine.remove_rows(change.name or "", _ids(_json(change.rows)))
+
+
+def _tables(text: str) -> dict[str, list[dict[str, object]]]:
+    """The rows of new statements' tables. An engine would take the path of a file for a table as well: not here."""
+    tables = _json(text)
+    if not isinstance(tables, dict):
+        raise _bad_rows('the rows of each table, {"table": [{"id": ...}, ...]}', tables)
+    return {name: _rows(rows) for name, rows in tables.items()}
+
+
+def _rows(rows: object) -> list[dict[str, object]]:
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise _bad_rows('a list of rows, [{"id": ...}, ...]', rows)
+    return rows
+
+
+def _ids(ids: object) -> list[Any]:
+    if not isinstance(ids, list) or not all(isinstance(row_id, bool | int | float | str) for row_id in ids):
+        raise _bad_rows("a list of ids", ids)
+    return ids
+
+
+def _bad_rows(expected: str, found: object) -> InputError:
+    return InputError("bad-rows", f"rows: expected {expected}, found {describe(found)}")
 
 
 def _json(text: str | None) -> Any:
     try:
         return msgspec.json.decode(text or "")
-    except msgspec.DecodeError as error:
-        raise InputError("bad-rows", f"rows: expected JSON, found '{text}'", hint=str(error)) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError("bad-rows", f"rows: expected JSON, found {describe(text)}", hint=str(error)) from None

@@ -39,6 +39,7 @@ from foretell.spark.streaming.stop_signals import await_end, stop_signals
 from foretell.spark.streaming.stream_status import StatusTally, StreamStatus
 from foretell.spark.streaming.watched_files import contains, watched_files, watched_place
 from foretell.spark.task_errors import first_line, task_error
+from foretell.storage.private_files import make_private_folder, open_private
 
 #: Files that our own readers read, each by its own format; and the formats that name them alike.
 WHOLE_FILES = "files"
@@ -275,5 +276,7 @@ def _checkpoint_mark(pipeline: Pipeline) -> dict[str, object]:
 
 def _mark_checkpoint(pipeline: Pipeline, mark: Mapping[str, object]) -> None:
     path = Path(pipeline.checkpoint) / "foretell.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(mark), encoding="utf-8")
+    # Spark writes what it keeps below this folder, with the permissions that Hadoop gives it.
+    make_private_folder(path.parent)
+    with open_private(path, "wb") as file:
+        file.write(json.dumps(mark).encode())
