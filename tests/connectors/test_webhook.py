@@ -81,7 +81,7 @@ def test_what_is_refused_goes_to_the_dead_letters(outbox: Outbox, server: WebSer
     assert numbers(server.taken) == [0, 2, 4]
     lines = (outbox.folder / "dead-letters.jsonl").read_text().splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["id-1", "id-3"]
-    assert json.loads(lines[0])["reason"] == f"{server.url}: 400 Bad Request"
+    assert json.loads(lines[0])["reason"] == f"{Receiver(server.url)}: 400 Bad Request"
     assert outbox.counts() == OutboxCounts(0, 3, 2)
 
 
@@ -154,7 +154,8 @@ def test_the_receiver_is_away(outbox: Outbox, server: WebServer, caplog: pytest.
     server.stop()
     assert not send(outbox, server, patience=0.2)
     assert outbox.counts() == OutboxCounts(5, 0, 0)
-    assert f"not delivered, next attempt in 0.0 s: {server.url}: [Errno 111] Connection refused" in caplog.text
+    reason = f"{Receiver(server.url)}: [Errno 111] Connection refused"
+    assert f"not delivered, next attempt in 0.0 s: {reason}" in caplog.text
 
 
 def test_where_somebody_else_sends_we_do_not(outbox: Outbox, server: WebServer) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from foretell.connectors.secrets import Secret, revealed
 from foretell.errors import InputError
 from foretell.notify.outbox import OutboxEntry
 from foretell.notify.sender import Delivered, DeliveryOutcome, RetryLater, Undeliverable
@@ -23,24 +24,32 @@ _TEMPORARY = frozenset({408, 429})
 _MAX_RESPONSE_BYTES = 64 * 1024  # bytes that are read of a response, so that the connection can be used again
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Receiver:
     """The URL to send to, and how. With `together` above 1 a request carries a JSON array of up to so many."""
 
     url: str
     together: int = 1
     timeout: float = 10.0
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    headers: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)  # may hold secrets
     ca: str | None = None
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("bad-option", f"url: expected an http:// or https:// address, found '{self.url}'")
-        if self.together < 1:
-            raise InputError("bad-option", f"perRequest: expected 1 or more, found {self.together}")
+            raise InputError("bad-option", f"url: expected an http:// or https:// address, found '{self}'")
         if parts.username is not None:
             raise InputError("bad-option", "url: it contains a password", hint="set the header Authorization instead")
+        if self.together < 1:
+            raise InputError("bad-option", f"perRequest: expected 1 or more, found {self.together}")
+
+    def __str__(self) -> str:
+        """The address for messages: what follows the path may be a token."""
+        parts = urlsplit(self.url)
+        return parts._replace(query="…" if parts.query else "", fragment="").geturl()
+
+    def __repr__(self) -> str:
+        return f"Receiver({str(self)!r})"
 
     def connect(self) -> Webhook:
         return Webhook(self)
@@ -54,6 +63,7 @@ class Webhook:
         parts = urlsplit(receiver.url)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._connection = _connection(receiver)
+        self._headers = {name: revealed(value) for name, value in receiver.headers.items()}
 
     @property
     def together(self) -> int:
@@ -65,7 +75,7 @@ class Webhook:
         except (OSError, http.client.HTTPException) as error:
             # It may have arrived all the same; the receiver recognises a repeat by its key.
             self._connection.close()
-            return RetryLater(f"{self._receiver.url}: {str(error) or type(error).__name__}")
+            return RetryLater(f"{self._receiver}: {str(error) or type(error).__name__}")
 
     def close(self) -> None:
         self._connection.close()
@@ -74,14 +84,14 @@ class Webhook:
         headers = {
             "Content-Type": "application/json",
             "Idempotency-Key": _idempotency_key(entries),
-            **self._receiver.headers,
+            **self._headers,
         }
         self._connection.request("POST", self._target, self._body(entries), headers)
         response = self._connection.getresponse()
         response.read(_MAX_RESPONSE_BYTES)
         if not response.isclosed():
             self._connection.close()
-        return _outcome(self._receiver.url, response)
+        return _outcome(str(self._receiver), response)
 
     def _body(self, entries: Sequence[OutboxEntry]) -> bytes:
         bodies = [entry.message.body for entry in entries]

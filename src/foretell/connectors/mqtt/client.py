@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from foretell.connectors.secrets import Secret, revealed
 from foretell.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Broker:
     host: str
     port: int = 1883
     username: str | None = None
-    password: str | None = field(default=None, repr=False)
+    password: str | Secret | None = field(default=None, repr=False)
     tls: bool = False
     ca: str | None = None
     certificate: str | None = None
@@ -80,7 +81,7 @@ class Broker:
         )
         client.reconnect_delay_set(*RECONNECT_DELAYS)
         if self.username is not None:
-            client.username_pw_set(self.username, self.password)
+            client.username_pw_set(self.username, None if self.password is None else revealed(self.password))
         if self.tls:
             self._secure(client)
         return client

@@ -183,7 +183,7 @@ def _broker(options: SourceOptions) -> Broker:
         host=options.required("host", "the broker's name or address"),
         port=options.whole("port", 8883 if tls else 1883),
         username=options.text("username"),
-        password=options.text("password"),
+        password=options.secret("password"),
         tls=tls,
         ca=options.text("ca"),
         certificate=options.text("certificate"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
+from foretell.connectors.secrets import Secret
 from foretell.errors import InputError, suggestion
 
 #: Options that Spark itself adds.
@@ -24,6 +25,10 @@ class SourceOptions:
 
     def text(self, name: str) -> str | None:
         return self._options.get(name.lower())
+
+    def secret(self, name: str) -> Secret | None:
+        value = self.text(name)
+        return None if value is None else Secret.of(name, value)
 
     def required(self, name: str, why: str) -> str:
         value = self.text(name)
