@@ -176,6 +176,10 @@ def test_missing_columns(tmp_path: Path, declaration: StreamDeclaration, message
     ("content", "message"),
     [
         (b"PK\x00\x01", " is not CSV: it is binary"),
+        (
+            b"PK\x03\x04\x14\x00\x00\x00",
+            " is not CSV: it is binary\n  hint: unpack the ZIP archive; .gz, .bz2, .zst and .xz are read as they are",
+        ),
         (b"\xff,a\n", " is not CSV: its first line is no header"),
         (b'"time\n1\n', " is not CSV: its first line is no header"),
         (b"time,a,a\n", ": the header names 'a' twice"),

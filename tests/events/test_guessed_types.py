@@ -198,6 +198,16 @@ def test_a_comparison_of_padded_numbers_names_the_leading_zero(tmp_path: Path) -
     )
 
 
+def test_a_marker_of_several_columns_is_one_note(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("time,v,w,x\n1,5,NA,7\n2,NA,NA,?\n3,6,1,1\n")
+    batch = read(path, StreamDeclaration("s", {}, TIME, open=True))
+    assert reading_notes(batch) == (
+        f"s: 'NA' is read as a missing value in v, w (3 values, the first at {path}:2)",
+        f"s: '?' is read as a missing value in x (1 value, the first at {path}:3)",
+    )
+
+
 @pytest.mark.parametrize("rows", ["", "1,\n2,NA\n"])
 def test_a_column_without_values_says_so_where_it_should_be_a_number(tmp_path: Path, rows: str) -> None:
     path = tmp_path / "s.csv"

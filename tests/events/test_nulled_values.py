@@ -45,7 +45,7 @@ def test_the_summary_has_one_line_for_all_texts_of_a_column(tmp_path: Path) -> N
     rows = "".join(f"{n},a,text{n}\n" for n in range(1000))
     batch = read_text(tmp_path, "s.csv", f"time,k,v\n{rows}")
     assert list(unreadable_summary(batch.nulled, [("s", batch.total)])) == [
-        "s: 1000 of 1000 values of v set to NULL: 1000 × expected FLOAT, found 'text0' (and others) "
+        "s: 1,000 of 1,000 values of v set to NULL: 1,000 × expected FLOAT, found 'text0' (and others) "
         f"(the first at {tmp_path}/s.csv:2)"
     ]
 
@@ -61,7 +61,7 @@ def test_quarantined_events_are_grouped_by_cause(tmp_path: Path) -> None:
     rows = "".join(f"text{n},a,1\n" for n in range(1000))
     batch = read_text(tmp_path, "s.csv", f"time,k,v\n{rows},b,1\n1,c\n")
     assert list(quarantine_summary(batch.quarantined, [("s", batch.total)])) == [
-        "s: 1002 of 1002 events set aside: 1000 × time: expected INT, found 'text0' (and others), 1 × no time, "
+        "s: 1,002 of 1,002 events set aside: 1,000 × time: expected INT, found 'text0' (and others), 1 × no time, "
         f"1 × expected 3 fields, found 2 (the first at {tmp_path}/s.csv:2)"
     ]
 

@@ -65,7 +65,8 @@ def test_repr() -> None:
 
 def test_repr_of_nothing_says_what_was_read() -> None:
     empty = ft.run(STATEMENTS, {"logins": [{"user": "x"}, logins()[3]]})
-    assert repr(empty) == "no notifications\n  events read: logins 2\n  1 event set aside: see .bad"
+    assert repr(empty).startswith("no notifications\n  events read: logins 2\n  1 event set aside: see .bad\n  note: ")
+    assert empty.notes[0] == "'guessed': no event of 'logins' has status = 'denied'; known here: 'success'"
 
 
 def test_repr_shows_notes_and_late_events() -> None:

@@ -119,5 +119,9 @@ def batches(
 
 
 def as_types(events: list[Event], types: Mapping[str, Type]) -> list[Event]:
-    """Return events as Spark reads them: a FLOAT that is written as an INT is a FLOAT."""
-    return [{n: float(v) if types.get(n) is Type.FLOAT and v is not None else v for n, v in e.items()} for e in events]
+    """Return events as Spark reads them: a FLOAT that is written as an INT is a FLOAT, and one that is a text NULL."""
+    return [{n: _as_float(v) if types.get(n) is Type.FLOAT else v for n, v in e.items()} for e in events]
+
+
+def _as_float(value: Any) -> float | None:
+    return None if value is None or isinstance(value, str) else float(value)

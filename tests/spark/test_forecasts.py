@@ -64,7 +64,7 @@ def test_what_is_learned(spark: SparkSession, tmp_path: Path, learning: ft.Learn
     there = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="spark")
     assert list(there.subscriptions) == list(here.subscriptions)
     assert there.notes == here.notes
-    assert "1 of 4000 events set aside: 1 × no time" in there.notes[0]
+    assert "1 of 4,000 events set aside: 1 × no time" in there.notes[0]
     for name, one in here.subscriptions.items():
         other = there.subscriptions[name]
         assert (other.fingerprint, other.contexts) == (one.fingerprint, one.contexts)

@@ -226,7 +226,9 @@ def _text(content: bytes, record: CsvRecord) -> str:
 def _checked_header(source: str, record: CsvRecord) -> list[str]:
     # Binary files have a zero byte early on.
     if any("\0" in name for name in record.fields):
-        raise InputError("wrong-format", f"{source} is not CSV: it is binary")
+        zipped = record.fields[0].startswith("PK\x03\x04")
+        hint = "unpack the ZIP archive; .gz, .bz2, .zst and .xz are read as they are" if zipped else ""
+        raise InputError("wrong-format", f"{source} is not CSV: it is binary", hint=hint)
     if record.fault or not all(map(is_valid_unicode, record.fields)):
         raise InputError("wrong-format", f"{source} is not CSV: its first line is no header")
     return _distinct(source, _with_places(record.fields))

@@ -106,13 +106,20 @@ def unreadable_values(nulled: Iterable[NulledValues]) -> tuple[NulledValues, ...
 
 
 def marker_notes(nulled: Iterable[NulledValues]) -> tuple[str, ...]:
-    """A note for each marker of missing values that was guessed."""
-    return tuple(
-        f"{record.stream}: {record.cause} is read as a missing value in {record.column} "
-        f"({counted_values(record.count)}, the first at {record.source}:{record.row})"
-        for record in nulled
-        if record.is_marker
-    )
+    """A note for each marker of missing values that was guessed, with the columns that have it."""
+    by_marker: dict[tuple[str, str], list[NulledValues]] = {}
+    for record in nulled:
+        if record.is_marker:
+            by_marker.setdefault((record.stream, record.cause), []).append(record)
+    notes = []
+    for (stream, marker), records in by_marker.items():
+        columns, count = ", ".join(record.column for record in records), sum(record.count for record in records)
+        # Rows of different files cannot be compared: there the first column has the first place.
+        alike = [record for record in records if record.source == records[0].source]
+        first = min(alike, key=lambda record: record.row)
+        place = f"{counted_values(count)}, the first at {first.source}:{first.row}"
+        notes.append(f"{stream}: {marker} is read as a missing value in {columns} ({place})")
+    return tuple(notes)
 
 
 def unreadable_summary(nulled: Sequence[NulledValues], totals: Iterable[tuple[str, int]]) -> Iterator[str]:
@@ -126,7 +133,7 @@ def unreadable_summary(nulled: Sequence[NulledValues], totals: Iterable[tuple[st
         listed = list_causes({_of_column(record): record.count for record in records})
         count = sum(record.count for record in records)
         first = f"{records[0].source}:{records[0].row}"
-        share = f"{count} of {counted_values(read[stream])}"
+        share = f"{count:,} of {counted_values(read[stream])}"
         yield f"{stream}: {share} of {column} set to NULL: {listed} (the first at {first})"
 
 
@@ -140,9 +147,9 @@ def shown_reason(reason: str, *, alike: bool) -> str:
 
 
 def list_causes(counts: Mapping[str, int]) -> str:
-    listed = [f"{count} × {cause}" for cause, count in Counter(counts).most_common(LISTED_CAUSES)]
+    listed = [f"{count:,} × {cause}" for cause, count in Counter(counts).most_common(LISTED_CAUSES)]
     return ", ".join([*listed, "…"] if len(counts) > LISTED_CAUSES else listed)
 
 
 def counted_values(count: int) -> str:
-    return "1 value" if count == 1 else f"{count} values"
+    return "1 value" if count == 1 else f"{count:,} values"

@@ -39,7 +39,7 @@ def quarantine_summary(quarantined: Sequence[QuarantinedEvent], totals: Iterable
         if events:
             listed = list_causes({_shown(group): len(group) for group in _by_cause(events)})
             first = f"{events[0].source}:{events[0].row}"
-            yield f"{stream}: {len(events)} of {total} events set aside: {listed} (the first at {first})"
+            yield f"{stream}: {len(events):,} of {total:,} events set aside: {listed} (the first at {first})"
 
 
 def _by_cause(events: Iterable[QuarantinedEvent]) -> Iterable[list[QuarantinedEvent]]:
