@@ -61,6 +61,20 @@ def test_slices_shrink_before_their_matches_are_too_many() -> None:
     assert largest <= 2 * SLICE_MATCHES
 
 
+def test_slices_that_take_long_shrink() -> None:
+    size = SliceSize(262_144)
+    size.adapt(1000, 0, seconds=10.0)
+    assert size.next <= 100
+
+
+def test_matches_that_wait_stop_at_the_budget_within_a_batch() -> None:
+    """With LAST, matches wait until their window has passed: 4,000 events have eight million."""
+    rows = {"s": events(4000)}
+    limits = Limits(memory="256 MiB")
+    found = ft.run("SUBSCRIBE m FROM s MATCH a ; LAST b WITHIN 1000000", rows, time="time", limits=limits)
+    assert "'m' stopped: over 256 MiB of memory; add WITHIN or raise Limits.memory" in found.notes
+
+
 def test_slices_are_long_where_matches_are_few() -> None:
     size, slices, done = SliceSize(262_144), 0, 0
     while done < 1_000_000:

@@ -28,7 +28,10 @@ from foretell.machine.template_rows import TemplateRows, parameter_columns
 from foretell.plan.match_plan import AbsencePlan, InputGroupPlan, NfaGroupPlan, StatementPlan
 from foretell.storage.recorded_values import indices, instant, require
 
-#: After so many events the memory of a group is counted anew: counting takes some ten microseconds.
+#: Matches that wait are joined with those of the next batch, and put in order.
+_WORK_ON_WAITING = 3
+
+#: After so many events and matches the memory of a group is counted anew, which takes some ten microseconds.
 ACCOUNTED_EVENTS = 4096
 
 #: The executors of a statement: by the ids of its rows where each row has one, else one under None.
@@ -47,7 +50,8 @@ class InputGroup:
         self.stream = MergedStream(self.plan.input, self.strings, self.ledger)
         self.nfa_groups: dict[NfaGroup, None] = {}
         self.absences: dict[AbsenceExecutor, None] = {}
-        self._accounted = 0  # how many events there were when the memory was last counted
+        self._unaccounted = 0  # events and matches since the memory was last counted
+        self._waiting = 0  # matches that waited then
         self._executors: dict[str, RowExecutors] = {}
         self._shared: dict[int, NfaGroup] = {}  # by the numbers of their plans
 
@@ -63,14 +67,14 @@ class InputGroup:
         return {
             "events": self.stream.buffer.nbytes,
             "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
-            "matches that wait": bytes_held(kept, without=without),
+            "matches that wait": _WORK_ON_WAITING * bytes_held(kept, without=without),
             "forecasts": bytes_held(observers, trackers, without=without),
         }
 
     def account(self) -> None:
         """Tells the ledger how much memory the group takes."""
         self.ledger.bytes[id(self)] = sum(self.stores.values())
-        self._accounted = self.stream.positions
+        self._unaccounted = 0
 
     def compact(self) -> None:
         """Gives back the memory that nothing needs."""
@@ -107,7 +111,10 @@ class InputGroup:
         self.now = now
         if self.stream.crowded:
             self._forget()
-        if self.stream.positions - self._accounted >= ACCOUNTED_EVENTS:
+        self._unaccounted += len(segment) + sum(map(len, results))
+        waiting = sum(len(part) for g in self.nfa_groups for m in g.members.values() for part in m.pending)
+        if max(self._unaccounted, waiting - 2 * self._waiting) >= ACCOUNTED_EVENTS:
+            self._waiting = waiting
             self.account()
         return results
 

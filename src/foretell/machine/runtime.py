@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from time import monotonic
 from typing import Any
 
 from foretell.errors import InputError
@@ -160,6 +161,15 @@ class MatchRuntime:
             if not any(group.relieve() for group in fullest):
                 raise self._no_room()
 
+    def _stay_within_budget(self) -> None:
+        """Stops or drops partial matches where a slice of a batch has filled the budget."""
+        if self.ledger.remaining_bytes < 0:
+            for group in self.groups.values():
+                group.compact()
+        while self.ledger.remaining_bytes < 0:
+            if not any(group.relieve() for group in self.groups.values()):
+                return
+
     def _no_room(self) -> InputError:
         limits, held = self.ledger.limits, {"strings": self.strings.nbytes}
         for group in self.groups.values():
@@ -211,6 +221,7 @@ class MatchRuntime:
         begin_stage("matching", slices.count, "events")
         sliced = self._share_time(batches)
         while True:
+            since = monotonic()
             part = slices.take(self._slice_size.next if sliced else slices.count)
             is_last = not slices.remaining
             results = self._process(
@@ -218,7 +229,8 @@ class MatchRuntime:
             )
             events, matches = _events_in(part), sum(len(result) for result in results if result.forecasts is None)
             advance(events, matches)
-            self._slice_size.adapt(events, matches)
+            self._slice_size.adapt(events, matches, monotonic() - since)
+            self._stay_within_budget()
             yield results
             if is_last:
                 return

@@ -32,6 +32,11 @@ class MatchOutput:
         """The memory of the buffer and of what was put aside."""
         return sum(column.nbytes for part in (self.arrays, *self.parts) for column in part)
 
+    def written(self, counters: np.ndarray) -> int:
+        """The memory of the matches of the present batch so far."""
+        aside = sum(column.nbytes for part in self.parts for column in part)
+        return aside + self.size_of(int(counters[layout.MATCHES]))
+
     def size_of(self, matches: int) -> int:
         """The memory that so many matches take."""
         return matches * sum(column.nbytes for column in self.arrays) // len(self)

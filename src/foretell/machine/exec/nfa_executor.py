@@ -221,7 +221,7 @@ class NfaExecutor:
                 if self._fits(2 * sum(column.nbytes for column in self.pool.nodes), position):
                     self.pool.grow_nodes()
             case layout.FULL_OUTPUT:
-                if self._fits(WORK_ON_MATCHES * self.output.nbytes, position):
+                if self._fits(WORK_ON_MATCHES * self.output.written(counters), position):
                     self.output.put_aside(counters)
             case layout.FULL_TIMERS:
                 if self._fits(2 * sum(column.nbytes for column in self.pool.timers), position):

@@ -15,7 +15,7 @@ from foretell.machine.kernels.structs import Nodes
 NO_NODES = Nodes(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 #: The memory that it takes to make results of matches, in multiples of what the kernel writes of them.
-WORK_ON_MATCHES = 4
+WORK_ON_MATCHES = 16
 
 
 @dataclass(frozen=True)

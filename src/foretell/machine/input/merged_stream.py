@@ -24,6 +24,9 @@ from foretell.machine.matches.rendering import scalar_of
 from foretell.plan.match_plan import InputPlan
 from foretell.storage.recorded_values import whole
 
+#: So many keys are kept rendered: lanes may be millions, of which most never return.
+_MOST_RENDERED = 65_536
+
 
 class Keys(Sequence[Mapping[str, Scalar]]):
     """The key of each lane as notifications show it, rendered on first use."""
@@ -44,6 +47,8 @@ class Keys(Sequence[Mapping[str, Scalar]]):
             return [self[i] for i in range(*lane.indices(len(self)))]
         lane = int(lane)
         if lane not in self._rendered:
+            if len(self._rendered) >= _MOST_RENDERED:
+                self._rendered.clear()
             values = [scalar_of(value, kind, self._strings) for kind, value in self._lanes.key(lane)]
             self._rendered[lane] = dict(zip(self._names, values, strict=True))
         return self._rendered[lane]

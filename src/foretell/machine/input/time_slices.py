@@ -17,11 +17,15 @@ from foretell.events.types import Type
 Batches = Mapping[str, EventBatch]
 
 #: The first slice of a runtime, how many times as large the next may be, and the most matches that it should have.
-FIRST_SLICE, GROWTH, SLICE_MATCHES = 256, 16, 2_000_000
+FIRST_SLICE, GROWTH, SLICE_MATCHES = 64, 16, 2_000_000
+
+#: The time that a slice should take, so that its progress is seen.
+SLICE_SECONDS = 1.0
 
 
 class SliceSize:
-    """How many events the `next` slice has: `most`, or fewer where they bring so many matches that their memory counts.
+    """How many events the `next` slice has: `most`, or fewer where they bring so many matches that their memory counts,
+    or take long.
 
     `a ; b ; c` without WITHIN has as many matches as there are triples of events, so that an event brings the more the
     more there were before it: the number of matches of the next slice is guessed by the square of the events so far.
@@ -31,15 +35,19 @@ class SliceSize:
         self._most, self._events = most, 0
         self.next = min(most, FIRST_SLICE)
 
-    def adapt(self, events: int, matches: int) -> None:
-        """A slice of so many events had so many matches."""
+    def adapt(self, events: int, matches: int, seconds: float = 0.0) -> None:
+        """A slice of so many events had so many matches and took so long."""
         if not events:
             return
         self._events += events
-        size, rate = max(events, self.next) * GROWTH, matches / events
-        while size > 1 and rate * size * ((self._events + size) / self._events) ** 2 > SLICE_MATCHES:
+        size = max(events, self.next) * GROWTH
+        while size > 1 and self._too_large(size, matches / events, seconds / events):
             size //= 2
         self.next = min(self._most, size)
+
+    def _too_large(self, size: int, matches: float, seconds: float) -> bool:
+        more = ((self._events + size) / self._events) ** 2
+        return matches * size * more > SLICE_MATCHES or seconds * size > SLICE_SECONDS
 
 
 class TimeSlices:
