@@ -18,6 +18,7 @@ from foretell.arguments.until import parse_until
 from foretell.arguments.validation import as_tables
 from foretell.display import View, Viewed, counted, listed
 from foretell.engine.deployment import Deployment
+from foretell.engine.exclusive_use import ExclusiveUse, changes, exclusive
 from foretell.engine.input_registry import InputRegistry
 from foretell.engine.live_tables import live_tables
 from foretell.engine.settings import EngineSettings
@@ -99,6 +100,7 @@ class Engine(Viewed):
         #: Notes on the subscriptions with FORECAST that the model was not trained for.
         self.untrained = untrained_notes(settings.model, registry.subscriptions())
         inputs = InputRegistry(registry, as_input_settings(time, read))
+        self._use = ExclusiveUse()
         self._deployment = Deployment(registry, inputs, live_tables(registry.templates, as_tables(tables)), settings)
 
     def _view(self, rows: int) -> View:
@@ -148,6 +150,7 @@ class Engine(Viewed):
 
     # ── events ──
 
+    @exclusive
     def push(self, stream: str, batch: object, *, strict: bool = False) -> Notifications:
         """Process a batch of events, which may be in any order, and return the notifications that they complete.
 
@@ -159,11 +162,12 @@ class Engine(Viewed):
         totals, notes, unreadable = ((stream, events.total),), reading_notes(events), unreadable_values(events.nulled)
         if not events.table.num_rows:
             return Notifications((), events.quarantined, totals, notes)
-        pipeline = self._deployment.ensure_pipeline(events)
-        pipeline.require_room([events])
-        late = pipeline.buffer.add(events)
-        self._deployment.inputs.schemas[stream] = events.schema
-        rows = pipeline.notifications()
+        with self._use.changing():
+            pipeline = self._deployment.ensure_pipeline(events)
+            pipeline.require_room([events])
+            late = pipeline.buffer.add(events)
+            self._deployment.inputs.schemas[stream] = events.schema
+            rows = pipeline.notifications()
         notes += pipeline.limit_notes()
         bad, statements = events.quarantined, pipeline.statements
         return Notifications(rows, bad, totals, notes, late.events(), statements, unreadable=unreadable)
@@ -183,14 +187,16 @@ class Engine(Viewed):
         bad, notes, unreadable = result.bad, result.notes, result.unreadable
         return Notifications(rows, bad, result.totals, notes, late, statements, unreadable=unreadable)
 
+    @exclusive
     def push_columns(
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
     ) -> ColumnarResult:
         """The same as `push_together`, with columns for the result."""
         read_batches = [self._read(stream, batch) for stream, batch in batches.items()]
-        for events in read_batches:
-            self._deployment.ensure_pipeline(events)
-            self._deployment.inputs.schemas[events.stream] = events.schema
+        with self._use.changing():
+            for events in read_batches:
+                self._deployment.ensure_pipeline(events)
+                self._deployment.inputs.schemas[events.stream] = events.schema
         bad = tuple(bad for events in read_batches for bad in events.quarantined)
         totals = tuple((events.stream, events.total) for events in read_batches)
         notes = tuple(note for events in read_batches for note in reading_notes(events))
@@ -198,16 +204,18 @@ class Engine(Viewed):
         pipeline = self._deployment.pipeline
         if pipeline is None:
             return ColumnarResult((), bad, totals, notes, (), unreadable)
-        pipeline.require_room(read_batches)
-        late = pipeline.buffer.add_together(read_batches)
-        pipeline.buffer.observe_latest(latest or {})
-        results = tuple(pipeline.process())
+        with self._use.changing():
+            pipeline.require_room(read_batches)
+            late = pipeline.buffer.add_together(read_batches)
+            pipeline.buffer.observe_latest(latest or {})
+            results = tuple(pipeline.process())
         return ColumnarResult(results, bad, totals, notes + pipeline.limit_notes(), tuple(late), unreadable)
 
     def _read(self, stream: str, batch: object, *, strict: bool = False) -> EventBatch:
         inputs = self._deployment.inputs
         return read_events(batch, inputs.declaration(inputs.require(stream)), strict=strict, whole=False)
 
+    @changes
     def advance(self, now: str | int | float | date | datetime) -> Notifications:
         """Advance time to `now`: release the events before it that are held back, and complete matches that only
         need time to pass.
@@ -226,6 +234,7 @@ class Engine(Viewed):
         rows = pipeline.process_until(pipeline.buffer.release(), until)
         return Notifications(rows, notes=pipeline.limit_notes(), statements=pipeline.statements)
 
+    @changes
     def end(self) -> Notifications:
         """Process the events that are held back, because no more will come. Time ends with the last of them.
 
@@ -236,6 +245,7 @@ class Engine(Viewed):
             return Notifications(())
         return Notifications(pipeline.process_until(pipeline.buffer.drain(), ends=True), statements=pipeline.statements)
 
+    @exclusive
     def outlook(self, name: str, *, confidence: float = 0.8, reach: float = 4.0) -> list[Outlook]:
         """The present forecasts of a subscription with FORECAST, likeliest first: one for each lane that has had events
         or, where a value separates the partial matches of a lane, one for each value that has any.
@@ -260,6 +270,7 @@ class Engine(Viewed):
 
     # ── subscriptions ──
 
+    @changes
     def subscribe(self, subscriptions: SubscriptionsLike, *, tables: Mapping[str, object] | None = None) -> None:
         """Add statements from the next event on: their matches contain only events that come after this call.
 
@@ -279,15 +290,18 @@ class Engine(Viewed):
         except ForetellError as error:
             raise error.within(added.text, added.file) from None
 
+    @changes
     def unsubscribe(self, name: str) -> None:
         """Remove a statement and its partial matches. No other statement may read it."""
         self._deployment.remove(self._deployment.registry.require_unread(name))
 
+    @changes
     def add_rows(self, table: str, rows: object) -> None:
         """Add rows to a FOR EACH table: each is a subscription from the next event on."""
         live_table = self._deployment.table(table)
         self._deployment.add_rows(live_table, live_table.read_new(rows))
 
+    @changes
     def remove_rows(self, table: str, ids: Iterable[Scalar]) -> None:
         """Remove rows of a FOR EACH table by their ids, with their partial matches."""
         live_table = self._deployment.table(table)
@@ -295,6 +309,7 @@ class Engine(Viewed):
 
     # ── snapshots ──
 
+    @exclusive
     def snapshot(self) -> bytes:
         """The engine as bytes, for `restore`: statements, tables, partial matches, and events that are held back."""
         return take_snapshot(self._deployment)
@@ -328,6 +343,7 @@ class Engine(Viewed):
             as_learning(learning),
         )
         engine = cls.__new__(cls)
+        engine._use = ExclusiveUse()
         engine._deployment, diff = restore_snapshot(snapshot, request)
         engine.untrained = ()
         engine.carried, engine.fresh, engine.dropped = diff.carried, diff.fresh, diff.dropped

@@ -70,12 +70,15 @@ class RestoreRequest:
 def restore_snapshot(snapshot: bytes, request: RestoreRequest) -> tuple[Deployment, StatementDiff]:
     """The deployment as requested, and how its statements differ from those of the snapshot."""
     header, state = unpack(snapshot, "engine")
-    if header.get("layout", LAYOUT) > LAYOUT:
-        message = f"the snapshot has layout {header['layout']}, this version of Foretell reads layouts up to {LAYOUT}"
+    layout = header.get("layout", LAYOUT)
+    if type(layout) is not int:
+        raise _unusable("it has unexpected contents")
+    if layout > LAYOUT:
+        message = f"the snapshot has layout {layout}, this version of Foretell reads layouts up to {LAYOUT}"
         raise InputError("newer-snapshot", message, hint="restore it with the version that made it, or a newer one")
     requested = request.subscriptions
     unchanged = requested is not None and _fingerprint(requested.program) == header.get("statements")
-    before = _restored(header.get("layout", LAYOUT), state, requested if unchanged else None, request)
+    before = _restored(layout, state, requested if unchanged else None, request)
     return _Migration(before, requested or before.registry.subscriptions(), request.inputs, request.tables).migrate()
 
 
@@ -101,7 +104,7 @@ def _restored(
         raise _unusable(str(error)) from None
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError, ArithmeticError, RecursionError):
         raise _unusable("it has unexpected contents") from None
-    except pa.ArrowException:
+    except (pa.ArrowException, OSError):  # where bytes are missing Arrow raises an OSError
         raise _unusable("its events cannot be read") from None
     return deployment
 

@@ -246,6 +246,8 @@ def _recorded_run(data: object, schema: Schema) -> _SortedRun:
     """The events of a stream in a snapshot. Arrow itself trusts what it reads."""
     if not isinstance(data, bytes) or schema.time is None or schema.time_type not in _TIMES:
         raise UnfitValueError("the events that are held back have no time")
+    named = [name for name in (schema.id, schema.order) if name is not None]
+    require(all(name in schema.attributes for name in named), "the events that are held back")
     table = table_from_bytes(data)
     table.validate(full=True)
     types = {name: ARROW_TYPES.get(kind) for name, kind in schema.attributes.items()}

@@ -291,7 +291,7 @@ class InputGroup:
             require(row_id not in self._executors[name], "the groups of statements")
             executor = self._start(statement, None if row_id is None else rows.row(statement, row_id))
             assert isinstance(executor, AbsenceExecutor)
-            executor.silences.restore(silences, bounds.lanes, self.now - executor.plan.within)
+            executor.silences.restore(silences, bounds.lanes, self.now - executor.plan.within, self.now)
             restore_observer(executor.observer, observer[0] if observer else None)
         for name, statement in self.plan.statements.items():
             own = {None} if not statement.runs_by_row else {row["id"] for row in tables[str(statement.table)].rows}

@@ -56,7 +56,10 @@ def unpack(blob: bytes | bytearray | memoryview, kind: str) -> tuple[dict[str, T
     try:
         description = msgspec.json.decode(view[PREFIX.size : PREFIX.size + length])
         if description["kind"] == kind:
-            return _value(description["header"], blocks), _value(description["tree"], blocks)
+            header = _value(description["header"], blocks)
+            if not isinstance(header, dict):
+                raise TypeError(header)
+            return header, _value(description["tree"], blocks)
         other = str(description["kind"])
     except (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         # The checksum is right, but `pack` did not write this.

@@ -59,14 +59,16 @@ class Silences:
         lanes = np.sort(self.lanes.timers.owner[: self._count])
         return {"lane": lanes, "since": self.lanes.since[lanes]}
 
-    def restore(self, state: Mapping[str, Any], lane_count: int, due: int | float = -math.inf) -> None:
+    def restore(
+        self, state: Mapping[str, Any], lane_count: int, due: int | float = -math.inf, now: int | float = math.inf
+    ) -> None:
         """A lane is due no earlier than it counts from, so in that order they are a heap. Silences that began before
-        `due` have been reported."""
+        `due` have been reported, and none begins after `now`."""
         lanes, since = indices(state["lane"], lane_count, "the silent lanes"), state["since"]
         ascending(lanes, "the silent lanes")
         require(isinstance(since, np.ndarray), "the silences")
         since = times(since, np.float64 if since.dtype.kind == "f" else np.int64, lanes.shape, "the silences")
-        require((since >= due).all(), "the silences")
+        require(((since >= due) & (since <= now)).all(), "the silences")
         by = np.argsort(since, kind="stable")
         self._count = len(lanes)
         timers = Timers(since[by], lanes[by], np.zeros(len(lanes), np.int64))
