@@ -14,7 +14,7 @@ from foretell.engine.planning import start_runtime
 from foretell.errors import ForetellError
 from foretell.events.notification import Notification
 from foretell.filter.template_index import SHIFT
-from foretell.machine.matches.after_match import AT_ONCE, LATER, NEVER, settlement
+from foretell.machine.matches.late_choices import AT_ONCE, LATER, NEVER, settlement
 from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.matches.results import ResultBatch
 from foretell.plan.lower.program import UnsupportedError

@@ -44,11 +44,6 @@ class Case:
     until: int | float | None = None
     time: str = "INT"
 
-    @property
-    def depends_on_batches(self) -> bool:
-        """With two LAST, a match may be emitted before a better one is known, so results depend on the batches."""
-        return self.text.count("LAST ") - self.text.count("PAST LAST") - self.text.count("TO LAST") > 1
-
     def __repr__(self) -> str:
         rows = "\n".join(f"  {name}: {row}" for name, some in self.streams.items() for row in some)
         tables = f"\n  tables={self.tables}" if self.tables else ""

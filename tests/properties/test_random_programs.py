@@ -86,7 +86,7 @@ def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(300):
         one = case(Chance(random.Random(seed).randint))
         both = _both(one)
-        if both is not None and not one.depends_on_batches:
+        if both is not None:
             alone = both.embedded_in_batches(both.cut_at(list(range(31))))
             assert Counter(comparable_rows(alone)) == Counter(comparable_rows(both.embedded()))
 
@@ -100,11 +100,27 @@ def _agrees_in_lanes(seed: int, lanes: int) -> None:
         return
     embedded = comparable_rows(both.embedded())
     assert embedded == comparable_rows(both.reference()), one
-    if one.depends_on_batches:
-        return
     times = [row["time"] for row in one.streams["s"]]
     by_instant = both.embedded_in_batches(both.cut_at(times.index(time) for time in set(times)))
     assert Counter(comparable_rows(by_instant)) == Counter(embedded), one
+
+
+def _takes_nothing_back(seed: int, lanes: int) -> None:
+    """What the reference says of the beginning of an input it says of the whole. LONGEST takes its end for an end."""
+    one = case_of_lanes(Chance(random.Random(seed).randint), lanes)
+    rows, half = one.streams["s"], one.streams["s"][: len(one.streams["s"]) // 2]
+    if "LONGEST" in one.text:
+        return
+    try:
+        whole, begun = (EnginePair(one.text, {"s": some}).reference() for some in (rows, half))
+    except ft.ForetellError:
+        return
+    assert not Counter(comparable_rows(begun)) - Counter(comparable_rows(whole)), one
+
+
+def test_a_longer_run_takes_nothing_back() -> None:
+    for seed in range(300):
+        _takes_nothing_back(seed, lanes=4)
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -177,15 +177,13 @@ def edge_negations(pattern: Pattern) -> tuple[tree.Negation, ...]:
 
 
 def open_choices(pattern: Pattern) -> Iterator[tree.Chosen]:
-    """The `LAST a` that no step must follow: the last event is known only when the window has passed.
+    """The `LAST a` that no step must follow: the last event may be known only when the window has passed."""
+    return _unfollowed(pattern, followed=False)
 
-    Where a negation comes last, this holds for every `LAST a`: matches with different `a` are known at different times.
-    """
-    waits = any(isinstance(node, tree.Sequence) and node.absent for node in pattern.walk())
-    if waits:
-        yield from (n for n in pattern.walk() if isinstance(n, tree.Chosen) and n.which == "LAST")
-    else:
-        yield from _unfollowed(pattern, followed=False)
+
+def has_trailing_negation(pattern: Pattern) -> bool:
+    """Whether a negation comes last, in the whole pattern or in a branch of it."""
+    return any(isinstance(node, tree.Sequence) and node.absent for node in pattern.walk())
 
 
 def open_repetitions(pattern: Pattern) -> Iterator[tree.Repeat]:
@@ -228,9 +226,7 @@ def most_events(pattern: Pattern) -> int | None:
 
 
 def followers(pattern: Pattern, step: str) -> frozenset[str]:
-    """The steps that come after a step wherever both are bound; none where a negation comes last."""
-    if any(isinstance(node, tree.Sequence) and node.absent for node in pattern.walk()):
-        return frozenset()
+    """The steps that come after a step wherever both are bound."""
     found: set[str] = set()
     for node in pattern.walk():
         if isinstance(node, tree.Sequence):

@@ -303,7 +303,8 @@ class NfaGroup:
     @property
     def looks_between(self) -> bool:
         """Whether the post filter looks at events that a match has not bound."""
-        return any(m.plan.leading or m.plan.deferred or m.plan.remembers for m in self.members.values())
+        plans = (member.plan for member in self.members.values())
+        return any(plan.leading or plan.deferred or plan.trailing or plan.remembers for plan in plans)
 
     def referenced(self) -> Ints:
         """The positions of the events that runs, pending results and the tracker refer to."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foretell.arrays import Ints
 from foretell.events.types import Scalar
@@ -18,8 +17,9 @@ from foretell.machine.exec.raw_matches import NO_NODES, RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import EventOrder
 from foretell.machine.input.merged_stream import MergedStream
-from foretell.machine.matches.after_match import AT_ONCE, LATER, AfterMatchPolicy, FirstLastFilter, Rank, settlement
+from foretell.machine.matches.after_match import AfterMatchPolicy, FirstLastFilter, Rank
 from foretell.machine.matches.codec import ResultLayout, restore_results, results_state
+from foretell.machine.matches.late_choices import LateChoices
 from foretell.machine.matches.longest import NOTHING_LIVES, LiveStarts, LongestSelection, longest_by_start
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import evaluate_matches
@@ -50,6 +50,7 @@ class SubscriptionRuntime:
         self.schema = self.plan.schema
         self.selection = self.plan.selection
         self.first_last = FirstLastFilter(self.selection.choices)
+        self.late_choices = LateChoices(self.selection, self.first_last)
         self.after_match = AfterMatchPolicy(self.selection.after_match)
         self.longest: LongestSelection | None = None
         if self.selection.after_match.longest:
@@ -121,11 +122,11 @@ class SubscriptionRuntime:
         self, results: ResultBatch, now: int | float, order: EventOrder, live: LiveStarts | None
     ) -> ResultBatch:
         """The results that FIRST, LAST and AFTER MATCH leave."""
-        if self.selection.late_choices:
-            results = self._decided(results, now, order)
         if self.selection.ambiguous:
             results = results.filter(results.bound_events.distinct())
-        if self.selection.choices:
+        if self.selection.late_choices or self.plan.trailing:
+            results = self._decided(results, now, order)
+        elif self.selection.choices:
             results = results.filter(self.first_last.keep(results.bound_events))
         if self.longest is not None:
             held = [] if self.longest.held is None else [self.longest.held]
@@ -138,36 +139,25 @@ class SubscriptionRuntime:
         return results
 
     def _decided(self, results: ResultBatch, now: int | float, order: EventOrder) -> ResultBatch:
-        """With a LAST that nothing follows, the matches that are decided by now; the others stay pending (decision
-        0002, item 11)."""
+        """With a LAST that the last event does not settle, the matches that are decided by now; the others stay
+        pending. Until a match is decided, its end is a time before which it is not."""
         # Pending matches are looked at when the first of them is due, not with each batch.
         is_due = self.due < now
         together = joined_results([*(self.pending if is_due else ()), results], self.stream.buffer)
-        when, at = self._decided_at(together)
-        passed = (when == LATER) & (at < now)
-        waits = (when == LATER) & ~passed
+        assert together.matches is not None
+        decided = self.late_choices.decide(together.matches, together.end, now)
         if is_due:
             self.pending, self.due = [], math.inf
-        if waits.any():
-            self.pending = _compacted([*self.pending, together.filter(waits)], self.stream.buffer)
-            self.due = min(self.due, at[waits].min().item())
-        keep = passed | (when == AT_ONCE)
-        ready, at, passed = together.filter(keep), at[keep], passed[keep]
-        places = ready.order.copy()
-        places[passed] = -1
-        places[passed, 0] = order.deadlines(at[passed])
-        return replace(ready, end=np.where(passed, at, ready.end), order=places)
-
-    def _decided_at(self, results: ResultBatch) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        """Whether each match is decided with its last event, later or never; and when, if later."""
-        choices, bound = self.selection.late_choices, results.bound_events
-        assert results.matches is not None
-        assert self.selection.within is not None
-        last = np.array([choice.step for choice in choices], np.int64)
-        settles = np.array([choice.settled_by for choice in choices], np.bool_)
-        begins = results.matches.buffer.starts(bound.position)
-        when, since = settlement(results.matches.completed_by_time, bound.starts, bound.step, begins, last, settles)
-        return when, since + self.selection.within
+        if decided.waits.any():
+            waiting = replace(together.filter(decided.waits), end=decided.at[decided.waits])
+            self.pending = _compacted([*self.pending, waiting], self.stream.buffer)
+            # An event may break a match that LAST would prefer at any time.
+            self.due = -math.inf if self.plan.trailing else min(self.due, waiting.end.min().item())
+        told, at, late = together.filter(decided.told), decided.at[decided.told], decided.late[decided.told]
+        places = told.order.copy()
+        places[late] = -1
+        places[late, 0] = order.deadlines(at[late])
+        return replace(told, end=at, order=places)
 
     def _rank(self, results: ResultBatch) -> Rank:
         """The order of events: their positions, or their times where ties are simultaneous."""
@@ -196,6 +186,9 @@ class SubscriptionRuntime:
         self.first_last.restore(state["chooser"])
         self.after_match.restore(state["taker"])
         self.pending = [self.restored(recorded, layout) for recorded in state["waiting"]]
+        if not self.plan.trailing:
+            for waiting in self.pending:  # earlier versions compared only decided matches
+                self.first_last.improve(waiting.bound_events)
         if self.longest is not None:
             held = state["longest"]["held"]
             self.longest.restore(state["longest"], None if held is None else self.restored(held, layout))

@@ -242,6 +242,7 @@ def _final_conditions(subscription: CheckedSubscription, plan: SubscriptionPlan)
     yield from (f"no {step} in its gap" for step in plan.deferred if step not in counted)
     yield from (f"{step}: counted" for step in counted)
     yield from (f"no {step} in the window before" for step in plan.leading)
+    yield from (f"no {step} until the window has passed, which LAST waits for" for step in plan.trailing)
 
 
 def _sizes(nfa: CompiledNfa) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ from enum import Enum
 
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.pattern_shape import most_events
+from foretell.language.pattern_shape import has_trailing_negation, most_events
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,16 @@ class MatchSelection:
     def selects(self) -> bool:
         """Whether any rule may drop or delay a match."""
         return bool(self.choices or self.excludes or self.ambiguous)
+
+
+def compares_windows(subscription: CheckedSubscription) -> bool:
+    """Whether LAST compares matches with negations at their ends, whose windows may end at different times.
+
+    Then the kernel reports a match with its last event, and the selection looks for events that break it: a match has
+    to wait until those that LAST would prefer are broken.
+    """
+    chooses = any(step.shape.chosen == "LAST" for step in subscription.steps.values())
+    return chooses and has_trailing_negation(subscription.pattern)
 
 
 def match_selection(subscription: CheckedSubscription, *, ambiguous: bool) -> MatchSelection:

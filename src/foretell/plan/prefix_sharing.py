@@ -224,4 +224,5 @@ def _is_shareable(lowered: LoweredNfa) -> bool:
     """Whether a subscription's states may serve others: a step that counts, or looks back into gaps, forbids it."""
     program = lowered.program
     counts = any(waiting.counters or waiting.waits for waiting in lowered.states)
-    return not counts and not program.leading and not program.deferred and program.subscription.tree.table is None
+    looks_back = program.leading or program.deferred or program.trailing
+    return not counts and not looks_back and program.subscription.tree.table is None

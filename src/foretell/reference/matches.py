@@ -40,6 +40,9 @@ class Match:
     probability: float = 1.0
     lost: frozenset[str] = frozenset()
 
+    #: When an event broke the negation that comes last: then it is no match, but others may have waited to know that.
+    broken: int | float | None = None
+
     @property
     def first(self) -> PlacedEvent:
         return self.bound[0].at
@@ -72,8 +75,8 @@ class ReferenceMatcher:
     def matches(self) -> list[Match]:
         """All matches that FIRST and LAST leave, in the order in which AFTER MATCH takes them."""
         distinct = {m.identity: m for m in self._all()}
-        chosen = [m for m in distinct.values() if self._is_chosen(m, distinct.values())]
-        return sorted(chosen, key=self.taking_order)
+        settled = (self._settled(m, distinct.values()) for m in distinct.values())
+        return sorted((m for m in settled if m is not None), key=self.taking_order)
 
     def taking_order(self, match: Match) -> tuple[object, ...]:
         """The sort key of the order in which matches are taken."""
@@ -100,7 +103,8 @@ class ReferenceMatcher:
         return all(holds(c, frame) for c in step.conditions if _about_itself(c))
 
     def match_of(self, occurrence: Occurrence) -> Match | None:
-        """The match of an occurrence, or None where a condition does not hold."""
+        """The match of an occurrence, or None where a condition does not hold. A negation that comes last may still
+        break it, or may have done so."""
         bound = tuple(sorted(occurrence.bound, key=lambda b: b.at.number))
         variables = self._variables(bound)
         if variables is None:
@@ -117,12 +121,13 @@ class ReferenceMatcher:
         having = self.subscription.tree.having
         if having is not None and not holds(having, self.match_frame(match)):
             return None
-        return match
+        broken = (self._broken(c.step, match) for c in occurrence.constraints if isinstance(c, NoneAfter))
+        return replace(match, broken=min((time for time in broken if time is not None), default=None))
 
     def _timed(
         self, bound: tuple[Binding, ...], variables: Mapping[str, Value], constraints: Iterable[Constraint]
     ) -> Match | None:
-        """The match with start and end; None where it exceeds its window or its deadline has not passed."""
+        """The match with start and end; None where it exceeds its window."""
         window = self.subscription.within
         start, end = bound[0].at.event.start, bound[-1].at.event.end
         if window is not None and end > start + window:
@@ -138,8 +143,7 @@ class ReferenceMatcher:
         if not waits:
             return Match(bound, variables, start, end, None)
         assert window is not None
-        deadline = max(waits) + window
-        return Match(bound, variables, start, deadline, deadline) if self.now > deadline else None
+        return _ending_at(Match(bound, variables, start, end, None), max(waits) + window)
 
     # ── variables ──
 
@@ -252,14 +256,18 @@ class ReferenceMatcher:
                 earlier = [e for e in self.lane.events if self.lane.follows(match.first, e)]
                 tried = [e for e in earlier if match.last.event.end <= e.event.end + window]
                 return not any(self._satisfies(step, match, e, None, match.first) for e in tried)
-            case NoneAfter(step=step):
-                # A choice by LAST may make the match known later than that, but the negation ends with its own window.
-                assert self.subscription.within is not None
-                until = match.start + self.subscription.within
-                tried = [e for e in self.lane.after(match.last) if e.event.end <= until]
-                return not any(self._satisfies(step, match, e, match.last, match.last) for e in tried)
+            case NoneAfter():
+                return True  # only time shows that
             case IndexedCount():
                 return self._has_index(constraint, match)
+
+    def _broken(self, step: str, match: Match) -> int | float | None:
+        """When an event broke the negation of a step that comes last."""
+        # A choice by LAST may make the match known later, but the negation ends with its own window.
+        assert self.subscription.within is not None
+        until = match.start + self.subscription.within
+        tried = (e for e in self.lane.after(match.last) if e.event.end <= until)
+        return next((e.event.end for e in tried if self._satisfies(step, match, e, match.last, match.last)), None)
 
     def _satisfies(
         self, step: str, match: Match, at: PlacedEvent, after: PlacedEvent | None, until: PlacedEvent
@@ -281,19 +289,36 @@ class ReferenceMatcher:
 
     # ── FIRST and LAST ──
 
-    def _is_chosen(self, match: Match, all_matches: Iterable[Match]) -> bool:
-        """Whether the match has the first or the last of the events that fit in otherwise equal matches."""
+    def _settled(self, match: Match, all_matches: Iterable[Match]) -> Match | None:
+        """The match as it is told; None where it is none, where another is the choice of FIRST or LAST, and where one
+        of these is not known yet."""
+        if match.broken is not None:
+            return None
+        for rival in self._rivals(match, all_matches):
+            if rival.broken is None:
+                return None  # it is the choice, or may still become it
+            match = _ending_at(match, max(match.end, rival.broken))
+        return match if match.deadline is None or self.now > match.deadline else None
+
+    def _rivals(self, match: Match, all_matches: Iterable[Match]) -> Iterator[Match]:
+        """The otherwise equal matches with an event that comes before the match's for FIRST, after it for LAST."""
         for name, step in self.subscription.steps.items():
             which = step.shape.chosen
             own = match.events_of(name)
             if which is None or not own:
                 continue
             rest = _without(match, name)
-            equal = [m for m in all_matches if m.events_of(name) and _without(m, name) == rest]
-            rivals = [m.events_of(name)[0].number for m in equal]
-            if own[0].number != (min(rivals) if which == "FIRST" else max(rivals)):
-                return False
-        return True
+            for rival in all_matches:
+                event = rival.events_of(name)
+                if not event or event == own or _without(rival, name) != rest:
+                    continue
+                if (event[0].number < own[0].number) == (which == "FIRST"):
+                    yield rival
+
+
+def _ending_at(match: Match, deadline: int | float) -> Match:
+    """The match as one that only time completes."""
+    return replace(match, end=deadline, deadline=deadline)
 
 
 def _without(match: Match, step: str) -> tuple[tuple[str, int], ...]:

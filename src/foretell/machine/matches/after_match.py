@@ -47,24 +47,32 @@ class FirstLastFilter:
 
     def keep(self, bound: BoundEvents) -> Flags:
         """Marks the matches with the right event for every such step. No match may be there twice."""
-        steps = [self._improve(bound, choice) for choice in self.choices]
-        keep = np.ones(len(bound), np.bool_)
-        for match, position, rest in steps:
-            keep[match] &= self.best[rest] == position
-        return keep
+        self.improve(bound)
+        return self.right(bound)
 
-    def _improve(self, bound: BoundEvents, choice: StepChoice) -> tuple[Ints, Ints, Ints]:
-        """Compares the events of a step with the best so far. Returns their matches, positions and rests."""
+    def improve(self, bound: BoundEvents) -> None:
+        """Compares the events of matches with the best so far."""
+        for choice in self.choices:
+            _, position, rest = self.candidates(bound, choice)
+            (np.minimum if choice.first else np.maximum).at(self.best, rest, position)
+
+    def right(self, bound: BoundEvents) -> Flags:
+        """Marks the matches that have the best event so far, or a better one, for every such step."""
+        right = np.ones(len(bound), np.bool_)
+        for choice in self.choices:
+            match, position, rest = self.candidates(bound, choice)
+            right[match] &= position <= self.best[rest] if choice.first else position >= self.best[rest]
+        return right
+
+    def candidates(self, bound: BoundEvents, choice: StepChoice) -> tuple[Ints, Ints, Ints]:
+        """The matches that bind the step of a choice, with the positions of its events and their rests."""
         positions = bound.of_step(choice.step)
         match = np.flatnonzero(positions >= 0)
-        position = positions[match]
         known = len(self.rests)
         rest = self.rests.number(*_rests(choice.step, match, bound.lane, bound.starts, bound.position, bound.step))
         self.best = with_room(self.best, len(self.rests))
-        better, worst = (np.minimum, np.iinfo(np.int64).max) if choice.first else (np.maximum, -1)
-        self.best[known : len(self.rests)] = worst
-        better.at(self.best, rest, position)
-        return match, position, rest
+        self.best[known : len(self.rests)] = np.iinfo(np.int64).max if choice.first else -1
+        return match, positions[match], rest
 
     def forget(self, oldest: int) -> None:
         """Drops the rests that no match of events from position `oldest` on can have."""
@@ -101,45 +109,6 @@ def _rests(step: int, matches: Ints, lane: Ints, starts: Ints, position: Ints, s
                 at += 2
                 words[at], words[at + 1] = position[event], steps[event]
     return ends, words
-
-
-# ── LAST that no later step settles ──
-
-#: When a match is settled: with its last event, when a window has passed, or never (decision 0002, item 11).
-AT_ONCE, LATER, NEVER = 0, 1, 2
-
-
-@compiled
-def settlement(late: Flags, starts: Ints, step: Ints, begins: Any, last: Ints, settles: Flags) -> tuple[Any, Any]:
-    """When each match is settled and, for LATER, the time at which the window begins that has to pass.
-
-    `late` marks matches that time completes; `begins` has the start of each event. `last` are the steps that LAST
-    chooses for, and `settles[k]` marks the steps that settle the choice for `last[k]`. The window of such a choice
-    begins with the first of the other events.
-    """
-    when = np.zeros(late.size, np.uint8)
-    since = np.zeros(late.size, begins.dtype)
-    for i in range(late.size):
-        if late[i]:
-            when[i], since[i] = LATER, begins[starts[i]]
-        for k in range(last.size):
-            bound, settled, other = False, False, -1
-            for event in range(starts[i], starts[i + 1]):
-                if step[event] == last[k]:
-                    bound = True
-                    continue
-                settled = settled or settles[k, step[event]]
-                if other < 0 or begins[event] < begins[other]:
-                    other = event
-            if not bound or settled:
-                continue
-            if other < 0:
-                when[i] = NEVER
-            elif when[i] == AT_ONCE:
-                when[i], since[i] = LATER, begins[other]
-            else:
-                since[i] = max(since[i], begins[other])
-    return when, since
 
 
 # ── AFTER MATCH ──

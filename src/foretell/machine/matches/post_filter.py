@@ -13,6 +13,9 @@ from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.match_values import Candidates, candidates_satisfying, matches_satisfying
 from foretell.plan.lower.post_match import EventSearch, GapAbsence, GapCount, LeadingAbsence, StepCondition
 
+#: In place of the position of an event that breaks a match: none has come.
+NOT_BROKEN = np.iinfo(np.int64).max
+
 
 def post_filter(matches: MatchBatch) -> MatchBatch:
     """The matches that satisfy step conditions, absences before and between events, counts, and HAVING."""
@@ -62,6 +65,24 @@ def _came_before(matches: MatchBatch, absence: LeadingAbsence) -> Flags:
     return np.asarray(asked) & _came(matches, absence.search, ranges)
 
 
+def breaking_events(matches: MatchBatch) -> tuple[Flags, Ints]:
+    """The matches that a negation at the end may break, and the position of the first event that did so."""
+    plan, buffer = matches.plan, matches.buffer
+    assert plan.within is not None
+    times = buffer.whole.events.time.values
+    low = buffer.instant_after(matches.last, plan.simultaneous)
+    high = buffer.base + np.searchsorted(times, matches.start + plan.within, side="right")
+    ranges = _SearchRanges(np.arange(len(matches)), low, high, matches.last, matches.last)
+    trails, first = np.zeros(len(matches), np.bool_), np.full(len(matches), NOT_BROKEN)
+    for absence in plan.trailing:
+        asked = np.isin(matches.raw.state, absence.states)
+        trails |= asked
+        match, position = _coming(matches, absence.search, ranges)
+        asked_for = asked[match]
+        np.minimum.at(first, match[asked_for], position[asked_for])
+    return trails, first
+
+
 def _gap_holds(matches: MatchBatch, gaps: Gaps, step: GapAbsence | GapCount) -> Flags:
     if isinstance(step, GapCount):
         return _is_counted(matches, gaps, step)
@@ -87,12 +108,18 @@ class _SearchRanges:
 
 def _came(matches: MatchBatch, search: EventSearch, ranges: _SearchRanges) -> Flags:
     """Whether an event of the match's lane within the range satisfies the search."""
+    came = np.zeros(len(matches), np.bool_)
+    came[_coming(matches, search, ranges)[0]] = True
+    return came
+
+
+def _coming(matches: MatchBatch, search: EventSearch, ranges: _SearchRanges) -> tuple[Ints, Ints]:
+    """The events of the matches' lanes within the ranges that satisfy the search: the match and position of each."""
     place, position = _statically_satisfying(matches, search, ranges.match, ranges.low, ranges.high)
     match = ranges.match[place]
     candidates = Candidates(match, position, ranges.previous[place], ranges.until[place])
-    came = np.zeros(len(matches), np.bool_)
-    came[match[_satisfying(matches, search, candidates)]] = True
-    return came
+    satisfying = _satisfying(matches, search, candidates)
+    return match[satisfying], position[satisfying]
 
 
 def _statically_satisfying(

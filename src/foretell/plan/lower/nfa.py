@@ -27,6 +27,7 @@ from foretell.plan.lower.register_updates import RegisterUpdates
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind, aggregate_registers
 from foretell.plan.lower.scope_registers import ScopeRegisters
 from foretell.plan.lower.states import StateLowering
+from foretell.plan.match_selection import compares_windows
 from foretell.plan.nfa.automaton import Automaton, build
 from foretell.plan.nfa.derivatives import Done
 from foretell.plan.nfa.expiry import expiries
@@ -59,7 +60,8 @@ def lower_nfa(
     guards = [edge_guards.guard(edge) for edge in automaton.edges]
     register_updates = RegisterUpdates(context, deferral)
     bindings = [register_updates.bindings(edge) for edge in automaton.edges]
-    state_lowering = StateLowering(context, deferral, keyed)
+    later = compares_windows(subscription)
+    state_lowering = StateLowering(context, deferral, keyed, trailing=not later)
     states = tuple(state_lowering.waiting_state(number, state) for number, state in enumerate(automaton.states))
     # Only now are all registers allocated, of which an edge writes every one that its event concerns.
     edges = tuple(
@@ -72,12 +74,20 @@ def lower_nfa(
         finals={register: number for number, register in enumerate(finals)},
         leading=leading,
         deferred=tuple(deferral.steps),
+        trailing=_trailing_states(automaton) if later else {},
         remembers=deferral.counts_in_lane,
         first=first,
         last=last,
         expiries=tuple(_expiries(context)),
     )
     return LoweredNfa(program, states, edges, finals, allocator.slots)
+
+
+def _trailing_states(automaton: Automaton) -> dict[str, frozenset[int]]:
+    """The negated steps at the ends of matches, each with the states of the matches that it may break."""
+    ends = {n: s.term.trailing for n, s in enumerate(automaton.states) if isinstance(s.term, Done)}
+    steps = dict.fromkeys(step for trailing in ends.values() for step in trailing)
+    return {step: frozenset(n for n, trailing in ends.items() if step in trailing) for step in steps}
 
 
 def _final_registers(

@@ -58,6 +58,14 @@ class LeadingAbsence:
 
 
 @dataclass(frozen=True)
+class TrailingAbsence:
+    """A negated step after the last event, in the matches that the kernel reports at one of these states."""
+
+    search: EventSearch
+    states: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class GapAbsence:
     """A negated step in a gap, if it names events that are bound after the gap."""
 
@@ -87,6 +95,7 @@ class PostMatchPlan:
     simultaneous: bool
     conditions: tuple[StepCondition, ...]
     leading: tuple[LeadingAbsence, ...]
+    trailing: tuple[TrailingAbsence, ...]
     gaps: tuple[GapAbsence | GapCount, ...]
     having: MatchExpression | None
     returns: Mapping[str, MatchExpression]
@@ -127,6 +136,10 @@ class _PostMatchCompiler:
             leading=tuple(
                 LeadingAbsence(self._search(step), self.plan.finals[Register(RegisterKind.LEADING, step)])
                 for step in self.plan.leading
+            ),
+            trailing=tuple(
+                TrailingAbsence(self._search(step), tuple(sorted(states)))
+                for step, states in self.plan.trailing.items()
             ),
             gaps=tuple(map(self._gap, self.plan.deferred)),
             having=None if having is None else self.expressions.compile(having),

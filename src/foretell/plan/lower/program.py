@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +13,7 @@ from foretell.arrays import Flags, Ints, Words
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
+from foretell.language.pattern_shape import has_trailing_negation
 from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE_KEY
 from foretell.machine.kernels.structs import NfaTables
 from foretell.plan.expressions import Disjunction, Lagged
@@ -49,8 +50,9 @@ class SubscriptionPlan:
 
     `finals` says where a match has the registers that are asked for afterwards, in the machine's output; `deferred` are
     negated steps that name what is bound after their gap, and a[i] that count by it; `leading` are the negated steps
-    before the match's first event. With `remembers`, an a[i] counts in the whole lane by what only a match knows.
-    `first` and `last` are the steps of the events that every match begins and ends with, where there are such: where
+    before the match's first event, `trailing` those after its last one that LAST has to wait for, with the states of
+    their matches (`match_selection.compares_windows`). With `remembers`, an a[i] counts in the whole lane by what only a
+    match knows. `first` and `last` are the steps of the events that every match begins and ends with, where there are such: where
     those are is known without a register. `expiries` refer to the states of an NFA of its own.
     """
 
@@ -59,6 +61,7 @@ class SubscriptionPlan:
     finals: dict[Register, int]
     leading: tuple[str, ...]
     deferred: tuple[str, ...]
+    trailing: Mapping[str, frozenset[int]] = field(default_factory=dict)
     remembers: bool = False
     first: str | None = None
     last: str | None = None
@@ -89,7 +92,7 @@ class SubscriptionPlan:
     @property
     def waits(self) -> bool:
         """Whether time completes matches."""
-        return any(isinstance(n, tree.Sequence) and n.absent for n in self.subscription.pattern.walk())
+        return has_trailing_negation(self.subscription.pattern)
 
     @property
     def wants_longest(self) -> bool:

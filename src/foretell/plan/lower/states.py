@@ -20,14 +20,16 @@ from foretell.plan.nfa.derivatives import Connector, Done, waits
 
 @dataclass(frozen=True)
 class StateLowering:
-    """Lowers the states of an automaton. Without `keyed`, no state is indexed."""
+    """Lowers the states of an automaton. Without `keyed`, no state is indexed; without `trailing`, the finished match
+    looks for the events that break a negation at its end."""
 
     context: LoweringContext
     deferral: Deferral
     keyed: bool
+    trailing: bool
 
     def waiting_state(self, number: int, state: State) -> WaitingState:
-        if isinstance(state.term, Done) and not state.term.trailing:
+        if isinstance(state.term, Done) and not (state.term.trailing and self.trailing):
             return WaitingState((), final=True)
         waiting = self._waiting_threads(state)
         threads = tuple(self._thread(thread, state) for thread in waiting)
