@@ -50,7 +50,8 @@ class Streams:
 
     def __init__(self, streams: list[str]) -> None:
         self.count = len(streams)
-        self.kinds = np.array([list(stream.ljust(LONGEST)) for stream in streams])
+        self.length = max(LONGEST, *map(len, streams))
+        self.kinds = np.array([list(stream.ljust(self.length)) for stream in streams])
 
     @cached_property
     def everywhere(self) -> Flags:
@@ -76,7 +77,7 @@ class Streams:
 def meaning(pattern: Small, streams: Streams, *, window: bool) -> Codes:
     """The sorted codes of all matches on all streams: the number of the stream, then the events."""
     found: dict[tuple[tuple[int, int], ...], Flags] = {}
-    for occurrence in _occurrences(_numbered(pattern, iter(range(1, 9))), streams, None, None):
+    for occurrence in occurrences(numbered(pattern), streams, None, None):
         if occurrence.bound and (not window or occurrence.last - occurrence.first <= WINDOW):
             found[occurrence.bound] = found.get(occurrence.bound, ~streams.everywhere) | occurrence.on
     codes = [
@@ -86,30 +87,34 @@ def meaning(pattern: Small, streams: Streams, *, window: bool) -> Codes:
     return np.sort(np.concatenate([np.zeros(0, np.int64), *codes]))
 
 
+def numbered(pattern: Small) -> Small:
+    """The pattern with each positive step named by its number, from 1."""
+    return _numbered(pattern, iter(range(1, 9)))
+
+
 def _numbered(pattern: Small, numbers: Iterator[int]) -> Small:
-    """The pattern with each positive step named by its number."""
     if pattern.kind:
         return Small("", kind=pattern.kind, negated=str(next(numbers)))
     return Small(pattern.form, tuple(_numbered(p, numbers) for p in pattern.parts), negated=pattern.negated)
 
 
-def _occurrences(node: Small, streams: Streams, lead: str | None, follow: str | None) -> list[Occurrence]:
+def occurrences(node: Small, streams: Streams, lead: str | None, follow: str | None) -> list[Occurrence]:
     """The occurrences of a part; `lead` and `follow` are the operators around it, which repetitions repeat under."""
     if node.kind:
-        return [Occurrence(((at, int(node.negated)),), streams.has(node.kind, at)) for at in range(LONGEST)]
+        return [Occurrence(((at, int(node.negated)),), streams.has(node.kind, at)) for at in range(streams.length)]
     if node.form in QUANTIFIERS:
         under = lead or follow or ","
-        return _possible(list(_repeated(node, _occurrences(node.parts[0], streams, under, None), streams, under)))
+        return _possible(list(_repeated(node, occurrences(node.parts[0], streams, under, None), streams, under)))
     if node.form == "|":
-        return [found for part in node.parts for found in _occurrences(part, streams, lead, follow)]
+        return [found for part in node.parts for found in occurrences(part, streams, lead, follow)]
     if node.form == "&":
-        sides = [_occurrences(part, streams, lead, follow) for part in node.parts]
+        sides = [occurrences(part, streams, lead, follow) for part in node.parts]
         return _possible([_together(*pair) for pair in product(*sides) if _are_disjoint(*pair)])
     if node.form in SEQUENCES:
-        before = _occurrences(node.parts[0], streams, None, node.form)
-        after = _occurrences(node.parts[1], streams, node.form, None)
+        before = occurrences(node.parts[0], streams, None, node.form)
+        after = occurrences(node.parts[1], streams, node.form, None)
         return _possible([found for pair in product(before, after) for found in _sequence(node, *pair, streams)])
-    return _possible([_at_edge(node, found, streams) for found in _occurrences(node.parts[0], streams, lead, follow)])
+    return _possible([_at_edge(node, found, streams) for found in occurrences(node.parts[0], streams, lead, follow)])
 
 
 def _possible(found: list[Occurrence]) -> list[Occurrence]:

@@ -23,12 +23,20 @@ SEQUENCES = (",", ";", WHERE)
 
 @dataclass(frozen=True)
 class Small:
-    """A pattern. `form` is its operator; `negated` the kind of a negation; a leaf has a kind."""
+    """A pattern. `form` is its operator; `negated` the kind of a negation; a leaf has a kind and may be `chosen`
+    by FIRST or LAST."""
 
     form: str
     parts: tuple[Small, ...] = ()
     kind: str = ""
     negated: str = ""
+    chosen: str = ""
+
+    def leaves(self) -> Iterator[Small]:
+        if self.kind:
+            yield self
+        for part in self.parts:
+            yield from part.leaves()
 
     def kinds(self) -> Iterator[str]:
         """Of its leaves and negations, in the order of the text."""
@@ -51,10 +59,12 @@ class Small:
         """With every step named by its kind and a number; `flat` leaves parentheses out where they change nothing."""
         match self.form:
             case "":
-                return f"{self.kind}{next(names)}"
+                name = f"{self.kind}{next(names)}"
+                return f"{self.chosen} {name}" if self.chosen else name
             case "?" | "*" | "+" | "{2}":
                 inner = self.parts[0].text(names, flat=flat)
-                return f"{inner}{self.form}" if self.parts[0].kind else f"({inner}){self.form}"
+                bare = self.parts[0].kind and not self.parts[0].chosen
+                return f"{inner}{self.form}" if bare else f"({inner}){self.form}"
             case "!;":
                 name = next(names)
                 return f"!{self.negated}{name} ; {self._inner(0, names, flat=flat)}"
@@ -143,7 +153,7 @@ def as_lanes(some: list[str]) -> list[dict[str, str | int | float | bool | None]
     """The streams as lanes of one input, all in step."""
     return [
         {"time": i, "kind": one[i], "lane": lane}
-        for i in range(LONGEST)
+        for i in range(max(map(len, some)))
         for lane, one in enumerate(some)
         if i < len(one)
     ]

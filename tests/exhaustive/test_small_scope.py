@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from foretell.engine.planning import start_runtime
 from foretell.events.notification import Notification
 from foretell.machine.matches.results import ResultBatch
 from tests.engine_pair import EnginePair, comparable_rows
+from tests.exhaustive import choices
 from tests.exhaustive.meaning import BITS, Codes, Streams, meaning
 from tests.exhaustive.small import LONGEST, Small, as_lanes, patterns, statement, streams
 
@@ -141,6 +143,48 @@ def test_longest(operators: int, every: int) -> None:
         times = pair.loaded["s"].table["time"].to_pylist()
         one_by_one = pair.embedded_in_batches(pair.cut_at(times.index(time) for time in set(times)))
         assert Counter(comparable_rows(one_by_one)) == Counter(expected), pair.text
+
+
+# ── FIRST, LAST and negations at the end ──
+
+
+def _choices_are_told(seed: int, every: int) -> None:
+    """Compares a pattern with the oracle on all streams, and with the reference on some of them."""
+    pattern = choices.random_pattern(random.Random(seed))
+    text = statement(pattern, "p", flat=False)
+    some = choices.all_streams()
+    try:
+        pair = EnginePair(text, {"s": as_lanes(some)}, time={"s": "time"}, until=UNTIL)
+    except ft.ForetellError:
+        return  # a LAST that is never known
+    expected = choices.told(pattern, Streams(some))
+    found = [told for told in map(_told, pair.embedded()) if told.end <= choices.LATEST]
+    assert sorted(found) == expected, text
+    lanes = some[seed % every :: every]
+    reference = EnginePair(text, {"s": as_lanes(lanes)}, time={"s": "time"}, until=UNTIL).reference()
+    found = [told for told in map(_told, reference) if told.end <= choices.LATEST]
+    found = [replace(told, stream=told.stream * every + seed % every) for told in found]
+    assert sorted(found) == [told for told in expected if told.stream % every == seed % every], text
+
+
+def _told(notification: Notification) -> choices.Told:
+    assert notification.key is not None
+    bound = [(int(str(at)), n) for n, at in enumerate(notification.events.values(), 1) if at is not None]
+    return choices.Told(int(str(notification.key["lane"])), tuple(sorted(bound)), int(notification.end))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_choices_are_told_when_they_are_known(part: int) -> None:
+    for seed in range(10 * part, 10 * part + 10):
+        _choices_are_told(seed, every=83)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("part", range(16))
+def test_choices_are_told_when_they_are_known_for_long(part: int) -> None:
+    for seed in range(100 * part, 100 * part + 100):
+        _choices_are_told(seed, every=41)
 
 
 @pytest.mark.soak

@@ -50,10 +50,10 @@ class SubscriptionPlan:
 
     `finals` says where a match has the registers that are asked for afterwards, in the machine's output; `deferred` are
     negated steps that name what is bound after their gap, and a[i] that count by it; `leading` are the negated steps
-    before the match's first event, `trailing` those after its last one that LAST has to wait for, with the states of
-    their matches (`match_selection.compares_windows`). With `remembers`, an a[i] counts in the whole lane by what only a
-    match knows. `first` and `last` are the steps of the events that every match begins and ends with, where there are such: where
-    those are is known without a register. `expiries` refer to the states of an NFA of its own.
+    before the match's first event. `trailing` are those after its last event that LAST has to wait for, with the states
+    of their matches (`match_selection.compares_windows`). With `remembers`, an a[i] counts in the whole lane by what
+    only a match knows. `first` and `last` are the steps of the events that every match begins and ends with, where
+    there are such: where those are is known without a register. `expiries` refer to the states of an NFA of its own.
     """
 
     subscription: CheckedSubscription
