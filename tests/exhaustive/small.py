@@ -59,8 +59,7 @@ class Small:
         """With every step named by its kind and a number; `flat` leaves parentheses out where they change nothing."""
         match self.form:
             case "":
-                name = f"{self.kind}{next(names)}"
-                return f"{self.chosen} {name}" if self.chosen else name
+                return f"{self.chosen} {self.kind}{next(names)}".lstrip()
             case "?" | "*" | "+" | "{2}":
                 inner = self.parts[0].text(names, flat=flat)
                 bare = self.parts[0].kind and not self.parts[0].chosen

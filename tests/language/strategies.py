@@ -170,7 +170,7 @@ singles: SearchStrategy[tree.Pattern] = steps | numbered
 singles = brief(singles | _repeat(singles) | _conditioned(singles))
 singles = brief(singles | _repeat(singles) | _conditioned(singles))
 choices: SearchStrategy[tree.Pattern] = chosen | _conditioned(chosen)
-choices = brief(choices | _conditioned(choices))
+choices = brief(choices | _repeat(chosen) | _conditioned(choices) | _conditioned(_repeat(chosen)))
 
 
 @st.composite

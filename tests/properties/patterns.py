@@ -241,6 +241,8 @@ class Maker:
             case "repeat":
                 inner = node.parts[0]
                 body = inner.name if inner.form == "step" else f"({self.text(inner)})"
+                if inner.form in ("first", "last") and self.maybe(50):
+                    return f"{inner.form.upper()} {inner.name}{node.quantifier}" + self.further(inner.name, 10)
                 under = ""
                 if inner.form == "step":
                     self.before.append(inner.name)
@@ -449,7 +451,8 @@ class Maker:
             some.append(self.binder(step.name))
         for _ in range(self.pick(0, 0, 0, 1, 1, 2) if len(self.steps) > 2 else self.pick(0, 1, 1, 2)):
             earlier = [n for n in list(self.steps)[: list(self.steps).index(step.name)] if not self.steps[n].negated]
-            one = self.between(step.name, others=earlier if step.numbered else None)
+            # Of a numbered step, what follows it is an error; a side of `&` or a branch after it is not.
+            one = self.between(step.name, others=earlier if step.numbered and self.maybe(70) else None)
             some.append(f"({one})" if " OR " in one else one)
         return " AND ".join(some)
 

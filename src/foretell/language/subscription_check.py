@@ -166,11 +166,11 @@ class _SubscriptionChecker:
         return CheckedStep(step, conditions, tuple(bound), counted if step.numbered else ())
 
     def _check_counted(self, step: StepShape, defined: tree.Expression) -> None:
-        """a[i] counts as the events come, so it cannot wait for a later step."""
-        earlier = self.positive[: self.positive.index(step.name)]
+        """a[i] counts as the events come, so it cannot wait for a step that is always bound later."""
+        later = pattern_shape.followers(self.tree.pattern, step.name)
         for node in defined.walk():
             named = _step_named(node)
-            if named is not None and named not in earlier and named != step.name:
+            if named is not None and named in later:
                 message = f"the DEFINE of '{step.name}[i]' cannot name the later step '{named}'"
                 refuse("later-step", message, node.place, f"put the condition behind the step: {step.name}[i] @(...)")
 

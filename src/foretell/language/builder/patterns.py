@@ -140,15 +140,8 @@ def pattern_tree(pattern: object, where: str) -> tree.Pattern:
 def _is_one_step(pattern: tree.Pattern) -> bool:
     match pattern:
         case tree.Conditioned(pattern=inner) | tree.Repeat(body=inner):
-            # A choice takes its conditions itself, but cannot be repeated.
-            return _is_one_step(inner) and not (isinstance(pattern, tree.Repeat) and _is_choice(inner))
+            return _is_one_step(inner)
     return isinstance(pattern, tree.Step | tree.Numbered | tree.Chosen)
-
-
-def _is_choice(pattern: tree.Pattern) -> bool:
-    while isinstance(pattern, tree.Conditioned | tree.Repeat):
-        pattern = pattern.pattern if isinstance(pattern, tree.Conditioned) else pattern.body
-    return isinstance(pattern, tree.Chosen)
 
 
 def _followed(left: PatternBuilder, operator: tree.Operator, right: PatternBuilder) -> PatternBuilder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from lark import Token, Transformer, v_args
@@ -46,7 +47,7 @@ class PatternRules(Transformer[Token, tree.Program]):
         while isinstance(inner, tree.Repeat | tree.Numbered | _Group):
             inner = inner.pattern if isinstance(inner, _Group) else _body_of(inner)
         # A pattern that has a condition already was checked when it got it.
-        if not isinstance(inner, tree.Step | tree.Conditioned):
+        if not isinstance(inner, tree.Step | tree.Chosen | tree.Conditioned):
             refuse(
                 "condition-on-group",
                 "@(...) is a further condition on one step, not on a group",
@@ -119,10 +120,12 @@ def _body_of(pattern: tree.Repeat | tree.Numbered) -> Pattern:
 
 
 def _choose(which: str, pattern: Pattern) -> Pattern:
-    """`FIRST a @(c)`: the choice goes inside the condition; both orders mean the same."""
+    """`FIRST a @(c)`: the choice goes inside the condition; both orders mean the same. `FIRST a?` is `(FIRST a)?`."""
     if isinstance(pattern, tree.Conditioned):
         return tree.Conditioned(_choose(which, pattern.pattern), pattern.condition, place=pattern.place)
     step = _ungroup(pattern)
+    if isinstance(step, tree.Repeat) and step.high == 1:
+        return replace(step, body=_choose(which, step.body))
     if not isinstance(step, tree.Step):
         message = f"{which} chooses among the events of one step, not of a group or a repetition"
         refuse("chosen-group", message, pattern.place, f"put {which} before a single step")
