@@ -145,7 +145,7 @@ class SubscriptionRuntime:
         is_due = self.due < now
         together = joined_results([*(self.pending if is_due else ()), results], self.stream.buffer)
         assert together.matches is not None
-        decided = self.late_choices.decide(together.matches, together.end, now)
+        decided = self.late_choices.decide(together.matches, len(together) - len(results), together.end, now)
         if is_due:
             self.pending, self.due = [], math.inf
         if decided.waits.any():

@@ -74,28 +74,30 @@ class LateChoices:
     selection: MatchSelection
     first_last: FirstLastFilter
 
-    def decide(self, matches: MatchBatch, since: NDArray[Any], now: int | float) -> Decided:
-        """`since` has for each match a time before which it is not decided."""
+    def decide(self, matches: MatchBatch, known: int, since: NDArray[Any], now: int | float) -> Decided:
+        """The first `known` matches have waited before; `since` has for each a time before which it is not decided."""
         count = len(matches)
         trails, breaks = np.zeros(count, np.bool_), np.full(count, NOT_BROKEN)
         if matches.plan.trailing and count:
             trails, breaks = breaking_events(matches)
         when, begins = self._settlement(matches, trails)
         assert self.selection.within is not None
-        broken = breaks != NOT_BROKEN
-        at = np.where(when == LATER, np.maximum(begins + self.selection.within, since), since)
-        is_open = trails & ~broken & (matches.start + self.selection.within >= now)
+        alive, late = (breaks == NOT_BROKEN) & (when != NEVER), when == LATER
+        at = np.where(late, np.maximum(begins + self.selection.within, since), since)
+        is_open = trails & alive & (matches.start + self.selection.within >= now)
+        is_match = alive & ~is_open
+        if not matches.plan.trailing:
+            is_match[:known] = False  # each counted when it came
+        self.first_last.improve(matches.bound.filter(is_match))
         blocked = is_open
-        # Without negations at the end, each match counts from when it comes.
-        self.first_last.improve(matches.bound.filter(~broken & ~is_open))
         if trails.any():
-            blocked, latest = self._rivals(matches, is_open, np.where(broken, breaks, -1))
-            known = latest >= 0
-            at[known] = np.maximum(at[known], matches.buffer.times(latest[known]))
-        alive = ~broken & (when != NEVER) & self.first_last.right(matches.bound)
-        late = when == LATER
-        told = alive & ~blocked & (~late | (at < now))
-        return Decided(told, alive & ~told, late, at)
+            blocked, latest = self._rivals(matches, is_open, np.where(breaks == NOT_BROKEN, -1, breaks))
+            waited = latest >= 0
+            at[waited] = np.maximum(at[waited], matches.buffer.times(latest[waited]))
+        ready = alive & ~blocked & (~late | (at < now))
+        told = ready.copy()
+        told[ready] = self.first_last.right(matches.bound.filter(ready))
+        return Decided(told, alive & ~ready, late, at)
 
     def _settlement(self, matches: MatchBatch, trails: Flags) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         choices, bound = self.selection.late_choices, matches.bound
