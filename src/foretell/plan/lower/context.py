@@ -60,4 +60,13 @@ class LoweringContext:
         named = references([operator.condition]).variables if isinstance(operator, tree.FirstWhere) else ()
         variables = self.scopes.visible_variables(scopes, sorted(named))
         sides = self.scopes.other_sides(scopes)
-        return EvaluationContext(self.allocator, None, None, state.bound, {}, wait.name, start, variables, sides)
+        return EvaluationContext(
+            self.allocator,
+            None,
+            None,
+            state.bound,
+            thread=wait.name,
+            start=start,
+            variables=variables,
+            sides=sides,
+        )
