@@ -34,6 +34,11 @@ def runs(case: Case) -> bool:
     return "CORRELATE" not in case.text and "LOSING" not in case.text and case.error is None
 
 
+def _is_on_nothing_found(note: str) -> bool:
+    """Whether the note says why nothing was found: that takes the events, which the driver of Spark does not have."""
+    return "': no event of '" in note or "': no two events have the same " in note
+
+
 @pytest.mark.parametrize("case", sampled(filter(runs, cases())))
 def test_case(case: Case) -> None:
     given: dict[str, Any] = {"time": case.time, "tables": case.tables, "until": case.until}
@@ -42,7 +47,8 @@ def test_case(case: Case) -> None:
     assert comparable_rows(found) == comparable_rows(expected)
     assert found.totals == expected.totals
     of_run = derived_window_notes(ft.parse(case.text).program)  # ft.run adds them for all engines
-    assert found.notes == tuple(note for note in expected.notes if note not in of_run)
+    expected_notes = [note for note in expected.notes if note not in of_run and not _is_on_nothing_found(note)]
+    assert found.notes == tuple(expected_notes)
     if len({n.time_type for n in expected}) < 2:
         assert batch.table().equals(expected.table().cast(batch.schema))
 
