@@ -12,6 +12,7 @@ import pytest
 import foretell as ft
 from foretell.machine.exec.nfa_executor import NfaExecutor
 from foretell.machine.exec.reverse_scan import ReverseScan
+from foretell.machine.input import time_slices
 from tests.engine_pair import EnginePair, comparable_rows
 
 SCHEMA = "STREAM s (k INT, v FLOAT, n INT, word STRING, time INT) TIME time;\n"
@@ -124,6 +125,7 @@ def test_long_runs_and_many_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     events = _events(chance, 6000)
     for event in events:
         event["n"] = 0 if chance.random() < 0.01 else chance.randint(1, 5)
+    monkeypatch.setattr(time_slices, "FIRST_SLICE", len(events))  # all events of a batch at once
     both = EnginePair(text, {"s": events})
     plain = comparable_rows(both.embedded())
     used = _used(monkeypatch, lambda: True)
