@@ -41,6 +41,8 @@ class SliceSize:
             return
         self._events += events
         size = max(events, self.next) * GROWTH
+        if seconds * GROWTH < SLICE_SECONDS:
+            seconds = 0.0  # mostly the fixed cost of a slice, which a longer one has once
         while size > 1 and self._too_large(size, matches / events, seconds / events):
             size //= 2
         self.next = min(self._most, size)
