@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from foretell.language import tree
 from foretell.plan.condition_scope import has_parameter, is_static
@@ -29,8 +30,26 @@ class EdgeGuards:
     deferral: Deferral
     selected: bool
     distances: Mapping[int | None, Mapping[str, int]]
+    _known: dict[Hashable, Guard] = field(default_factory=dict)
 
     def guard(self, edge: Edge) -> Guard:
+        """The guard of an edge. Edges of different states that bind a step alike have the same."""
+        seen = self.context.state(edge.source).bound & self._first_named
+        distances = tuple(sorted(self.distances.get(edge.source, {}).items()))
+        asked = edge.leaf, edge.conditions, edge.binds, edge.agrees, edge.tests
+        key = asked, edge.source is None, seen.mask, distances
+        if key not in self._known:
+            self._known[key] = self._guard(edge)
+        return self._known[key]
+
+    @cached_property
+    def _first_named(self) -> frozenset[str]:
+        """The steps of whose first event some condition asks: whether they are bound changes what it compares with."""
+        steps = self.context.subscription.steps.values()
+        expressions = (e for step in steps for e in (*step.conditions, *(value for _, value in step.binders)))
+        return frozenset(str(n.step) for e in expressions for n in e.walk() if isinstance(n, tree.FirstOf))
+
+    def _guard(self, edge: Edge) -> Guard:
         guards, step, binds = self.context.guards, edge.leaf.step, dict(edge.binds)
         guard = guards.guard(self._conditions(edge), self.context.of_step(step, edge.source, binds))
         code = guard.code

@@ -36,6 +36,7 @@ from foretell.plan.lower.operands import EvaluationContext
 from foretell.plan.lower.registers import MATCH_START, Register, RegisterKind
 from foretell.plan.nfa.automaton import Edge
 from foretell.plan.nfa.conjunction_scopes import ConjunctionScope
+from foretell.plan.nfa.counters import CounterUpdate
 from foretell.plan.nfa.derivatives import Wait, conjunction_depth, started_waits, threads
 
 #: Registers that an edge does not write for binding an event of their step.
@@ -74,6 +75,7 @@ class RegisterUpdates:
     deferral: Deferral
     _registers: defaultdict[str, dict[Register, None]] = field(default_factory=lambda: defaultdict(dict))
     _order: dict[Register, int] = field(default_factory=dict)
+    _counting: dict[CounterUpdate, RegisterUpdate] = field(default_factory=dict)
 
     def bindings(self, edge: Edge) -> list[VariableBinding]:
         """The variables that an edge binds."""
@@ -203,12 +205,14 @@ class RegisterUpdates:
             register = Register(RegisterKind.COUNTER, scope=update.counter)
             if register not in allocator.slots:
                 continue
-            if update.value is None:
-                one_more = tree.Binary("+", CounterValue(update.counter), tree.Literal(1))
-                code = guards.compile(one_more, self.context.of_step(edge.leaf.step, edge.source))
-            else:
-                code = guards.constant(update.value)
-            yield RegisterUpdate(COMPUTE, allocator.slots[register], 0, code)
+            if update not in self._counting:
+                if update.value is None:
+                    one_more = tree.Binary("+", CounterValue(update.counter), tree.Literal(1))
+                    code = guards.compile(one_more, self.context.of_step(edge.leaf.step, edge.source))
+                else:
+                    code = guards.constant(update.value)
+                self._counting[update] = RegisterUpdate(COMPUTE, allocator.slots[register], 0, code)
+            yield self._counting[update]
 
     # ── registers of steps ──
 

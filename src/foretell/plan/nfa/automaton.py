@@ -161,7 +161,7 @@ class _AutomatonBuilder:
         self.subscription, self.most, self.compact = subscription, most, compact
         self.numbers = StepNumbers.of(subscription.steps)
         derivatives = Derivatives(subscription.pattern, counters, most=MOST_EDGES)
-        self.graph = TermGraph(derivatives, self.numbers, most=most)
+        self.graph = TermGraph(derivatives, self.numbers, most=most, most_edges=MOST_EDGES)
         self.states: dict[_Key, int] = {}
         self.found: list[State] = []
         self.edges: list[Edge] = []

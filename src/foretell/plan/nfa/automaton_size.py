@@ -147,7 +147,7 @@ class _LeastSize:
         """Each side has not begun, is within, or is done, whatever the others are; so are those gathered, together."""
         gathered = self._counters.gathered(pattern)
         ways = [self.of(side).terms + 2 for i, side in enumerate(sides) if i not in gathered]
-        ways += [2] if gathered else []
-        terms = prod(ways)
+        terms = prod(ways) * (2 if gathered else 1)
         moving = sum((way - 1) / way for way in ways)  # of a side that is done, no edge goes on
-        return _Size(terms - 2, int(terms * moving) + len(gathered))
+        # Where the gathered steps are not all there, each of them may be the last or not.
+        return _Size(terms - 2, int(terms * (moving + len(gathered))))

@@ -9,20 +9,22 @@ from foretell.plan.nfa.step_sets import StepNumbers, StepSet
 
 
 class TermGraph:
-    """All terms of a pattern, numbered, with their continuations. More than `most` are refused, by TooLargeError."""
+    """All terms of a pattern, numbered, with their continuations. More than `most`, or more than `most_edges` between
+    them, are refused by TooLargeError."""
 
-    def __init__(self, derivatives: Derivatives, steps: StepNumbers, *, most: int) -> None:
+    def __init__(self, derivatives: Derivatives, steps: StepNumbers, *, most: int, most_edges: int) -> None:
         self.initial = derivatives.initial_continuations()
         self.terms: list[Term] = []
         self.continuations: list[tuple[Continuation, ...]] = []
         self.numbers: dict[Term, int] = {}
-        todo = list(self._new(self.initial))
+        todo, edges = list(self._new(self.initial)), 0
         while todo:
             term = todo.pop()
             found = () if isinstance(term, Done) else tuple(derivatives.continuations(term))
             self.continuations[self.numbers[term]] = found
             todo += self._new(found)
-            if len(self.terms) > most:
+            edges += sum(len(continuation.following) for continuation in found)
+            if len(self.terms) > most or edges > most_edges:
                 raise TooLargeError
         self._steps = steps
         self._later = self._reachable()

@@ -1,0 +1,141 @@
+"""Large and nasty statements: each is refused, or parsed, checked, planned, explained, run, stored and restored, within
+the bounds."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import foretell as ft
+from foretell.errors import ForetellError
+from foretell.language.checked import CheckedSubscription
+from foretell.plan.explain import as_text, explain
+
+STREAM = "STREAM s (k STRING, v INT, w FLOAT) TIME time;\n"
+BATCHES, EVENTS = 10, 12
+
+#: So that a statement that keeps everything is stopped while there is room.
+LIMITS = ft.Limits(lane=20_000, engine=50_000, memory="128 MiB")
+
+
+class Writer:
+    """Draws a statement. `steps` is what is left of the steps that it may have."""
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+        self.steps = chance.choice([3, 10, 30, 100, 400, 1500])
+        self.names: list[str] = []
+        self.deepest = chance.choice([2, 4, 8, 40])
+
+    def statement(self) -> str:
+        chance = self.chance
+        pattern = self.pattern(0)
+        within = f" WITHIN {chance.choice([1, 5, 50, 10**6, 10**15])}" if chance.random() < 0.8 else ""
+        after = chance.choice(
+            ["", "", "", " AFTER MATCH CONSUME", " AFTER MATCH SKIP PAST LAST", " AFTER MATCH LONGEST"]
+        )
+        per = chance.choice(["", " PER k"])
+        defined = [f"{name} AS {self.condition(name)}" for name in self.names if chance.random() < 0.8]
+        define = f" DEFINE {', '.join(defined)}" if defined else ""
+        return f"SUBSCRIBE p FROM s{per} MATCH {pattern}{define}{within}{after};"
+
+    def pattern(self, depth: int) -> str:
+        chance = self.chance
+        if depth >= self.deepest or self.steps <= 1 or chance.random() < 0.15:
+            return self.step()
+        match chance.randrange(8):
+            case 0 | 1:
+                operator = chance.choice([" ; ", " , ", " ;{v > 1} ", " ; ", f" ;{{v >= {chance.randrange(3)}}} "])
+                parts = self.parts(depth)
+                if chance.random() < 0.15 and len(parts) > 1 and operator != " , ":
+                    parts.insert(chance.randrange(1, len(parts)), f"!{self.name()}")
+                return f"({operator.join(parts)})"
+            case 2:
+                return f"({' | '.join(self.parts(depth))})"
+            case 3:
+                return f"({' & '.join(self.parts(depth))})"
+            case 4 | 5:
+                return f"({self.pattern(depth + 1)}){self.quantifier()}"
+            case 6:
+                inner = self.name()
+                for _ in range(chance.randrange(1, self.deepest + 1)):
+                    inner = f"({inner}){self.quantifier()}"
+                return inner
+            case _:
+                return f"{self.name()}{self.quantifier()}"
+
+    def parts(self, depth: int) -> list[str]:
+        most = self.chance.choice([2, 3, 5, 12, 62, 300, 2000])
+        parts = [self.pattern(depth + 1)]
+        while len(parts) < most and self.steps > 0:
+            parts.append(self.pattern(depth + 1) if self.chance.random() < 0.3 else self.step())
+        return parts
+
+    def quantifier(self) -> str:
+        chance = self.chance
+        low = chance.choice([0, 1, 2, 7, 99, 1001, 10**5, 10**9])
+        high = low + chance.choice([0, 1, 5, 1000, 10**9])
+        return chance.choice(["?", "*", "+", f"{{{max(low, 1)}}}", f"{{{low},}}", f"{{{low},{max(high, 1)}}}"])
+
+    def step(self) -> str:
+        name = self.name()
+        match self.chance.randrange(20):
+            case 0:
+                return f"{name}[{self.chance.choice([1, 2, 1000, 10**9])}]"
+            case 1:
+                return f"{self.chance.choice(['FIRST', 'LAST'])} {name}"
+        return name
+
+    def name(self) -> str:
+        self.steps -= 1
+        self.names.append(f"a{len(self.names)}")
+        return self.names[-1]
+
+    def condition(self, step: str) -> str:
+        chance = self.chance
+        other = chance.choice(self.names)
+        several = " OR ".join(f"v = {chance.randrange(9)}" for _ in range(chance.choice([1, 1, 1, 2, 40])))
+        return chance.choice(
+            [
+                several,
+                several,
+                f"v = {chance.randrange(5)}",
+                f"k = $x AND v > {chance.randrange(4)}",
+                f"v >= {other}.v",
+                f"w < avg({other}.w) + 1",
+                f"count({other}) < 4",
+                "v > prev.v",
+                "duration < 9",
+            ]
+        )
+
+
+def prepare() -> None:
+    """Warm the kernels."""
+    for number in range(40):
+        run(number, None)
+
+
+def run(number: int, prepared: object) -> str:
+    chance = Random(number)
+    text = STREAM + Writer(chance).statement()
+    try:
+        engine = ft.Engine(text, limits=LIMITS)
+        (statement,) = ft.parse(text).checked({}, {}).statements
+        assert isinstance(statement, CheckedSubscription)
+        as_text(explain(statement))
+        found = 0
+        for batch in range(BATCHES):
+            if batch == BATCHES // 2:
+                engine = ft.Engine.restore(text, engine.snapshot(), limits=LIMITS)
+            found += len(engine.push("s", _rows(chance, batch)))
+    except ForetellError as error:
+        return error.code
+    return "with matches" if found else "without"
+
+
+def _rows(chance: Random, batch: int) -> list[dict[str, Any]]:
+    return [
+        {"time": batch * EVENTS + i, "k": chance.choice("xyz"), "v": chance.randrange(6), "w": chance.random()}
+        for i in range(EVENTS)
+    ]

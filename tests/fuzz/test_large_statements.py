@@ -1,0 +1,20 @@
+"""Statements that somebody made up to be large and nasty (see large_statements)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.bounded import run_bounded
+
+
+def test_some_large_statements() -> None:
+    report = run_bounded("large_statements", 150)
+    assert not report.violations, report
+    assert min(report.outcomes["with matches"], report.outcomes["without"]) > 20, report
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(12 * 3600)
+def test_many_large_statements() -> None:
+    report = run_bounded("large_statements", 100_000, first=150)
+    assert not report.violations, report
