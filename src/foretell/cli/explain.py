@@ -22,7 +22,7 @@ from foretell.machine.exec.memory_size import format_bytes
 from foretell.notify.collected_notifications import results_budget
 from foretell.notify.files import standard_output, writing_to
 from foretell.plan.explain import Codes, Explained, as_mermaid, as_text, explain_all
-from foretell.plan.nfa.automaton_size import MOST_EDGES, MOST_STATES
+from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.sharing_report import sharing_report
 from foretell.spark.batch.explain import explain_on_spark
 
@@ -93,7 +93,7 @@ def _limits() -> str:
             f"  memory: {format_bytes(limits.budget)} here (Limits.memory), notifications of a call: "
             f"{format_bytes(results_budget(limits))} (Limits.results)",
             "  beyond them a statement stops in the lane; with then=drop it loses its oldest partial matches",
-            f"  a pattern: {MOST_STATES:,} states, {MOST_EDGES:,} edges",
+            f"  a pattern: {MOST_EDGES:,} edges, and two for each of its steps",
         )
     )
 

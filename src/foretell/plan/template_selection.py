@@ -10,7 +10,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.condition_scope import has_parameter, is_static
 from foretell.plan.expressions import event_type
-from foretell.plan.nfa.automaton_size import MOST_EDGES
+from foretell.plan.nfa.automaton_size import most_edges
 from foretell.plan.nfa.counters import PatternCounters
 from foretell.plan.nfa.derivatives import Derivatives
 
@@ -55,7 +55,7 @@ def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | 
         return None
     if statement.after.policy is not tree.Policy.HOLD or any(s.shape.chosen for s in subscription.steps.values()):
         return None
-    derivatives = Derivatives(pattern, PatternCounters(pattern), most=MOST_EDGES)
+    derivatives = Derivatives(pattern, PatternCounters(pattern), most=most_edges(subscription))
     first_steps = {continuation.leaf.step for continuation in derivatives.initial_continuations()}
     if len(first_steps) != 1 or any(isinstance(node, tree.Numbered) for node in pattern.walk()):
         return None

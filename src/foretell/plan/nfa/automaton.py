@@ -16,11 +16,10 @@ from typing import NamedTuple
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.nfa.automaton_size import (
-    MOST_EDGES,
     MOST_FINE_STATES,
-    MOST_STATES,
     asked_steps,
     check_size,
+    most_edges,
     named_steps,
     refuse,
 )
@@ -140,7 +139,7 @@ def build(subscription: CheckedSubscription) -> Automaton:
         except TooLargeError:
             pass
     try:
-        return _AutomatonBuilder(subscription, counters, MOST_STATES, compact=True).build()
+        return _AutomatonBuilder(subscription, counters, most_edges(subscription), compact=True).build()
     except TooLargeError:
         refuse(subscription, counters)
 
@@ -160,8 +159,9 @@ class _AutomatonBuilder:
     ) -> None:
         self.subscription, self.most, self.compact = subscription, most, compact
         self.numbers = StepNumbers.of(subscription.steps)
-        derivatives = Derivatives(subscription.pattern, counters, most=MOST_EDGES)
-        self.graph = TermGraph(derivatives, self.numbers, most=most, most_edges=MOST_EDGES)
+        self.most_edges = most_edges(subscription)
+        derivatives = Derivatives(subscription.pattern, counters, most=self.most_edges)
+        self.graph = TermGraph(derivatives, self.numbers, most=most, most_edges=self.most_edges)
         self.states: dict[_Key, int] = {}
         self.found: list[State] = []
         self.edges: list[Edge] = []
@@ -234,7 +234,7 @@ class _AutomatonBuilder:
                 continuation.updates,
             )
         )
-        if len(self.found) > self.most or len(self.edges) > MOST_EDGES:
+        if len(self.found) > self.most or len(self.edges) > self.most_edges:
             raise TooLargeError
         return number if new and not isinstance(following.term, Done) else None
 

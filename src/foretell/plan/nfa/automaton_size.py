@@ -13,9 +13,9 @@ from foretell.language.pattern_shape import can_be_empty
 from foretell.language.printer import pattern_text
 from foretell.plan.nfa.counters import PatternCounters
 
-#: A pattern that needs more states or edges than these is refused.
-MOST_STATES = 20_000
-MOST_EDGES = 20_000
+#: A pattern whose automaton has more edges than these, and two for each of its steps, is refused: so the time that
+#: planning takes is bounded by the length of the text.
+MOST_EDGES = 5_000
 
 #: With more states than this, counters take the place of some.
 MOST_FINE_STATES = 1_000
@@ -48,10 +48,15 @@ def named_steps(expression: tree.Expression) -> set[str]:
     return {str(node.step) for node in expression.walk() if isinstance(node, kinds)}
 
 
+def most_edges(subscription: CheckedSubscription) -> int:
+    """The most edges that the automaton of a subscription may have, and the most states."""
+    return MOST_EDGES + 2 * len(subscription.steps)
+
+
 def check_size(subscription: CheckedSubscription, counters: PatternCounters) -> None:
     """Refuses a pattern that certainly needs too many states or edges, before any is made."""
     size = _LeastSize(counters, asked_steps(subscription)).of(subscription.pattern)
-    if size.terms > MOST_STATES or size.edges > MOST_EDGES:
+    if max(size) > most_edges(subscription):
         refuse(subscription, counters)
 
 
@@ -62,7 +67,7 @@ def refuse(subscription: CheckedSubscription, counters: PatternCounters) -> NoRe
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 2]} …"
     raise LanguageError(
         "too-large",
-        f"'{subscription.name}' needs more than {MOST_STATES:,} states or {MOST_EDGES:,} edges: {why} in `{shown}`",
+        f"'{subscription.name}' needs more than {most_edges(subscription):,} edges: {why} in `{shown}`",
         place=cause.place,
         hint=hint,
     )
@@ -72,7 +77,7 @@ def _cause(pattern: tree.Pattern, least: _LeastSize) -> tuple[tree.Pattern, str,
     """The part of a pattern that needs most states, why, and how to write it otherwise."""
     conjunctions = [node for node in pattern.walk() if isinstance(node, tree.Conjunction)]
     widest = max(conjunctions, key=lambda node: least.of(node).edges, default=None)
-    if widest is not None and least.of(widest).edges > MOST_EDGES // 10:
+    if widest is not None and least.of(widest).edges > MOST_EDGES // 5:
         return (
             widest,
             f"the events of {len(widest.sides)} sides may come in any order",
