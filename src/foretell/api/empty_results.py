@@ -47,7 +47,9 @@ def _missing_texts(statement: CheckedSubscription, tables: Mapping[str, pa.Table
         if not columns or any(column.type != pa.string() for column in columns):
             continue  # a LET attribute, or one that only some engines have as a text
         values = pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string()).unique()
-        present: ArrowArray = pc.is_in(arrow_of_values(texts, Type.STRING), value_set=values)
+        # No event has half a surrogate, nor could Arrow hold it.
+        possible = [text for text in texts if not any("\ud800" <= character <= "\udfff" for character in text)]
+        present: ArrowArray = pc.is_in(arrow_of_values(possible, Type.STRING), value_set=values)
         if not any(present.to_pylist()):
             streams = " and ".join(f"'{stream}'" for stream in tables)
             known = [text for text in values[:_MOST_VALUES].to_pylist() if text and len(text) <= _LONGEST]

@@ -15,7 +15,7 @@ from decimal import Decimal
 from foretell.arguments.validation import describe
 from foretell.errors import InputError
 from foretell.events.ingest.scalar_parsing import INT_TEXT, MisfitError, convert, convert_text, unboxed
-from foretell.events.types import Type
+from foretell.events.types import LAST_TIME, Type
 
 TimeLike = str | int | float | date | datetime
 
@@ -35,6 +35,8 @@ def parse_until(until: object, time_types: Set[Type], name: str = "until") -> in
     time = None if timestamps else _number(until)
     if time is None and (timestamps or not time_types):
         time = _timestamp(until)
+    if time is not None and Type.FLOAT not in time_types and time_types and abs(time) > LAST_TIME:
+        raise InputError(f"bad-{name}", f"{name}: {time} is beyond the range of whole times, ±{LAST_TIME:,}")
     if time is None:
         expected, hint = _expected(timestamps)
         raise InputError(f"bad-{name}", f"{name}: expected {expected}, found {describe(until)}", hint=hint)

@@ -13,6 +13,9 @@ from enum import Enum
 
 Scalar = bool | int | float | str | None
 
+#: The last whole time, and the first with a minus: sums of a time and a duration fit 64 bits.
+LAST_TIME = 2**62
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -23,6 +23,9 @@ from foretell.arrays import Ints
 #: More than any count or position: sums and doubles of it still fit 64 bits.
 FAR = 2**61
 
+#: No whole time is later: sums of a time and a duration still fit 64 bits.
+_LAST = 2**62
+
 #: The kinds of arrays that may become one of a kind.
 _CASTS = {"i": "biu", "u": "biu", "f": "biuf", "b": "bu"}
 
@@ -46,9 +49,9 @@ def whole(value: object, what: str, low: int = 0, stop: int = FAR) -> int:
 
 def instant(value: object, what: str, *, is_float: bool = True) -> int | float:
     """A time; infinity stands for one that has not come. On whole times it must fit them."""
-    if type(value) is int and -FAR <= value <= FAR:
+    if type(value) is int and -_LAST <= value <= _LAST:
         return value
-    if type(value) is float and (math.isinf(value) or (not math.isnan(value) and (is_float or abs(value) <= FAR))):
+    if type(value) is float and (math.isinf(value) or (not math.isnan(value) and (is_float or abs(value) <= _LAST))):
         return value
     raise UnfitValueError(f"{what} must be a time")
 

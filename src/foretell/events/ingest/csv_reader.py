@@ -4,6 +4,7 @@ parse as they are."""
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -249,7 +250,8 @@ def _given_header(source: str, first: CsvRecord, columns: Sequence[str]) -> list
 
 
 def _distinct(source: str, names: list[str]) -> list[str]:
+    counts = Counter(names)
     for name in names:
-        if name and names.count(name) > 1:
+        if name and counts[name] > 1:
             raise InputError("wrong-format", f"{source}: the header names '{name}' twice")
     return names

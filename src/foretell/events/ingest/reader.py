@@ -53,7 +53,7 @@ from foretell.events.ingest.time_column import (
 )
 from foretell.events.ingest.time_forms import TimeReading, reading_of
 from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_event_type, scalar_rows
-from foretell.events.types import Scalar, Schema, Type, format_timestamp
+from foretell.events.types import LAST_TIME, Scalar, Schema, Type, format_timestamp
 from foretell.progress import begin_stage
 
 NO_TIME = "no time"
@@ -399,11 +399,16 @@ def stray_notes(strays: Mapping[str, StrayTexts], declaration: StreamDeclaration
 
 
 def _time_misfits(column: TypedColumn, name: str) -> TypedColumn:
-    """The time column, in which NULL and infinity are misfits too."""
+    """The time column, in which NULL, infinity, and numbers to which a window cannot be added, are misfits too."""
     reasons = dict.fromkeys(_positions(nulls_of(column.values)), NO_TIME)
     if pa.types.is_floating(column.values.type):
         infinite = _positions(np.isinf(numpy_of(column.values)) & ~nulls_of(column.values))
         reasons |= dict.fromkeys(infinite, MisfitError(BEYOND_RANGE).reason(name))
+    elif pa.types.is_int64(column.values.type):
+        times = numpy_of(column.values)
+        if len(times) and (times.min() < -LAST_TIME or times.max() > LAST_TIME):
+            distant = _positions(((times < -LAST_TIME) | (times > LAST_TIME)) & ~nulls_of(column.values))
+            reasons |= dict.fromkeys(distant, MisfitError(BEYOND_RANGE).reason(name))
     return TypedColumn(column.values, reasons | dict(column.misfits))
 
 
