@@ -71,6 +71,8 @@ def run_bounded(module: str, count: int, first: int = 0, most: int = 20) -> Repo
                 report.outcomes[outcome] += 1
         if worker.returncode == 0:
             break
+        if not worker.stdout:
+            raise RuntimeError(f"the cases cannot be prepared: {worker.stderr[-1500:]}")
         report.violations[started] = _end(worker.returncode) + "\n" + worker.stderr[-1500:]
         number = started + 1
     return report

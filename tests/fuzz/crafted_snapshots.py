@@ -118,7 +118,7 @@ def run(number: int, prepared: tuple[Original, ...]) -> str:
         state = changed(state, chance)
     try:
         crafted = pack("engine", header, state)
-    except (TypeError, AttributeError, UnicodeEncodeError):
+    except (TypeError, AttributeError, ValueError):
         return "cannot be written"
     try:
         engine = ft.Engine.restore(None, crafted)

@@ -33,7 +33,7 @@ def read_pipeline(path: Path, checkpoint: str | None = None) -> Pipeline:
     """Read a pipeline file. Its paths are relative to the folder it is in."""
     try:
         given = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
         raise InputError("wrong-format", f"{path} is not TOML: {error}") from None
     home = path.parent
     _check(given, _KEYS, str(path))

@@ -237,7 +237,7 @@ class ReorderBuffer:
             run = _recorded_run(held["events"], schema)
             require(name in lateness and name in restored.latest, "the events that are held back")
             known = schema.attributes if schemas is None else schemas[name].attributes
-            require(all(known.get(n, kind) is kind for n, kind in schema.attributes.items()), "the events held back")
+            require(list(known.items()) == list(schema.attributes.items()), "the events that are held back")
             restored._buffers[name] = _StreamBuffer(schema, [run])
         return restored
 
@@ -251,7 +251,8 @@ def _recorded_run(data: object, schema: Schema) -> _SortedRun:
     table = table_from_bytes(data)
     table.validate(full=True)
     types = {name: ARROW_TYPES.get(kind) for name, kind in schema.attributes.items()}
-    require({name: table.schema.field(name).type for name in table.column_names} == types, "the events held back")
+    found = [(field.name, field.type) for field in table.schema]
+    require(found == list(types.items()), "the events that are held back")
     require(table.num_rows > 0 and table[schema.time].null_count == 0, "the events that are held back")
     times = _times(table, schema)
     require((times[1:] >= times[:-1]).all(), "the times of events that are held back")

@@ -19,9 +19,10 @@ from foretell.learn.contexts import Contexts
 from foretell.learn.histogram import BINS
 from foretell.learn.lane_statistics import LaneCounts
 from foretell.learn.sojourns import CENSORED, MATCH, Sojourns
-from foretell.learn.statistics import Statistics
+from foretell.learn.statistics import MAX_STATES, Statistics
 
 _MAX_WEIGHT = 1e18  # sums of it do not overflow
+_MAX_TABLE = 1 << 24  # numbers in the table of contexts
 _ENDS = {MATCH: "match", CENSORED: "still"}
 
 
@@ -121,7 +122,11 @@ def decode(document: Mapping[str, Any]) -> tuple[Statistics, Contexts, Calibrati
         parsed = msgspec.convert(dict(document), _Document)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
-    size = len(parsed.configurations)
+    size, suffixes = len(parsed.configurations), parsed.contexts.suffixes
+    if size > 2 * MAX_STATES:
+        raise ValueError(f"more than {2 * MAX_STATES:,} configurations")
+    if not 0 <= parsed.contexts.symbols * (1 + sum(map(len, suffixes))) <= _MAX_TABLE:
+        raise ValueError("too many contexts and symbols")
     contexts = Contexts(parsed.contexts.symbols, tuple(tuple(suffix) for suffix in parsed.contexts.suffixes))
     in_context = np.array(parsed.in_context, np.int64)
     if len(in_context) != size or np.any((in_context < 0) | (in_context >= len(contexts))):

@@ -63,7 +63,7 @@ class ForecasterFactory:
             return CompositeForecaster(options, checked.time, model, self._parts_of(checked), log)
         symbols = None
         if model is not None and len(model.contexts) > 1:
-            symbols = EventSymbols(conditions_of(checked, settings.features), list(model.settings["symbols"]))
+            symbols = EventSymbols(conditions_of(checked, settings.features), _symbols_of(model))
         return Forecaster(options, checked.time, model, symbols, log)
 
     def recorder(self, checked: CheckedSubscription) -> TraceRecorder:
@@ -92,6 +92,16 @@ class ForecasterFactory:
             return trained
         # The results of training are part of the model.
         return replace(self.settings, strength=trained.strength, order=trained.order, features=trained.features)
+
+
+def _symbols_of(model: SubscriptionModel) -> list[int]:
+    """The sets of conditions, as bits, that are symbols of the model: all have a place in the table of its contexts."""
+    symbols = model.settings.get("symbols")
+    if not isinstance(symbols, list | tuple) or len(symbols) > model.contexts.symbols:
+        raise InputError("bad-model", "the symbols of the model do not fit its contexts", hint="train it again")
+    if not all(type(code) is int and 0 <= code < 2**63 for code in symbols):
+        raise InputError("bad-model", "the symbols of the model are no sets of conditions", hint="train it again")
+    return list(symbols)
 
 
 def fingerprint_of(subscription: tree.Subscription) -> str:
