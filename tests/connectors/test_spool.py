@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,24 @@ def test_one_process_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         Spool(tmp_path)
     spool.close()
     assert Spool(tmp_path).id == spool.id
+
+
+def test_a_crafted_message_is_damaged(tmp_path: Path) -> None:
+    """With a right checksum: a length that no file has, a topic that is no text or longer than the message."""
+    spool = Spool(tmp_path)
+    spool.append([SpooledMessage("t", b"payload", 1)])
+    spool.close()
+    (segment,) = tmp_path.glob("*.spool")
+    good = segment.read_bytes()
+    head = struct.Struct("<qHH")
+    for body, length in [
+        (head.pack(1, 0, 1) + b"\xff", None),
+        (head.pack(1, 0, 9) + b"t", None),
+        (head.pack(1, 0, 1) + b"t", 2**32 - 1),
+    ]:
+        frame = struct.pack("<II", len(body) if length is None else length, zlib.crc32(body))
+        segment.write_bytes(good + frame + body)
+        again = Spool(tmp_path)
+        assert (again.first, again.next) == (0, 1)
+        again.close()
+        assert segment.read_bytes() == good

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,11 @@ def test_a_later_version_is_left_alone(tmp_path: Path) -> None:
         database.execute("PRAGMA user_version = 9")
     with pytest.raises(InputError, match="expected an outbox of version 1, found version 9"):
         Outbox(tmp_path)
+
+
+def test_messages_that_we_did_not_write(tmp_path: Path) -> None:
+    Outbox(tmp_path).put(messages("a"), 0)
+    with closing(sqlite3.connect(tmp_path / "outbox.sqlite", isolation_level=None)) as database:
+        database.execute("UPDATE message SET body = 5")
+    with pytest.raises(InputError, match="did not write"):
+        Outbox(tmp_path).pending(1)

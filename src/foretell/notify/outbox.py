@@ -86,10 +86,17 @@ class Outbox:
 
     def pending(self, limit: int) -> list[OutboxEntry]:
         """The first pending messages, at most `limit` and of one batch: a repeat sends the same ones together."""
-        rows = self._database.execute(
-            "SELECT number, batch, id, subscription, body FROM message WHERE body IS NOT NULL ORDER BY number LIMIT ?",
-            (limit,),
-        ).fetchall()
+        try:
+            rows = self._database.execute(
+                "SELECT number, batch, id, subscription, body FROM message WHERE body IS NOT NULL "
+                "ORDER BY number LIMIT ?",
+                (limit,),
+            ).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise InputError("bad-outbox", f"cannot read the outbox '{self.folder}': {error}") from error
+        # SQLite keeps any type in any column.
+        if not all(tuple(map(type, row)) == (int, int, str, str, bytes) for row in rows):
+            raise InputError("bad-outbox", f"{self.folder}: the outbox has messages that Foretell did not write")
         entries = [OutboxEntry(number, batch, Message(*message)) for number, batch, *message in rows]
         return [entry for entry in entries if entry.batch == entries[0].batch]
 

@@ -201,6 +201,9 @@ class Spool:
 
     def _existing_segments(self) -> list[_SpoolSegment]:
         paths = sorted(self.folder.glob(f"*{_ENDING}"))
+        for path in paths:
+            if not (path.stem.isascii() and path.stem.isdecimal()):
+                raise InputError("bad-spool", f"{path} is not a segment of a spool")
         firsts = [int(path.stem) for path in paths]
         older = [
             _SpoolSegment(path, first, following - first, [_Mark(first, 0)])
@@ -246,16 +249,24 @@ def _locked(folder: Path) -> BinaryIO:
 
 def _messages(file: BinaryIO) -> Iterator[tuple[SpooledMessage, int]]:
     """The messages from the file's position on, each with the position of its end, up to a torn one."""
-    position = file.tell()
+    position, size = file.tell(), os.fstat(file.fileno()).st_size
     while len(frame := file.read(_FRAME.size)) == _FRAME.size:
         length, check = _FRAME.unpack(frame)
+        if length > size - position:  # reading would first make room for all that is promised
+            return
         body = file.read(length)
         if len(body) < max(length, _HEAD.size) or zlib.crc32(body) != check:
             return
         when, packet, topic = _HEAD.unpack_from(body)
         cut = _HEAD.size + topic
         position += _FRAME.size + length
-        yield SpooledMessage(body[_HEAD.size : cut].decode(), body[cut:], when, packet), position
+        try:
+            name = body[_HEAD.size : cut].decode()
+        except UnicodeDecodeError:
+            return
+        if cut > len(body):
+            return
+        yield SpooledMessage(name, body[cut:], when, packet), position
 
 
 def _recover(path: Path, first: int) -> _SpoolSegment:
