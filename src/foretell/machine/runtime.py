@@ -229,7 +229,7 @@ class MatchRuntime:
             )
             events, matches = _events_in(part), sum(len(result) for result in results if result.forecasts is None)
             advance(events, matches)
-            self._slice_size.adapt(events, matches, monotonic() - since)
+            self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
             self._stay_within_budget()
             yield results
             if is_last:

@@ -17,7 +17,7 @@ from foretell.events.types import Type
 Batches = Mapping[str, EventBatch]
 
 #: The first slice of a runtime, how many times as large the next may be, and the most matches that it should have.
-FIRST_SLICE, GROWTH, SLICE_MATCHES = 64, 16, 2_000_000
+FIRST_SLICE, GROWTH, SLICE_MATCHES = 64, 64, 2_000_000
 
 #: The time that a slice should take, so that its progress is seen.
 SLICE_SECONDS = 1.0
@@ -35,13 +35,14 @@ class SliceSize:
         self._most, self._events = most, 0
         self.next = min(most, FIRST_SLICE)
 
-    def adapt(self, events: int, matches: int, seconds: float = 0.0) -> None:
-        """A slice of so many events had so many matches and took so long."""
+    def adapt(self, events: int, matches: int, seconds: float = 0.0, partial: int | None = None) -> None:
+        """A slice of so many events had so many matches, took so long, and left so many partial matches."""
         if not events:
             return
         self._events += events
-        size = max(events, self.next) * GROWTH
-        if seconds * GROWTH < SLICE_SECONDS:
+        rare = matches == 0 and partial is not None and 8 * partial < events
+        size = self._most if rare else max(events, self.next) * GROWTH
+        if seconds < SLICE_SECONDS / 10:
             seconds = 0.0  # mostly the fixed cost of a slice, which a longer one has once
         while size > 1 and self._too_large(size, matches / events, seconds / events):
             size //= 2
