@@ -92,7 +92,7 @@ def sorted_results(
         sort_keys = FirstEventSortKeys(ranks)
     count = 0
     for processed in process_shard(runtime, group, shard_input):
-        if isinstance(sort_keys, FirstEventSortKeys):
+        if isinstance(sort_keys, FirstEventSortKeys) and processed.batches:
             sort_keys.extend(processed.batches, processed.arrivals)
         before = count  # notifications of the slices before this one
         for result, match, row, number in by_batch(processed.results):
