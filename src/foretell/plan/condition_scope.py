@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from foretell.language import tree
-from foretell.plan.expressions import CounterValue, MatchStart, OccurrenceCount, PresenceFlag, StepPosition
+from foretell.plan.expressions import BoundPosition, CounterValue, MatchStart, OccurrenceCount, PresenceFlag
 
 
 def has_parameter(expression: tree.Expression) -> bool:
@@ -25,7 +25,7 @@ def is_static(condition: tree.Expression, *, given: type[tree.Node] | tuple[()] 
         tree.Parameter,
         OccurrenceCount,
         CounterValue,
-        StepPosition,
+        BoundPosition,
     )
     return not any(isinstance(node, outside) and not isinstance(node, given) for node in condition.walk())
 

@@ -83,7 +83,7 @@ class CounterValue(tree.Expression):
 
 
 @dataclass(frozen=True)
-class StepPosition(tree.Expression):
+class BoundPosition(tree.Expression):
     """The position of the event that the run has bound to a step; NULL without one."""
 
     step: str

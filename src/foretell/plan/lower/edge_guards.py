@@ -8,7 +8,7 @@ from functools import cached_property
 
 from foretell.language import tree
 from foretell.plan.condition_scope import has_parameter, is_static
-from foretell.plan.expressions import CounterValue, RowSelected, StepPosition
+from foretell.plan.expressions import BoundPosition, CounterValue, RowSelected
 from foretell.plan.lower.context import LoweringContext
 from foretell.plan.lower.deferral import Deferral
 from foretell.plan.lower.ir import NO_CODE, Guard
@@ -83,4 +83,4 @@ def _test(test: Test) -> tree.Expression:
     """The condition that a counter passes a test."""
     if isinstance(test, CounterTest):
         return tree.Binary(">=" if test.at_least else "<", CounterValue(test.counter), tree.Literal(test.value))
-    return tree.IsNull(StepPosition(test.step))
+    return tree.IsNull(BoundPosition(test.step))

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.plan.expressions import (
+    BoundPosition,
     CounterValue,
     EventStart,
     MatchStart,
     OccurrenceCount,
     PresenceFlag,
-    StepPosition,
     about_current_event,
     map_children,
 )
@@ -30,7 +30,7 @@ _OWN_OPERAND = (
     PresenceFlag,
     OccurrenceCount,
     CounterValue,
-    StepPosition,
+    BoundPosition,
 )
 
 
@@ -75,7 +75,7 @@ class EvaluationContext:
                 return self.allocator.slot_operand(Register(RegisterKind.OCCURRENCES, step), Type.INT)
             case CounterValue(counter=counter):
                 return self.allocator.slot_operand(Register(RegisterKind.COUNTER, scope=counter), Type.INT)
-            case StepPosition(step=step):
+            case BoundPosition(step=step):
                 return self.allocator.slot_operand(Register(RegisterKind.POSITION, step), Type.INT)
             case tree.Aggregate():
                 return self._aggregate(expression)

@@ -222,16 +222,16 @@ class _AutomatonBuilder:
             self.found.append(State(self.graph.terms[term], bound, variables, target.pending))
         self.edges.append(
             Edge(
-                source,
-                continuation.leaf,
-                continuation.thread,
-                tuple(conditions),
-                _first_of_each(binds),
-                tuple((v, e) for v, e in step.binders if v in before.variables) + _repeated(binds),
-                number,
-                continuation.leading,
-                (*continuation.tests, *tests),
-                continuation.updates,
+                source=source,
+                leaf=continuation.leaf,
+                thread=continuation.thread,
+                conditions=tuple(conditions),
+                binds=_first_of_each(binds),
+                agrees=tuple((v, e) for v, e in step.binders if v in before.variables) + _repeated(binds),
+                target=number,
+                leading=continuation.leading,
+                tests=(*continuation.tests, *tests),
+                updates=continuation.updates,
             )
         )
         if len(self.found) > self.most or len(self.edges) > self.most_edges:

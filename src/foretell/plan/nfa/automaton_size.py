@@ -15,7 +15,7 @@ from foretell.plan.nfa.counters import PatternCounters
 
 #: A pattern whose automaton has more edges than these, and two for each of its steps, is refused: so the time that
 #: planning takes is bounded by the length of the text.
-MOST_EDGES = 5_000
+MOST_EDGES = 3_000
 
 #: With more states than this, counters take the place of some.
 MOST_FINE_STATES = 1_000
