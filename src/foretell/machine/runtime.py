@@ -368,6 +368,7 @@ class MatchRuntime:
             for statement in group.plan.statements.values():
                 runtime._read_columns(group, statement)
         runtime._restore_delayed(state, bounds)
+        runtime._check_clocks()
         return runtime
 
     def _restore_clocks(self, state: Mapping[str, Any]) -> None:
@@ -375,6 +376,13 @@ class MatchRuntime:
         for name, time in state["clock"].items():
             self._clocks[str(name)] = instant(time, "the time of a stream", is_float=is_float)
         self._until = instant(state["until"], "the time", is_float=is_float)
+
+    def _check_clocks(self) -> None:
+        """Refuse clocks that are ahead of a group that has been processed: time would pass that nobody has seen."""
+        for key, group in self.groups.items():
+            times = [self._clocks[name] for name in key.streams if name in self._clocks]
+            if math.isfinite(group.now) and key not in self._delayed:
+                require(max([self._until, *times]) <= group.now, "the times of streams")
 
     def _restore_delayed(self, state: Mapping[str, Any], bounds: Mapping[InputPlan, StateBounds]) -> None:
         """Continues with the events that wait. Early snapshots have none."""
