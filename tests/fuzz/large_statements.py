@@ -12,7 +12,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import as_text, explain
 
 STREAM = "STREAM s (k STRING, v INT, w FLOAT) TIME time;\n"
-BATCHES, EVENTS = 10, 12
+BATCHES, EVENTS = 10, 8
 
 #: So that a statement that keeps everything is stopped while there is room.
 LIMITS = ft.Limits(lane=20_000, engine=50_000, memory="128 MiB")
