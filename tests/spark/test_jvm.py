@@ -14,7 +14,8 @@ from foretell.spark.session.jvm import Jvm
 from tests.spark_processes import await_end, java_children
 
 START = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits that it is ignored
 from foretell.spark.session import end_spark, session
 try:
     print("starting", flush=True)

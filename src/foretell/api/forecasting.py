@@ -165,7 +165,7 @@ def backtest(
 
     >>> import random, foretell as ft
     >>> coins = [{"time": i, "side": side} for i, side in enumerate(random.Random(1).choices("ht", k=1000))]
-    >>> twice = "SUBSCRIBE twice FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.5"
+    >>> twice = "SUBSCRIBE twice FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.4"
     >>> data = {"inputs": {"coins": coins}, "time": {"coins": "time"}, "split": 0.8}
     >>> ft.backtest(twice, model=ft.train(twice, **data), **data)
     Backtest of 1 statement
@@ -218,7 +218,7 @@ def recalibrate(
 
     >>> import random, foretell as ft
     >>> coins = [{"time": i, "side": side} for i, side in enumerate(random.Random(1).choices("ht", k=1000))]
-    >>> twice = "SUBSCRIBE twice FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.5"
+    >>> twice = "SUBSCRIBE twice FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.4"
     >>> data = {"inputs": {"coins": coins}, "time": {"coins": "time"}, "split": 0.8}
     >>> corrected = ft.recalibrate(twice, model=ft.train(twice, **data), **data)
     >>> corrected.subscriptions["twice"].calibration(0.49).round(2)
