@@ -17,6 +17,10 @@ from tests.broker import Mosquitto, executable
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+#: Tests of the Spark pipeline that do without a session of their process.
+_WITHOUT_SESSION = ("tests/spark/test_local_", "tests/spark/test_jvm")
+
+
 class Together(LoadScopeScheduling):
     """Of several processes one has all tests that share a Spark session; the others take what comes.
 
@@ -24,7 +28,7 @@ class Together(LoadScopeScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+        return "spark" if nodeid.startswith("tests/spark/") and not nodeid.startswith(_WITHOUT_SESSION) else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
