@@ -98,7 +98,7 @@ def test_the_engine_finds_all(operators: int, every: int) -> None:
     _engine_finds_all(patterns(operators)[operators::every])
 
 
-@pytest.mark.parametrize(("operators", "count"), [(0, 1), (1, 28), (2, 150), (3, 250)])
+@pytest.mark.parametrize(("operators", "count"), [(0, 1), (1, 28), (2, 100), (3, 150)])
 def test_the_reference_means_the_same(operators: int, count: int) -> None:
     chance = random.Random(operators)
     for number, pattern in enumerate(chance.sample(patterns(operators), count)):
@@ -174,7 +174,7 @@ def _told(notification: Notification) -> choices.Told:
     return choices.Told(int(str(notification.key["lane"])), tuple(sorted(bound)), int(notification.end))
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_choices_are_told_when_they_are_known(part: int) -> None:
     for seed in range(10 * part, 10 * part + 10):
         _choices_are_told(seed, every=83)

@@ -14,16 +14,16 @@ from tests.fuzz.bounded import run_bounded
 
 
 def test_some_crafted_snapshots() -> None:
-    report = run_bounded("crafted_snapshots", 200)
+    report = run_bounded("crafted_snapshots", 80)
     assert not report.violations, report
-    assert report.outcomes["refused"] > 60, report
-    assert report.outcomes["ran"] > 20, report
+    assert report.outcomes["refused"] > 20, report
+    assert report.outcomes["ran"] > 5, report
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(6 * 3600)
 def test_many_crafted_snapshots() -> None:
-    report = run_bounded("crafted_snapshots", 100_000, first=200)
+    report = run_bounded("crafted_snapshots", 100_000, first=80)
     assert not report.violations, report
 
 
