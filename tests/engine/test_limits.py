@@ -298,7 +298,7 @@ def test_matches_of_one_batch_stop_at_the_budget() -> None:
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "much", "4 gallons", "1 KiB"])
 def test_wrong_amounts_of_memory_are_told(wrong: object) -> None:
     with pytest.raises(ft.InputError) as caught:
-        Limits(memory=wrong)  # type: ignore[arg-type]
+        Limits(memory=wrong)  # type: ignore[arg-type]  # what is refused has the wrong type
     assert caught.value.code == "wrong-limit"
     assert repr(wrong) in str(caught.value)
 

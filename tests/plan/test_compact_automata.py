@@ -12,7 +12,7 @@ from foretell.errors import LanguageError
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.nfa.automaton import Automaton, build
 from foretell.plan.nfa.automaton_size import MOST_EDGES, MOST_FINE_STATES
-from foretell.plan.nfa.step_sets import StepNumbers
+from foretell.plan.nfa.step_sets import StepNumbers, StepSet
 
 STREAM = "STREAM s (k STRING, v INT) TIME time;\n"
 
@@ -94,6 +94,20 @@ def test_limits_are_those_of_the_message() -> None:
         automaton_of(next(iter(TOO_LARGE)))
 
 
+@pytest.mark.parametrize("side", ["a{0}?", "(a{0} ; b{0})"])
+def test_thousands_of_sides_are_refused_too(side: str) -> None:
+    """Their number of states is beyond any float."""
+    with pytest.raises(LanguageError, match="the events of 2000 sides may come in any order"):
+        automaton_of(" & ".join(side.format(i) for i in range(2000)))
+
+
+def test_a_template_that_is_too_large_is_refused() -> None:
+    text = f"{STREAM}SUBSCRIBE p FOR EACH t FROM s MATCH {' & '.join(f'a{i}?' for i in range(40))} WITHIN 9;"
+    engine = ft.Engine(text, tables={"t": [{"id": 1, "v": 1}]})
+    with pytest.raises(ft.LanguageError, match="sides may come in any order"):
+        engine.push("s", events(1))
+
+
 # ── what they find ──
 
 
@@ -140,10 +154,10 @@ def test_conditions_between_many_steps() -> None:
 
 def test_sets_of_steps() -> None:
     numbers = StepNumbers.of("abc")
-    ab, bc = numbers.set_of("ab"), numbers.set_of("bc")
+    ab, bc = StepSet(numbers, numbers.bits("ab")), StepSet(numbers, numbers.bits("bc"))
     assert [set(found) for found in (ab & bc, ab | bc, ab - bc)] == [{"b"}, {"a", "b", "c"}, {"a"}]
     assert [set(found) for found in ({"c", "x"} & bc, ab & {"a", "x"})] == [{"c"}, {"a"}]
     assert (len(ab), list(ab), bool(ab - ab)) == (2, ["a", "b"], False)
     assert [step in ab for step in "acx"] == [True, False, False]
-    assert {ab: 1}[numbers.set_of("ba")] == 1
+    assert {ab: 1}[StepSet(numbers, numbers.bits("ba"))] == 1
     assert repr(bc) == "StepSet(b, c)"

@@ -12,7 +12,7 @@ from foretell.plan.condition_scope import has_parameter, is_static
 from foretell.plan.expressions import event_type
 from foretell.plan.nfa.automaton_size import most_edges
 from foretell.plan.nfa.counters import PatternCounters
-from foretell.plan.nfa.derivatives import Derivatives
+from foretell.plan.nfa.derivatives import Derivatives, TooLargeError
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,10 @@ def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | 
     if statement.after.policy is not tree.Policy.HOLD or any(s.shape.chosen for s in subscription.steps.values()):
         return None
     derivatives = Derivatives(pattern, PatternCounters(pattern), most=most_edges(subscription))
-    first_steps = {continuation.leaf.step for continuation in derivatives.initial_continuations()}
+    try:
+        first_steps = {continuation.leaf.step for continuation in derivatives.initial_continuations()}
+    except TooLargeError:
+        return None  # its automaton is refused, with the cause
     if len(first_steps) != 1 or any(isinstance(node, tree.Numbered) for node in pattern.walk()):
         return None
     if any(isinstance(n, tree.FirstWhere) and has_parameter(n.condition) for n in pattern.walk()):

@@ -75,9 +75,11 @@ class Limits:
 
 
 def _amount(name: str, given: object) -> int | None:
+    if given is None:
+        return None
     amount = bytes_of(given) if isinstance(given, str) else given
-    if given is None or (isinstance(amount, int) and not isinstance(amount, bool) and amount >= LEAST_MEMORY):
-        return amount  # type: ignore[return-value]  # given is None where it is no number
+    if isinstance(amount, int) and not isinstance(amount, bool) and amount >= LEAST_MEMORY:
+        return amount
     message = f"limits: {name} must be a number of bytes or a text like '4 GiB', {format_bytes(LEAST_MEMORY)} or more"
     raise InputError("wrong-limit", f"{message}, not {given!r}")
 

@@ -153,6 +153,7 @@ class _LeastSize:
         gathered = self._counters.gathered(pattern)
         ways = [self.of(side).terms + 2 for i, side in enumerate(sides) if i not in gathered]
         terms = prod(ways) * (2 if gathered else 1)
-        moving = sum((way - 1) / way for way in ways)  # of a side that is done, no edge goes on
+        # No edge goes on from a side that is done. Whole numbers: those of a thousand sides are beyond any float.
+        moving = sum(terms // way * (way - 1) for way in ways)
         # Where the gathered steps are not all there, each of them may be the last or not.
-        return _Size(terms - 2, int(terms * (moving + len(gathered))))
+        return _Size(terms - 2, moving + terms * len(gathered))

@@ -329,7 +329,8 @@ class Derivatives:
         ways: list[tuple[int, Iterable[tuple[Connector, Alternative]]]] = []
         if gathered:
             counter = self._counters.of_conjunction(conjunction)
-            steps = tuple(str(conjunction.sides[i].name) for i in gathered)  # type: ignore[attr-defined]
+            sides = (conjunction.sides[i] for i in gathered)
+            steps = tuple(str(side.name) for side in sides if isinstance(side, tree.Step))
             gathering = Gathering(counter, steps)
             self._spend(len(steps))
             first = [

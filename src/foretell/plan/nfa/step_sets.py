@@ -9,9 +9,6 @@ from dataclasses import dataclass
 class StepNumbers(dict[str, int]):
     """The number of each step of a pattern."""
 
-    def set_of(self, steps: Iterable[str]) -> StepSet:
-        return StepSet(self, self.bits(steps))
-
     def bits(self, steps: Iterable[str]) -> int:
         """The bits of those names that are steps."""
         return sum(1 << self[step] for step in set(steps) if step in self)
@@ -41,12 +38,10 @@ class StepSet:
         return bool(self.mask)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, StepSet):
-            return self.mask == other.mask
-        return isinstance(other, set | frozenset) and set(self) == other
+        return isinstance(other, StepSet) and self.mask == other.mask
 
     def __hash__(self) -> int:
-        return hash(frozenset(self))
+        return hash(self.mask)
 
     def __and__(self, other: StepSet | Iterable[str]) -> StepSet:
         return StepSet(self.numbers, self.mask & self._mask_of(other))
