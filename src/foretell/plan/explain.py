@@ -18,8 +18,8 @@ from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.counters import CounterTest, Test
 from foretell.plan.nfa.decomposition import decompose
-from foretell.plan.nfa.derivatives import Connector, Done, threads
 from foretell.plan.nfa.state_bits import BITS
+from foretell.plan.nfa.terms import Connector, Done, threads
 from foretell.plan.observation import NothingObserved
 from foretell.plan.performance_hints import hints_for
 from foretell.plan.prefix_sharing import SharedNfa

@@ -13,7 +13,7 @@ from foretell.plan.lower.operands import EvaluationContext
 from foretell.plan.lower.registers import MATCH_START, RegisterAllocator
 from foretell.plan.lower.scope_registers import ScopeRegisters
 from foretell.plan.nfa.automaton import INITIAL, Automaton, State, references
-from foretell.plan.nfa.derivatives import Interleaving, Wait
+from foretell.plan.nfa.terms import Interleaving, Wait
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from foretell.plan.lower.context import LoweringContext
 from foretell.plan.lower.occurrences import every_nth
 from foretell.plan.lower.registers import Register, RegisterKind
 from foretell.plan.nfa.automaton import State, references
-from foretell.plan.nfa.derivatives import Interleaving, Leaf
+from foretell.plan.nfa.terms import Interleaving, Leaf
 
 
 class Deferral:

@@ -29,9 +29,9 @@ from foretell.plan.lower.scope_registers import ScopeRegisters
 from foretell.plan.lower.states import StateLowering
 from foretell.plan.match_selection import compares_windows
 from foretell.plan.nfa.automaton import Automaton, build
-from foretell.plan.nfa.derivatives import Done
 from foretell.plan.nfa.expiry import expiries
 from foretell.plan.nfa.lag_rewrite import distances, is_strict
+from foretell.plan.nfa.terms import Done
 
 
 def lower_nfa(

@@ -7,7 +7,7 @@ from foretell.plan.condition_scope import bound_by, is_of_another, is_static
 from foretell.plan.expressions import EveryNth, OccurrenceCount, about_current_event
 from foretell.plan.lower.context import LoweringContext
 from foretell.plan.lower.operands import EvaluationContext
-from foretell.plan.nfa.derivatives import Leaf
+from foretell.plan.nfa.terms import Leaf
 
 
 def count_condition(context: LoweringContext, leaf: Leaf) -> tree.Expression:

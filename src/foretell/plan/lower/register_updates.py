@@ -37,7 +37,7 @@ from foretell.plan.lower.registers import MATCH_START, Register, RegisterKind
 from foretell.plan.nfa.automaton import Edge
 from foretell.plan.nfa.conjunction_scopes import ConjunctionScope
 from foretell.plan.nfa.counters import CounterUpdate
-from foretell.plan.nfa.derivatives import Wait, conjunction_depth, started_waits, threads
+from foretell.plan.nfa.terms import Wait, conjunction_depth, started_waits, threads
 
 #: Registers that an edge does not write for binding an event of their step.
 _WRITTEN_ELSEWHERE = (

@@ -18,7 +18,7 @@ from foretell.plan.lower.ir import RunKey
 from foretell.plan.lower.operands import EvaluationContext
 from foretell.plan.lower.registers import Register, RegisterKind
 from foretell.plan.nfa.automaton import State
-from foretell.plan.nfa.derivatives import Connector
+from foretell.plan.nfa.terms import Connector
 
 
 @dataclass(frozen=True)

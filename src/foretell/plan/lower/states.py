@@ -15,7 +15,7 @@ from foretell.plan.lower.operands import EvaluationContext
 from foretell.plan.lower.registers import Register, RegisterKind
 from foretell.plan.lower.run_keys import RunKeys, WaitingThread
 from foretell.plan.nfa.automaton import State
-from foretell.plan.nfa.derivatives import Connector, Done, waits
+from foretell.plan.nfa.terms import Connector, Done, waits
 
 
 @dataclass(frozen=True)

@@ -24,20 +24,10 @@ from foretell.plan.nfa.automaton_size import (
     refuse,
 )
 from foretell.plan.nfa.counters import CounterUpdate, PatternCounters, Test, before_updates
-from foretell.plan.nfa.derivatives import (
-    START,
-    Continuation,
-    Derivatives,
-    Done,
-    Following,
-    Leaf,
-    Term,
-    TooLargeError,
-    Wait,
-    gatherings,
-)
+from foretell.plan.nfa.derivatives import START, Continuation, Derivatives, Following, TooLargeError
 from foretell.plan.nfa.step_sets import NO_STEPS, StepNumbers, StepSet
 from foretell.plan.nfa.term_graph import TermGraph
+from foretell.plan.nfa.terms import Done, Leaf, Term, Wait, gatherings
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import step_shapes
 from foretell.plan.nfa.automaton import Automaton, Edge
-from foretell.plan.nfa.derivatives import Done
 from foretell.plan.nfa.state_bits import BITS, bits_by_distance
 from foretell.plan.nfa.step_sets import NO_STEPS
+from foretell.plan.nfa.terms import Done
 
 #: The bit of a part's word that says that the part is done. The bit below it is left to the forecaster.
 DONE = 1 << 63

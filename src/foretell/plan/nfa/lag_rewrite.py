@@ -13,7 +13,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.expressions import Lagged, about_current_event, map_children
 from foretell.plan.nfa.automaton import Automaton
-from foretell.plan.nfa.derivatives import Done, Wait
+from foretell.plan.nfa.terms import Done, Wait
 
 #: For an event further back than this, a register is cheaper than one more column.
 MOST_LAG = 3

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from foretell.plan.nfa.derivatives import Continuation, Derivatives, Done, Term, TooLargeError
+from foretell.plan.nfa.derivatives import Continuation, Derivatives, TooLargeError
 from foretell.plan.nfa.step_sets import StepNumbers, StepSet
+from foretell.plan.nfa.terms import Done, Term
 
 
 class TermGraph:
