@@ -16,6 +16,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 import foretell as ft
 from foretell.spark.streaming import chunked_state
 from foretell.spark.streaming.chunked_state import ChunkedState, page_ends
+from foretell.spark.streaming.deferred_processor import StateVariables
 from foretell.spark.streaming.query import follow
 from tests.spark.streaming_queries import TYPES, WATCH, crowd, expected, frame, logins, put, rows_of
 
@@ -30,7 +31,7 @@ class SnapshotProcessor(StatefulProcessor):
     """Returns the snapshot before, and writes the one that comes."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.state = ChunkedState(handle)
+        self.state = ChunkedState(StateVariables.of(handle))
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
         (row,) = rows

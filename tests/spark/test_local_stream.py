@@ -27,6 +27,7 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.spark.partitioning.shard_ids import shard_ids
 from foretell.spark.partitioning.shuffle_rows import EVENTS, ShuffleRow, read_table
 from foretell.spark.streaming import chunked_state, shard_processor
+from foretell.spark.streaming.deferred_processor import DeferredProcessor
 from foretell.spark.streaming.map_side import StreamMapper
 from foretell.spark.streaming.query import StreamTopology, topology_of
 from foretell.spark.streaming.watched_files import WatchedFiles
@@ -50,7 +51,7 @@ class LocalStream:
     ) -> None:
         declarations = {name: declaration_of(program, name, InputSettings()) for name in program.sources}
         self.types, self.topology = types, topology_of(program, declarations, tables, shards, forecasts=forecasts)
-        self._tester = TwsTester(self.topology.processor)
+        self._tester = TwsTester(DeferredProcessor(self.topology.processor))
 
     def push(self, batch: Mapping[str, list[dict[str, Any]]], random: Random) -> list[str]:
         rows = [row for name, events in batch.items() for row in self._shuffle_rows(name, events, random)]

@@ -15,15 +15,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StringType, StructType
 
 from foretell.errors import InputError
 from foretell.jit import compiled
+from foretell.spark.streaming.deferred_processor import StateVariables
 
 #: A state up to this size is one value: pages would cost more calls and save little.
 SMALL_BYTES = 1 << 18
@@ -34,10 +32,6 @@ _SHIFT = np.uint64(64 - 11)  # one word in 2,048 may end a page: pages have 20 K
 
 _PAGED = b"FTLPAGES"  # the names of pages follow; a snapshot has a magic word of its own (foretell.storage.blob)
 _NAME_BYTES = 16
-
-# Names and schemas are in the checkpoints: they must not change.
-_VALUE = StructType().add("about", StringType()).add("engine", BinaryType())
-_KEY, _PAGE = StructType().add("name", BinaryType()), StructType().add("page", BinaryType())
 
 
 @dataclass(frozen=True)
@@ -73,9 +67,8 @@ class WriteCost:
 class ChunkedState:
     """The state of the key that Spark is processing."""
 
-    def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._value: Any = handle.getValueState("shard", _VALUE)
-        self._pages: Any = handle.getMapState("pages", _KEY, _PAGE)
+    def __init__(self, variables: StateVariables) -> None:
+        self._value, self._pages = variables.value, variables.pages
 
     def read(self) -> StoredState | None:
         value = self._value.get()

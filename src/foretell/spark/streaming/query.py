@@ -47,6 +47,7 @@ from foretell.spark.nested_frames import flattened
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import StatementGroup, stream_groups
 from foretell.spark.streaming.control_stream import control_rows
+from foretell.spark.streaming.deferred_processor import DeferredProcessor
 from foretell.spark.streaming.malformed_rows import MALFORMED
 from foretell.spark.streaming.map_side import FILE, StreamMapper
 from foretell.spark.streaming.shard_processor import (
@@ -104,7 +105,9 @@ def stream_rows(frames: Mapping[str, DataFrame], topology: StreamTopology, contr
         rows.append(control_rows(_streaming(control, "control"), topology.groups))
     _configure(rows[0].sparkSession, topology.groups)
     shuffled = reduce(DataFrame.union, rows).groupBy("shard")
-    outputs = shuffled.transformWithState(topology.processor, OUTPUT_COLUMNS, outputMode="Append", timeMode="None")
+    outputs = shuffled.transformWithState(
+        DeferredProcessor(topology.processor), OUTPUT_COLUMNS, outputMode="Append", timeMode="None"
+    )
     metrics = [f.sum(name).alias(name) for name in METRICS]
     observed = outputs.observe("foretell", *metrics, f.max(LATEST).alias(LATEST))
     return observed.mapInArrow(NotificationDecoder(topology.schema), from_arrow_schema(topology.schema))

@@ -1,4 +1,4 @@
-"""Reduce side of a stream: Spark's stateful processor, which runs the engine of one shard from state to state.
+"""Reduce side of a stream: it runs the engine of one shard from state to state.
 
 The engine, not a bare MatchRuntime as in a batch: a stream needs its reorder buffer for late events, its snapshots for
 Spark's state, and statements that come and go.
@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from foretell.engine import ColumnarResult, Engine
 from foretell.errors import InputError
@@ -41,6 +40,7 @@ from foretell.spark.streaming.control_stream import (
     StatementDirectory,
     decode_changes,
 )
+from foretell.spark.streaming.deferred_processor import StateVariables
 from foretell.spark.task_errors import hidden_traceback
 
 #: The output of a shard in a micro-batch: its rows as an Arrow stream, and metrics.
@@ -73,8 +73,8 @@ class ShardMetadata(msgspec.Struct):
     directory: StatementDirectory
 
 
-@dataclass
-class ShardProcessor(StatefulProcessor):
+@dataclass(frozen=True)
+class ShardProcessor:
     """`initial` has for each group the snapshot of an engine that has processed no events."""
 
     groups: Sequence[StatementGroup]
@@ -83,32 +83,27 @@ class ShardProcessor(StatefulProcessor):
     schema: pa.Schema
     time_columns: Mapping[str, str]
     limits: Limits | None = None
-    _state: ChunkedState = field(init=False)
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = ChunkedState(handle)
-
-    # (Spark passes these names by keyword. Its own type asks for pandas frames; this processor takes rows.)
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803
-        (shard,) = key
+    def process(self, shard: int, rows: Iterator[Row], variables: StateVariables) -> Row:
+        """Process the rows of a shard in a micro-batch: its output, and metrics."""
         with hidden_traceback():
-            yield self._run(shard, rows)
+            return self._run(shard, rows, ChunkedState(variables))
 
-    def _run(self, shard: int, rows: Iterator[Row]) -> Row:
+    def _run(self, shard: int, rows: Iterator[Row], state: ChunkedState) -> Row:
         group = next(group for group in self.groups if shard in group.shards)
         shard_input = ShardInput()
         for row in rows:
             shard_input.add(ShuffleRow.of_spark(row))
         started = perf_counter()
-        before = self._state.read()
-        metadata, engine = self._restored(group, before)
+        before = state.read()
+        metadata, engine = self._restored(group, state, before)
         state_seconds = perf_counter() - started
         applier = ChangeApplier(self.groups, group, shard == group.shards[0], metadata.directory)
         for change in decode_changes(shard_input.changes):
             applier.apply(engine, change)
         notifications, counts = self._processed(engine, group, shard_input, applier.refused)
         started = perf_counter()
-        cost = self._write(before, metadata, engine)
+        cost = self._write(state, before, metadata, engine)
         state_seconds += perf_counter() - started
         return Row(
             notifications=table_to_bytes(notifications) if notifications.num_rows else None,
@@ -154,12 +149,11 @@ class ShardProcessor(StatefulProcessor):
         }
         return pa.concat_tables([*matches, pa.Table.from_pylist(side_rows, self.schema)]), counts
 
-    def close(self) -> None:
-        pass
-
     # ── state ──
 
-    def _restored(self, group: StatementGroup, stored: StoredState | None) -> tuple[ShardMetadata, Engine]:
+    def _restored(
+        self, group: StatementGroup, state: ChunkedState, stored: StoredState | None
+    ) -> tuple[ShardMetadata, Engine]:
         layout = f"{len(group.shards)} shards {group.name}"
         if stored is None:
             metadata = ShardMetadata(layout, group.text, StatementDirectory())
@@ -174,7 +168,7 @@ class ShardProcessor(StatefulProcessor):
         cached = _engines.pop(self._digest(stored), None)
         if cached is not None and metadata.statements == group.text:
             return metadata, cached
-        snapshot = self._state.snapshot(stored)
+        snapshot = state.snapshot(stored)
         wanted = None if metadata.statements == group.text else self._wanted(metadata, group, snapshot)
         metadata.statements = group.text
         return metadata, self._engine(wanted, snapshot)
@@ -199,8 +193,10 @@ class ShardProcessor(StatefulProcessor):
         program = Program((*kept, *brought))
         return Subscriptions(program, program_text(program))
 
-    def _write(self, before: StoredState | None, metadata: ShardMetadata, engine: Engine) -> WriteCost:
-        stored, cost = self._state.write(before, msgspec.json.encode(metadata).decode(), engine.snapshot())
+    def _write(
+        self, state: ChunkedState, before: StoredState | None, metadata: ShardMetadata, engine: Engine
+    ) -> WriteCost:
+        stored, cost = state.write(before, msgspec.json.encode(metadata).decode(), engine.snapshot())
         while len(_engines) >= _CACHED_ENGINES:
             del _engines[next(iter(_engines))]
         _engines[self._digest(stored)] = engine
