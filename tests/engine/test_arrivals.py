@@ -101,7 +101,7 @@ def embedded(both: EnginePair) -> list[tuple[Any, ...]] | None:
 def test_they_say_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> None:
     tally: Counter[str] = Counter()
     wherever_possible(monkeypatch)
-    for seed in range(300):
+    for seed in range(150):
         found = drawn(seed, monkeypatch)
         said = None if found is None else embedded(found[1])
         if found is None or said is None or len(said) > 200:
@@ -113,12 +113,12 @@ def test_they_say_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> No
                 conditions = analyse_sequence(one)
                 tally.update(["arrivals"] + ["keyed"] * bool(conditions.keys) + ["absent"] * bool(conditions.gaps))
         tally["matches"] += bool(said)
-    assert tally["arrivals"] > 120, tally
-    assert min(tally["keyed"], tally["absent"], tally["matches"]) > 35, tally
+    assert tally["arrivals"] > 60, tally
+    assert min(tally["keyed"], tally["absent"], tally["matches"]) > 15, tally
 
 
 def test_batches_may_be_cut_anywhere_and_state_be_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(400, 700):
+    for seed in range(400, 550):
         found = drawn(seed, monkeypatch)
         if found is None:
             continue

@@ -91,7 +91,7 @@ def test_nothing_at_all() -> None:
 
 def test_random_programs() -> None:
     found = 0
-    for seed in range(200):
+    for seed in range(120):
         one = case(Chance(random.Random(seed).randint))
         try:
             both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
@@ -99,7 +99,7 @@ def test_random_programs() -> None:
         except (ForetellError, UnsupportedError):
             continue  # not a valid program, or not one for this engine
         found += _agrees(both)
-    assert found > 1000
+    assert found > 600
 
 
 def test_when_last_is_known() -> None:

@@ -282,7 +282,7 @@ def _over_one_event() -> st.SearchStrategy[Expression]:
     return expressions(LEAVES, 3)
 
 
-@settings(max_examples=900, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_columns_agree_with_the_reference(data: st.DataObject) -> None:
     expression, rows = data.draw(_over_one_event()), data.draw(ROWS)

@@ -18,7 +18,7 @@ from foretell.language.parser import parse
 from foretell.language.printer import expression_text, pattern_text, program_text
 from tests.language import strategies
 
-thorough = settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def _matching(pattern: tree.Pattern) -> tree.Program:

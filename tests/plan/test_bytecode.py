@@ -229,7 +229,7 @@ def _anything() -> st.SearchStrategy[Expression]:
     return expressions(leaves, 3)
 
 
-@settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_the_kernel_agrees_with_the_reference(data: st.DataObject) -> None:
     check(data.draw(_anything()), data.draw(INPUTS), data.draw(st.lists(_anything(), max_size=2)))
