@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
-from foretell.language.tree.nodes import field_names
+from foretell.language.tree.nodes import node_fields
 from foretell.language.type_check import Scope, type_of
 
 #: The type of all expressions, of statements and of the planner.
@@ -104,7 +104,7 @@ class Disjunction(tree.Expression):
 def map_children(node: AnyNode, change: Callable[[tree.Expression], tree.Expression]) -> AnyNode:
     """The node with `change` applied to each expression directly below it."""
     changes: dict[str, object] = {}
-    for name in field_names(type(node)):
+    for name in node_fields(type(node)):
         value = getattr(node, name)
         if isinstance(value, tree.Expression):
             changes[name] = change(value)

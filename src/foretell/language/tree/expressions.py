@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from foretell.language.tree.nodes import Node
 
 
 class Expression(Node):
-    pass
+    """A value or a condition."""
+
+    @cached_property
+    def named_steps(self) -> frozenset[str]:
+        """The steps that it names. Planning asks for them several times."""
+        kinds = BoundEvent | FirstOf | LastOf | Aggregate
+        return frozenset(str(node.step) for node in self.walk() if isinstance(node, kinds))
 
 
 class EventReference(Node):

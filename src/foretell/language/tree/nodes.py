@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import NoReturn
@@ -41,7 +42,7 @@ class Node:
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in the order of the text."""
-        for name in field_names(type(self)):
+        for name in node_fields(type(self)):
             value = getattr(self, name)
             if isinstance(value, Node):
                 yield value
@@ -54,14 +55,17 @@ class Node:
         while todo:
             node = todo.pop()
             yield node
-            todo += reversed(list(node.children()))
+            if node_fields(type(node)):
+                todo += reversed(list(node.children()))
 
 
-def field_names(kind: type[Node]) -> tuple[str, ...]:
-    """The names of a node's fields but for its place. `dataclasses.fields` takes long, and each step of a walk asks."""
-    if kind not in _field_names:
-        _field_names[kind] = tuple(field.name for field in fields(kind) if field.name != "place")
-    return _field_names[kind]
+def node_fields(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a node that may hold nodes, by their types. Planning walks over every node many times."""
+    if kind not in _node_fields:
+        own = (f for f in fields(kind) if not set(re.findall(r"\w+", str(f.type))) <= _PLAIN)
+        _node_fields[kind] = tuple(f.name for f in own)
+    return _node_fields[kind]
 
 
-_field_names: dict[type[Node], tuple[str, ...]] = {}
+_PLAIN = {"Place", "None", "bool", "float", "int", "str", "tuple"}
+_node_fields: dict[type[Node], tuple[str, ...]] = {}

@@ -73,7 +73,7 @@ class EdgeGuards:
     def _by_lag(self, condition: tree.Expression, edge: Edge) -> tree.Expression:
         """A condition with bound events as earlier events of the lane, if that makes it static."""
         distances = self.distances.get(edge.source)
-        if distances is None:
+        if distances is None or is_static(condition):
             return condition
         rewritten = lagged(condition, edge.leaf.step, distances)
         return rewritten if rewritten is not None and is_static(rewritten) else condition

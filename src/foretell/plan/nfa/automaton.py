@@ -20,7 +20,6 @@ from foretell.plan.nfa.automaton_size import (
     asked_steps,
     check_size,
     most_edges,
-    named_steps,
     refuse,
 )
 from foretell.plan.nfa.counters import CounterUpdate, PatternCounters, Test, before_updates
@@ -279,7 +278,7 @@ class References(NamedTuple):
 
 def references(conditions: Collection[tree.Expression]) -> References:
     """The steps and the variables that conditions name."""
-    steps = {step for condition in conditions for step in named_steps(condition)}
+    steps = {step for condition in conditions for step in condition.named_steps}
     return References(steps, {name for condition in conditions for name in _named_variables(condition)})
 
 

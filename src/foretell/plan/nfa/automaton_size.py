@@ -30,22 +30,16 @@ def asked_steps(subscription: CheckedSubscription) -> set[str]:
     asked: set[str] = set()
     for step in subscription.steps.values():
         for expression in (*step.conditions, *(value for _, value in step.binders), *step.counted):
-            asked |= named_steps(expression)
+            asked |= expression.named_steps
     for node in subscription.pattern.walk():
         match node:
             case tree.FirstWhere(condition=condition):
-                asked |= named_steps(condition)
+                asked |= condition.named_steps
             case tree.Conjunction():
                 inside = list(node.walk())
                 if any(isinstance(inner, tree.FirstWhere) for inner in inside):
                     asked |= {str(inner.name) for inner in inside if isinstance(inner, tree.Step)}
     return asked
-
-
-def named_steps(expression: tree.Expression) -> set[str]:
-    """The steps that an expression names."""
-    kinds = tree.BoundEvent | tree.FirstOf | tree.LastOf | tree.Aggregate
-    return {str(node.step) for node in expression.walk() if isinstance(node, kinds)}
 
 
 def most_edges(subscription: CheckedSubscription) -> int:
