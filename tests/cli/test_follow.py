@@ -111,7 +111,7 @@ path = "told"
         running.kill()
     assert (tmp_path / "said").read_text().splitlines() == [
         "stopping after this micro-batch; a second Ctrl-C stops at once",
-        "61 events, 52 matches, 0 late, 1 bad, 0 refused",
+        "61 events, 52 matches, 0 late, 1 set aside, 0 refused",
     ]
     found = pq.read_table(tmp_path / "told" / "kind=match").select(["key", "start", "end", "events"]).to_pylist()
     wanted = ft.Engine(STATEMENTS).push("s", rows).table().select(["key", "start", "end", "events"]).to_pylist()

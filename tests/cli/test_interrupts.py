@@ -42,6 +42,21 @@ def test_while_it_loads(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", SAID)
 
 
+def test_nothing_is_logged_while_spark_ends() -> None:
+    """The threads of Py4J log, through the root logger too, that the JVM has closed their connections."""
+    code = """
+import logging, sys, types
+from foretell.cli import interrupts
+
+spark = types.ModuleType("foretell.spark.session.jvm")
+spark.end_spark = lambda: logging.error("Exception while sending command.")
+sys.modules[spark.__name__] = spark
+interrupts.leave()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, SAID)
+
+
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """The command in a process group of its own, as a shell starts it: Ctrl-C interrupts the group."""
     command = [sys.executable, "-m", "foretell.cli", *arguments]

@@ -27,13 +27,20 @@ class Terminal(io.StringIO):
 
 
 def test_texts() -> None:
-    assert status_text(StreamStatus("starting Spark")) == "starting Spark …"
+    assert status_text(StreamStatus("starting Spark"), 79) == "starting Spark …"
     status = StreamStatus("waiting for events", batches=3, events=12_345, matches=1, rate=850.4, state_bytes=12_345)
-    assert status_text(status) == "waiting for events  12,345 events (850/s)  1 match  state 12 kB"
+    assert status_text(status, 79) == "waiting  12,345 events (850/s)  1 match  state 12 kB"
     status = StreamStatus("processing", batches=1, late=2, bad=3, refused=4, lag=90.0)
-    assert status_text(status) == (
+    assert status_text(status, 99) == (
         "processing  0 events (0/s)  0 matches  lag 1.5 min  2 late  3 set aside  4 refused  state 0 B"
     )
+
+
+def test_a_narrow_terminal_leaves_whole_parts_out() -> None:
+    status = StreamStatus("processing", batches=1, late=2, bad=3, refused=4, lag=90.0)
+    assert status_text(status, 79) == "processing  0 events (0/s)  0 matches  lag 1.5 min  2 late  3 set aside"
+    assert status_text(status, 40) == "processing  0 events (0/s)  0 matches"
+    assert status_text(status, 8) == "process…"
 
 
 def test_notifications_are_above_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,8 +46,9 @@ def test_states_edges_and_conditions() -> None:
     )
 
 
-def test_windows_are_durations() -> None:
-    text = "STREAM s (k INT, at TIMESTAMP) TIME at; SUBSCRIBE w FROM s MATCH a , b WITHIN 90 min;"
+@pytest.mark.parametrize("columns", ["k INT, at TIMESTAMP", "k INT"], ids=["declared", "undeclared"])
+def test_windows_are_durations(columns: str) -> None:
+    text = f"STREAM s ({columns}) TIME at; SUBSCRIBE w FROM s MATCH a , b WITHIN 90 min;"
     (subscription,) = (s for s in parse(text).checked().statements if isinstance(s, CheckedSubscription))
     assert "\n  window: 1.5 hours\n" in as_text(explain(subscription))
     assert (explain(subscription).window, explain(subscription).unit) == (5_400_000_000, "microseconds")

@@ -57,13 +57,13 @@ def test_a_statement_file_that_works_in_batch(spark: SparkSession, tmp_path: Pat
     assert first.lines == [json.loads(line) for line in b"".join(in_process.lines()).splitlines()]
     note = "note: stream 's': types inferred from the files that are there: k INT, v INT, t TIMESTAMP"
     time = "note: stream 's': the time is column 't'; change it with --time s=COLUMN"
-    assert first.said == [note, time, "4 events, 2 matches, 0 late, 0 bad, 0 refused"]
+    assert first.said == [note, time, "4 events, 2 matches, 0 late, 0 set aside, 0 refused"]
     later = [{"k": 0, "v": 9.0, "t": "2026-03-01T10:00:08Z"}, {"k": 0, "v": 10, "t": "2026-03-01T10:00:09Z", "time": 1}]
     (source / "later").mkdir()
     (source / "later" / "1.jsonl").write_text(lines_of(later))  # would make v a FLOAT
     second = Followed(tmp_path, RISE, source)
     assert [line["end"] for line in second.lines] == ["2026-03-01T10:00:08Z", "2026-03-01T10:00:09Z"]
-    assert second.said == ["2 events, 2 matches, 0 late, 0 bad, 0 refused"]
+    assert second.said == ["2 events, 2 matches, 0 late, 0 set aside, 0 refused"]
     kept = json.loads((tmp_path / "checkpoint" / "foretell.json").read_text())
     assert kept["types"] == {"s": {"k": "INT", "v": "INT", "t": "TIMESTAMP"}}
     assert kept["times"] == {"s": "t"}
@@ -91,7 +91,7 @@ def test_late_and_malformed_events_are_beside_the_matches(spark: SparkSession, t
     (source / "1.jsonl").write_text(lines_of([{"k": 0, "v": 9, "t": "2026-03-01T09:00:00Z"}]))
     second = Followed(tmp_path, DECLARED, source, **files)
     assert second.lines == []
-    assert second.said == ["1 events, 0 matches, 1 late, 0 bad, 0 refused"]
+    assert second.said == ["1 event, 0 matches, 1 late, 0 set aside, 0 refused"]
     (late,) = map(json.loads, files["late"].read_text().splitlines())
     assert late == {"stream": "s", "event": {"k": 0, "v": 9, "t": "2026-03-01T09:00:00Z"}}
 

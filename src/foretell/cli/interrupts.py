@@ -37,6 +37,7 @@ def leave() -> NoReturn:
     with suppress(OSError, ValueError):
         if sys.stderr is not None:
             print(_TEXT, file=sys.stderr, flush=True)
+    _disable_logging()
     try:
         # Not imported here: a Spark that runs has loaded the module.
         end_spark = getattr(sys.modules.get("foretell.spark.session.jvm"), "end_spark", None)
@@ -48,10 +49,14 @@ def leave() -> NoReturn:
 
 def _interrupt(_: int, __: FrameType | None) -> None:
     _received.set()
-    # Py4J logs an interrupt with its traceback. (Not imported here, for speed: who logs has loaded the module.)
-    if "logging" in sys.modules:
-        sys.modules["logging"].disable()
+    _disable_logging()
     raise KeyboardInterrupt
+
+
+def _disable_logging() -> None:
+    """Py4J logs an interrupt, and every connection that breaks when the JVM ends, with a traceback."""
+    if "logging" in sys.modules:  # not imported here, for speed: who logs has loaded the module
+        sys.modules["logging"].disable()
 
 
 def _unraisable(unraisable: Any) -> None:

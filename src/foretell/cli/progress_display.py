@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from foretell.cli.output import shows_to_a_person
-from foretell.display import size_text
+from foretell.display import counted, size_text
 from foretell.progress import BYTES, Stage, reporting_to
 
 #: Seconds after which progress is shown, and between two updates.
@@ -35,7 +35,7 @@ def _watching_spark(display: ProgressDisplay) -> AbstractContextManager[None]:
     from foretell.spark.batch.progress import BatchProgress, watching
 
     def show(batch: BatchProgress) -> None:
-        tasks = f", {batch.done:,} of {batch.tasks:,} tasks done" if batch.tasks else ""
+        tasks = f", {batch.done:,} of {counted(batch.tasks, 'task')} done" if batch.tasks else ""
         display.announce(f"{batch.stage}{tasks}")
 
     return watching(show, INTERVAL)

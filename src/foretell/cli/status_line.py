@@ -28,7 +28,7 @@ class StatusLine:
     def show(self, status: StreamStatus) -> None:
         if self._on:
             with self._lock:
-                self._text = shortened(status_text(status), terminal_width(sys.stderr) - 1)
+                self._text = status_text(status, terminal_width(sys.stderr) - 1)
                 self._draw(self._text)
 
     @contextmanager
@@ -53,12 +53,12 @@ class StatusLine:
             sys.stderr.flush()
 
 
-def status_text(status: StreamStatus) -> str:
-    """The status in one line; what is most telling comes first, since a narrow terminal cuts the rest off."""
+def status_text(status: StreamStatus, width: int) -> str:
+    """The status in one line; what is most telling comes first, since a narrow terminal has no room for the rest."""
     if not status.batches:
-        return f"{status.phase} …"
+        return shortened(f"{status.phase} …", width)
     parts = [
-        status.phase,
+        status.phase.removesuffix(" for events"),
         f"{counted(status.events, 'event')} ({status.rate:,.0f}/s)",
         counted(status.matches, "match", "matches"),
         *([] if status.lag is None else [f"lag {duration_text(max(status.lag, 0))}"]),
@@ -67,4 +67,9 @@ def status_text(status: StreamStatus) -> str:
         *([f"{status.refused:,} refused"] if status.refused else []),
         f"state {size_text(status.state_bytes)}",
     ]
-    return "  ".join(parts)
+    line = parts[0]
+    for part in parts[1:]:
+        if len(line) + 2 + len(part) > width:
+            break
+        line = f"{line}  {part}"
+    return shortened(line, width)

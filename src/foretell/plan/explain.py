@@ -153,8 +153,13 @@ def explain(
         forecast=None if plan is None else _forecast(subscription, plan.automaton),
         choices=tuple(_choices(subscription.name, strategy, nfa, shared)),
         hints=tuple(hints_for(subscription, strategy, nfa, shares=shared is not None)),
-        unit="microseconds" if subscription.time is Type.TIMESTAMP else None,
+        unit="microseconds" if _has_moments(subscription) else None,
     )
+
+
+def _has_moments(subscription: CheckedSubscription) -> bool:
+    """Whether time is a TIMESTAMP: declared, or because the window has a unit."""
+    return subscription.time is Type.TIMESTAMP or isinstance(subscription.tree.within, tree.Span)
 
 
 def _nfa(

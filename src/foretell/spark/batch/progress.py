@@ -30,9 +30,8 @@ def watching(show: Callable[[BatchProgress], object], seconds: float = 0.25) -> 
 
     def watch() -> None:
         while not ended.wait(seconds):
-            context = SparkContext._active_spark_context
             try:
-                progress = BatchProgress(STARTING) if context is None else _progress(context.statusTracker())
+                progress = _progress()
             except (Py4JError, OSError):  # Spark is stopping
                 return
             if progress is not None and not ended.is_set():
@@ -47,7 +46,15 @@ def watching(show: Callable[[BatchProgress], object], seconds: float = 0.25) -> 
         thread.join(1.0)
 
 
-def _progress(tracker: StatusTracker) -> BatchProgress | None:
+def _progress() -> BatchProgress | None:
+    context = SparkContext._active_spark_context
+    # Spark registers a context as the active one seconds before its JVM has one, and takes `_jsc` away on stopping.
+    if context is None or getattr(context, "_jsc", None) is None:
+        return BatchProgress(STARTING)
+    return _progress_of_jobs(context.statusTracker())
+
+
+def _progress_of_jobs(tracker: StatusTracker) -> BatchProgress | None:
     """Return the progress of the last active job, or None where there is none."""
     for number in sorted(tracker.getActiveJobsIds(), reverse=True):
         job = tracker.getJobInfo(number)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from foretell.display import counted
 from foretell.events.ingest.nulled_values import counted_values
 from foretell.events.types import EPOCH, format_timestamp
 
@@ -41,8 +42,8 @@ class StreamStatus:
     def summary(self) -> str:
         """Return the totals in one line."""
         unreadable = f", {counted_values(self.unreadable)} unreadable" if self.unreadable else ""
-        others = f"{self.late} late, {self.bad} bad, {self.refused} refused{unreadable}"
-        return f"{self.events} events, {self.matches} matches, {others}"
+        found = f"{counted(self.events, 'event')}, {counted(self.matches, 'match', 'matches')}"
+        return f"{found}, {self.late:,} late, {self.bad:,} set aside, {self.refused:,} refused{unreadable}"
 
 
 @dataclass
