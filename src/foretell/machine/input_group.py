@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from foretell.arrays import Ints
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
@@ -82,6 +83,35 @@ class InputGroup:
             group.compact()
         if self.stream.buffer.segments:
             self._forget()
+        self.account()
+
+    @property
+    def keeps_lanes(self) -> bool:
+        """Whether no lane can be freed, because its past counts for good: for the numbers of events without an ID, for
+        an absence that goes on, for an `a[i]` that counts in the whole lane, or for forecasts."""
+        if not self.stream.per or not self.stream.named or self.absences:
+            return True
+        return any(group.keeps_lanes for group in self.nfa_groups)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it is worth looking for lanes that nothing needs any more."""
+        return self.stream.lanes.crowded and not self.keeps_lanes
+
+    def free_lanes(self, also_needed: list[Ints]) -> None:
+        """Frees the lanes that no event, partial match or waiting match has. The caller needs some too."""
+        for group in self.nfa_groups:
+            group.sweep()
+        if self.stream.buffer.segments:
+            self._forget()
+        held = [segment.lane for segment in self.stream.buffer.segments]
+        held += [group.needed_lanes(self.now) for group in self.nfa_groups] + also_needed
+        needed = np.zeros(len(self.stream.lanes), np.bool_)
+        for lanes in held:
+            needed[lanes] = True
+        freed = self.stream.free_lanes(needed)
+        for group in self.nfa_groups:
+            group.free_lanes(freed)
         self.account()
 
     def relieve(self) -> bool:

@@ -301,6 +301,32 @@ class NfaGroup:
     # ── memory ──
 
     @property
+    def keeps_lanes(self) -> bool:
+        """Whether the past of a lane counts for good: for an observer, or where an `a[i]` counts in the whole lane."""
+        remembers = any(member.plan.remembers for member in self.members.values())
+        counts = self.executor is not None and self.executor.counts_in_lanes
+        return self.observer is not None or self.plan.observation is not None or remembers or counts
+
+    def sweep(self) -> None:
+        """Frees the runs that can come to nothing."""
+        if self.executor is not None:
+            self.executor.sweep()
+
+    def needed_lanes(self, now: int | float) -> Ints:
+        """The lanes that cannot be freed."""
+        needed = [member.needed_lanes(now) for member in self.members.values()]
+        if self.executor is not None:
+            needed.append(self.executor.needed_lanes())
+        return np.concatenate([np.zeros(0, np.int64), *needed])
+
+    def free_lanes(self, freed: Ints) -> None:
+        """Goes on without lanes that nothing needs."""
+        if self.executor is not None:
+            self.executor.free_lanes(freed)
+        for member in self.members.values():
+            member.free_lanes(freed)
+
+    @property
     def looks_between(self) -> bool:
         """Whether the post filter looks at events that a match has not bound."""
         plans = (member.plan for member in self.members.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -129,7 +130,7 @@ class MatchRuntime:
     def lane_counts(self) -> dict[str, int]:
         """The number of lanes of each statement so far."""
         return {
-            name: len(self.groups[group.input].stream.lanes)
+            name: self.groups[group.input].stream.lanes.begun
             for group in self.plan.inputs.values()
             for name in group.statements
         }
@@ -259,9 +260,19 @@ class MatchRuntime:
                 times.append(self._until)
             if times:
                 results += self._process_group(group, inputs, max(times), frontiers, ends=ends)
+        self._free_lanes()
         first = earliest(frontiers.values())
         self._order.oldest = None if first is None else first.place // 2
         return results
+
+    def _free_lanes(self) -> None:
+        """Frees lanes that nothing needs, in groups where there are many more than before."""
+        for group in self.groups.values():
+            if group.crowded:
+                unread = [name for name in self._unread if name in group.plan.statements]
+                group.free_lanes([result.lane for name in unread for result in self._unread[name]])
+                for name in unread:
+                    self._unread[name] = [replace(result, keys=group.stream.keys) for result in self._unread[name]]
 
     def _process_group(
         self,

@@ -92,6 +92,25 @@ class SubscriptionRuntime:
         self.first_last.forget(oldest)
         self.after_match.forget(oldest)
 
+    # ── lanes that can be freed ──
+
+    def needed_lanes(self, now: int | float) -> Ints:
+        """The lanes of matches that wait, and those in which FIRST, LAST or AFTER MATCH keep what later events need."""
+        lanes = [result.lane for result in self.waiting] + [self.first_last.needed_lanes]
+        if self.selection.simultaneous:  # what is excluded up to an instant, is so for more events of this instant
+            lanes.append(np.flatnonzero(self.after_match.past >= now))
+        return np.concatenate(lanes)
+
+    def free_lanes(self, freed: Ints) -> None:
+        """Goes on without lanes that nothing needs; the stream has new keys."""
+        self.after_match.free_lanes(freed)
+        keys = self.stream.keys
+        self.pending = [replace(result, keys=keys) for result in self.pending]
+        if self.longest is not None:
+            self.longest.free_lanes(freed)
+            if self.longest.held is not None:
+                self.longest.held = replace(self.longest.held, keys=keys)
+
     def _match_batch(self, matches: RawMatches) -> MatchBatch:
         return MatchBatch(
             self.plan.post_match, self.stream.buffer, self.strings, matches, self.parameters, since=self.since

@@ -193,6 +193,26 @@ class ArrivalExecutor:
             nodes=NO_NODES,
         )
 
+    # ── lanes that can be freed ──
+
+    @property
+    def counts_in_lanes(self) -> bool:
+        return False
+
+    def needed_lanes(self) -> Ints:
+        """The lanes that cannot be freed."""
+        return self.ring.needed_lanes
+
+    def free_lanes(self, freed: Ints) -> None:
+        """Go on without lanes that nothing needs."""
+        self.ring.free_lanes(freed)
+        self.lists.free_lanes(freed)
+        self.account()
+
+    def sweep(self) -> int:
+        """Nothing is left to do: arrivals whose windows have passed go with each batch."""
+        return 0
+
     # ── limits ──
 
     def account(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints
 from foretell.machine.input.key_index import KeyIndex
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.storage.recorded_values import FAR, indices, require, require_range
@@ -53,9 +53,21 @@ class ListHeads:
         if not count or count + more <= len(self.heads):
             return
         alive = np.asarray((self.heads[:count] >= front).any(axis=1))
-        kept = int(alive.sum())
-        if 2 * kept > count:
-            return
+        if 2 * int(alive.sum()) <= count:
+            self._keep(alive)
+
+    def free_lanes(self, freed: Ints) -> None:
+        """Forget lanes that have no arrivals."""
+        self.lane_latest[freed[freed < len(self.lane_latest)]] = -1
+        if not self._keyed:
+            freed = freed[freed < len(self.heads)]
+            self.heads[freed], self.latest[freed] = -1, -1
+        elif len(self._keys):
+            self._keep(~np.isin(self.lanes, freed))
+
+    def _keep(self, alive: Flags) -> None:
+        """Keep the lists of some keys."""
+        count, kept = len(alive), int(alive.sum())
         self._keys.keep(alive)
         for lists in (self.heads, self.latest):
             lists[:kept] = lists[:count][alive]

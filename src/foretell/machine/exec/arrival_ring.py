@@ -97,6 +97,16 @@ class ArrivalRing:
         lanes = np.flatnonzero(self.held)
         return [int(lane) for lane in lanes[np.argsort(-self.held[lanes], kind="stable")]]
 
+    @property
+    def needed_lanes(self) -> Ints:
+        """The lanes that have numbers in the ring, also of arrivals that are gone, and those that are refused."""
+        _, lane, _ = self._numbers()
+        return np.concatenate([lane, np.flatnonzero(self.fronts == REFUSED)])
+
+    def free_lanes(self, freed: Ints) -> None:
+        """Lanes that have no numbers in the ring begin anew."""
+        self.fronts[freed[freed < len(self.fronts)]] = 0
+
     # ── letting go ──
 
     def drop(self, count: int) -> int:

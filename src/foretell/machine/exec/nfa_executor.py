@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -282,6 +283,29 @@ class NfaExecutor:
     def sweep(self) -> int:
         """Free the runs that can come to nothing; return how many."""
         return self.pool.sweep(0 if self.now is None else self.now)
+
+    # ── lanes that can be freed ──
+
+    @property
+    def counts_in_lanes(self) -> bool:
+        """Whether an `a[i]` counts from the first event of its lane on."""
+        return len(self.columns.occurrences.kinds) > 0
+
+    def needed_lanes(self) -> Ints:
+        """The lanes that cannot be freed."""
+        now = -math.inf if self.now is None else self.now
+        stopped = np.array([lane for _, lane in self.refused], np.int64)
+        return np.concatenate([self.pool.lanes_of_runs(now), stopped])
+
+    def free_lanes(self, freed: Ints) -> None:
+        """Go on without lanes that nothing needs, and without the lists of values in which there are no runs."""
+        self.pool.free_lanes(freed)
+        needed = self.pool.lists_of_runs()
+        for lists in self.columns.value_lists.values():
+            marked = np.zeros(len(lists), np.bool_)
+            marked[needed[needed < len(lists)]] = True
+            lists.free(marked)
+        self.account()
 
     # ── state ──
 

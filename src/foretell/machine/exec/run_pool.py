@@ -228,6 +228,26 @@ class RunPool:
         longest = self.lanes.lengths.max(initial=0)
         self.counters[layout.LONGEST] = max(self.counters[layout.LONGEST], longest)
 
+    def lanes_of_runs(self, now: int | float) -> Ints:
+        """The lanes that have runs, are stopped, or have had an event at `now`, where that makes a difference."""
+        lanes = self.lanes
+        stopped = np.flatnonzero(lanes.lengths < 0)
+        current = np.flatnonzero(lanes.instants >= now) if self.nfa.tables.simultaneous else stopped
+        return np.concatenate([self.cells[self.in_use, layout.RUN_LANE], stopped, current])
+
+    def lists_of_runs(self) -> Ints:
+        """The numbers of the lists that runs are in, or will be."""
+        used, slots = self.in_use, list(self.nfa.lists)
+        later = self.cells[used][:, slots][self.nulls[used][:, slots] == 0]
+        return np.concatenate([self.cells[used, layout.RUN_LIST], later])
+
+    def free_lanes(self, freed: Ints) -> None:
+        """Lanes that have no runs begin anew. Their lists are empty: when a run ends, it leaves its list."""
+        freed = freed[freed < len(self.lanes.heads)]
+        self.lanes.limits[freed] = self._most_in_lane
+        if self.nfa.tables.simultaneous:
+            self.lanes.instants[freed] = self._new_lanes(1).instants
+
     def pass_time(self, now: int | float, output: Output) -> bool:
         """Write the matches that time completes; False where there is no room for one more."""
         return general.pass_time(now, self.nfa.tables, self.arrays, output)

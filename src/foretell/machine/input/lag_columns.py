@@ -51,6 +51,12 @@ class LagColumns:
         _shift(lane.view(np.uint64), values, value.nulls, latest, unknown, words, nulls)
         return Column(value.kind, words.view(np.float64) if value.kind is Type.FLOAT else words, nulls)
 
+    def free_lanes(self, freed: Ints) -> None:
+        """Forgets the latest events of lanes: only a partial match compares with them, and there is none."""
+        for latest, unknown in self._latest.values():
+            within = freed[freed < len(latest)]
+            latest[within], unknown[within] = 0, True
+
     def state(self) -> dict[str, Any]:
         return {str(lag): {"latest": latest, "unknown": unknown} for lag, (latest, unknown) in self._latest.items()}
 

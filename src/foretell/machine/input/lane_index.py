@@ -1,4 +1,8 @@
-"""The lane index: lanes by the values of their PER attributes, numbered in the order of their first events."""
+"""The lane index: lanes by the values of their PER attributes, numbered in the order of their first events.
+
+A lane that nothing needs any more can be freed: its key is forgotten, and its number goes to the next new key. Other
+lanes keep their numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.jit import compiled, read_only
 from foretell.machine.kernels.hash_table import first_slot, mixed, next_slot
 from foretell.machine.kernels.layout import NONE, Array, S
-from foretell.storage.recorded_values import FAR, array, indices, require, require_range, whole
+from foretell.storage.recorded_values import FAR, array, ascending, indices, require, require_range, whole
 
 Numbers = NDArray[np.int32]
+
+#: With fewer lanes it is not worth looking for those that nothing needs any more.
+LEAST_CROWDED = 16_384
 
 
 class KeyValue(NamedTuple):
@@ -36,34 +43,52 @@ class LaneRows(NamedTuple):
 
 
 class LaneTable(NamedTuple):
-    """An open-addressed hash table of lanes; of each lane its key and how many events it has had."""
+    """An open-addressed hash table of lanes; of each lane its key and how many events it has had. `free` is a stack of
+    the numbers below the count that no lane has."""
 
     slots: Array
     keys: Array
     lengths: Array
+    free: Array
 
 
 class LaneIndex:
-    """An open-addressed table of lane numbers. The key of a lane is a row of words.
+    """An open-addressed table of lane numbers, all less than `count`. The key of a lane is a row of words.
 
-    Each value has two words: whether it is NULL, and its 64 bits.
+    Each value has two words: whether it is NULL, and its 64 bits. `begun` is how many lanes there have been; a key that
+    returns after its lane was freed has another one.
     """
 
     def __init__(self, kinds: Sequence[Type]) -> None:
         self.kinds = tuple(kinds)
-        self.count = 0 if kinds else 1
+        self.count = self.begun = 0 if kinds else 1
         self.keys: Ints = np.zeros((16, 2 * len(self.kinds)), np.int64)
         self.lengths: Ints = np.zeros(16, np.int64)
         self._table: Numbers = np.full(64, -1, np.int32)
         self._lane_of: NDArray[np.uint32] = np.full(64, NONE, np.uint32)
+        self._free: Ints = np.zeros(0, np.int64)
+        self._free_count = 0
+        self._remained = 0
 
     def __len__(self) -> int:
+        """How far the numbers of lanes reach."""
         return self.count
+
+    @property
+    def used(self) -> int:
+        """How many lanes there are."""
+        return self.count - self._free_count
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are so many more lanes than the last time that it is worth looking for those to free."""
+        return self.used >= max(LEAST_CROWDED, 2 * self._remained)
 
     @property
     def nbytes(self) -> int:
         """The memory of all arrays."""
-        return self.keys.nbytes + self.lengths.nbytes + self._table.nbytes + self._lane_of.nbytes
+        tables = self._table.nbytes + self._lane_of.nbytes
+        return self.keys.nbytes + self.lengths.nbytes + self._free.nbytes + tables
 
     def of(self, columns: Sequence[Column], count: int) -> Ints:
         """The lane of each event."""
@@ -90,7 +115,9 @@ class LaneIndex:
                 self._grow_table(4 * len(self._table))
             if self.count >= len(self.lengths):
                 self._grow_lanes()
-            done, self.count = _assign_lanes(done, rows, LaneTable(self._table, self.keys, self.lengths), self.count)
+            table, before = LaneTable(self._table, self.keys, self.lengths, self._free), self.used
+            done, self.count, self._free_count = _assign_lanes(done, rows, table, self.count, self._free_count)
+            self.begun += self.used - before
         return rows.lanes, rows.numbers
 
     @property
@@ -117,6 +144,32 @@ class LaneIndex:
             self._lane_of = np.concatenate([self._lane_of, np.full(more, NONE, np.uint32)])
         self._lane_of[code] = entered[0]
 
+    def free(self, needed: Flags) -> Ints:
+        """Free the lanes that are not needed; return their numbers."""
+        self._remained = self.used  # where they are few, the next time is later
+        gone = ~needed[: self.count]
+        gone[self._free[: self._free_count]] = False
+        freed = np.flatnonzero(gone)
+        if not len(freed):
+            return freed
+        # Keys that were handed over read the old array: see `frozen`.
+        self.keys = self.keys.copy()
+        self.keys[freed], self.lengths[freed] = 0, 0
+        gone[self._free[: self._free_count]] = True
+        self._free = np.flatnonzero(gone)[::-1].copy()  # low numbers are taken first
+        self._free_count = len(self._free)
+        self._remained = self.used
+        known = np.flatnonzero(self._lane_of != NONE)
+        self._lane_of[known[gone[self._lane_of[known]]]] = NONE
+        self._grow_table(64)
+        return freed
+
+    def frozen(self) -> LaneIndex:
+        """The keys as they are, for those who read them after lanes are freed here; nothing can be looked up."""
+        index = LaneIndex(self.kinds)
+        index.count, index.keys = self.count, self.keys
+        return index
+
     def key(self, lane: int) -> list[KeyValue]:
         """The values of a lane's key with their types; None for NULL."""
         values = []
@@ -128,7 +181,14 @@ class LaneIndex:
 
     def state(self) -> dict[str, Any]:
         used = max(1, self.count)
-        return {"count": self.count, "keys": self.keys[:used], "lengths": self.lengths[:used]}
+        return {
+            "count": self.count,
+            "keys": self.keys[:used],
+            "lengths": self.lengths[:used],
+            "free": self._free[: self._free_count].copy(),
+            "begun": self.begun,
+            "remained": self._remained,
+        }
 
     def restore(self, state: dict[str, Any], texts: int) -> None:
         """Continue from a snapshot; `texts` is how many strings have a code."""
@@ -141,7 +201,14 @@ class LaneIndex:
             require_range(self.keys[:, 2 * i], 2, "the keys of lanes")
             if kind is Type.STRING:
                 require_range(self.keys[:, 2 * i + 1], texts, "the texts in keys of lanes")
+        # Early snapshots have all lanes.
+        self._free = indices(state.get("free", np.zeros(0, np.int64)), count, "the free lanes", (None,)).copy()
+        self._free_count = len(self._free)
+        ascending(self._free[::-1], "the free lanes")
+        require(bool(self.kinds) or not len(self._free), "lanes without a key")
         self.count = count
+        self.begun = whole(state.get("begun", count), "the number of lanes")
+        self._remained = whole(state.get("remained", 0), "the number of lanes")
         self._grow_lanes()
         self._lane_of = np.full(64, NONE, np.uint32)
         self._grow_table(64)
@@ -156,7 +223,9 @@ class LaneIndex:
         while 2 * self.count >= size - 1:
             size *= 4
         self._table = np.full(size, -1, np.int32)
-        require(_enter(self.keys, self.count, self._table), "lanes with equal keys")
+        used = np.ones(self.count, np.bool_)
+        used[self._free[: self._free_count]] = False
+        require(_enter(self.keys, used, self._table), "lanes with equal keys")
 
 
 def _words(column: Column) -> Ints:
@@ -183,9 +252,11 @@ def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, le
 
 
 @compiled
-def _enter(keys: Ints, count: int, table: Numbers) -> bool:
-    """Enter all lanes into an empty table; False where two of them have the same key."""
-    for lane in range(count):
+def _enter(keys: Ints, used: Flags, table: Numbers) -> bool:
+    """Enter the lanes in use into an empty table; False where two of them have the same key."""
+    for lane in range(used.size):
+        if not used[lane]:
+            continue
         hashed = np.uint64(0)
         for k in range(keys.shape[1] // 2):
             hashed = mixed(hashed, keys[lane, 2 * k + 1] + keys[lane, 2 * k])
@@ -202,11 +273,11 @@ def _enter(keys: Ints, count: int, table: Numbers) -> bool:
 
 
 @compiled
-def _assign_lanes(done: int, rows: LaneRows, table: LaneTable, count: int) -> tuple[int, int]:
+def _assign_lanes(done: int, rows: LaneRows, table: LaneTable, count: int, free_count: int) -> tuple[int, int, int]:
     """Look up the lanes of rows from `done` on and enter new ones, until the table is half full or there is no room for
-    a lane. Returns how many rows are done, and how many lanes there are."""
+    a lane. Returns how many rows are done, how far the numbers of lanes reach, and how many of them are free."""
     (values, nulls, nonnull, lanes, numbers) = rows
-    (slots, keys, lengths) = table
+    (slots, keys, lengths, free) = table
     width = values.shape[0]
     for i in range(done, lanes.size):
         hashed = np.uint64(0)
@@ -227,16 +298,20 @@ def _assign_lanes(done: int, rows: LaneRows, table: LaneTable, count: int) -> tu
                 break
             at = next_slot(at, slots)
         if lane < 0:
-            if 2 * count >= slots.size - 1 or count >= lengths.size:
-                return i, count
-            lane = np.int64(count)
+            if free_count > 0:
+                free_count -= 1
+                lane = np.int64(free[free_count])
+            elif 2 * count >= slots.size - 1 or count >= lengths.size:
+                return i, count, free_count
+            else:
+                lane = np.int64(count)
+                count += 1
             for k in range(width):
                 keys[lane, 2 * k + 1] = values[k, i]
                 keys[lane, 2 * k] = 0 if nonnull else nulls[k, i]
             lengths[lane] = 0
             slots[at] = lane
-            count += 1
         lanes[i] = lane
         numbers[i] = lengths[lane]
         lengths[lane] += 1
-    return lanes.size, count
+    return lanes.size, count, free_count

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from foretell.arrays import Ints
+from foretell.arrays import Flags, Ints
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, concatenate_columns, dtype_of, null_column
 from foretell.filter.predicates import EventColumns
@@ -29,7 +29,11 @@ _MOST_RENDERED = 65_536
 
 
 class Keys(Sequence[Mapping[str, Scalar]]):
-    """The key of each lane as notifications show it, rendered on first use."""
+    """The key of each lane as notifications show it, rendered on first use.
+
+    Results that were handed over keep them. When lanes are freed, whose numbers others will have, these keys are frozen
+    and the stream makes new ones.
+    """
 
     def __init__(self, names: Sequence[str], lanes: LaneIndex, strings: StringDictionary) -> None:
         self._names, self._lanes, self._strings = tuple(names), lanes, strings
@@ -37,6 +41,10 @@ class Keys(Sequence[Mapping[str, Scalar]]):
 
     def __len__(self) -> int:
         return len(self._lanes)
+
+    def freeze(self) -> None:
+        """Stays as it is when lanes are freed."""
+        self._lanes = self._lanes.frozen()
 
     @overload
     def __getitem__(self, lane: int) -> Mapping[str, Scalar]: ...
@@ -57,7 +65,8 @@ class Keys(Sequence[Mapping[str, Scalar]]):
 class MergedStream:
     """The input of an input group. A position is an event's number in the merged stream, from the first event on.
 
-    `needed` are the attributes that some statement reads.
+    `needed` are the attributes that some statement reads. `named` says that every event so far has an ID; without one,
+    notifications show its number in the lane.
     """
 
     def __init__(self, plan: InputPlan, strings: StringDictionary, ledger: RunLedger | None = None) -> None:
@@ -70,6 +79,7 @@ class MergedStream:
         self.buffer = EventBuffer()
         self.positions = 0
         self.needed: set[str] = set(self.per)
+        self.named = True
         self._remained = 0
 
     def _kind(self, name: str) -> Type:
@@ -78,6 +88,7 @@ class MergedStream:
     def append(self, inputs: list[OrderedInput]) -> EventSegment:
         """Merges the events of a batch and appends them to the event buffer as one segment."""
         merged = self._merged(inputs)
+        self.named = self.named and (not len(merged) or (merged.name is not None and None not in merged.name.tolist()))
         keys = [merged.events.attributes.get(n) or null_column(self._kind(n), len(merged)) for n in self.per]
         lane, number = self.lanes.numbered(keys, len(merged))
         earlier = self.lags.columns(merged.events, lane, len(self.lanes), self.strings)
@@ -97,9 +108,18 @@ class MergedStream:
         self.buffer = self.buffer.since(oldest)
         self._remained = len(self.buffer)
 
+    def free_lanes(self, needed: Flags) -> Ints:
+        """Frees the lanes that nothing needs; returns their numbers."""
+        self.keys.freeze()
+        self.keys = Keys(self.per, self.lanes, self.strings)
+        freed = self.lanes.free(needed)
+        self.lags.free_lanes(freed)
+        return freed
+
     def state(self) -> dict[str, Any]:
         return {
             "lanes": self.lanes.state(),
+            "named": self.named,
             "positions": self.positions,
             "lags": self.lags.state(),
             "history": segment_state(self.buffer.whole) if self.buffer.segments else None,
@@ -111,6 +131,7 @@ class MergedStream:
         texts = len(self.strings)
         self.lanes.restore(state["lanes"], texts)
         self.positions = whole(state["positions"], "the number of events")
+        self.named = state.get("named", False) is True  # early snapshots do not tell
         bounds = StateBounds(len(self.lanes), self.positions, places, texts, self.buffer.held)
         if state["history"] is not None:
             self.buffer = EventBuffer((restore_segment(state["history"], self.plan, bounds),))

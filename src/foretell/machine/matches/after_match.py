@@ -85,6 +85,12 @@ class FirstLastFilter:
         self.best = self.best[: len(keep)][keep]
         self.remained = len(self.rests)
 
+    @property
+    def needed_lanes(self) -> Ints:
+        """The lanes of rests without events: there a choice is for good."""
+        starts = self.rests.starts[: len(self.rests) + 1]
+        return np.asarray(self.rests.words[starts[:-1][np.diff(starts) == 2]], np.int64)
+
     def state(self) -> dict[str, Any]:
         return {"rests": self.rests.state(), "best": self.best[: len(self.rests)].copy()}
 
@@ -162,6 +168,10 @@ class AfterMatchPolicy:
     def forget(self, oldest: int) -> None:
         """Drops events that no match of events from position `oldest` on can bind."""
         self.spent.forget(oldest)
+
+    def free_lanes(self, freed: Ints) -> None:
+        """Excludes nothing in lanes that begin anew."""
+        self.past[freed[freed < len(self.past)]] = _lowest(self.past.dtype)
 
     def state(self) -> dict[str, Any]:
         return {"past": self.past.copy(), "spent": self.spent.state()}

@@ -60,6 +60,10 @@ class LongestSelection:
         self.undecided = with_room(self.undecided, max(lanes, 1), 0)
         return self.undecided
 
+    def free_lanes(self, freed: Ints) -> None:
+        """Nothing is undecided in lanes that begin anew."""
+        self.undecided[freed[freed < len(self.undecided)]] = 0
+
     def take(self, results: ResultBatch, live: LiveStarts, now: int | float, rank: Rank) -> ResultBatch:
         """The matches that are taken by now, of those held (which `results` includes) and new ones."""
         bound = results.bound_events

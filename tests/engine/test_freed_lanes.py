@@ -1,0 +1,133 @@
+"""Streams of keys that never return: lanes that can no longer match are freed, and memory stays as it is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import foretell as ft
+from foretell.arrays import Ints
+from foretell.engine import Engine
+from foretell.machine.input_group import InputGroup
+from foretell.machine.runtime import MatchRuntime
+
+STREAM = "STREAM s (k INT, v INT, t INT, e INT) TIME t ID e;"
+TWO = "DEFINE a AS v = 1, b AS v = 2 WITHIN 1000"
+THREE = "DEFINE a AS v = 1, b AS v = 2, c AS v = 0 WITHIN 1000"
+
+#: By what they exercise: a kernel, an executor, or what is kept after the match.
+STATEMENTS = {
+    "strict": f"MATCH a , b {TWO}",
+    "lag columns": f"MATCH a , b {TWO.replace('b AS v = 2', 'b AS v = prev.v + 1')}",
+    "counted": f"MATCH a{{2,3}} , b {TWO}",
+    "reverse scan": "MATCH a , b+ , c DEFINE a AS v = 1, b AS v = 2, c AS v = 0 RETURN sum(b.t) AS t WITHIN 1000",
+    "arrivals": f"MATCH a ; b {TWO}",
+    "arrivals by value": f"MATCH a ; b {TWO.replace('b AS v = 2', 'b AS v = 2 AND e = a.e')}",
+    "arrivals with a negation": f"MATCH a ; !c ; b {THREE}",
+    "general": f"MATCH a ; b+ ; c {THREE}",
+    "general by value": f"MATCH a ; b+ ; c {THREE.replace('b AS v = 2', 'b AS v = 2 AND e = a.e')}",
+    "absence at the end": f"MATCH a ; !b {TWO}",
+    "absence at the beginning": f"MATCH !b ; a {TWO}",
+    "consume": f"MATCH a ; b {TWO} AFTER MATCH CONSUME",
+    "skip": f"MATCH a ; b+ {TWO} AFTER MATCH SKIP PAST LAST",
+    "longest": "MATCH a+ DEFINE a AS v >= 0 WITHIN 1000 AFTER MATCH LONGEST",
+    "first": f"MATCH a ; FIRST b {TWO}",
+    "last": f"MATCH a ; LAST b {TWO}",
+}
+
+#: What needs the past of a lane for good.
+LASTING = {
+    "absence alone": "MATCH !a DEFINE a AS v = 1 WITHIN 100000000",
+    "every second": "MATCH a[2] DEFINE a AS v = 1 WITHIN 1000",
+    "without a window": "MATCH a ; b DEFINE a AS v < 3, b AS v = 3",
+}
+
+
+def events(first: int, stop: int, again: int = 1) -> pa.Table:
+    """Events of ever new keys, each key so many times in a row."""
+    number = np.arange(first, stop)
+    return table(number // again, number)
+
+
+def table(keys: Ints, number: Ints) -> pa.Table:
+    columns = {"k": keys, "v": number % 3, "t": number, "e": number}
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+def runtime(engine: Engine) -> MatchRuntime:
+    pipeline = engine._deployment.pipeline
+    assert pipeline is not None
+    return pipeline.runtime
+
+
+def group(engine: Engine) -> InputGroup:
+    (only,) = runtime(engine).groups.values()
+    return only
+
+
+def engine_of(statement: str, stream: str = STREAM) -> Engine:
+    return Engine(f"{stream} SUBSCRIBE m FROM s PER k {statement};")
+
+
+def held(engine: Engine) -> int:
+    group(engine).account()
+    return sum(runtime(engine).ledger.bytes.values())
+
+
+@pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
+@pytest.mark.parametrize("again", [1, 3])
+def test_memory_stays_as_it_is(statement: str, again: int) -> None:
+    engine, sizes = engine_of(statement), []
+    for first, stop in pairwise(range(0, 300_001 * again, 10_000 * again)):
+        engine.push("s", events(first, stop, again))
+        sizes.append(held(engine))
+    assert len(group(engine).stream.lanes) < 65_536
+    assert group(engine).stream.lanes.begun == 300_000
+    assert max(sizes[10:]) <= 1.1 * max(sizes[:10])
+
+
+@pytest.mark.parametrize("statement", LASTING.values(), ids=LASTING)
+def test_lanes_stay_where_their_past_counts(statement: str) -> None:
+    engine = engine_of(statement)
+    for first, stop in pairwise(range(0, 60_001, 10_000)):
+        engine.push("s", events(first, stop))
+    assert group(engine).stream.lanes.used == 60_000
+
+
+def test_lanes_stay_where_numbers_name_events() -> None:
+    engine = engine_of(STATEMENTS["arrivals"], STREAM.replace(" ID e", ""))
+    for first, stop in pairwise(range(0, 60_001, 10_000)):
+        engine.push("s", events(first, stop))
+    engine.push("s", [{"k": 0, "v": 1, "t": 60_001, "e": 0}, {"k": 0, "v": 2, "t": 60_002, "e": 0}])
+    (row,) = engine.push("s", [{"k": 0, "v": 2, "t": 60_003, "e": 0}])
+    assert row.events == {"a": 1, "b": 3}
+
+
+def test_keys_that_return_and_results_that_are_read_late() -> None:
+    engine, rows = engine_of(STATEMENTS["absence at the end"]), []
+    for first, stop in pairwise(range(0, 96_001, 8_000)):
+        number = np.arange(first, stop)
+        rows.append(engine.push("s", table(number % 48_000, number)))
+    rows.append(engine.advance(200_000))
+    found = [row.key["k"] for part in rows for row in part if row.key is not None]
+    assert found == [k for k in [*range(48_000), *range(48_000)] if k % 3 == 1]
+    assert group(engine).stream.lanes.begun > 48_000
+
+
+def test_snapshots_have_what_is_left() -> None:
+    engine, sizes = engine_of(STATEMENTS["general"]), []
+    for first, stop in pairwise(range(0, 300_001, 10_000)):
+        engine.push("s", events(first, stop))
+        sizes.append(len(engine.snapshot()))
+        engine = Engine.restore(None, engine.snapshot())
+    assert max(sizes[10:]) <= 1.1 * max(sizes[:10])
+
+
+def test_a_budget_is_enough_for_keys_that_never_return() -> None:
+    engine = Engine(f"{STREAM} SUBSCRIBE m FROM s PER k {STATEMENTS['general']};", limits=ft.Limits(memory="16 MiB"))
+    for first, stop in pairwise(range(0, 400_001, 5_000)):
+        engine.push("s", events(first, stop))
+    assert engine.refused == ()

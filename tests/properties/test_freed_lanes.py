@@ -1,0 +1,115 @@
+"""Lanes that are freed after every batch: the rows are the same, also where they are read long after."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+
+import pytest
+
+import foretell as ft
+from foretell.engine.planning import start_runtime
+from foretell.events.notification import Notification
+from foretell.machine.input.lane_index import LaneIndex
+from foretell.machine.matches.notification_order import notifications_of
+from foretell.machine.runtime import MatchRuntime
+from tests.engine_pair import EnginePair, comparable_rows
+from tests.properties.patterns import Case, Chance, case, case_of_lanes
+from tests.properties.test_dynamic_subscriptions import finished, restored, script
+
+
+@pytest.fixture(autouse=True)
+def frees_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LaneIndex, "crowded", True)
+
+
+def _named(one: Case) -> Case:
+    """With an ID for each event: without one, its number in the lane would name it."""
+    number = iter(range(1_000_000))
+    streams = {n: [{**row, "id": next(number)} for row in rows] for n, rows in one.streams.items()}
+    return Case(_with_id(one.text), streams, one.tables, one.until, one.time)
+
+
+def _with_id(text: str) -> str:
+    def declared(stream: re.Match[str]) -> str:
+        name, columns, time = stream.groups()
+        return (
+            stream[0]
+            if " ID id" in stream.string[stream.start() :].split(";")[0]
+            else (f"STREAM {name} ({columns}, id INT) TIME {time} ID id")
+        )
+
+    return re.sub(r"STREAM (\w+) \((.*)\) TIME (\w+)", declared, text)
+
+
+def _in_batches(both: EnginePair, cuts: list[int]) -> tuple[list[Notification], MatchRuntime]:
+    """All results are read at the end."""
+    runtime, results = start_runtime(both.checked, both.given), []
+    batches = both.cut_at(cuts)
+    for number, batch in enumerate(batches, 1):
+        ends = number == len(batches)
+        results.append(runtime.process(batch, both.until if ends else None, ends=ends))
+    return [notification for found in results for notification in notifications_of(found)], runtime
+
+
+def _freed(runtime: MatchRuntime) -> int:
+    return sum(group.stream.lanes.begun - group.stream.lanes.used for group in runtime.groups.values())
+
+
+def _agrees(one: Case, cuts: list[int]) -> int:
+    """The number of lanes that were freed."""
+    one = _named(one)
+    try:
+        both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
+        whole = both.embedded()
+    except ft.ForetellError:
+        return 0
+    pieces, runtime = _in_batches(both, cuts)
+    assert Counter(comparable_rows(pieces)) == Counter(comparable_rows(whole)), one
+    return _freed(runtime)
+
+
+def test_random_programs() -> None:
+    freed = [_agrees(case(Chance(random.Random(seed).randint)), list(range(31))) for seed in range(60)]
+    assert sum(count > 0 for count in freed) > 5
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_many_lanes(part: int) -> None:
+    freed = []
+    for seed in range(30 * part, 30 * part + 30):
+        one = case_of_lanes(Chance(random.Random(seed).randint), 12, most_events=9)
+        freed.append(_agrees(one, random.Random(seed).sample(range(100), 30)))
+    assert sum(count > 0 for count in freed) > 5
+
+
+def test_engines_that_are_stopped_after_every_batch() -> None:
+    """They free what one does not that goes on without freeing."""
+    found = 0
+    for seed in range(25):
+        chance = Chance(random.Random(seed).randint)
+        one = script(_named(case(chance)), chance)
+        try:
+            whole, freeing = one.engine(), one.engine()
+            for stream, rows in one.pushes:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(LaneIndex, "crowded", False)
+                    there = comparable_rows(whole.push(stream, rows))
+                freeing = restored(freeing)
+                assert comparable_rows(freeing.push(stream, rows)) == there, (seed, one)
+                found += len(there)
+        except ft.ForetellError:
+            continue
+        assert finished(restored(freeing), one) == finished(whole, one), (seed, one)
+    assert found > 25
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("part", range(8))
+def test_many_lanes_for_long(part: int) -> None:
+    for seed in range(2000 * part, 2000 * part + 2000):
+        one = case_of_lanes(Chance(random.Random(seed).randint), 16, most_events=9)
+        _agrees(one, random.Random(seed).sample(range(140), 40))
+        _agrees(case(Chance(random.Random(seed).randint)), list(range(31)))
