@@ -135,3 +135,26 @@ def test_a_crafted_message_is_damaged(tmp_path: Path) -> None:
         assert (again.first, again.next) == (0, 1)
         again.close()
         assert segment.read_bytes() == good
+
+
+@pytest.mark.parametrize("content", [b"\xff", "ü".encode(), b"a b", b"a" * 1000])
+def test_an_id_that_we_did_not_write(tmp_path: Path, content: bytes) -> None:
+    Spool(tmp_path).close()
+    (tmp_path / "id").write_bytes(content)
+    with pytest.raises(InputError, match="is not the id of a spool"):
+        Spool(tmp_path)
+
+
+def test_a_crash_may_leave_an_empty_id(tmp_path: Path) -> None:
+    (tmp_path / "id").touch()
+    spool = Spool(tmp_path)
+    assert (tmp_path / "id").read_text() == spool.id != ""
+
+
+@pytest.mark.parametrize("name", ["5.spool", "0005.spool"])
+def test_numbers_of_segments_rise(tmp_path: Path, name: str) -> None:
+    """As texts they are in order, as numbers not: the messages of one would have the numbers of another."""
+    filled(tmp_path, 200).close()
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(InputError, match="its number is not the next"):
+        Spool(tmp_path)

@@ -17,7 +17,7 @@ import pytest
 from foretell.connectors.webhook import Receiver
 from foretell.errors import InputError
 from foretell.notify.messages import Message
-from foretell.notify.outbox import Outbox, OutboxCounts
+from foretell.notify.outbox import LONGEST_PAUSE, Outbox, OutboxCounts
 from foretell.notify.sender import Backoff, Sender, drain
 from tests.broker import free_port, wait_until
 from tests.webhook_server import Answer, WebServer
@@ -179,3 +179,9 @@ def test_secrets_stay_out_of_sight() -> None:
 def test_https_needs_a_certificate_file_that_is_there() -> None:
     with pytest.raises(InputError, match="ca: cannot use '/nowhere'"):
         Receiver(f"https://127.0.0.1:{free_port()}/", ca="/nowhere").connect()
+
+
+def test_a_receiver_cannot_stop_the_sender_for_good(outbox: Outbox, server: WebServer) -> None:
+    server.answers.append(Answer(503, {"Retry-After": "9" * 400}))
+    assert not send(outbox, server, 1, patience=2)
+    assert LONGEST_PAUSE - 60 < outbox.remaining_pause() <= LONGEST_PAUSE

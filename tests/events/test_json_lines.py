@@ -361,3 +361,10 @@ def test_unknown_sources_are_refused(source: object) -> None:
         read(source, OPEN)
     assert caught.value.code == "unknown-source"
     assert caught.value.message == f"ticks: cannot read events from a value of type {type(source).__name__}"
+
+
+def test_half_a_character_in_a_name(tmp_path: Path) -> None:
+    """Objects over several lines are read by Python's own reader, which takes them for texts."""
+    loaded = read(lines(tmp_path, '{"time": 1,', '"a": 2}', '{"time": 2,', '"\\ud800": 3}'), OPEN)
+    assert loaded.table.to_pylist() == [{"time": 1, "a": 2}]
+    assert reasons(loaded) == [(3, "not valid Unicode")]

@@ -475,3 +475,18 @@ def test_a_type_that_cannot_be_a_time() -> None:
     assert str(caught.value) == (
         "time: the column's type duration[ns] cannot be a time\n  hint: make it a timestamp, a number or a text"
     )
+
+
+def test_numbers_of_hundreds_of_digits(tmp_path: Path) -> None:
+    """They are no epoch in any unit."""
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"time": 1}\n{"time": ' + "9" * 400 + "}\n")
+    loaded = read(path, OPEN)
+    assert loaded.table.num_rows == 1
+    assert len(loaded.quarantined) == 1
+
+
+def test_only_empty_texts(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"time": "", "k": 1}\n')
+    assert len(read(path, OPEN).quarantined) == 1

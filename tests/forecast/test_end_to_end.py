@@ -477,6 +477,8 @@ def test_recalibration_sets_right() -> None:
         ({"order": -1}, "order: expected a whole number"),
         ({"order": 99_999_999_999}, "order: a context has at most 16 symbols"),
         ({"half_life": 10}, "no state can reach 30 events"),
+        ({"half_life": 10**400}, "half_life: the number is too large"),
+        ({"enough": 10**400}, "enough: the number is too large"),
     ],
 )
 def test_what_cannot_be_learned_so(learning: dict[str, Any], said: str) -> None:
@@ -556,3 +558,12 @@ def test_forecasts_of_what_only_the_reference_runs() -> None:
     losing = f"MATCH a , b {STEPS.partition(', c')[0]} WITHIN 5 LOSING 0.1 ABOVE 0.2"
     with pytest.raises(ft.InputError, match="forecasts of LOSING are not supported yet"):
         ft.train(subscription(losing), {"s": events(10, 1)})
+
+
+def test_features_of_a_model_that_are_no_list() -> None:
+    text = subscription(f"MATCH a , b , c {STEPS}")
+    document: Any = ft.train(text, {"s": events(100, 1)}).document()
+    [trained] = document["subscriptions"].values()
+    trained["forecast"]["settings"]["features"] = 5
+    with pytest.raises(ft.InputError, match="features: expected a tuple of strings, found 5"):
+        ft.run(text, {"s": events(10, 1)}, model=document)

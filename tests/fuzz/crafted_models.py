@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
-from copy import deepcopy
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import foretell as ft
 from foretell.errors import ForetellError
-from tests.fuzz.crafted_values import changed
+from tests.fuzz.crafted_values import Tree
+from tests.fuzz.work_folder import work_folder
 
 STREAM = "STREAM s (k STRING, l INT, t INT) TIME t;"
 TEXTS = (
@@ -29,40 +28,56 @@ def _events(count: int, first: int, seed: int) -> list[dict[str, Any]]:
     return [{"k": chance.choice("abc"), "l": chance.randrange(3), "t": first + i} for i in range(count)]
 
 
-@cache
-def prepare() -> list[tuple[str, Any]]:
+@dataclass(frozen=True)
+class Original:
+    """A model as its file has it, its statements, and the file that each case writes."""
+
+    statements: ft.Subscriptions
+    document: Tree
+    path: Path
+
+
+#: What comes after it; engines do not change the rows that they are given.
+BATCHES = [_events(20, 20 * batch, batch) for batch in range(10)]
+
+
+def prepare(numbers: range) -> list[Original]:
+    folder = work_folder()
     originals = []
     for text, learning in zip(TEXTS, LEARNING, strict=True):
-        model = ft.train(text, {"s": _events(400, 0, 1)}, learning=learning)
-        originals.append((text, json.loads(json.dumps(model.document()))))
-    for number in range(2):
-        _run(originals[number][0], json.dumps(originals[number][1]))
+        statements = ft.parse(text)
+        model = ft.train(statements, {"s": _events(400, 0, 1)}, learning=learning)
+        document = json.loads(json.dumps(model.document()))
+        originals.append(Original(statements, Tree(document), folder / "model.json"))
+        _run(originals[-1], json.dumps(document))
     return originals
 
 
-def run(number: int, prepared: list[tuple[str, Any]]) -> str:
+def run(number: int, prepared: list[Original]) -> str:
     chance = Random(number)
-    text, document = chance.choice(prepared)
+    original = chance.choice(prepared)
     try:
-        content = json.dumps(changed(document, chance))
+        content = json.dumps(original.document.changed(chance))
     except TypeError:
         return "cannot be written"
     if chance.random() < 0.1:
         at = chance.randrange(len(content))
-        content = content[:at] + chance.choice(["", "[" * 10_000, "9" * 5_000, "\x00", "\ud800"]) + content[at + 1 :]
+        content = (
+            content[:at]
+            + chance.choice(["", "[" * 10_000, "9" * 400, "9" * 5_000, "\x00", "\ud800"])
+            + content[at + 1 :]
+        )
     try:
-        _run(text, content)
+        _run(original, content)
     except ForetellError:
         return "refused"
     return "ran"
 
 
-def _run(text: str, content: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        path.write_bytes(content.encode("utf-8", "surrogatepass"))
-        engine = ft.Engine(text, model=str(path))
+def _run(original: Original, content: str) -> None:
+    original.path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    engine = ft.Engine(original.statements, model=str(original.path))
     str(engine)
-    for batch in range(10):
-        list(engine.push("s", deepcopy(_events(20, 20 * batch, batch))))
+    for rows in BATCHES:
+        list(engine.push("s", rows))
     engine.outlook("m")

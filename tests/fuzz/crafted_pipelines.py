@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from random import Random
 
 from foretell.cli.pipeline_file import read_pipeline
 from foretell.errors import ForetellError
+from tests.fuzz.work_folder import work_folder
 
 ORIGINAL = '''
 text = """STREAM s (k STRING, t INT) TIME t; SUBSCRIBE m FROM s MATCH a;"""
@@ -45,13 +45,16 @@ VALUES = ("1e999", "9" * 400, "\x00", "\ud800", "true", "nan", "-1", "1979-05-27
 PARTS = (*MARKS, *VALUES, "streams", "s", "é", "lane", "path", "options")
 
 
-def prepare() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "pipeline.toml").write_text(ORIGINAL)
-        read_pipeline(Path(folder) / "pipeline.toml")
+def prepare(numbers: range) -> Path:
+    """The file that each case writes."""
+    folder = work_folder()
+    path = folder / "pipeline.toml"
+    path.write_text(ORIGINAL)
+    read_pipeline(path)
+    return path
 
 
-def run(number: int, prepared: None) -> str:
+def run(number: int, prepared: Path) -> str:
     chance = Random(number)
     text = ORIGINAL
     for _ in range(chance.choice([1, 1, 2, 5])):
@@ -61,11 +64,9 @@ def run(number: int, prepared: None) -> str:
         lines = text.split("\n")
         chance.shuffle(lines)
         text = "\n".join(lines)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pipeline.toml"
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        try:
-            read_pipeline(path)
-        except ForetellError:
-            return "refused"
+    prepared.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        read_pipeline(prepared)
+    except ForetellError:
+        return "refused"
     return "read"

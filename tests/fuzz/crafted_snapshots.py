@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -11,7 +12,7 @@ import foretell as ft
 from foretell.errors import ForetellError
 from foretell.storage.blob import pack, unpack
 from tests.engine.snapshot_fixtures import LIMITS, PROGRAM, STREAMS, engine_with_history, pushes
-from tests.fuzz.crafted_values import changed
+from tests.fuzz.crafted_values import Tree
 
 Pushes = list[tuple[str, list[dict[str, Any]]]]
 
@@ -43,91 +44,108 @@ STATEMENTS = (
 )
 
 
+#: The statements of the fixtures, one by one, then those above; and last all of the fixtures in one engine.
+FIXTURES = tuple(
+    f"SUBSCRIBE {text.strip()};"
+    for text in PROGRAM.split("SUBSCRIBE ")[1:]
+    for text in text.split(";\n")
+    if text.strip()
+)
+RUN = next(text for text in FIXTURES if " run " in text)
+TEXTS = (*(RUN + text if "FROM run" in text else text for text in FIXTURES), *STATEMENTS, PROGRAM)
+
+#: So many cases in a row have the same original, and so a few cases need only few of them.
+IN_A_ROW = 10
+
+#: Of so many notifications of a batch somebody looks at each. (There may be very many: one for every window without an
+#: event, and a snapshot says when the last window was.)
+LOOKED_AT = 1000
+
+
 @dataclass(frozen=True)
 class Original:
-    """A snapshot, decoded, and the batches that come after it."""
+    """A snapshot, decoded, with its statements, and the batches that come after it."""
 
-    header: Any
-    state: Any
+    statements: ft.Subscriptions
+    header: Tree
+    state: Tree
     after: Pushes
 
 
-def _batches(count: int, first: int, seed: int) -> Pushes:
+def _batches(count: int, first: int, seed: int, rows: int = 4) -> Pushes:
     """Batches of some events of both streams, in the order of time."""
     chance = Random(seed)
     made: Pushes = []
     for number in range(first, first + count):
-        rows = [
+        events = [
             {
                 "kind": chance.choice("aabbc"),
                 "g": chance.choice(["p", "q", None, f"g{chance.randrange(9)}"]),
                 "v": chance.choice([0, 1, 2, 3, None]),
                 "w": chance.choice([0.5, 1.5, None]),
-                "nr": 4 * number + i,
-                "time": 2 * number + i // 2,
+                "nr": rows * number + i,
+                "time": (rows * number + i) // 2,
             }
-            for i in range(4)
+            for i in range(rows)
         ]
         stream = "u" if chance.random() < 0.3 else "s"
         shared = ("kind", "g", "v", "time")
-        made.append((stream, rows if stream == "s" else [{name: row[name] for name in shared} for row in rows]))
+        made.append((stream, events if stream == "s" else [{name: row[name] for name in shared} for row in events]))
     return made
 
 
-def _original(text: str, after: Pushes, engine: ft.Engine | None = None) -> Original:
-    if engine is None:
-        engine = ft.Engine(
-            STREAMS + text, tables={"limits": LIMITS} if "limits" in text else {}, learning=ft.Learning(enough=1)
-        )
+@cache
+def _original(which: int) -> Original:
+    """A snapshot of statements. It is restored and run once, so that all kernels are compiled."""
+    text = TEXTS[which]
+    if text is PROGRAM:
+        engine, after = engine_with_history(pushes(90)[:60]), pushes(90)[60:70]
+    else:
+        after = _batches(4, 25, 0, rows=10)
+        tables = {"limits": LIMITS} if "limits" in text else {}
+        engine = ft.Engine(STREAMS + text, tables=tables, learning=ft.Learning(enough=1))
         for stream, rows in _batches(25, 0, len(text)):
             engine.push(stream, rows)
-    header, state = unpack(engine.snapshot(), "engine")
-    return Original(header, state, after)
+    snapshot = engine.snapshot()
+    restored = ft.Engine.restore(None, snapshot)
+    _run(restored, after)
+    # Times between whole numbers are another type.
+    restored.advance(1e6 + 0.5)
+    restored.end()
+    header, state = unpack(snapshot, "engine")
+    return Original(ft.parse(state["statements"]), Tree(header), Tree(state), after)
 
 
-@cache
-def prepare() -> tuple[Original, ...]:
-    """Snapshots of all statements. Each is restored and run once, so that all kernels are compiled."""
-    after = _batches(10, 25, 0)
-    single = [
-        f"SUBSCRIBE {text.strip()};"
-        for text in PROGRAM.split("SUBSCRIBE ")[1:]
-        for text in text.split(";\n")
-        if text.strip()
-    ]
-    run = next(text for text in single if " run " in text)
-    texts = [run + text if "FROM run" in text else text for text in single]
-    originals = [_original(text, after) for text in [*texts, *STATEMENTS]]
-    originals.append(_original(PROGRAM, pushes(90)[60:70], engine_with_history(pushes(90)[:60])))
-    for original in originals:
-        restored = ft.Engine.restore(None, pack("engine", original.header, original.state))
-        _run(restored, original.after)
-        # Times between whole numbers are another type.
-        restored.advance(1e6 + 0.5)
-        restored.end()
-    return tuple(originals)
+def _which(number: int) -> int:
+    return number // IN_A_ROW % len(TEXTS)
 
 
-def run(number: int, prepared: tuple[Original, ...]) -> str:
+def prepare(numbers: range) -> dict[int, Original]:
+    return {which: _original(which) for which in sorted({_which(number) for number in numbers})}
+
+
+def run(number: int, prepared: dict[int, Original]) -> str:
     chance = Random(number)
-    original = chance.choice(prepared)
-    header, state = original.header, original.state
+    original = prepared[_which(number)]
+    header, state = original.header.value, original.state.value
     if chance.random() < 0.02:
-        header = changed(header, chance)
+        header = original.header.changed(chance)
     else:
-        state = changed(state, chance)
+        state = original.state.changed(chance)
     try:
         crafted = pack("engine", header, state)
     except (TypeError, AttributeError, ValueError):
         return "cannot be written"
+    # Most of the time the statements are at hand and need not be parsed again.
+    statements = None if chance.random() < 0.1 else original.statements
     try:
-        engine = ft.Engine.restore(None, crafted)
+        engine = ft.Engine.restore(statements, crafted)
     except ForetellError:
         return "refused"
     try:
         _run(engine, original.after)
         engine.end()
-        ft.Engine.restore(None, engine.snapshot())
+        ft.Engine.restore(statements, engine.snapshot())
     except ForetellError:
         return "ran, then refused"
     return "ran"
@@ -143,5 +161,5 @@ def _run(engine: ft.Engine, after: Pushes) -> None:
 
 
 def _look(notifications: ft.Notifications) -> None:
-    for notification in notifications:
+    for notification in islice(notifications, LOOKED_AT):
         str(notification)

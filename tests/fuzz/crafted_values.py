@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy, deepcopy
 from random import Random
 from typing import Any
 
@@ -16,28 +16,62 @@ _TYPES = ("<i8", "<i4", "<u4", "<u8", "<u1", "|b1", "<f8", "<f4", "<c16", "<i2")
 _OTHERS: tuple[Any, ...] = (None, True, "", "x", "\ud800", b"", b"abc", [], {}, [0], {"x": 1}, 0, 1.5, -1, 2**63)
 
 
-def changed(tree: Any, chance: Random) -> Any:
-    """The tree with one to three changes."""
-    root = {"": deepcopy(tree)}
-    for _ in range(chance.choice([1, 1, 1, 2, 3])):
-        places = list(_places(root))
-        # An array is often the deepest place of many: take one of those half of the time.
-        arrays = [place for place in places if isinstance(place[0][place[1]], np.ndarray) and place[0][place[1]].size]
-        container, key = chance.choice(arrays if arrays and chance.random() < 0.6 else places)
-        _change(container, key, chance)
-    return root[""]
+Path = tuple[Any, ...]
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """All places of a tree: a container and a key in it."""
+class Tree:
+    """A tree of dicts and lists, and the paths to all places in it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._places: list[Path] = [(), *_paths(value, ())]
+        self._arrays = [path for path in self._places if _is_array(_at(value, path))]
+
+    def changed(self, chance: Random) -> Any:
+        """The tree with one to three changes; it shares the rest with this one."""
+        root = {"": self.value}
+        for _ in range(chance.choice([1, 1, 1, 2, 3])):
+            # An array is often the deepest place of many: take one of those half of the time.
+            arrays = self._arrays and chance.random() < 0.6
+            path = ("", *chance.choice(self._arrays if arrays else self._places))
+            try:
+                container = _opened(root, path)
+            except (LookupError, TypeError):
+                continue  # an earlier change has removed it
+            _change(container, path[-1], chance)
+        return root[""]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.size > 0
+
+
+def _at(value: Any, path: Path) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _paths(value: Any, path: Path) -> Iterator[Path]:
+    """The paths to all that a value contains."""
     keys: Any = ()
     if isinstance(value, dict):
-        keys = list(value)
+        keys = value
     elif isinstance(value, list):
         keys = range(len(value))
     for key in keys:
-        yield value, key
-        yield from _places(value[key])
+        yield (*path, key)
+        yield from _paths(value[key], (*path, key))
+
+
+def _opened(value: Any, path: Path) -> Any:
+    """The last container of a path; all along it are copies from now on, and so is what it leads to."""
+    for key in path[:-1]:
+        value[key] = copy(value[key])
+        value = value[key]
+    if isinstance(value[path[-1]], dict | list):
+        value[path[-1]] = copy(value[path[-1]])
+    return value
 
 
 def _change(container: Any, key: Any, chance: Random) -> None:

@@ -12,7 +12,11 @@ from foretell.language.checked import CheckedSubscription
 from foretell.plan.explain import as_text, explain
 
 STREAM = "STREAM s (k STRING, v INT, w FLOAT) TIME time;\n"
-BATCHES, EVENTS = 10, 8
+BATCHES = 10
+
+#: Events of a batch times steps of the statement, at most: an event may match each of a thousand alternatives, and a
+#: notification names all steps, so that the answer itself would be as long as the square of the statement.
+CELLS = 800
 
 #: So that a statement that keeps everything is stopped while there is room.
 LIMITS = ft.Limits(lane=20_000, engine=50_000, memory="128 MiB")
@@ -125,39 +129,42 @@ OF_EACH_KERNEL = (
 )
 
 
-def prepare() -> None:
+def prepare(numbers: range) -> None:
     """Warm the kernels."""
     for rest in OF_EACH_KERNEL:
         for per in ("", " PER k"):
             _through(f"{STREAM}SUBSCRIBE p FROM s{per} MATCH {rest};", Random(0))
-    for number in range(40):
+    for number in numbers[:40]:
         run(number, None)
 
 
 def run(number: int, prepared: object) -> str:
     chance = Random(number)
-    return _through(STREAM + Writer(chance).statement(), chance)
+    writer = Writer(chance)
+    text = STREAM + writer.statement()
+    return _through(text, chance, max(1, min(8, CELLS // len(writer.names))))
 
 
-def _through(text: str, chance: Random) -> str:
+def _through(text: str, chance: Random, events: int = 8) -> str:
     """What becomes of a statement on its whole way."""
     try:
-        engine = ft.Engine(text, limits=LIMITS)
-        (statement,) = ft.parse(text).checked({}, {}).statements
+        statements = ft.parse(text)
+        engine = ft.Engine(statements, limits=LIMITS)
+        (statement,) = statements.checked({}, {}).statements
         assert isinstance(statement, CheckedSubscription)
         as_text(explain(statement))
         found = 0
         for batch in range(BATCHES):
             if batch == BATCHES // 2:
-                engine = ft.Engine.restore(text, engine.snapshot(), limits=LIMITS)
-            found += len(engine.push("s", _rows(chance, batch)))
+                engine = ft.Engine.restore(statements, engine.snapshot(), limits=LIMITS)
+            found += len(engine.push("s", _rows(chance, batch, events)))
     except ForetellError as error:
         return error.code
     return "with matches" if found else "without"
 
 
-def _rows(chance: Random, batch: int) -> list[dict[str, Any]]:
+def _rows(chance: Random, batch: int, count: int) -> list[dict[str, Any]]:
     return [
-        {"time": batch * EVENTS + i, "k": chance.choice("xyz"), "v": chance.randrange(6), "w": chance.random()}
-        for i in range(EVENTS)
+        {"time": batch * count + i, "k": chance.choice("xyz"), "v": chance.randrange(6), "w": chance.random()}
+        for i in range(count)
     ]

@@ -1,4 +1,4 @@
-"""Models, pipeline files and files of events that somebody made up."""
+"""Models, pipeline files, files of events, outboxes and spools that somebody made up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import pytest
 from tests.fuzz.bounded import run_bounded
 
 #: How many of each are tried quickly, and how many at length.
-CASES = {"crafted_models": (150, 100_000), "crafted_pipelines": (500, 1_000_000), "crafted_inputs": (400, 1_000_000)}
+CASES = {
+    "crafted_models": (100, 1_000_000),
+    "crafted_pipelines": (500, 1_000_000),
+    "crafted_inputs": (400, 1_000_000),
+    "crafted_outboxes": (300, 1_000_000),
+    "crafted_spools": (500, 1_000_000),
+}
 
 
 @pytest.mark.parametrize("module", CASES)

@@ -8,6 +8,8 @@ import time
 import pytest
 
 import foretell as ft
+from foretell.language.pattern_shape import StepOrder
+from foretell.language.tree import Subscription
 from tests.language.papers import PAPERS
 
 
@@ -27,3 +29,29 @@ def _seconds(text: str) -> float:
     start = time.process_time()  # other work on the machine does not count
     ft.parse(text)
     return time.process_time() - start
+
+
+def test_counted_steps_are_checked_in_well_under_two_seconds() -> None:
+    """Each of their conditions asks which steps come later."""
+    names = [f"a{i}" for i in range(1500)]
+    steps, conditions = " ; ".join(f"{name}[2]" for name in names), ", ".join(f"{name} AS v > 1" for name in names)
+    text = f"STREAM s (v INT, time INT) TIME time; SUBSCRIBE p FROM s MATCH {steps} DEFINE {conditions};"
+    assert _seconds(text) < 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "later"),
+    [
+        ("a ; b , c", {"a": "bc", "b": "c", "c": ""}),
+        ("a | (b ; c)", {"a": "", "b": "c", "c": ""}),
+        ("a & (b ; c)", {"a": "", "b": "c", "c": ""}),
+        ("(a ; b)+ ; c", {"a": "bc", "b": "c", "c": ""}),
+        ("a ; (b | (c ; d)) ; e", {"a": "bcde", "b": "e", "c": "de", "d": "e", "e": ""}),
+        ("a ; !x ; b", {"a": "b", "b": ""}),
+    ],
+)
+def test_which_steps_come_later(pattern: str, later: dict[str, str]) -> None:
+    (statement,) = ft.parse(f"SUBSCRIBE p FROM s MATCH {pattern} WITHIN 9;").program.statements
+    assert isinstance(statement, Subscription)
+    order = StepOrder(statement.pattern)
+    assert {step: "".join(sorted(order.followers(step))) for step in later} == later

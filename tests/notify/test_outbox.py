@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,7 +13,7 @@ import pytest
 
 from foretell.errors import InputError
 from foretell.notify.messages import Message
-from foretell.notify.outbox import Outbox, OutboxCounts
+from foretell.notify.outbox import LONGEST_PAUSE, Outbox, OutboxCounts
 
 
 def messages(*names: str) -> list[Message]:
@@ -122,3 +123,37 @@ def test_messages_that_we_did_not_write(tmp_path: Path) -> None:
         database.execute("UPDATE message SET body = 5")
     with pytest.raises(InputError, match="did not write"):
         Outbox(tmp_path).pending(1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE progress SET not_before = 'soon'",
+        "UPDATE progress SET batch = 'x'",
+        "UPDATE progress SET dead = 1.5",
+        "DELETE FROM progress",
+        "INSERT INTO progress SELECT * FROM progress",
+        "DROP TABLE message",
+        "ALTER TABLE message ADD COLUMN more TEXT",
+        "CREATE TRIGGER more AFTER UPDATE ON progress BEGIN DELETE FROM message; END",
+        "DROP TABLE progress; CREATE VIEW progress AS "
+        "WITH RECURSIVE r(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM r) "
+        "SELECT i AS batch, 0 AS delivered, 0 AS dead, 0.0 AS not_before FROM r WHERE i < 0",
+    ],
+)
+def test_a_file_that_we_did_not_write(tmp_path: Path, change: str) -> None:
+    Outbox(tmp_path).put(messages("a"), 0)
+    with closing(sqlite3.connect(tmp_path / "outbox.sqlite", isolation_level=None)) as database:
+        database.executescript(change)
+    with pytest.raises(InputError, match="did not write"):
+        Outbox(tmp_path)
+
+
+def test_no_pause_is_longer_than_a_day(tmp_path: Path) -> None:
+    """Python cannot wait for a time without an end."""
+    outbox = Outbox(tmp_path)
+    outbox.postpone(math.inf)
+    assert 0 < outbox.remaining_pause() <= LONGEST_PAUSE
+    with closing(sqlite3.connect(tmp_path / "outbox.sqlite", isolation_level=None)) as database:
+        database.execute("UPDATE progress SET not_before = 1e300")
+    assert Outbox(tmp_path).remaining_pause() == LONGEST_PAUSE

@@ -225,16 +225,40 @@ def most_events(pattern: Pattern) -> int | None:
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def followers(pattern: Pattern, step: str) -> frozenset[str]:
-    """The steps that come after a step wherever both are bound."""
-    found: set[str] = set()
-    for node in pattern.walk():
-        if isinstance(node, tree.Sequence):
-            inside = [{s.name for s in part.pattern.walk() if isinstance(s, tree.Step)} for part in node.parts]
-            for i, names in enumerate(inside):
-                if step in names:
-                    found.update(str(name) for later in inside[i + 1 :] for name in later)
-    return frozenset(found)
+class StepOrder:
+    """Which steps of a pattern come after which wherever both are bound."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        #: For each step, the sequences around it, with its least and its greatest place in them. A statement may ask
+        #: for thousands of pairs of steps: the pattern is walked once.
+        self._places: dict[str, dict[int, tuple[int, int]]] = {}
+        todo: list[tuple[tree.Node, tuple[tuple[int, int], ...]]] = [(pattern, ())]
+        for sequence in count():
+            if not todo:
+                break
+            node, around = todo.pop()
+            if isinstance(node, tree.Sequence):
+                todo += ((part.pattern, (*around, (sequence, i))) for i, part in enumerate(node.parts))
+            else:
+                if isinstance(node, tree.Step):
+                    self._add(str(node.name), around)
+                todo += ((child, around) for child in node.children())
+
+    def _add(self, step: str, around: tuple[tuple[int, int], ...]) -> None:
+        places = self._places.setdefault(step, {})
+        for sequence, place in around:
+            least, greatest = places.get(sequence, (place, place))
+            places[sequence] = min(least, place), max(greatest, place)
+
+    def follows(self, step: str, other: str) -> bool:
+        """Whether a step comes after another."""
+        later = self._places.get(step, {})
+        places = self._places.get(other, {}).items()
+        return any(sequence in later and least < later[sequence][1] for sequence, (least, _) in places)
+
+    def followers(self, step: str) -> frozenset[str]:
+        """The steps that come after a step."""
+        return frozenset(other for other in self._places if self.follows(other, step))
 
 
 def _unfollowed(pattern: Pattern, *, followed: bool) -> Iterator[tree.Chosen]:

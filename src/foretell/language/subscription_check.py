@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from foretell.errors import refuse, suggestion
 from foretell.events.types import Schema, Type
@@ -11,7 +12,7 @@ from foretell.language import pattern_shape, tree
 from foretell.language.checked import CheckedStep, CheckedSubscription
 from foretell.language.definitions import definitions_of
 from foretell.language.loss_rates import loss_rates
-from foretell.language.pattern_shape import StepShape
+from foretell.language.pattern_shape import StepOrder, StepShape
 from foretell.language.stream_schemas import duration_of, merged_schema, scope_of
 from foretell.language.tree import place_of
 from foretell.language.type_check import Scope, check_condition, type_of
@@ -125,7 +126,7 @@ class _SubscriptionChecker:
         if len(self.positive) == 1 and choices:
             message = f"'LAST {choices[0].step.name}' is the only step: its last event is never known"
             refuse("never-known", message, choices[0].place, "add another step, or leave out LAST")
-        return {str(choice.step.name): pattern_shape.followers(pattern, str(choice.step.name)) for choice in choices}
+        return {str(choice.step.name): self._order.followers(str(choice.step.name)) for choice in choices}
 
     def _variables(self, defined: Mapping[str, tree.Expression]) -> dict[str, Type]:
         """The variables that positive steps bind, with their types."""
@@ -165,12 +166,15 @@ class _SubscriptionChecker:
         counted = () if defined is None else tuple(tree.conjuncts(defined))
         return CheckedStep(step, conditions, tuple(bound), counted if step.numbered else ())
 
+    @cached_property
+    def _order(self) -> StepOrder:
+        return StepOrder(self.tree.pattern)
+
     def _check_counted(self, step: StepShape, defined: tree.Expression) -> None:
         """a[i] counts as the events come, so it cannot wait for a step that is always bound later."""
-        later = pattern_shape.followers(self.tree.pattern, step.name)
         for node in defined.walk():
             named = _step_named(node)
-            if named is not None and named in later:
+            if named is not None and self._order.follows(named, step.name):
                 message = f"the DEFINE of '{step.name}[i]' cannot name the later step '{named}'"
                 refuse("later-step", message, node.place, f"put the condition behind the step: {step.name}[i] @(...)")
 

@@ -43,6 +43,8 @@ class Learning:
             value = values[name]
             if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
                 raise InputError("bad-argument", f"{name}: expected a number above 0, found {value!r}")
+            if isinstance(value, int) and value.bit_length() > 1000:
+                raise InputError("bad-argument", f"{name}: the number is too large", hint="use math.inf")
         if not isinstance(values["online"], bool):
             raise InputError("bad-argument", f"online: expected True or False, found {self.online!r}")
         for name, value in (("lanes", values["lanes"]), ("order", values["order"] or 0)):
@@ -81,5 +83,6 @@ class Learning:
         values = dict(settings)
         if values.get("half_life", 0) is None:
             values["half_life"] = math.inf
-        values["features"] = tuple(values.get("features", ()))
+        features = values.get("features", [])
+        values["features"] = tuple(features) if isinstance(features, list) else features
         return cls(**values)

@@ -167,12 +167,16 @@ class _ArrowEncoder:
             unbound = pa.nulls(len(results), pa.string())
             return self._object({} if results.forecasts is None else dict.fromkeys(results.schema.steps, unbound))
         bound, steps = results.bound_events, results.schema.steps
-        names = self._names(bound.position)
+        order = np.argsort(bound.step, kind="stable")
+        ends = np.searchsorted(bound.step[order], np.arange(len(steps) + 1))
+        match, names = bound.match[order], self._names(bound.position[order])
+        unbound = pa.nulls(len(results), pa.string())
         by_step: dict[str, ArrowArray] = {}
-        for number, step in enumerate(steps):
-            selected = np.flatnonzero(bound.step == number)
-            repeated = results.schema.repeated[step]
-            by_step[step] = _of_step(bound.match[selected], names.take(arrow_of(selected)), len(results), repeated)
+        for step, start, end in zip(steps, ends.tolist(), ends[1:].tolist()):
+            by_step[step] = unbound
+            if end > start:
+                of_step = names.slice(start, end - start)
+                by_step[step] = _of_step(match[start:end], of_step, len(results), results.schema.repeated[step])
         return self._object(by_step)
 
     def _names(self, positions: Ints) -> ArrowArray:
@@ -210,11 +214,14 @@ def _with_nulls(texts: ArrowArray, nulls: NDArray[np.bool_]) -> ArrowArray:
 
 def _of_step(match: Ints, names: ArrowArray, count: int, repeated: bool) -> ArrowArray:
     """The events of a step in each match: a name, a list of names where the step is repeated, NULL without any."""
-    if not repeated and len(match) == count:
-        return names
+    if not repeated:
+        if len(match) == count:
+            return names
+        at = np.full(count, -1)
+        at[match] = np.arange(len(match))
+        return names.take(arrow_of(at, nulls=at < 0))
     sizes = np.bincount(match, minlength=count)
-    unbound = sizes == 0
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     lists = pa.LargeListArray.from_arrays(arrow_of(ends), names)
     joined: Any = pc.binary_join(lists, ",").cast(pa.string())
-    return _with_nulls(pc.binary_join_element_wise("[", joined, "]", "") if repeated else joined, unbound)
+    return _with_nulls(pc.binary_join_element_wise("[", joined, "]", ""), sizes == 0)

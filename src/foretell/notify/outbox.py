@@ -41,6 +41,19 @@ _SCHEMA = """
 """
 
 
+# A view or a trigger in their place could make SQLite work without an end.
+_TABLES = {
+    "message": ["number", "batch", "id", "subscription", "body"],
+    "progress": ["batch", "delivered", "dead", "not_before"],
+}
+
+# A message about a damaged file may quote it.
+_SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
+#: Seconds: a receiver that asks for a longer pause is asked again after this one.
+LONGEST_PAUSE = 24 * 3600.0
+
+
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
     """A pending message, with its number in the outbox and its batch."""
@@ -57,6 +70,16 @@ class OutboxCounts:
     waiting: int
     delivered: int
     dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """The number of the last batch, if there was one, what became of messages, and when the next may be sent."""
+
+    batch: int | None
+    delivered: int
+    dead: int
+    not_before: float
 
 
 class Outbox:
@@ -86,17 +109,15 @@ class Outbox:
 
     def pending(self, limit: int) -> list[OutboxEntry]:
         """The first pending messages, at most `limit` and of one batch: a repeat sends the same ones together."""
-        try:
+        with self._reading():
             rows = self._database.execute(
                 "SELECT number, batch, id, subscription, body FROM message WHERE body IS NOT NULL "
                 "ORDER BY number LIMIT ?",
                 (limit,),
             ).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise InputError("bad-outbox", f"cannot read the outbox '{self.folder}': {error}") from error
         # SQLite keeps any type in any column.
         if not all(tuple(map(type, row)) == (int, int, str, str, bytes) for row in rows):
-            raise InputError("bad-outbox", f"{self.folder}: the outbox has messages that Foretell did not write")
+            raise self._foreign("messages")
         entries = [OutboxEntry(number, batch, Message(*message)) for number, batch, *message in rows]
         return [entry for entry in entries if entry.batch == entries[0].batch]
 
@@ -114,20 +135,20 @@ class Outbox:
         self._mark_done(entries, "dead")
 
     def counts(self) -> OutboxCounts:
-        [row] = self._database.execute(
-            "SELECT (SELECT count(*) FROM message WHERE body IS NOT NULL), delivered, dead FROM progress"
-        )
-        return OutboxCounts(*row)
+        with self._reading():
+            [(waiting,)] = self._database.execute("SELECT count(*) FROM message WHERE body IS NOT NULL")
+        progress = self._progress()
+        return OutboxCounts(waiting, progress.delivered, progress.dead)
 
     def postpone(self, seconds: float) -> None:
-        """Send nothing for so many seconds, also in a process that takes over."""
+        """Send nothing for so many seconds, a day at most, also in a process that takes over."""
         with self._transaction():
-            self._database.execute("UPDATE progress SET not_before = ?", (time.time() + seconds,))
+            until = time.time() + min(seconds, LONGEST_PAUSE)
+            self._database.execute("UPDATE progress SET not_before = ?", (until,))
 
     def remaining_pause(self) -> float:
         """The seconds for which `postpone` still holds."""
-        [(not_before,)] = self._database.execute("SELECT not_before FROM progress")
-        return max(0.0, float(not_before) - time.time())
+        return min(max(0.0, self._progress().not_before - time.time()), LONGEST_PAUSE)
 
     @contextmanager
     def sender_lock(self) -> Iterator[bool]:
@@ -154,9 +175,31 @@ class Outbox:
                 raise InputError(
                     "bad-outbox", f"{self.folder}: expected an outbox of version {_VERSION}, found version {version}"
                 )
+            self._check_tables()
+        self._progress()
+
+    def _check_tables(self) -> None:
+        made = self._database.execute("SELECT type, name FROM sqlite_master WHERE type <> 'index'").fetchall()
+        if sorted(made) != sorted(("table", name) for name in [*_TABLES, "sqlite_sequence"]):
+            raise self._foreign("tables")
+        for table, columns in _TABLES.items():
+            found = self._database.execute(f"PRAGMA table_xinfo({table})").fetchall()
+            if [(row[1], row[-1]) for row in found] != [(name, 0) for name in columns]:
+                raise self._foreign("columns")
+
+    def _progress(self) -> _Progress:
+        with self._reading():
+            rows = self._database.execute("SELECT batch, delivered, dead, not_before FROM progress LIMIT 2").fetchall()
+        types = [tuple(map(type, row)) for row in rows]
+        if types not in ([(type(None), int, int, float)], [(int, int, int, float)]):
+            raise self._foreign("progress")
+        return _Progress(*rows[0])
+
+    def _foreign(self, what: str) -> InputError:
+        return InputError("bad-outbox", f"{self.folder}: the outbox has {what} that Foretell did not write")
 
     def _begin(self, batch: int) -> None:
-        [(last,)] = self._database.execute("SELECT batch FROM progress")
+        last = self._progress().batch
         if last is not None and batch < last:
             raise InputError(
                 "outbox-ahead",
@@ -187,8 +230,15 @@ class Outbox:
                 raise
 
     @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except _SQLITE_ERRORS as error:
+            raise InputError("bad-outbox", f"cannot read the outbox '{self.folder}': {error}") from error
+
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *_SQLITE_ERRORS) as error:
             raise InputError("cannot-write", f"cannot write the outbox '{self.folder}': {error}") from error

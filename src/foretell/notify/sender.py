@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from foretell.notify.outbox import Outbox, OutboxEntry
+from foretell.notify.outbox import LONGEST_PAUSE, Outbox, OutboxEntry
 
 _LOG = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ def _settle(outbox: Outbox, entries: Sequence[OutboxEntry], outcome: Delivered |
 
 def _postpone(outbox: Outbox, outcome: RetryLater, pauses: Iterator[float]) -> float:
     """The seconds until the next attempt: the longer of the backoff and the receiver's request."""
-    pause = max(outcome.after or 0.0, next(pauses))
+    pause = min(max(outcome.after or 0.0, next(pauses)), LONGEST_PAUSE)
     if outcome.after:
         outbox.postpone(pause)
     _LOG.warning("not delivered, next attempt in %.1f s: %s", pause, outcome.reason)

@@ -30,6 +30,7 @@ from foretell.storage.private_files import make_private_folder, open_private
 _ENDING = ".spool"
 _FRAME = struct.Struct("<II")
 _HEAD = struct.Struct("<qHH")
+_LONGEST_ID = 100
 _MARK_EVERY = 1000  # messages between two positions of a segment at which reading can begin
 LOCK_TIMEOUT = 15.0  # seconds: the previous process may just be ending
 
@@ -205,6 +206,9 @@ class Spool:
             if not (path.stem.isascii() and path.stem.isdecimal()):
                 raise InputError("bad-spool", f"{path} is not a segment of a spool")
         firsts = [int(path.stem) for path in paths]
+        for path, first, following in zip(paths[1:], firsts, firsts[1:]):
+            if following <= first:
+                raise InputError("bad-spool", f"{path} is not a segment of a spool: its number is not the next")
         older = [
             _SpoolSegment(path, first, following - first, [_Mark(first, 0)])
             for path, first, following in zip(paths, firsts, firsts[1:])
@@ -215,8 +219,11 @@ class Spool:
         """The id of this spool, by which a checkpoint of another spool is recognised."""
         path = self.folder / "id"
         with suppress(FileNotFoundError):
-            if spool_id := path.read_text().strip():
-                return spool_id
+            written = path.read_bytes().strip()
+            if len(written) > _LONGEST_ID or (written and not written.isalnum()):  # bytes are so only in ASCII
+                raise InputError("bad-spool", f"{path} is not the id of a spool")
+            if written:
+                return written.decode("ascii")
         spool_id = uuid.uuid4().hex
         with open_private(path, "wb") as file:
             file.write(spool_id.encode())

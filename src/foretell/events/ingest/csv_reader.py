@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -69,9 +70,13 @@ class _CsvFile:
     parts: list[_CsvPart]
     notes: list[str]
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
     def column(self, name: str) -> list[ArrowArray]:
-        if name in self.names:
-            index = self.names.index(name)
+        index = self._places.get(name)
+        if index is not None:
             return [part.columns[index] for part in self.parts]
         return [pa.nulls(len(part.numbers), pa.string()) for part in self.parts]
 
@@ -239,7 +244,8 @@ def _with_places(names: list[str]) -> list[str]:
     """Names for columns without one, by their places: pandas writes such a column for its index. A delimiter at the end
     of each line makes no column."""
     places = [f"column_{n}" for n in range(1, len(names))] + [""]
-    return [name or (place if place not in names else "") for name, place in zip(names, places, strict=True)]
+    given = set(names)
+    return [name or (place if place not in given else "") for name, place in zip(names, places, strict=True)]
 
 
 def _given_header(source: str, first: CsvRecord, columns: Sequence[str]) -> list[str]:

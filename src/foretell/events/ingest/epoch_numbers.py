@@ -21,7 +21,8 @@ UNITS = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanosecond
 
 def epoch_unit(number: float | Decimal) -> str | None:
     """The unit of a number that is a plausible time."""
-    return next((unit for unit, per_second in UNITS.items() if _FIRST <= number / per_second < _END), None)
+    # A number of hundreds of digits can be compared, and not divided.
+    return next((unit for unit, each in UNITS.items() if _FIRST * each <= number < _END * each), None)
 
 
 def common_unit(least: float | Decimal | None, greatest: float | Decimal | None) -> str | None:

@@ -160,6 +160,8 @@ def _decode_objects(content: bytes) -> _JsonRows | None:
         counted = position
         try:
             row, end = decode(text, position)
+            if "\\u" in text[position:end]:
+                row = _with_valid_unicode(row)
         except (ValueError, RecursionError):
             if not rows:
                 return None
@@ -224,10 +226,14 @@ def parse_lenient_json(line: bytes) -> object:
     except UnicodeDecodeError:
         return ParseFailure("not UTF-8")
     try:
-        row = json.loads(text)
-        written = json.dumps(row, ensure_ascii=False)
+        return _with_valid_unicode(json.loads(text))
     except (ValueError, RecursionError):
         return ParseFailure(NOT_JSON)
+
+
+def _with_valid_unicode(row: object) -> object:
+    """The row; a failure where an escape in it is half of a character."""
+    written = json.dumps(row, ensure_ascii=False)
     return row if is_valid_unicode(written) else ParseFailure("not valid Unicode")
 
 

@@ -19,11 +19,12 @@ def check_columns(
     """
     if raw.absent_is_null and not raw.rows:
         return ()  # without events nothing is missing
-    missing = [name for name in required if name not in raw.names and not _is_element(name, raw.names)]
+    names = frozenset(raw.names)
+    missing = [name for name in required if name not in names and not _is_element(name, raw.names)]
     for name in missing:
         if not allowed or name == time:
             raise InputError("missing-column", _missing(raw, stream, name, time), hint=suggestion(name, raw.names))
-    present = raw.names if is_open else [name for name in required if name in raw.names]
+    present = raw.names if is_open else [name for name in required if name in names]
     return (
         *(f"{_missing(raw, stream, name, time)}: it is NULL" for name in missing),
         *_differing(raw, present, allowed),
@@ -44,12 +45,12 @@ def _missing(raw: RawTable, stream: str, name: str, time: str) -> str:
 
 def _differing(raw: RawTable, names: Sequence[str], allowed: bool) -> Iterator[str]:
     """Compare the columns of the files; the rows of JSON lines need not have the same."""
-    files = [origin for origin in raw.origins if origin.columns is not None]
+    files = [(origin.source, frozenset(origin.columns)) for origin in raw.origins if origin.columns is not None]
     for name in names:
-        lacking = [file.source for file in files if name not in (file.columns or ())]
+        lacking = [source for source, columns in files if name not in columns]
         if not lacking or len(lacking) == len(files):  # a column that no file has is made of others
             continue
-        having = next(file.source for file in files if name in (file.columns or ()))
+        having = next(source for source, columns in files if name in columns)
         message = f"{lacking[0]}: no column '{name}', which {having} has"
         if not allowed:
             raise InputError("missing-column", message, hint=_ALLOW)

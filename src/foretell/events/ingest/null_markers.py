@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from string import whitespace
 from typing import Any
 
@@ -50,8 +50,7 @@ class NullMarkers:
     @staticmethod
     def without_texts(texts: ArrowArray, markers: frozenset[str]) -> ArrowArray:
         """The texts, NULL where they are markers."""
-        known = arrow_of_values(sorted(markers), Type.STRING)
-        marked: Any = pc.is_in(pc.ascii_trim_whitespace(texts), value_set=known)
+        marked: Any = pc.is_in(pc.ascii_trim_whitespace(texts), value_set=_value_set(markers))
         return pc.if_else(marked, pa.nulls(1, texts.type)[0], texts)
 
     def without_numbers(self, values: ArrowArray) -> ArrowArray:
@@ -64,6 +63,12 @@ class NullMarkers:
         plain: Any = pa.float64() if pa.types.is_floating(values.type) else pa.int64()
         marked: Any = pc.is_in(values.cast(plain, safe=False), value_set=arrow_of(np.array(numbers), plain))
         return pc.if_else(marked, pa.nulls(1, values.type)[0], values)
+
+
+@lru_cache(maxsize=16)
+def _value_set(markers: frozenset[str]) -> ArrowArray:
+    """The markers for Arrow. Each of the columns asks for them, and there may be thousands."""
+    return arrow_of_values(sorted(markers), Type.STRING)
 
 
 NO_MARKERS = NullMarkers(frozenset())

@@ -74,6 +74,8 @@ class StrayTexts(msgspec.Struct, frozen=True):
 
 def stray_texts(texts: ArrowArray, place: Callable[[int], Place]) -> StrayTexts | None:
     """The stray texts of a STRING column; None where it is no column of numbers. `place` has the places of rows."""
+    if texts.null_count == len(texts):
+        return StrayTexts(0, 0, True, "", "", 0)
     if _mostly_other(texts[:_HEAD]):
         return None
     texts = USUAL_MARKERS.without_texts(texts, USUAL_MARKERS.fields)

@@ -86,6 +86,8 @@ class TextColumn:
 
     def infer_type_without_markers(self) -> Type:
         """The type of a STRING column whose usual markers of missing values are NULL; STRING where it is one still."""
+        if self.texts.null_count == len(self.texts):
+            return Type.STRING
         head = TextColumn(self.name, self.texts[:_HEAD]).without(USUAL_MARKERS).infer_type()
         kind = head if head is Type.STRING else self.without(USUAL_MARKERS).infer_type()
         return Type.STRING if kind is Type.NULL else kind

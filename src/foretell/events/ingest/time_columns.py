@@ -294,7 +294,7 @@ def deciding_positions(texts: ArrowArray) -> list[int]:
 def _may_decide(texts: ArrowArray) -> bool:
     """Whether a text begins with a letter or a space, or has a slash or hyphen after one or two characters: nearly all
     columns of times have none, and need no regular expression."""
-    if not len(texts) or texts.buffers()[2] is None:
+    if not len(texts) or not texts.buffers()[2]:  # without texts, or all of them are empty
         return False
     starts = np.frombuffer(texts.buffers()[1], np.int32, len(texts), texts.offset * 4)
     data = np.frombuffer(texts.buffers()[2], np.uint8)

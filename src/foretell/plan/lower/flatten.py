@@ -246,7 +246,11 @@ class _Flattening:
 
     def _live(self) -> list[int]:
         """The slots that are read from each state on, as bits, from the ends backwards until nothing is added."""
-        live = [_bits(self._read_at(state)) for state in self.states]
+        finals = _bits(self.shared.finals)  # many, where a pattern has many steps, and many states are final
+        live = [
+            _bits(self._read_at(state)) | (finals if state.waiting.final or state.waiting.waits else 0)
+            for state in self.states
+        ]
         read = {number: self._read_by_edges(number) for number in range(len(self.states))}
         sources: defaultdict[int, set[int]] = defaultdict(set)
         for edge in self.edges:
@@ -275,6 +279,7 @@ class _Flattening:
         return bits
 
     def _read_at(self, state: SharedState) -> set[int]:
+        """The slots that are read while a run is in a state, but for those that a match carries."""
         reads, waiting = self.shared.symbols.reads, state.waiting
         guards = [t.where for t in waiting.threads] + [n for t in waiting.threads for n in t.absent]
         guards += [t.counted for t in waiting.counters]
@@ -282,8 +287,6 @@ class _Flattening:
         slots |= {t.mark for t in waiting.threads if t.mark != NO_MARK}
         if waiting.key is not None:
             slots.add(waiting.key.slot)
-        if waiting.final or waiting.waits:
-            slots |= set(self.shared.finals)
         return slots
 
 
