@@ -39,6 +39,13 @@ def test_counted_steps_are_checked_in_well_under_two_seconds() -> None:
     assert _seconds(text) < 2
 
 
+def test_conditions_of_operators_are_checked_in_well_under_two_seconds() -> None:
+    """Each sees the steps before it, of which an alternation binds many."""
+    names = [f"a{i}" for i in range(1200)]
+    pattern = " ;{v > 1} ".join(names[:600]) + " ; (" + " | ".join(names[600:]) + ")"
+    assert _seconds(f"STREAM s (v INT, time INT) TIME time; SUBSCRIBE p FROM s MATCH {pattern};") < 2
+
+
 @pytest.mark.parametrize(
     ("pattern", "later"),
     [

@@ -195,10 +195,10 @@ class _SubscriptionChecker:
             case tree.Conditioned(pattern=inner):
                 return self._check_operators(inner, before)
             case tree.Conjunction(sides=children) | tree.Alternation(branches=children):
-                after = before
+                bound = dict.fromkeys(before)
                 for child in children:
-                    after += tuple(n for n in self._check_operators(child, before) if n not in after)
-                return after
+                    bound |= dict.fromkeys(self._check_operators(child, before))
+                return tuple(bound)
             case tree.Step(name=name):
                 return (*before, name)
             case tree.Numbered(step=step) | tree.Chosen(step=step):
@@ -206,16 +206,16 @@ class _SubscriptionChecker:
         return before
 
     def _check_where(self, where: tree.FirstWhere, before: tuple[str, ...]) -> None:
-        scope = self.scope
-        later = {n: f"'{n}' is bound after this condition is evaluated" for n in scope.steps if n not in before}
-        variables = {v: kind for v, kind in (scope.variables or {}).items() if self.binding[v] & set(before)}
+        scope, bound = self.scope, frozenset(before)
+        later = {n: f"'{n}' is bound after this condition is evaluated" for n in scope.steps - bound}
+        variables = {v: kind for v, kind in (scope.variables or {}).items() if self.binding[v] & bound}
         for node in where.condition.walk():
             if isinstance(node, tree.Variable) and node.name in (scope.variables or {}) and node.name not in variables:
                 message = f"${node.name} is bound after this condition is evaluated"
                 refuse("unbound-variable", message, node.place, "name only variables that an earlier step binds")
         check_condition(
             where.condition,
-            replace(scope, steps=frozenset(before), hidden={**scope.hidden, **later}, own=None, variables=variables),
+            replace(scope, steps=bound, hidden={**scope.hidden, **later}, own=None, variables=variables),
         )
 
     def _returns(self, scope: Scope, variables: Mapping[str, Type]) -> dict[str, Type]:

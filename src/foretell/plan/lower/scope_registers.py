@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
@@ -36,14 +37,18 @@ class ScopeRegisters:
         self.starts[register] = scope.steps
         return register
 
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {step: number for number, step in enumerate(self.subscription.steps)}
+
     def _number(self, scope: ConjunctionScope) -> int:
         """The number of a scope: that of its first step."""
-        steps = list(self.subscription.steps)
-        return min(map(steps.index, scope.steps))
+        return min(map(self._numbers.__getitem__, scope.steps))
 
     def other_sides(self, scopes: list[ConjunctionScope]) -> dict[str, tuple[int, int]]:
         """The steps of the other sides of the scopes' conjunctions, each with the number and depth of its scope."""
-        return {step: (self._number(scope), scope.depth) for scope in scopes for step in scope.others}
+        numbered = [(scope, (self._number(scope), scope.depth)) for scope in scopes]  # each may have many others
+        return {step: number for scope, number in numbered for step in scope.others}
 
     def scope_of(self, register: Register) -> ConjunctionScope:
         """The scope of a register before a `&`."""
