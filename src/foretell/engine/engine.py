@@ -27,8 +27,7 @@ from foretell.errors import ForetellError, InputError
 from foretell.events.ingest.nulled_values import NulledValues, unreadable_values
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.reader import EventBatch, reading_notes
-from foretell.events.ingest.reader import read as read_events
+from foretell.events.ingest.reader import reading_notes
 from foretell.events.reorder_buffer import LateEvents
 from foretell.events.types import Scalar, Type, format_time
 from foretell.forecast.chain.match_interval import IntervalRequest
@@ -158,7 +157,7 @@ class Engine(Viewed):
         `late`, or, where the stream has no LATE BY, the batch is refused. Malformed events go to `bad`; a value that
         cannot be read is NULL, and counted in `unreadable`. A refused batch leaves the engine as it was.
         """
-        events = self._read(stream, batch, strict=strict)
+        events = self._deployment.inputs.read(stream, batch, strict=strict)
         totals, notes, unreadable = ((stream, events.total),), reading_notes(events), unreadable_values(events.nulled)
         if not events.table.num_rows:
             return Notifications((), events.quarantined, totals, notes)
@@ -192,7 +191,7 @@ class Engine(Viewed):
         self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
     ) -> ColumnarResult:
         """The same as `push_together`, with columns for the result."""
-        read_batches = [self._read(stream, batch) for stream, batch in batches.items()]
+        read_batches = [self._deployment.inputs.read(stream, batch) for stream, batch in batches.items()]
         with self._use.changing():
             for events in read_batches:
                 self._deployment.ensure_pipeline(events)
@@ -210,10 +209,6 @@ class Engine(Viewed):
             pipeline.buffer.observe_latest(latest or {})
             results = tuple(pipeline.process())
         return ColumnarResult(results, bad, totals, notes + pipeline.limit_notes(), tuple(late), unreadable)
-
-    def _read(self, stream: str, batch: object, *, strict: bool = False) -> EventBatch:
-        inputs = self._deployment.inputs
-        return read_events(batch, inputs.declaration(inputs.require(stream)), strict=strict, whole=False)
 
     @changes
     def advance(self, now: str | int | float | date | datetime) -> Notifications:

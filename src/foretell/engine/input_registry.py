@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import observed_schema, stream_declaration
 from foretell.errors import InputError, LanguageError, suggestion
+from foretell.events.ingest.direct_arrow import DirectReader
 from foretell.events.ingest.read_options import ReadOptions
-from foretell.events.ingest.reader import EventBatch, StreamDeclaration
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.types import ATTRIBUTE_TYPES, Schema, Type
+from foretell.language import tree
 from foretell.language.statement_registry import StatementRegistry
 from foretell.language.stream_schemas import duration_of
 from foretell.storage.recorded_values import require
+
+
+class _KnownDeclaration(NamedTuple):
+    """A declaration, and what it was made of."""
+
+    stream: tree.Stream | None
+    schema: Schema
+    declaration: StreamDeclaration
 
 
 class InputRegistry:
@@ -28,6 +39,8 @@ class InputRegistry:
     def __init__(self, registry: StatementRegistry, settings: InputSettings) -> None:
         self.registry, self.settings = registry, settings
         self.schemas: dict[str, Schema] = {}
+        self._declarations: dict[str, _KnownDeclaration] = {}
+        self._direct: dict[str, tuple[StreamDeclaration, pa.Schema, DirectReader | None]] = {}
 
     @property
     def time(self) -> Mapping[str, str]:
@@ -46,13 +59,35 @@ class InputRegistry:
             raise InputError("unread-input", f"no statement reads a stream '{name}'", hint=hint)
         return name
 
+    def read(self, name: str, batch: object, *, strict: bool = False) -> EventBatch:
+        """Read a batch of a stream."""
+        declaration = self.declaration(self.require(name))
+        if isinstance(batch, pa.Table | pa.RecordBatch):
+            direct = self._direct_reader(declaration, batch.schema)
+            events = None if direct is None else direct.read(batch)
+            if events is not None:
+                return events
+        return read(batch, declaration, strict=strict, whole=False)
+
+    def _direct_reader(self, declaration: StreamDeclaration, arrow: pa.Schema) -> DirectReader | None:
+        known = self._direct.get(declaration.stream)
+        if known is None or known[0] is not declaration or not known[1].equals(arrow):
+            schema = self.schemas.get(declaration.stream)
+            known = self._direct[declaration.stream] = declaration, arrow, DirectReader.of(declaration, arrow, schema)
+        return known[2]
+
     def declaration(self, name: str) -> StreamDeclaration:
         """How to read a stream's batches: after the first, with the types of the first."""
+        stream, schema, known = self.registry.declared(name), self.schemas.get(name), self._declarations.get(name)
+        if known is not None and known.stream is stream and known.schema is schema:
+            return known.declaration
         declaration = self._declared(name)
-        if name not in self.schemas:
+        if schema is None:
             plain = declaration.guesses_epochs and self.registry.subscriptions().plain_durations
             return declaration.with_plain_times() if plain else declaration
-        return declaration.settled(self.schemas[name])
+        settled = declaration.settled(schema)
+        self._declarations[name] = _KnownDeclaration(stream, schema, settled)
+        return settled
 
     def infer_schemas(self, first: EventBatch) -> None:
         """Set the schemas of all streams, with the types that the first events show where the statements have none."""
@@ -103,10 +138,10 @@ class InputRegistry:
 
     @classmethod
     def restore(
-        cls, registry: StatementRegistry, state: Mapping[str, Any], read: Mapping[str, ReadOptions]
+        cls, registry: StatementRegistry, state: Mapping[str, Any], options: Mapping[str, ReadOptions]
     ) -> InputRegistry:
         """The streams as they were. A snapshot has no read options, which belong to the data that come."""
-        inputs = cls(registry, InputSettings(dict(state["time"]), read))
+        inputs = cls(registry, InputSettings(dict(state["time"]), options))
         inputs.schemas = {name: _recorded_schema(schema) for name, schema in state["schemas"].items()}
         return inputs
 

@@ -159,8 +159,9 @@ class ReorderBuffer:
     def _hold(self, batch: EventBatch, table: pa.Table, times: Times) -> None:
         if not len(times):
             return
-        # Events that are held back are copied, as the caller may use its memory again.
-        run = _sorted(table, times) if self.max_lateness else _SortedRun(table, times)
+        # Events that are held back are copied, as the caller may use its memory again, and have the types of their
+        # attributes, so that those of several batches are one table.
+        run = _sorted(_plain(table, batch.schema), times) if self.max_lateness else _SortedRun(table, times)
         self._buffers.setdefault(batch.stream, _StreamBuffer(batch.schema)).add(run)
         self.observe_latest({batch.stream: times.max().item()})
 
@@ -257,6 +258,10 @@ def _recorded_run(data: object, schema: Schema) -> _SortedRun:
     times = _times(table, schema)
     require((times[1:] >= times[:-1]).all(), "the times of events that are held back")
     return _SortedRun(table, times)
+
+
+def _plain(table: pa.Table, schema: Schema) -> pa.Table:
+    return table.cast(pa.schema([(name, ARROW_TYPES[kind]) for name, kind in schema.attributes.items()]))
 
 
 def event_times(batch: EventBatch) -> Times:
