@@ -46,6 +46,25 @@ def test_states_edges_and_conditions() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        ("a{3000} ; b", ["0 -a-> 0 if count of a < 3,000 AND count of a := it + 1"]),
+        (
+            "(a ; b){2,9000} ; c{5}",
+            ["begin -a-> 0 if rounds of (a ; b) := 1", "1 -c-> 2 if rounds of (a ; b) >= 2 AND count of c := 1"],
+        ),
+        (
+            " & ".join(f"s{number}" for number in range(20)),
+            ["0 -s3-> match if no s3 so far AND steps of (s0 & … & s19) >= 19 AND steps of (s0 & … & s19) := it + 1"],
+        ),
+    ],
+)
+def test_counters_are_named_by_what_they_count(pattern: str, lines: list[str]) -> None:
+    shown = as_text(explained(f"SUBSCRIBE w FROM ticks MATCH {pattern}")).splitlines()
+    assert {f"  {line}" for line in lines} <= set(shown)
+
+
 @pytest.mark.parametrize("columns", ["k INT, at TIMESTAMP", "k INT"], ids=["declared", "undeclared"])
 def test_windows_are_durations(columns: str) -> None:
     text = f"STREAM s ({columns}) TIME at; SUBSCRIBE w FROM s MATCH a , b WITHIN 90 min;"

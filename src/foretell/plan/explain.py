@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from foretell.display import duration_text
+from foretell.display import duration_text, shortened
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import open_repetitions
-from foretell.language.printer import expression_text
+from foretell.language.printer import expression_text, pattern_text
 from foretell.plan.compile import PlanCompiler
 from foretell.plan.expressions import IndexKey
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
-from foretell.plan.nfa.counters import CounterTest, Test
+from foretell.plan.nfa.counters import CounterTest, PatternCounters, Test
 from foretell.plan.nfa.decomposition import decompose
 from foretell.plan.nfa.state_bits import BITS
 from foretell.plan.nfa.terms import Connector, Done, threads
@@ -32,6 +32,9 @@ from foretell.plan.strategy import (
     choose_strategy,
     is_longest,
 )
+
+#: The most signs of a group in the name of its counter.
+_COUNTER_WIDTH = 40
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,9 @@ def _structure(
         ExplainedState(i, tuple(map(_link, threads(s.term))), isinstance(s.term, Done), _key(nfa, i))
         for i, s in enumerate(plan.automaton.states)
     )
-    return states, tuple(map(_edge, plan.automaton.edges)), tuple(_final_conditions(subscription, plan))
+    counters = [_counter(pattern) for pattern in PatternCounters(subscription.pattern).counted]
+    edges = tuple(_edge(edge, counters) for edge in plan.automaton.edges)
+    return states, edges, tuple(_final_conditions(subscription, plan))
 
 
 def _final_conditions(subscription: CheckedSubscription, plan: SubscriptionPlan) -> Iterator[str]:
@@ -271,22 +276,37 @@ def _link(link: Connector) -> str:
     return text + "".join(f", no {step} before it" for step in link.absent)
 
 
-def _edge(edge: Edge) -> ExplainedEdge:
+def _counter(counted: tree.Pattern) -> str:
+    """How a condition names the counter of a step, of a group's rounds, or of the steps of a conjunction."""
+    match counted:
+        case tree.Step():
+            return f"count of {pattern_text(counted)}"
+        case tree.Conjunction(sides=(first, _, _, *_, last)):
+            steps = " & … & ".join(shortened(pattern_text(side), _COUNTER_WIDTH) for side in (first, last))
+            return f"steps of ({steps})"
+        case tree.Conjunction():
+            return f"steps of ({shortened(pattern_text(counted), _COUNTER_WIDTH)})"
+    return f"rounds of ({shortened(pattern_text(counted), _COUNTER_WIDTH)})"
+
+
+def _edge(edge: Edge, counters: Sequence[str]) -> ExplainedEdge:
+    """An edge with its conditions; `counters` are the names of the counters that it tests and changes."""
     conditions = [
         expression_text(c.expression) + ("" if c.owner == edge.leaf.step else f" (of {c.owner})")
         for c in edge.conditions
     ]
     conditions += [f"${name} = {expression_text(value)}" for name, value in edge.agrees]
     conditions += [f"${name} := {expression_text(value)}" for name, value in edge.binds]
-    conditions += map(_test, edge.tests)
-    conditions += [f"count {u.counter} := {'it + 1' if u.value is None else u.value + 1}" for u in edge.updates]
+    conditions += [_test(test, counters) for test in edge.tests]
+    for update in edge.updates:
+        conditions.append(f"{counters[update.counter]} := {'it + 1' if update.value is None else update.value + 1}")
     return ExplainedEdge(edge.source, edge.leaf.step, tuple(conditions), edge.target)
 
 
-def _test(test: Test) -> str:
+def _test(test: Test, counters: Sequence[str]) -> str:
     """A test of a counter, which people count from one."""
     if isinstance(test, CounterTest):
-        return f"count {test.counter} {'>=' if test.at_least else '<'} {test.value + 1:,}"
+        return f"{counters[test.counter]} {'>=' if test.at_least else '<'} {test.value + 1:,}"
     return f"no {test.step} so far"
 
 

@@ -73,6 +73,7 @@ class PatternCounters:
         self._numbers: dict[int, int] = {}
         self._gathered: dict[int, tuple[int, ...]] = {}
         self._steps: list[str] = []
+        self._counted: list[tree.Pattern] = []
         self._most = 0
         if pattern is not None:
             self._add(pattern)
@@ -97,6 +98,11 @@ class PatternCounters:
         """The steps of which a counter counts the events."""
         return tuple(self._steps)
 
+    @property
+    def counted(self) -> tuple[tree.Pattern, ...]:
+        """The repeated step or group, or the conjunction, that each counter counts."""
+        return tuple(self._counted)
+
     def are_many(self, states: int) -> bool:
         """Whether a repetition or conjunction would need more than so many states without its counter."""
         return self._most > states
@@ -108,21 +114,22 @@ class PatternCounters:
             match node:
                 case tree.Repeat(body=body, low=low, high=high):
                     if low > 1 or high not in (None, 0, 1):
-                        self._number(node, max(low, high or 0))
+                        self._number(node, body, max(low, high or 0))
                     todo.append((body, in_loop or high != 1))
                 case tree.Conjunction(sides=sides):
                     steps = {i: str(side.name) for i, side in enumerate(sides) if isinstance(side, tree.Step)}
                     # In a loop the registers of steps hold the events of earlier rounds too.
                     if len(steps) > 1 and not in_loop:
-                        self._number(node, 2 ** len(steps))
+                        self._number(node, node, 2 ** len(steps))
                         self._gathered[id(node)] = tuple(steps)
                         self._steps += steps.values()
                     todo += [(side, in_loop) for side in sides]
                 case _:
                     todo += [(child, in_loop) for child in _parts(node)]
 
-    def _number(self, node: tree.Pattern, states: int) -> None:
+    def _number(self, node: tree.Pattern, counted: tree.Pattern, states: int) -> None:
         self._numbers[id(node)] = len(self._numbers)
+        self._counted.append(counted)
         self._most = max(self._most, states)
 
 
