@@ -10,13 +10,19 @@ import pytest
 from rich.console import Console
 
 import foretell as ft
-from foretell.cli.notification_table import notification_groups, print_tables
+from foretell.cli.notification_table import FirstNotifications, NotificationGroup, print_tables
 from tests.command import foretell
+
+
+def groups(found: ft.Notifications) -> list[NotificationGroup]:
+    first = FirstNotifications()
+    first.write(found.rows)
+    return first.groups()
 
 
 def tables(found: ft.Notifications, width: int = 80) -> list[str]:
     console = Console(file=io.StringIO(), width=width, highlight=False, color_system=None)
-    print_tables(console, found)
+    print_tables(console, groups(found), found.summary.notifications)
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines), default=0) <= width
@@ -109,14 +115,19 @@ def test_every_width(width: int) -> None:
 
 
 def test_groups_are_counted_in_columns() -> None:
-    """The same groups of many notifications in columns as of objects."""
-    found = run("SUBSCRIBE m FROM s MATCH a; SUBSCRIBE n FROM s MATCH b;", [{"time": i} for i in range(50)])
-    groups = notification_groups(found)
-    assert [(g.subscription, g.kind, g.count, len(g.first)) for g in groups] == [
-        ("m", "match", 50, 20),
-        ("n", "match", 50, 20),
+    """The same groups of many notifications in columns as of objects, and of results that are not encoded."""
+    text = "SUBSCRIBE n FROM s MATCH b ; c; SUBSCRIBE m FROM s MATCH a;"
+    events = [{"time": i} for i in range(500)]
+    found = run(text, events)
+    counted = groups(found)
+    assert [(g.subscription, g.kind, g.count, len(g.first)) for g in counted] == [
+        ("m", "match", 500, 20),
+        ("n", "match", 124_750, 20),
     ]
-    assert notification_groups(ft.Notifications(tuple(found))) == groups
+    assert groups(ft.Notifications(tuple(found))) == counted
+    first = FirstNotifications()
+    ft.run(text, {"s": events}, time="time", output=first)
+    assert first.groups() == counted
 
 
 def test_a_terminal_gets_tables_and_a_pipe_gets_lines(tmp_path: Path) -> None:

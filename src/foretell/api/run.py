@@ -6,10 +6,12 @@ the data, `plan` compiles them and `machine` runs the plan (`start_runtime`), `n
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast, overload
 
 from foretell.api.empty_results import empty_result_notes
 from foretell.api.engine_choice import EngineChoice, check_engine, choose_engine, is_spark_frame, is_streaming
@@ -33,13 +35,19 @@ from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
+from foretell.notify.files import FileOutput, in_parts
 from foretell.notify.notifications import Notifications, require_statements
-from foretell.notify.run_summary import waiting_notes
+from foretell.notify.run_summary import counts_by_kind, waiting_notes
+from foretell.notify.written_notifications import NotificationOutput, WrittenNotifications
 
 if TYPE_CHECKING:
     from foretell.machine.exec.limits import Limits
     from foretell.machine.observe.observer import ObserverFactory
     from foretell.spark.batch.job import Frame
+
+
+#: A file, or an object that takes sequences of notifications.
+OutputLike: TypeAlias = str | os.PathLike[str] | NotificationOutput
 
 
 class RunOptions(TypedDict, total=False):
@@ -55,6 +63,7 @@ class RunOptions(TypedDict, total=False):
     strict: bool
     only: Sequence[str] | None
     limits: Limits | None
+    output: OutputLike | None
 
 
 @overload
@@ -79,6 +88,7 @@ def run(
     strict: bool = False,
     only: Sequence[str] | None = None,
     limits: Limits | None = None,
+    output: OutputLike | None = None,
 ) -> Notifications | Frame:
     """Run subscriptions on finite inputs, or on Spark streams, and return their notifications.
 
@@ -92,6 +102,10 @@ def run(
     `strict` makes the first malformed event an error. If all events are malformed, a ForetellWarning says so.
     `only` names the statements whose notifications are returned, where others only serve them. `limits` bound the
     partial matches and the memory (see foretell.Limits); the reference evaluator has none.
+
+    `output` names a file (.jsonl, .csv, .parquet, .jsonl.gz or .csv.gz) to which the notifications are written while
+    they are found, however many there are. The result then has their number in its summary, and none of them. Instead
+    of a file it may be an object with a method `write`, which gets the notifications in parts, in their order.
 
     `engine` is "spark", "embedded" (in process) or "reference". The default is the embedded engine, or Spark for files
     with millions of events and for Spark DataFrames; programs that only the reference evaluator runs yet go there. A
@@ -114,9 +128,8 @@ def run(
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     wanted = as_names(only, "only", "only=['name']")
     require_statements(wanted or (), program.statements)
-    if wanted is not None and any(map(is_spark_frame, sources.values())):
-        hint = "select the rows of the frame: frame.where(\"subscription = 'name'\")"
-        raise InputError("not-on-frames", "only cannot be used with Spark DataFrames", hint=hint)
+    if any(map(is_spark_frame, sources.values())):
+        _refuse_on_frames(only=wanted, output=output)
     request = _RunRequest(
         program=program,
         sources=sources,
@@ -126,26 +139,72 @@ def run(
         learning=as_learning(learning),
         until=until,
         strict=strict,
+        only=wanted,
         limits=None if limits is None else _as_limits(limits),
     )
-    delays = delay_models(request.model, [str(s.name) for s in _subscriptions(program)])
     if any(map(is_streaming, sources.values())):
         if engine not in (None, "spark") or until is not None or strict:
             message = "engine, until and strict cannot be used with streaming inputs"
             raise InputError("not-on-streams", message, hint="leave them out")
         return _run_spark_stream(request, tables)
-    choice = choose_engine(program, sources, request.settings, engine)
-    if choice.engine == "spark":
-        found = _run_spark_batch(request, choice)
-    else:
-        found = _run_in_process(request, choice, delays)
-    if isinstance(found, Notifications) and wanted is not None:
-        found = found.of(wanted)
+    with _opened(output) as opened:
+        found = _run(replace(request, output=opened), engine)
     if not isinstance(found, Notifications) or not found.bad or not found.summary.all_set_aside:
         return found
     note = _nothing_to_match(found)
     warnings.warn(f"{note}\n  hint: look at .bad; read=ft.ReadOptions(...) says how to read them", ForetellWarning, 2)
     return replace(found, notes=(note, *found.notes))
+
+
+def _refuse_on_frames(only: object, output: object) -> None:
+    if only is not None:
+        hint = "select the rows of the frame: frame.where(\"subscription = 'name'\")"
+        raise InputError("not-on-frames", "only cannot be used with Spark DataFrames", hint=hint)
+    if output is not None:
+        hint = "write the frame that the call returns: frame.write.parquet(...)"
+        raise InputError("not-on-frames", "output cannot be used with Spark DataFrames", hint=hint)
+
+
+def _opened(output: OutputLike | None) -> AbstractContextManager[_Output | None]:
+    if output is None:
+        return nullcontext()
+    if isinstance(output, str | os.PathLike):
+        return _file(output)
+    if not callable(getattr(output, "write", None)):
+        raise bad_argument("output", "the path of a file", output)
+    return nullcontext(_Output(output, "the output"))
+
+
+@contextmanager
+def _file(path: str | os.PathLike[str]) -> Iterator[_Output]:
+    with FileOutput(path) as file:
+        yield _Output(file, f"'{os.fspath(path)}'")
+
+
+@dataclass(frozen=True)
+class _Output:
+    """Where the notifications of a run go, and its name."""
+
+    to: NotificationOutput
+    name: str
+
+
+def _run(request: _RunRequest, engine: str | None) -> Notifications | Frame:
+    choice = choose_engine(request.program, request.sources, request.settings, engine)
+    if choice.engine == "spark":
+        found = _run_spark_batch(request, choice)
+    else:
+        delays = delay_models(request.model, [str(s.name) for s in _subscriptions(request.program)])
+        found = _run_in_process(request, choice, delays)
+    if not isinstance(found, Notifications):
+        return found
+    if request.only is not None:
+        found = found.of(request.only)
+    if request.output is None or isinstance(found.rows, WrittenNotifications):
+        return found
+    for part in in_parts(found.rows):
+        request.output.to.write(part)
+    return replace(found, rows=WrittenNotifications(counts_by_kind(found.rows), request.output.name))
 
 
 @dataclass(frozen=True)
@@ -160,7 +219,9 @@ class _RunRequest:
     learning: Learning | None
     until: object
     strict: bool
+    only: Sequence[str] | None
     limits: Limits | None
+    output: _Output | None = None
 
 
 def _as_limits(limits: object) -> Limits:
@@ -274,12 +335,19 @@ def _run_embedded(
     # The engine loads Numba, which takes a while: only here.
     from foretell.engine.planning import start_runtime
     from foretell.notify.collected_notifications import collect
+    from foretell.notify.piece_output import write_pieces
     from foretell.plan.lower.program import UnsupportedError
 
     observers, notes = _forecasters(request)
     try:
         runtime = start_runtime(checked, request.tables, request.limits, observers)
-        rows = collect(runtime.pieces(batches, until, ends=True), runtime.ledger)
+        pieces = runtime.pieces(batches, until, ends=True)
+        rows: Sequence[Notification]
+        if request.output is None:
+            rows = collect(pieces, runtime.ledger)
+        else:
+            counts = write_pieces(pieces, runtime.ledger, request.output.to, request.only)
+            rows = WrittenNotifications(counts, request.output.name)
         notes += runtime.ledger.take_warnings()
         if until is None:
             notes += waiting_notes(runtime.waiting_counts)

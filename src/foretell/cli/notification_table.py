@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len
 from rich.console import Console
@@ -18,7 +21,10 @@ from rich.text import Text
 from foretell.display import short_times, without_equal_dates
 from foretell.events.notification import Notification
 from foretell.notify.lazy_notifications import LazyNotifications
-from foretell.notify.notifications import Notifications
+from foretell.notify.run_summary import counts_by_kind
+
+if TYPE_CHECKING:
+    from foretell.machine.matches.results import ResultBatch
 
 #: The rows of a table on a terminal; the rest is counted.
 MOST_ROWS = 20
@@ -48,29 +54,53 @@ class NotificationGroup:
     first: Sequence[Notification]
 
 
-def notification_groups(notifications: Notifications, most: int = MOST_ROWS) -> list[NotificationGroup]:
-    """The groups in the order of their first notifications, without an object for each notification."""
-    rows = notifications.rows
-    if not isinstance(rows, LazyNotifications):
-        listed: dict[tuple[str, str], list[Notification]] = {}
-        for row in rows:
-            listed.setdefault((row.subscription, row.kind), []).append(row)
-        return [NotificationGroup(*name, len(group), group[:most]) for name, group in listed.items()]
-    pairs = rows.exact.select(["subscription", "kind"])
-    names = pairs.group_by(["subscription", "kind"], use_threads=False).aggregate([]).to_pylist()
-    groups = []
-    for pair in names:
-        own = pc.and_(*(pc.equal(pairs[column], value) for column, value in pair.items()))
-        places = pc.indices_nonzero(own)
-        first = [rows[place.as_py()] for place in places[:most]]
-        groups.append(NotificationGroup(pair["subscription"], pair["kind"], len(places), first))
-    return groups
+class FirstNotifications:
+    """An output that counts the notifications of each statement and kind, and makes the first of them only."""
+
+    def __init__(self, most: int = MOST_ROWS) -> None:
+        self._most = most
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._first: dict[tuple[str, str], list[Notification]] = {}  # in the order of their first notifications
+
+    def groups(self) -> list[NotificationGroup]:
+        return [NotificationGroup(*name, self._counts[name], first) for name, first in self._first.items()]
+
+    def write(self, part: Sequence[Notification]) -> None:
+        self._counts.update(counts_by_kind(part))
+        if not isinstance(part, LazyNotifications):
+            for row in part:
+                if self._missing(row.subscription, row.kind):
+                    self._first.setdefault((row.subscription, row.kind), []).append(row)
+            return
+        pairs = part.exact.select(["subscription", "kind"])
+        for subscription, kind in part.counts():
+            own: Any = pc.equal(pairs["subscription"], pa.scalar(subscription))
+            own = pc.and_(own, pc.equal(pairs["kind"], pa.scalar(kind)))
+            places = pc.indices_nonzero(own)[: self._missing(subscription, kind)]
+            self._first.setdefault((subscription, kind), []).extend(part[place.as_py()] for place in places)
+
+    def write_results(self, results: Sequence[ResultBatch]) -> None:
+        from foretell.machine.matches.notification_order import notification_order  # loads the engine
+
+        for result in results:
+            self._counts[result.schema.name, result.kind] += result.notification_count
+        wanted = [result for result in results if len(result) and self._missing(result.schema.name, result.kind)]
+        order = notification_order(wanted)
+        names = [(result.schema.name, result.kind) for result in wanted]
+        group = np.array([names.index(name) for name in names], np.int64)[order.batch]
+        numbers, begins = np.unique(group, return_index=True)
+        for number in numbers[np.argsort(begins)].tolist():
+            places = np.flatnonzero(group == number)[: self._missing(*names[number])]
+            self._first.setdefault(names[number], []).extend(order.only(places).notifications())
+
+    def _missing(self, subscription: str, kind: str) -> int:
+        return self._most - len(self._first.get((subscription, kind), ()))
 
 
-def print_tables(console: Console, notifications: Notifications) -> None:
+def print_tables(console: Console, groups: Iterable[NotificationGroup], statements: Iterable[str]) -> None:
     """Print the tables in the order of the statements."""
-    order = {name: place for place, name in enumerate(notifications.summary.notifications)}
-    for number, group in enumerate(sorted(notification_groups(notifications), key=lambda g: order[g.subscription])):
+    order = {name: place for place, name in enumerate(statements)}
+    for number, group in enumerate(sorted(groups, key=lambda g: order[g.subscription])):
         if number:
             console.print()
         _print_table(console, group)

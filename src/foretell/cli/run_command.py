@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +19,15 @@ from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.statements import load
 from foretell.cli.input_options import InputArguments
 from foretell.cli.limit_options import limits_of
-from foretell.cli.output import say, shows_to_a_person
+from foretell.cli.notification_table import FirstNotifications, print_tables
+from foretell.cli.output import is_terminal, say, shows_to_a_person
 from foretell.cli.progress_display import progress
 from foretell.cli.run_report import check_events, report, write_quarantine
 from foretell.display import counted
 from foretell.errors import ForetellWarning
-from foretell.notify.files import check_ending, standard_output, write, write_lines, writing_to
-from foretell.notify.notifications import Notifications
+from foretell.events.atomic_files import check_writable
+from foretell.notify.files import FileOutput, JsonLinesOutput, OutputClosedError, standard_output, writing_to
+from foretell.notify.run_summary import RunSummary
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,9 @@ class RunArguments:
 def run_finite(arguments: RunArguments, given: InputArguments) -> None:
     if arguments.file.suffix == ".toml":
         raise typer.BadParameter(f"{arguments.file} is a pipeline file: add --follow", param_hint="FILE")
-    if arguments.output is not None:
-        check_ending(arguments.output)
+    output = _output(arguments)
+    if arguments.quarantine is not None:
+        check_writable(arguments.quarantine)
     since = time.monotonic()
     program = load(arguments.file)
     given = given.with_names(program.sources)
@@ -57,47 +61,66 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
     if choice.engine == "spark" and not arguments.quiet:
         for note in choice.notes:  # before Spark starts, which takes a while
             say(f"note: {note}")
-    with progress("reading the events", on_spark=choice.engine == "spark"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ForetellWarning)  # `check_events` makes errors of them
-        notifications = run(
-            program,
-            given.sources(),
-            time=given.time_columns(),
-            read=given.read_options(),
-            tables=given.template_tables(),
-            engine=choice.engine,
-            model=arguments.model,
-            until=arguments.until,
-            strict=arguments.strict,
-            only=arguments.only,
-            limits=limits_of(arguments.limits),
-        )
-    if arguments.quarantine is not None:
-        write_quarantine(notifications.bad, arguments.quarantine)
-    _write(notifications, arguments)
+    try:
+        with (
+            output if isinstance(output, FileOutput) else nullcontext(),
+            _progress(output, on_spark=choice.engine == "spark"),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", ForetellWarning)  # `check_events` makes errors of them
+            notifications = run(
+                program,
+                given.sources(),
+                time=given.time_columns(),
+                read=given.read_options(),
+                tables=given.template_tables(),
+                engine=choice.engine,
+                model=arguments.model,
+                until=arguments.until,
+                strict=arguments.strict,
+                only=arguments.only,
+                limits=limits_of(arguments.limits),
+                output=output,
+            )
+            if arguments.quarantine is not None:
+                write_quarantine(notifications.bad, arguments.quarantine)
+    except OutputClosedError:
+        return  # nobody reads the rest
+    if isinstance(output, FirstNotifications):
+        _print(output, notifications.summary, quiet=arguments.quiet)
     if not arguments.quiet:
+        if arguments.output is not None:
+            say(f"wrote {arguments.output} ({counted(len(notifications), 'row')})")
         report(notifications, choice, time.monotonic() - since)
     check_events(notifications.summary)
 
 
-def _write(notifications: Notifications, arguments: RunArguments) -> None:
-    """To a file in the format of its ending, else as tables to a terminal, else as JSON lines."""
+def _output(arguments: RunArguments) -> FileOutput | FirstNotifications | JsonLinesOutput:
+    """A file in the format of its ending, else tables for a terminal, else JSON lines."""
     if arguments.output is not None:
-        write(notifications, arguments.output, flat=arguments.flat)
-        if not arguments.quiet:
-            say(f"wrote {arguments.output} ({counted(len(notifications), 'row')})")
-    elif sys.stdout is not None and sys.stdout.isatty() and not arguments.flat:
-        from rich.console import Console
+        return FileOutput(arguments.output, flat=arguments.flat)
+    if is_terminal(sys.stdout) and not arguments.flat:
+        return FirstNotifications()
+    return JsonLinesOutput(standard_output(), flat=arguments.flat)
 
-        from foretell.cli.notification_table import print_tables
 
-        console = Console(highlight=False, color_system=None if os.environ.get("NO_COLOR") else "auto")
-        # Captured first: rich handles a closed pipe in its own way.
-        with console.capture() as shown:
-            print_tables(console, notifications)
-        with writing_to(standard_output()):
-            standard_output().write("".join(f"{line.rstrip()}\n" for line in shown.get().splitlines()).encode())
-        if notifications and not arguments.quiet and shows_to_a_person():
-            say("")  # between the tables and the summary
-    else:
-        write_lines(notifications, standard_output(), flat=arguments.flat)
+def _progress(output: object, *, on_spark: bool) -> AbstractContextManager[None]:
+    """Show the progress, unless lines of notifications come to the same terminal."""
+    if isinstance(output, JsonLinesOutput) and is_terminal(sys.stdout):
+        return nullcontext()
+    return progress("reading the events", on_spark=on_spark)
+
+
+def _print(found: FirstNotifications, summary: RunSummary, *, quiet: bool) -> None:
+    """Print tables to the terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False, color_system=None if os.environ.get("NO_COLOR") else "auto")
+    groups = found.groups()
+    # Captured first: rich handles a closed pipe in its own way.
+    with console.capture() as shown:
+        print_tables(console, groups, summary.notifications)
+    with writing_to(standard_output()):
+        standard_output().write("".join(f"{line.rstrip()}\n" for line in shown.get().splitlines()).encode())
+    if groups and not quiet and shows_to_a_person():
+        say("")  # between the tables and the summary

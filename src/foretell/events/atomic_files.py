@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,7 +43,7 @@ def atomic_write(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     final = Path(os.path.realpath(target))
     draft = final.with_name(f".{final.name}.{uuid.uuid4().hex}.part")
     try:
-        with open_private(draft, "xb") if private else draft.open("xb") as file:
+        with open_private(draft, "xb") if private else draft.open("x+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -53,6 +53,23 @@ def atomic_write(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             draft.unlink()
+
+
+class _AbandonedError(Exception):
+    """Ends the writing of a file that is not to be."""
+
+
+def check_writable(target: Path) -> None:
+    """Raise InputError where `atomic_write` could not begin; `target` stays as it is."""
+    writing = atomic_write(target)
+    writing.__enter__()
+    abandon(writing)
+
+
+def abandon(writing: AbstractContextManager[BinaryIO]) -> None:
+    """End an `atomic_write` that was entered, and leave its target as it was."""
+    with suppress(_AbandonedError):
+        writing.__exit__(_AbandonedError, _AbandonedError(), None)
 
 
 def missing_file(path: Path) -> InputError:

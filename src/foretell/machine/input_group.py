@@ -156,6 +156,19 @@ class InputGroup:
         held = [m.longest.held for m in members if m.longest is not None and m.longest.held is not None]
         return earliest(Frontier.of(results.order, results.end) for results in held)
 
+    @property
+    def waits(self) -> bool:
+        """Whether a result may end before the event with which it becomes known: time completes it, or a choice among
+        matches has to wait."""
+        return bool(self.absences) or any(m.waits for group in self.nfa_groups for m in group.members.values())
+
+    @property
+    def settled(self) -> int | float:
+        """No later result ends before this time."""
+        waiting = [result for g in self.nfa_groups for m in g.members.values() for result in m.waiting if len(result)]
+        ends: list[int | float] = [result.end.min().item() for result in waiting]
+        return min([self.now, *ends])
+
     def observed(self, name: str) -> Iterator[ObservedStatement]:
         """The observer of a statement, or of each row of a template, with the processes it observes."""
         for executor in self._executors[name].values():

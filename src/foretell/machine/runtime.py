@@ -23,7 +23,7 @@ from foretell.machine.input.time_slices import SliceSize, TimeSlices
 from foretell.machine.input_group import InputGroup
 from foretell.machine.matches.codec import results_state
 from foretell.machine.matches.derived_events import derived_events
-from foretell.machine.matches.results import ResultBatch
+from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.observe.forecast_emitter import ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
 from foretell.plan.compile import GroupRecord, InputGroupRecord
@@ -203,7 +203,7 @@ class MatchRuntime:
         """
         results: list[ResultBatch] = []
         for piece in self.pieces(batches, until, clocks, ends=ends):
-            results += piece
+            results += piece.results
             self.ledger.bytes[id(self)] = sum(result.nbytes for result in results)
         del self.ledger.bytes[id(self)]
         return results
@@ -215,7 +215,7 @@ class MatchRuntime:
         clocks: Mapping[str, int | float] | None = None,
         *,
         ends: bool = False,
-    ) -> Iterator[list[ResultBatch]]:
+    ) -> Iterator[ResultPiece]:
         """The results of `process` as they come: those of a slice of the events at a time. The caller has to take all
         pieces."""
         slices = TimeSlices(batches, self._needed)
@@ -232,9 +232,16 @@ class MatchRuntime:
             advance(events, matches)
             self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
             self._stay_within_budget()
-            yield results
+            yield ResultPiece(results, math.inf if is_last else self._settled(slices.next_time))
             if is_last:
                 return
+
+    def _settled(self, next_time: int | float) -> int | float:
+        """No later result ends before this time, where no event that remains is before `next_time`."""
+        groups = [group for group in self.groups.values() if math.isfinite(group.now)]
+        if not any(group.waits for group in groups):
+            return next_time
+        return min([next_time, *(group.settled for group in groups)])
 
     def _share_time(self, batches: Mapping[str, EventBatch]) -> bool:
         """Whether time passes at the same events for all statements: only then do slices keep the order of matches that

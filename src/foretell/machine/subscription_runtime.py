@@ -56,6 +56,8 @@ class SubscriptionRuntime:
         if self.selection.after_match.longest:
             in_order = not self.selection.late_choices and not self.plan.waits
             self.longest = LongestSelection(self.after_match, self.selection.most_events, in_order)
+        # Whether matches become known later than they end.
+        self.waits = self.plan.waits or self.longest is not None or bool(self.selection.late_choices)
         self.pending: list[ResultBatch] = []  # matches that a LAST leaves undecided
         self.due: int | float = -math.inf  # no pending match is decided before; -inf where that is not known
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column
-from foretell.machine.matches.notification_order import by_batch, notifications_of
+from foretell.machine.matches.notification_order import NotificationIndex, notification_order
 from foretell.machine.matches.rendering import scalar_of
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.lazy_notifications import LazyNotifications, map_distinct
@@ -43,10 +43,10 @@ def notification_columns(results: ResultBatch, match: Ints, row: Ints, *, exact:
     if len(match) <= MAX_ENCODED_ROWS:
         return _ArrowEncoder(results, exact).table(match, row)
     parts = [slice(first, first + MAX_ENCODED_ROWS) for first in range(0, len(match), MAX_ENCODED_ROWS)]
-    return pa.concat_tables(_part(results, match[part], row[part], exact) for part in parts)
+    return pa.concat_tables(_part(results, match[part], row[part], exact=exact) for part in parts)
 
 
-def _part(results: ResultBatch, match: Ints, row: Ints, exact: bool) -> pa.Table:
+def _part(results: ResultBatch, match: Ints, row: Ints, *, exact: bool) -> pa.Table:
     """The notifications of some matches, encoded without the others."""
     keep = np.zeros(len(results), np.bool_)
     keep[match] = True
@@ -56,21 +56,34 @@ def _part(results: ResultBatch, match: Ints, row: Ints, exact: bool) -> pa.Table
 def to_notifications(batches: Sequence[ResultBatch]) -> Sequence[Notification]:
     """The notifications of result batches, in their order: as objects where they are few, else as columns."""
     results = [batch for batch in batches if len(batch)]
+    return _encoded(notification_order(results))
+
+
+def notification_parts(batches: Sequence[ResultBatch]) -> Iterator[Sequence[Notification]]:
+    """The same, a limited number at once, of which only these are encoded."""
+    results = [batch for batch in batches if len(batch)]
+    order = notification_order(results)
+    for first in range(0, len(order), MAX_ENCODED_ROWS):
+        yield _encoded(order.only(slice(first, first + MAX_ENCODED_ROWS)))
+
+
+def _encoded(order: NotificationIndex) -> Sequence[Notification]:
+    results = order.batches
     has_float_time = {batch.schema.time is Type.FLOAT for batch in results}  # no column holds INT and FLOAT exactly
-    count = sum(batch.notification_count for batch in results)
-    if len(has_float_time) != 1 or count < MIN_COLUMNAR_ROWS * len(results):
-        return tuple(notifications_of(results))
+    if len(has_float_time) != 1 or len(order) < MIN_COLUMNAR_ROWS * len(results):
+        return tuple(order.notifications())
     try:
-        exact = _in_order(results)
+        exact = _in_order(order)
     except (pa.ArrowCapacityError, pa.ArrowInvalid):  # texts too long for a column
-        return tuple(notifications_of(results))
+        return tuple(order.notifications())
     return LazyNotifications(exact, {batch.schema.name: batch.schema.time for batch in results})
 
 
-def _in_order(batches: Sequence[ResultBatch]) -> pa.Table:
+def _in_order(order: NotificationIndex) -> pa.Table:
     tables, positions = [], []
-    for results, match, row, number in by_batch(batches):
-        tables.append(notification_columns(results, match, row, exact=True))
+    for results, match, row, number in order.by_batch():
+        part = notification_columns if 2 * len(match) > len(results) else _part
+        tables.append(part(results, match, row, exact=True))
         positions.append(number)
     exact = pa.concat_tables(tables)
     if len(tables) > 1 or (np.diff(positions[0]) < 0).any():
@@ -94,7 +107,7 @@ class _ArrowEncoder:
         text, nothing, forecasts = pa.string(), pa.nulls(count, pa.string()), results.forecasts
         columns = {
             "subscription": pa.repeat(pa.scalar(results.schema.name, text), count),
-            "kind": pa.repeat(pa.scalar("match" if results.forecasts is None else "forecast", text), count),
+            "kind": pa.repeat(pa.scalar(results.kind, text), count),
             "key": each(self._keys()) if results.schema.per else nothing,
             "start": each(self._times(results.start)),
             "end": each(self._times(results.end)),

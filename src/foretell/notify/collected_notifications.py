@@ -23,7 +23,8 @@ from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.exec.memory_size import format_bytes
-from foretell.machine.matches.results import ResultBatch
+from foretell.machine.matches.results import ResultBatch, ResultPiece
+from foretell.machine.matches.settled_results import SettledResults
 from foretell.notify.arrow_encoder import to_notifications
 from foretell.notify.lazy_notifications import LazyNotifications
 
@@ -33,12 +34,12 @@ PIECE_RESULTS = 1_000_000
 _MEMORY_SHARE = 8
 
 
-def collect(pieces: Iterable[Sequence[ResultBatch]], ledger: RunLedger) -> Sequence[Notification]:
-    """The notifications of all pieces, in the order of the pieces. Raises InputError where they exceed the limits."""
+def collect(pieces: Iterable[ResultPiece], ledger: RunLedger) -> Sequence[Notification]:
+    """The notifications of all pieces, in their order. Raises InputError where they exceed the limits."""
     collector = _Collector(ledger)
     try:
-        for piece in pieces:
-            collector.add(piece)
+        for results in SettledResults(ledger, PIECE_RESULTS, patient=True).parts(pieces):
+            collector.add(results)
         return collector.notifications()
     finally:
         ledger.forget(collector)
@@ -47,33 +48,12 @@ def collect(pieces: Iterable[Sequence[ResultBatch]], ledger: RunLedger) -> Seque
 class _Collector:
     def __init__(self, ledger: RunLedger) -> None:
         self._ledger = ledger
-        self._kept: list[ResultBatch] = []  # not encoded yet
         self._encoded: list[Sequence[Notification]] = []
         self._bytes = 0
         self._files = 0
 
-    def add(self, piece: Sequence[ResultBatch]) -> None:
-        self._kept += piece
-        if sum(map(len, self._kept)) >= PIECE_RESULTS:
-            self._encode()
-        self._ledger.bytes[id(self)] = sum(result.nbytes for result in self._kept) + self._bytes - self._files
-
-    def notifications(self) -> Sequence[Notification]:
-        if not self._encoded:
-            return to_notifications(self._kept)
-        self._encode()
-        if not all(isinstance(part, LazyNotifications) for part in self._encoded):
-            return tuple(chain.from_iterable(self._encoded))
-        parts = [part for part in self._encoded if isinstance(part, LazyNotifications)]
-        times: dict[str, Type] = {}
-        for part in parts:
-            times |= part.times
-        return LazyNotifications(pa.concat_tables(part.exact for part in parts), times)
-
-    def _encode(self) -> None:
-        found, self._kept = to_notifications(self._kept), []
-        if not found:
-            return
+    def add(self, results: Sequence[ResultBatch]) -> None:
+        found = to_notifications(results)
         if isinstance(found, LazyNotifications):
             size = found.exact.nbytes
             self._bytes += size
@@ -82,6 +62,20 @@ class _Collector:
                 found = LazyNotifications(on_disk(found.exact), found.times)
                 self._files += size
         self._encoded.append(found)
+        self._ledger.bytes[id(self)] = self._bytes - self._files
+
+    def notifications(self) -> Sequence[Notification]:
+        if len(self._encoded) == 1:
+            return self._encoded[0]
+        if not all(isinstance(part, LazyNotifications) for part in self._encoded):
+            return tuple(chain.from_iterable(self._encoded))
+        parts = [part for part in self._encoded if isinstance(part, LazyNotifications)]
+        if not parts:
+            return ()
+        times: dict[str, Type] = {}
+        for part in parts:
+            times |= part.times
+        return LazyNotifications(pa.concat_tables(part.exact for part in parts), times)
 
     def _check(self, more: int) -> None:
         most = results_budget(self._ledger.limits)

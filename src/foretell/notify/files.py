@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, cast
-
-import pyarrow.parquet as pq
+from typing import BinaryIO, Self
 
 from foretell.errors import InputError
-from foretell.events.atomic_files import atomic_write
+from foretell.events.atomic_files import abandon, atomic_write
 from foretell.events.notification import Notification
-from foretell.notify.flat_rows import flat_json, flat_table, write_csv
+from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.notifications import Notifications
-from foretell.notify.row_encoder import to_json, to_table
+from foretell.notify.part_writers import WRITERS, Draft, PartWriter, json_lines
+
+#: Notifications that are written at once.
+_PART_ROWS = 65_536
 
 
 def write(notifications: Iterable[Notification], path: str | os.PathLike[str], *, flat: bool = False) -> None:
@@ -25,69 +26,103 @@ def write(notifications: Iterable[Notification], path: str | os.PathLike[str], *
 
     With `flat`, and in CSV always, key, bindings and events have columns of their own (see `notify.flat_rows`).
     """
-    target = Path(path)
-    writer, compress = _writer(target, flat)
-    with atomic_write(target) as file:
-        if not compress:
-            writer(notifications, file)
-            return
-        with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as compressed:
-            writer(notifications, cast(BinaryIO, compressed))
-
-
-def check_ending(path: str | os.PathLike[str]) -> None:
-    """Raise InputError for a path to which `write` could not write, before there is anything to write."""
-    _writer(Path(path), flat=False)
+    with FileOutput(path, flat=flat) as output:
+        for part in in_parts(notifications):
+            output.write(part)
 
 
 def write_lines(notifications: Iterable[Notification], stream: BinaryIO, *, flat: bool = False) -> None:
     """Write notifications as lines of JSON, one after the other."""
     with writing_to(stream):
-        for line in map(flat_json, notifications) if flat else _lines(notifications):
-            stream.write(line)
+        for part in in_parts(notifications):
+            for lines in json_lines(part, flat=flat):
+                stream.write(lines)
 
 
-def _lines(notifications: Iterable[Notification]) -> Iterable[bytes]:
-    return notifications.lines() if isinstance(notifications, Notifications) else map(to_json, notifications)
+def in_parts(notifications: Iterable[Notification]) -> Iterator[Sequence[Notification]]:
+    """All notifications, in parts."""
+    rows = notifications.rows if isinstance(notifications, Notifications) else notifications
+    if isinstance(rows, LazyNotifications):
+        yield from (rows.part(first, _PART_ROWS) for first in range(0, len(rows), _PART_ROWS))
+    else:
+        remaining = iter(rows)
+        while part := tuple(islice(remaining, _PART_ROWS)):
+            yield part
 
 
-def _write_json_lines(notifications: Iterable[Notification], file: BinaryIO) -> None:
-    file.writelines(_lines(notifications))
+class FileOutput:
+    """A file of notifications that are written while others are still to come. It is there when the context has ended;
+    if that fails, the file is as it was before."""
+
+    def __init__(self, path: str | os.PathLike[str], *, flat: bool = False) -> None:
+        self._path = Path(path)
+        self._make_writer, self._compress = _writer(self._path, flat)
+
+    def __enter__(self) -> Self:
+        self._file = atomic_write(self._path)
+        self._writer = self._make_writer(Draft(self._file.__enter__(), compress=self._compress))
+        return self
+
+    def write(self, part: Sequence[Notification]) -> None:
+        with self._writing():
+            self._writer.write(part)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is None:
+            try:
+                with self._writing():
+                    self._writer.close()
+            except BaseException:
+                abandon(self._file)
+                raise
+            self._file.__exit__(None, None, None)
+        else:
+            # Without the error: if the engine raised it, it does not say that this file cannot be written.
+            abandon(self._file)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            message = f"cannot write '{self._path}': {error.strerror or error}"
+            raise InputError("cannot-write", message) from None
 
 
-def _write_parquet(notifications: Iterable[Notification], file: BinaryIO) -> None:
-    table = notifications.table() if isinstance(notifications, Notifications) else to_table(notifications)
-    pq.write_table(table, file)
-
-
-def _write_flat_json_lines(notifications: Iterable[Notification], file: BinaryIO) -> None:
-    file.writelines(map(flat_json, notifications))
-
-
-def _write_flat_parquet(notifications: Iterable[Notification], file: BinaryIO) -> None:
-    pq.write_table(flat_table(notifications), file)
-
-
-Writer = Callable[[Iterable[Notification], BinaryIO], None]
-
-#: The writer of each ending, and the writer of flat rows.
-_WRITERS: Mapping[str, tuple[Writer, Writer]] = {
-    ".jsonl": (_write_json_lines, _write_flat_json_lines),
-    ".csv": (write_csv, write_csv),
-    ".parquet": (_write_parquet, _write_flat_parquet),
-}
 _COMPRESSED = (".jsonl.gz", ".csv.gz")
 
 
-def _writer(target: Path, flat: bool) -> tuple[Writer, bool]:
+def _writer(target: Path, flat: bool) -> tuple[Callable[[Draft], PartWriter], bool]:
     """The writer for an ending, and whether to compress what it writes."""
     name = target.name.lower()
     compress = name.endswith(_COMPRESSED)
     ending = Path(name.removesuffix(".gz") if compress else name).suffix
-    if ending not in _WRITERS:
-        hint = f"known endings: {', '.join([*_WRITERS, *_COMPRESSED])}"
+    if ending not in WRITERS:
+        hint = f"known endings: {', '.join([*WRITERS, *_COMPRESSED])}"
         raise InputError("unknown-format", f"{target}: cannot tell the format by the ending", hint=hint)
-    return _WRITERS[ending][flat], compress
+    return WRITERS[ending][flat], compress
+
+
+class OutputClosedError(Exception):
+    """The reader of the output has seen enough (`| head`)."""
+
+
+class JsonLinesOutput:
+    """Lines of JSON to a stream such as standard output, while notifications are still to come."""
+
+    def __init__(self, stream: BinaryIO, *, flat: bool = False) -> None:
+        self._stream, self._flat = stream, flat
+
+    def write(self, part: Sequence[Notification]) -> None:
+        """Write the lines; raises OutputClosedError where nobody reads them."""
+        closed = True
+        with writing_to(self._stream):
+            for lines in json_lines(part, flat=self._flat):
+                self._stream.write(lines)
+            self._stream.flush()
+            closed = False
+        if closed:
+            raise OutputClosedError
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
-from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -60,26 +59,23 @@ def _column(values: list[object]) -> ArrowArray:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([value if value is None or isinstance(value, str) else encode_json(value) for value in values])
+        return pa.array(json_texts(values))
 
 
-def write_csv(notifications: Iterable[Notification], file: BinaryIO) -> None:
-    """Write flat rows as CSV with a header; NULL is an empty field, a list is JSON."""
-    rows = [flat_row(notification) for notification in notifications]
-    names = flat_columns(rows) or list(BASE)
-    file.writelines(_csv_lines(names, rows))
+def json_texts(values: Iterable[object]) -> list[str | None]:
+    """Values as texts: those that are no text as JSON."""
+    return [value if value is None or isinstance(value, str) else encode_json(value) for value in values]
 
 
-def _csv_lines(names: list[str], rows: Iterable[Mapping[str, object]]) -> Iterator[bytes]:
+def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[bytes]:
+    """Rows of CSV; NULL is an empty field, a list is JSON."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
     for row in rows:
-        writer.writerow([_field(row.get(name)) for name in names])
+        writer.writerow(map(_field, row))
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
-    yield text.getvalue().encode()
 
 
 def _field(value: object) -> object:

@@ -65,8 +65,12 @@ class LazyNotifications(Sequence[Notification]):
 
     def table(self) -> pa.Table:
         """The same as `to_table`, without objects."""
+        return plain_table(self.exact, common_time_type(self.time_types()))
+
+    def time_types(self) -> set[Type]:
+        """The types of the notifications' times."""
         names: list[Any] = pc.unique(self.exact["subscription"]).to_pylist()
-        return plain_table(self.exact, common_time_type({self.times[name] for name in names}))
+        return {self.times[name] for name in names}
 
     def lines(self) -> Iterator[bytes]:
         """The same as `to_json`, many lines at once."""

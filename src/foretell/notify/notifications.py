@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
@@ -20,7 +19,8 @@ from foretell.events.types import format_time
 from foretell.language.checked import CheckedStatement
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import to_json, to_table
-from foretell.notify.run_summary import RunSummary, summarize
+from foretell.notify.run_summary import RunSummary, counts_by_kind, summarize
+from foretell.notify.written_notifications import WrittenNotifications
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ class Notifications(Sequence[Notification], Viewed):
         """The notifications of some statements."""
         require_statements(names, self._ipython_key_completions_())
         rows: Sequence[Notification]
-        if isinstance(self.rows, LazyNotifications):
+        if isinstance(self.rows, LazyNotifications | WrittenNotifications):
             rows = self.rows.of(names)
         else:
             rows = tuple(n for n in self.rows if n.subscription in names)
@@ -96,7 +96,9 @@ class Notifications(Sequence[Notification], Viewed):
 
     def _ipython_key_completions_(self) -> list[str]:
         """The statements: IPython completes `found["…"]` with them."""
-        return list(dict.fromkeys([*(s.name for s in self.statements), *(name for name, _ in self._counts())]))
+        return list(
+            dict.fromkeys([*(s.name for s in self.statements), *(name for name, _ in counts_by_kind(self.rows))])
+        )
 
     # ── other forms ──
 
@@ -146,12 +148,13 @@ class Notifications(Sequence[Notification], Viewed):
     # ── views ──
 
     def _view(self, rows: int) -> View:
-        shown, counts = self[:rows], self._counts()
+        written = isinstance(self.rows, WrittenNotifications)
+        shown, counts = () if written else self[:rows], counts_by_kind(self.rows)
         by_statement: dict[str, list[str]] = {}
         for (name, kind), count in counts.items():
             by_statement.setdefault(name, []).append(counted(count, kind, _PLURALS.get(kind, "")))
         statements = [f"{name} {', '.join(kinds)}" for name, kinds in by_statement.items()]
-        title = f"{counted(len(self), 'notification')}: {listed(statements, '; ')}" if shown else "no notifications"
+        title = f"{counted(len(self), 'notification')}: {listed(statements, '; ')}" if counts else "no notifications"
         hidden = {
             "subscription": len(by_statement) < 2,
             "kind": len({kind for _, kind in counts}) < 2,
@@ -161,12 +164,16 @@ class Notifications(Sequence[Notification], Viewed):
         cells = _with_short_times(shown, [n.cells for n in shown])
         header = [name for name in COLUMNS if not hidden.get(name)]
         table = [[row[name] for name in header] for row in cells]
+        if written:
+            return View(title, [], [], list(self._remarks(cut=False)), 0)
         return View(title, header, table, list(self._remarks(len(self) > rows)), len(self) - len(shown))
 
     def _remarks(self, cut: bool) -> Iterator[str]:
         if cut:
             last = self[-1]
             yield f"the last ends at {format_time(last.end, last.time_type)}"
+        if isinstance(self.rows, WrittenNotifications) and len(self):
+            yield f"written to {self.rows.place}"
         if not len(self) and self.totals and not self.summary.all_set_aside:
             yield f"events read: {listed([f'{stream} {count:,}' for stream, count in self.totals])}"
         if self.bad:
@@ -179,11 +186,6 @@ class Notifications(Sequence[Notification], Viewed):
             yield f"note: {self.notes[0]}"
         if len(self.notes) > 1:
             yield f"{counted(len(self.notes), 'note')} in all: see .notes"
-
-    def _counts(self) -> Mapping[tuple[str, str], int]:
-        """The number of notifications by statement and kind."""
-        rows = self.rows
-        return rows.counts() if isinstance(rows, LazyNotifications) else Counter((n.subscription, n.kind) for n in rows)
 
 
 def require_statements(names: Iterable[str], known: Collection[str]) -> None:

@@ -12,6 +12,7 @@ from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.notification import Notification
 from foretell.events.reorder_buffer import LateEvent
 from foretell.notify.lazy_notifications import LazyNotifications
+from foretell.notify.written_notifications import WrittenNotifications
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def summarize(
 ) -> RunSummary:
     by_statement = dict(lanes)
     notifications: dict[str, dict[str, int]] = {name: {} for name in by_statement}
-    for (name, kind), count in sorted(_kinds(rows).items()):
+    for (name, kind), count in sorted(counts_by_kind(rows).items()):
         notifications.setdefault(name, {})[kind] = count
     return RunSummary(
         events=dict(totals),
@@ -92,10 +93,11 @@ def _unreadable(records: Iterable[NulledValues]) -> Counter[tuple[str, str]]:
     return counts
 
 
-def _kinds(rows: Sequence[Notification]) -> Counter[tuple[str, str]]:
-    if not isinstance(rows, LazyNotifications):
-        return Counter((row.subscription, row.kind) for row in rows)
-    return Counter(rows.counts())
+def counts_by_kind(rows: Sequence[Notification]) -> Counter[tuple[str, str]]:
+    """The number of notifications by statement and kind, in the order of the first of each."""
+    if isinstance(rows, LazyNotifications | WrittenNotifications):
+        return Counter(rows.counts())
+    return Counter((row.subscription, row.kind) for row in rows)
 
 
 def _nested(counts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
@@ -73,6 +74,15 @@ class TimeSlices:
     @property
     def remaining(self) -> int:
         return self.count - self.done
+
+    @property
+    def next_time(self) -> int | float:
+        """No event that remains is before this time."""
+        if not self.remaining:
+            return math.inf
+        time: int | float = self._all[self.done].item()
+        # Times of streams with whole numbers and of others are rounded where they are compared.
+        return math.nextafter(time, -math.inf) if len({times.dtype for times in self._times.values()}) > 1 else time
 
     def take(self, size: int) -> Batches:
         """The next slice, of about `size` events."""

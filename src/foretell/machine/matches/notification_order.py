@@ -21,11 +21,7 @@ from foretell.machine.matches.results import ResultBatch
 
 def notifications_of(batches: Sequence[ResultBatch]) -> list[Notification]:
     """All notifications, in order."""
-    order = notification_order(batches)
-    return [
-        batches[batch].notification(result, row)
-        for batch, result, row in zip(order.batch.tolist(), order.result.tolist(), order.row.tolist(), strict=True)
-    ]
+    return notification_order(batches).notifications()
 
 
 def notification_order(batches: Sequence[ResultBatch]) -> NotificationIndex:
@@ -43,13 +39,7 @@ def by_batch(batches: Sequence[ResultBatch]) -> Iterator[tuple[ResultBatch, Ints
 
     They come in the order of the batch, so that its columns can be used as they are.
     """
-    order = notification_order(batches)
-    numbers = np.lexsort((order.row, order.result, order.batch))
-    ends = np.cumsum(np.bincount(order.batch, minlength=len(batches))).tolist()
-    for batch, begin, end in zip(batches, [0, *ends], ends):
-        if begin < end:
-            number = numbers[begin:end]
-            yield batch, order.result[number], order.row[number], number
+    yield from notification_order(batches).by_batch()
 
 
 @dataclass(frozen=True)
@@ -66,6 +56,28 @@ class NotificationIndex:
         rows = [batch.notification_rows for batch in batches]
         batch = np.repeat(np.arange(len(batches)), [len(result) for result, _ in rows])
         return cls(batches, batch, _concatenate([result for result, _ in rows]), _concatenate([row for _, row in rows]))
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def only(self, which: Ints | slice) -> NotificationIndex:
+        """Some of the notifications."""
+        return NotificationIndex(self.batches, self.batch[which], self.result[which], self.row[which])
+
+    def notifications(self) -> list[Notification]:
+        return [
+            self.batches[batch].notification(result, row)
+            for batch, result, row in zip(self.batch.tolist(), self.result.tolist(), self.row.tolist(), strict=True)
+        ]
+
+    def by_batch(self) -> Iterator[tuple[ResultBatch, Ints, Ints, Ints]]:
+        """For each batch with notifications: their results, their template rows, and their numbers here."""
+        numbers = np.lexsort((self.row, self.result, self.batch))
+        ends = np.cumsum(np.bincount(self.batch, minlength=len(self.batches))).tolist()
+        for batch, begin, end in zip(self.batches, [0, *ends], ends):
+            if begin < end:
+                number = numbers[begin:end]
+                yield batch, self.result[number], self.row[number], number
 
     @cached_property
     def at(self) -> Ints:

@@ -65,6 +65,11 @@ class ResultBatch:
         return len(self.lane)
 
     @property
+    def kind(self) -> str:
+        """The kind of their notifications."""
+        return "match" if self.forecasts is None else "forecast"
+
+    @property
     def nbytes(self) -> int:
         """About how much memory the results take, with the work on them."""
         slots = 0 if self.matches is None else self.matches.raw.slots.shape[1]
@@ -140,7 +145,7 @@ class ResultBatch:
         forecasts = self.forecasts
         return Notification(
             subscription=self.schema.name,
-            kind="match" if forecasts is None else "forecast",
+            kind=self.kind,
             key=dict(self.keys[self.lane[i]]) if self.schema.per else None,
             start=self.start[i].item(),
             end=self.end[i].item(),
@@ -178,6 +183,14 @@ class ResultBatch:
         if self.binding_type(name) is Type.FLOAT and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
         return value
+
+
+@dataclass(frozen=True)
+class ResultPiece:
+    """The results of a slice of the events. No result of a later piece ends before the time `settled`."""
+
+    results: list[ResultBatch]
+    settled: int | float
 
 
 def completion_columns(order: Ints, end: NDArray[Any]) -> list[NDArray[Any]]:

@@ -120,8 +120,8 @@ def process_shard(
         batches = {name: _batch(plan, name, columns, events.get(name)) for name, columns in group.columns.items()}
         arrivals = {name: _arrivals(events.get(name)) for name in batches}
         pieces = runtime.pieces(batches, plan.until, clocks, ends=True) if is_last else runtime.pieces(batches)
-        for results in pieces:
-            yield ProcessedSlice(batches, arrivals, results)
+        for piece in pieces:
+            yield ProcessedSlice(batches, arrivals, piece.results)
             batches, arrivals = {}, {}  # the following pieces are of the same events
 
 
