@@ -94,5 +94,5 @@ def test_only_on_a_terminal_and_only_on_standard_error(tmp_path: Path) -> None:
     command = ("run", "m.ftl", "--input", "s=s.csv", "--time", "s=time", "--engine", "embedded", "--quiet")
     shown = foretell(tmp_path, *command, terminal=True, progress=True)
     assert shown.stdout == "m  1 match\ntime  a\n   1  0\n"
-    assert "…" in shown.stderr
+    assert shown.stderr
     assert foretell(tmp_path, *command, progress=True).stderr == ""

@@ -64,7 +64,7 @@ class MatchRuntime:
         self.observers = observers
         self.ledger = RunLedger(limits or Limits())
         self._order = EventOrder(plan.ranks)
-        self._slice_size = SliceSize(SLICE)
+        self._slice_size = SliceSize(SLICE, self.ledger.limits.budget)
         self._clocks: dict[str, int | float] = {}
         self._until: int | float = -math.inf
         self.groups: dict[InputPlan, InputGroup] = {}

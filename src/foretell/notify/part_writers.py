@@ -39,7 +39,7 @@ class Draft:
     def _begin(self) -> None:
         self.stream = self._file
         if self._compress:
-            self.stream = cast(BinaryIO, gzip.GzipFile(fileobj=self._file, mode="wb", mtime=0))
+            self.stream = cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=self._file, mtime=0))
 
     def close(self) -> None:
         """End the contents, not the file."""

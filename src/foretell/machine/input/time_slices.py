@@ -20,20 +20,24 @@ Batches = Mapping[str, EventBatch]
 #: The first slice of a runtime, how many times as large the next may be, and the most matches that it should have.
 FIRST_SLICE, GROWTH, SLICE_MATCHES = 64, 64, 2_000_000
 
+#: The bytes of an engine's memory for each match that a slice should have at most.
+MATCH_ROOM = 1024
+
 #: The time that a slice should take, so that its progress is seen.
 SLICE_SECONDS = 1.0
 
 
 class SliceSize:
     """How many events the `next` slice has: `most`, or fewer where they bring so many matches that their memory counts,
-    or take long.
+    or take long. `memory` is that of the engine.
 
     `a ; b ; c` without WITHIN has as many matches as there are triples of events, so that an event brings the more the
     more there were before it: the number of matches of the next slice is guessed by the square of the events so far.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, memory: int | None = None) -> None:
         self._most, self._events = most, 0
+        self._matches = SLICE_MATCHES if memory is None else min(SLICE_MATCHES, memory // MATCH_ROOM)
         self.next = min(most, FIRST_SLICE)
 
     def adapt(self, events: int, matches: int, seconds: float = 0.0, partial: int | None = None) -> None:
@@ -51,7 +55,7 @@ class SliceSize:
 
     def _too_large(self, size: int, matches: float, seconds: float) -> bool:
         more = ((self._events + size) / self._events) ** 2
-        return matches * size * more > SLICE_MATCHES or seconds * size > SLICE_SECONDS
+        return matches * size * more > self._matches or seconds * size > SLICE_SECONDS
 
 
 class TimeSlices:
