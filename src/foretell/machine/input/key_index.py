@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
 from foretell.jit import compiled, kernel
-from foretell.machine.kernels.hash_table import first_slot, mixed, next_slot
+from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
 from foretell.storage.recorded_values import array, offsets, require
 
 
@@ -45,7 +45,7 @@ class KeyIndex:
         done = 0
         while True:
             known = self.starts, self.words, self.slots
-            done, self.count = _number(done, starts, words, numbers, *known, self.count)
+            done, self.count = _number(done, starts, words, numbers, *known, self.count, SECRET)
             if done == len(numbers):
                 return numbers
             self._grow(int(starts[done + 1] - starts[done]))
@@ -60,7 +60,7 @@ class KeyIndex:
         if 2 * self.count >= len(self.slots):
             self.slots = _empty(4 * len(self.slots))
             self.starts = with_room(self.starts, len(self.slots) // 2 + 1)
-            _index(self.count, self.starts, self.words, self.slots)
+            _index(self.count, self.starts, self.words, self.slots, SECRET)
 
     # ── snapshots ──
 
@@ -81,7 +81,7 @@ class KeyIndex:
         self.count = len(starts) - 1
         self.slots = _empty(slots_for(self.count))
         self.starts, self.words = with_room(starts, len(self.slots) // 2 + 1), words.copy()
-        _index(self.count, self.starts, self.words, self.slots)
+        _index(self.count, self.starts, self.words, self.slots, SECRET)
 
 
 def with_room(array: NDArray[Any], count: int, value: int | float = 0) -> NDArray[Any]:
@@ -97,11 +97,11 @@ def slots_for(count: int) -> int:
 
 
 @kernel
-def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: Ints, slots: Ints) -> Any:
+def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: Ints, slots: Ints, secret: Any) -> Any:
     """The slot of a key, or the free slot where it would be entered."""
     hashed = np.uint64(0)
     for k in range(first, last):
-        hashed = mixed(hashed, words[k])
+        hashed = keyed(hashed, words[k], secret)
     at = first_slot(hashed, slots)
     while slots[at] >= 0:
         known = known_starts[slots[at]]
@@ -118,11 +118,11 @@ def _slot(first: int, last: int, words: Ints, known_starts: Ints, known_words: I
 
 @compiled
 def _number(done: int, starts: Ints, words: Ints, numbers: Ints, known_starts: Ints, known_words: Ints, slots: Ints,
-            count: int) -> tuple[int, int]:  # fmt: skip
+            count: int, secret: Any) -> tuple[int, int]:  # fmt: skip
     """Number the keys from `done` on; return where room ran out, and how many keys there are."""
     for i in range(done, numbers.size):
         first, last = starts[i], starts[i + 1]
-        at = _slot(first, last, words, known_starts, known_words, slots)
+        at = _slot(first, last, words, known_starts, known_words, slots, secret)
         if slots[at] < 0:
             used = known_starts[count]
             if 2 * count >= slots.size or used + last - first > known_words.size:
@@ -137,6 +137,6 @@ def _number(done: int, starts: Ints, words: Ints, numbers: Ints, known_starts: I
 
 
 @compiled
-def _index(count: int, starts: Ints, words: Ints, slots: Ints) -> None:
+def _index(count: int, starts: Ints, words: Ints, slots: Ints, secret: Any) -> None:
     for i in range(count):
-        slots[_slot(starts[i], starts[i + 1], words, starts, words, slots)] = i
+        slots[_slot(starts[i], starts[i + 1], words, starts, words, slots, secret)] = i

@@ -16,7 +16,7 @@ from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null, no_nulls
 from foretell.jit import compiled, read_only
-from foretell.machine.kernels.hash_table import first_slot, mixed, next_slot
+from foretell.machine.kernels.hash_table import SECRET, first_slot, keyed, next_slot
 from foretell.machine.kernels.layout import NONE, Array, S
 from foretell.storage.recorded_values import FAR, array, ascending, indices, require, require_range, whole
 
@@ -50,6 +50,7 @@ class LaneTable(NamedTuple):
     keys: Array
     lengths: Array
     free: Array
+    secret: Array
 
 
 class LaneIndex:
@@ -115,7 +116,7 @@ class LaneIndex:
                 self._grow_table(4 * len(self._table))
             if self.count >= len(self.lengths):
                 self._grow_lanes()
-            table, before = LaneTable(self._table, self.keys, self.lengths, self._free), self.used
+            table, before = LaneTable(self._table, self.keys, self.lengths, self._free, SECRET), self.used
             done, self.count, self._free_count = _assign_lanes(done, rows, table, self.count, self._free_count)
             self.begun += self.used - before
         return rows.lanes, rows.numbers
@@ -225,7 +226,7 @@ class LaneIndex:
         self._table = np.full(size, -1, np.int32)
         used = np.ones(self.count, np.bool_)
         used[self._free[: self._free_count]] = False
-        require(_enter(self.keys, used, self._table), "lanes with equal keys")
+        require(_enter(self.keys, used, self._table, SECRET), "lanes with equal keys")
 
 
 def _words(column: Column) -> Ints:
@@ -252,14 +253,14 @@ def _look_up(codes: Any, done: int, lanes: Ints, numbers: Ints, lane_of: Any, le
 
 
 @compiled
-def _enter(keys: Ints, used: Flags, table: Numbers) -> bool:
+def _enter(keys: Ints, used: Flags, table: Numbers, secret: Array) -> bool:
     """Enter the lanes in use into an empty table; False where two of them have the same key."""
     for lane in range(used.size):
         if not used[lane]:
             continue
         hashed = np.uint64(0)
         for k in range(keys.shape[1] // 2):
-            hashed = mixed(hashed, keys[lane, 2 * k + 1] + keys[lane, 2 * k])
+            hashed = keyed(hashed, keys[lane, 2 * k + 1] + keys[lane, 2 * k], secret)
         at = first_slot(hashed, table)
         while table[at] >= 0:
             same = True
@@ -277,12 +278,12 @@ def _assign_lanes(done: int, rows: LaneRows, table: LaneTable, count: int, free_
     """Look up the lanes of rows from `done` on and enter new ones, until the table is half full or there is no room for
     a lane. Returns how many rows are done, how far the numbers of lanes reach, and how many of them are free."""
     (values, nulls, nonnull, lanes, numbers) = rows
-    (slots, keys, lengths, free) = table
+    (slots, keys, lengths, free, secret) = table
     width = values.shape[0]
     for i in range(done, lanes.size):
         hashed = np.uint64(0)
         for k in range(width):
-            hashed = mixed(hashed, values[k, i] + (0 if nonnull else nulls[k, i]))
+            hashed = keyed(hashed, values[k, i] + (0 if nonnull else nulls[k, i]), secret)
         at = first_slot(hashed, slots)
         lane = np.int64(-1)
         while True:

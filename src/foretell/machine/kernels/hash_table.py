@@ -10,6 +10,7 @@ owner stores keys as it likes and compares them itself; it finds the slot of a k
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,20 @@ from foretell.machine.kernels.layout import Array
 def mixed(so_far: Any, word: Any) -> Any:
     """A hash with one word more (Fibonacci hashing; the shift makes high bits count)."""
     more = (so_far ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
+    return more ^ (more >> np.uint64(32))
+
+
+#: Two random words of this process, the second odd: whoever chooses the keys of events cannot choose slots. No snapshot
+#: has them, nor any table that was made with them. Kernels take them as an argument: the cache would keep a constant.
+SECRET = np.array([secrets.randbits(64), secrets.randbits(64) | 1], np.uint64)
+SECRET.setflags(write=False)
+
+
+@inlined
+def keyed(so_far: Any, word: Any, secret: Array) -> Any:
+    """A hash with one word more, for words that somebody else chooses. `mixed` alone can be turned around; and whatever
+    it begins with, words that differ only in high bits have slots in common."""
+    more = mixed(so_far ^ secret[0], word) * secret[1]
     return more ^ (more >> np.uint64(32))
 
 

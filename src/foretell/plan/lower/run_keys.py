@@ -83,6 +83,8 @@ class RunKeys:
         """The equalities of a column with a register of the same type among conditions."""
         equalities: dict[KeyEquality, None] = {}
         for condition in conditions:
+            if not (isinstance(condition, tree.Binary) and condition.operator == "="):
+                continue  # nor is it one without its sugar, which takes long where it is large
             match context.desugar(condition):
                 case tree.Binary(operator="=", left=left, right=right):
                     for event, bound in ((left, right), (right, left)):
