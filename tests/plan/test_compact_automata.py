@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from time import process_time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import foretell as ft
 from foretell.errors import LanguageError
 from foretell.language.checked import CheckedSubscription
+from foretell.plan.explain import explain
 from foretell.plan.nfa.automaton import Automaton, build
 from foretell.plan.nfa.automaton_size import MOST_EDGES, MOST_FINE_STATES
 from foretell.plan.nfa.step_sets import StepNumbers, StepSet
@@ -161,3 +163,13 @@ def test_sets_of_steps() -> None:
     assert [step in ab for step in "acx"] == [True, False, False]
     assert {ab: 1}[StepSet(numbers, numbers.bits("ba"))] == 1
     assert repr(bc) == "StepSet(b, c)"
+
+
+def test_a_long_side_of_a_conjunction() -> None:
+    """Each operator asks for the sides around it, and each side for its first step: that took cubic time."""
+    steps = " ; ".join(f"b{i}" for i in range(1000))
+    (checked,) = ft.parse(statement(f"a & ({steps})")).checked({}, {}).statements
+    assert isinstance(checked, CheckedSubscription)
+    start = process_time()
+    explain(checked)
+    assert process_time() - start < 4

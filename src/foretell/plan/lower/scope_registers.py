@@ -8,7 +8,7 @@ from functools import cached_property
 
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
-from foretell.plan.nfa.conjunction_scopes import ConjunctionScope, enclosing_scopes
+from foretell.plan.nfa.conjunction_scopes import ConjunctionScope, ConjunctionScopes
 
 
 @dataclass
@@ -28,8 +28,12 @@ class ScopeRegisters:
     def enclosing(self, step: str) -> list[ConjunctionScope]:
         """The scopes that a step stands in, the outer ones first."""
         if step not in self._enclosing:
-            self._enclosing[step] = enclosing_scopes(self.subscription.pattern, step)
+            self._enclosing[step] = self._scopes.enclosing(step)
         return self._enclosing[step]
+
+    @cached_property
+    def _scopes(self) -> ConjunctionScopes:
+        return ConjunctionScopes(self.subscription.pattern)
 
     def start(self, scope: ConjunctionScope, depth: int) -> Register:
         """The register with the start of a scope's first event."""

@@ -16,13 +16,23 @@ class ConjunctionScope:
     depth: int
 
 
-def enclosing_scopes(pattern: tree.Pattern, step: str) -> list[ConjunctionScope]:
-    """The scopes that a step stands in, the outer ones first."""
-    scopes: list[ConjunctionScope] = []
-    for node in pattern.walk():
-        if isinstance(node, tree.Conjunction):
-            sides = [frozenset(str(n.name) for n in side.walk() if isinstance(n, tree.Step)) for side in node.sides]
-            all_steps = frozenset().union(*sides)
-            depth = len(scopes) + 1
-            scopes += [ConjunctionScope(side, all_steps - side, depth) for side in sides if step in side]
-    return scopes
+class ConjunctionScopes:
+    """The scopes of a pattern. It is walked once: there may be hundreds of steps, and each asks for its own."""
+
+    def __init__(self, pattern: tree.Pattern) -> None:
+        #: The steps of each side of each conjunction, the outer conjunctions first.
+        self._sides = [
+            [frozenset(str(n.name) for n in side.walk() if isinstance(n, tree.Step)) for side in node.sides]
+            for node in pattern.walk()
+            if isinstance(node, tree.Conjunction)
+        ]
+
+    def enclosing(self, step: str) -> list[ConjunctionScope]:
+        """The scopes that a step stands in, the outer ones first."""
+        scopes: list[ConjunctionScope] = []
+        for sides in self._sides:
+            own = [side for side in sides if step in side]
+            if own:
+                all_steps, depth = frozenset().union(*sides), len(scopes) + 1
+                scopes += [ConjunctionScope(side, all_steps - side, depth) for side in own]
+        return scopes
