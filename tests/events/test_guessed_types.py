@@ -208,10 +208,25 @@ def test_a_marker_of_several_columns_is_one_note(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("rows", ["", "1,\n2,NA\n"])
-def test_a_column_without_values_says_so_where_it_should_be_a_number(tmp_path: Path, rows: str) -> None:
+@pytest.mark.parametrize("engine", ["embedded", "reference"])
+@pytest.mark.parametrize("condition", ["v > 1", "v = 'x'", "v", "v > prev.v + 1"])
+def test_columns_of_a_header_alone_have_no_type(tmp_path: Path, condition: str, engine: str) -> None:
     path = tmp_path / "s.csv"
-    path.write_text(f"time,v\n{rows}")
+    path.write_text("time,v\n")
+    found = ft.run(f"SUBSCRIBE m FROM s MATCH a DEFINE a AS {condition};", {"s": path}, engine=engine)
+    assert (list(found), found.summary.events) == ([], {"s": 0})
+
+
+def test_declared_columns_of_a_header_alone_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("time,v\n")
+    with pytest.raises(ft.LanguageError, match="cannot compare STRING with INT"):
+        ft.run("STREAM s (v STRING) TIME time; SUBSCRIBE m FROM s MATCH a DEFINE a AS v > 1;", {"s": path})
+
+
+def test_a_column_without_values_says_so_where_it_should_be_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("time,v\n1,\n2,NA\n")
     with pytest.raises(ft.LanguageError, match="cannot compare STRING with INT") as caught:
         ft.run("SUBSCRIBE m FROM s MATCH a DEFINE a AS v > 1;", {"s": path})
     hint = "v is STRING because no event has a value of it; to read numbers, declare STREAM s (v FLOAT, ...) TIME time"

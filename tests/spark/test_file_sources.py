@@ -153,6 +153,15 @@ def test_what_spark_cannot_read(tmp_path: Path, spark: SparkSession) -> None:
     assert refused("odd://bucket/s.csv").message == (
         "Spark cannot read 'odd://bucket/s.csv': No FileSystem for scheme \"odd\""
     )
+    assert refused("odd://bucket/s.csv").hint == "pip install fsspec, or start Spark with a file system for odd://"
+    assert refused("s3a://bucket/s.csv").hint == (
+        "pip install fsspec s3fs, or start Spark with its jar: spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION"
+    )
+    assert "fsspec aiohttp" in str(refused("https://localhost:1/s.csv").hint)
+    folder = tmp_path / "iceberg" / "metadata"
+    folder.mkdir(parents=True)
+    (folder / "v1.metadata.json").write_text("{}")
+    assert refused(tmp_path / "iceberg").message == f"{tmp_path}/iceberg: this Spark has no reader of Iceberg"
 
 
 def test_files_that_spark_fetches(tmp_path: Path, spark: SparkSession) -> None:

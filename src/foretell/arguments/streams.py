@@ -50,11 +50,12 @@ def check_input_names(program: Subscriptions, inputs: Mapping[str, object], sett
 
 def observed_schema(batch: EventBatch) -> Schema:
     """The schema that a batch shows. One without events shows neither undeclared attributes nor the type of an
-    undeclared time, so statements may still use any."""
+    undeclared time, so statements may still use any. The columns of a file that has only its header have no type."""
     schema = replace(batch.schema, open=batch.open and batch.total == 0)
-    if batch.time_known or schema.time is None:
-        return schema
-    return replace(schema, attributes={**schema.attributes, schema.time: Type.UNKNOWN})
+    unknown = [] if batch.time_known or schema.time is None else [schema.time]
+    if batch.total == 0:
+        unknown += schema.remarks  # those that are STRING for want of values
+    return replace(schema, attributes={**schema.attributes, **dict.fromkeys(unknown, Type.UNKNOWN)})
 
 
 def declaration_of(program: Subscriptions, name: str, settings: InputSettings) -> StreamDeclaration:

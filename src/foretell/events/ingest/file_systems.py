@@ -156,8 +156,12 @@ def no_file(name: str) -> InputError:
     return InputError("no-file", f"there is no file '{name}'") if scheme_of(name) else missing_file(Path(name))
 
 
+def packages_for(scheme: str) -> str:
+    """The packages that read a kind of address, as `pip install` takes them."""
+    return " ".join(["fsspec", *([_PACKAGES[scheme]] if scheme in _PACKAGES else [])])
+
+
 def _no_package(address: str, scheme: str, error: Exception) -> NoFileSystemError:
-    packages = " ".join(["fsspec", *([_PACKAGES[scheme]] if scheme in _PACKAGES else [])])
-    hint = f"pip install {packages}, or use --engine spark (engine='spark') where Spark reads it"
+    hint = f"pip install {packages_for(scheme)}, or use --engine spark (engine='spark') where Spark reads it"
     message = f"cannot read '{address}': no package for {scheme}:// is installed"
     return NoFileSystemError("no-file-system", message, hint=hint if isinstance(error, ImportError) else str(error))

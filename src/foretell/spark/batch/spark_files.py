@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from foretell.errors import InputError
+from foretell.events.ingest.file_systems import packages_for, scheme_of
 from foretell.events.ingest.formats import FetchedFiles
 from foretell.events.ingest.input_files import PARQUET, SPARK_FORMATS, InputFiles, files_among
 from foretell.events.ingest.read_options import ReadOptions
@@ -17,7 +18,13 @@ _JARS = {
     "Delta": "io.delta:delta-spark_2.13",
     "Iceberg": "org.apache.iceberg:iceberg-spark-runtime",
 }
-
+#: The file systems of Hadoop that do not come with Spark.
+_FILE_SYSTEM_JARS = {
+    "s3a": "org.apache.hadoop:hadoop-aws",
+    "abfs": "org.apache.hadoop:hadoop-azure",
+    "abfss": "org.apache.hadoop:hadoop-azure",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector",
+}
 
 #: An address of which Spark knows no file system raises Java's own error.
 _SPARK_ERRORS = (PySparkException, Py4JJavaError)
@@ -62,4 +69,15 @@ def _unreadable(listing: InputFiles, error: PySparkException | Py4JJavaError) ->
         hint = f"start Spark with its jar: spark.jars.packages={jar}:VERSION"
         return InputError("no-data-source", f"{listing.name}: this Spark has no reader of {listing.format}", hint=hint)
     reason = next(iter(text.splitlines()), type(error).__name__)
-    return InputError("cannot-read", f"Spark cannot read '{listing.name}': {reason}")
+    return InputError("cannot-read", f"Spark cannot read '{listing.name}': {reason}", hint=_address_hint(listing.name))
+
+
+def _address_hint(name: str) -> str | None:
+    """How to read a kind of address."""
+    scheme = scheme_of(name)
+    if not scheme:
+        return None
+    packages = f"pip install {packages_for(scheme)}"
+    if scheme not in _FILE_SYSTEM_JARS:
+        return f"{packages}, or start Spark with a file system for {scheme}://"
+    return f"{packages}, or start Spark with its jar: spark.jars.packages={_FILE_SYSTEM_JARS[scheme]}:VERSION"
