@@ -76,6 +76,12 @@ def _read() -> Iterator[BenchResult]:
     return measure()
 
 
+def _command() -> Iterator[BenchResult]:
+    from foretell.bench.command import measure
+
+    return measure()
+
+
 def _growth(quick: bool = False, output: Path | None = None) -> Iterator[BenchResult]:
     from foretell.bench.growth import measure
 
@@ -109,6 +115,7 @@ BENCHES: Mapping[str, Callable[[], Iterator[BenchResult]]] = {
     "plan": _plan,
     "engine": _engine,
     "read": _read,
+    "command": _command,
     "spark": _spark,
     **_DRAWING,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ import typer
 from foretell.arguments.statements import load
 from foretell.cli.input_options import InputArguments
 from foretell.cli.limit_options import limits_of
-from foretell.cli.output import say
+from foretell.cli.notification_line import notification_line
+from foretell.cli.output import is_terminal, say, terminal_width
 from foretell.cli.status_line import StatusLine
 from foretell.notify.files import standard_output, writing_to
 
@@ -43,8 +45,9 @@ def follow_inputs(arguments: FollowArguments, given: InputArguments) -> None:
     line = StatusLine()
 
     def write(text: bytes) -> None:
+        shown = notification_line(text, terminal_width(sys.stdout) - 1) if is_terminal(sys.stdout) else text
         with line.removed():
-            stream.write(text)
+            stream.write(shown)
             stream.flush()
 
     def log(text: str) -> None:
