@@ -72,11 +72,11 @@ def _unreadable(listing: InputFiles, error: PySparkException | Py4JJavaError) ->
     return InputError("cannot-read", f"Spark cannot read '{listing.name}': {reason}", hint=_address_hint(listing.name))
 
 
-def _address_hint(name: str) -> str | None:
-    """How to read a kind of address."""
+def _address_hint(name: str) -> str:
+    """How to read a kind of address; empty for a path."""
     scheme = scheme_of(name)
     if not scheme:
-        return None
+        return ""
     packages = f"pip install {packages_for(scheme)}"
     if scheme not in _FILE_SYSTEM_JARS:
         return f"{packages}, or start Spark with a file system for {scheme}://"
