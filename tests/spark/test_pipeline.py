@@ -69,6 +69,22 @@ def test_a_statement_file_that_works_in_batch(spark: SparkSession, tmp_path: Pat
     assert kept["times"] == {"s": "t"}
 
 
+def test_hive_style_folders(spark: SparkSession, tmp_path: Path) -> None:
+    """The folders are a column, also of files that come later."""
+    text = "SUBSCRIBE even FROM s PER k MATCH a DEFINE a AS day >= 'd2' RETURN a.day AS day, a.v AS v;"
+    source = tmp_path / "in"
+    for day in (1, 2):
+        folder = source / f"day=d{day}"
+        folder.mkdir(parents=True)
+        (folder / "0.jsonl").write_text(lines_of([{"k": 0, "v": day, "t": f"2026-03-0{day}T10:00:00Z"}]))
+    first = Followed(tmp_path, text, source)
+    assert [line["bindings"] for line in first.lines] == [{"day": "d2", "v": 2}]
+    (source / "day=d3").mkdir()
+    (source / "day=d3" / "0.jsonl").write_text(lines_of([{"k": 0, "v": 3, "t": "2026-03-03T10:00:00Z"}]))
+    second = Followed(tmp_path, text, source)
+    assert [line["bindings"] for line in second.lines] == [{"day": "d3", "v": 3}]
+
+
 def test_a_single_compressed_file(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "a file.csv.gz"
     text = "k;v;t\n" + "".join(f"{row['k']};{row['v']};{row['t']}\n" for row in ROWS)
