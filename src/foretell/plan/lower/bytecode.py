@@ -76,8 +76,11 @@ def link(codes: Sequence[Code]) -> LinkedCode:
 def _relocated(code: Code, floats: int, ints: int, functions: Sequence[TextFunction]) -> NDArray[np.int32]:
     """The operations of a code whose constants come after `floats` and `ints` others."""
     ops = code.ops.copy()
-    ops[np.isin(ops[:, 0], _NAME_FLOATS), 1] += floats
-    ops[np.isin(ops[:, 0], _NAME_INTS), 1] += ints
+    # The guards of a large statement are linked thousands of times.
+    if floats:
+        ops[_NAMES_FLOAT[ops[:, 0]], 1] += floats
+    if ints:
+        ops[_NAMES_INT[ops[:, 0]], 1] += ints
     if code.text_functions:
         calls = ops[:, 0] == Op.TEXT_FUNCTION
         numbers = np.array([functions.index(function) for function in code.text_functions], np.int32)
@@ -86,8 +89,8 @@ def _relocated(code: Code, floats: int, ints: int, functions: Sequence[TextFunct
 
 
 #: The operations whose first argument is the number of a constant.
-_NAME_FLOATS = (Op.CONST_F, Op.ROUND_F)
-_NAME_INTS = (Op.CONST_I, Op.ROUND_I, Op.LOCAL_TIME)
+_NAMES_FLOAT = np.isin(np.arange(max(Op) + 1), (Op.CONST_F, Op.ROUND_F))
+_NAMES_INT = np.isin(np.arange(max(Op) + 1), (Op.CONST_I, Op.ROUND_I, Op.LOCAL_TIME))
 
 
 def listing(code: Code) -> str:
