@@ -131,3 +131,55 @@ def test_a_budget_is_enough_for_keys_that_never_return() -> None:
     for first, stop in pairwise(range(0, 400_001, 5_000)):
         engine.push("s", events(first, stop))
     assert engine.refused == ()
+
+
+# ── texts ──
+
+TEXTS = "STREAM s (k STRING, w STRING, v INT, t INT, e INT) TIME t ID e;"
+
+#: Statements that hold texts in keys, registers, arrivals, lag columns, waiting matches and function results.
+HOLDING = {
+    "keys": f"PER k MATCH a ; b {TWO}",
+    "registers": f"MATCH a ; b+ ; c {THREE.replace('b AS v = 2', 'b AS v = 2 AND w > a.w')}",
+    "arrivals by value": f"MATCH a ; b {TWO.replace('b AS v = 2', 'b AS v = 2 AND w = a.w')}",
+    "general by value": f"MATCH a ; b+ ; c {THREE.replace('b AS v = 2', 'b AS v = 2 AND w = a.w')}",
+    "lag columns": f"PER k MATCH a , b {TWO.replace('b AS v = 2', 'b AS w > prev.w')}",
+    "functions": f"MATCH a ; b+ ; c {THREE.replace('b AS v = 2', 'b AS v = 2 AND upper(w) > lower(a.w)')}",
+    "waiting": f"MATCH a ; LAST b {TWO.replace(' WITHIN', ' RETURN a.w AS x WITHIN')}",
+}
+
+
+def texts(first: int, stop: int) -> pa.Table:
+    number = np.arange(first, stop)
+    plain = events(first, stop, 3).drop(["k"])
+    return plain.append_column("k", pa.array([f"key {n // 3}" for n in number])).append_column(
+        "w", pa.array([f"Word {n}" for n in number])
+    )
+
+
+@pytest.mark.parametrize("statement", HOLDING.values(), ids=HOLDING)
+def test_texts_that_nothing_holds_are_freed(statement: str) -> None:
+    engine, sizes = Engine(f"{TEXTS} SUBSCRIBE m FROM s {statement};"), []
+    for first, stop in pairwise(range(0, 300_001, 10_000)):
+        engine.push("s", texts(first, stop))
+        sizes.append(held(engine) + runtime(engine).strings.nbytes)
+    assert len(runtime(engine).strings) < 100_000
+    assert max(sizes[12:]) <= 1.1 * max(sizes[:12])
+
+
+def test_texts_of_results_that_are_read_late() -> None:
+    statement = f"PER k MATCH a ; b {TWO.replace(' WITHIN', ' RETURN a.w AS x, b.w AS y WITHIN')}"
+    engine = Engine(f"{TEXTS} SUBSCRIBE m FROM s {statement};")
+    parts = [engine.push("s", texts(first, stop)) for first, stop in pairwise(range(0, 120_001, 12_000))]
+    rows = [(row.key, row.bindings) for part in parts for row in part]
+    assert rows == [({"k": f"key {n}"}, {"x": f"Word {3 * n + 1}", "y": f"Word {3 * n + 2}"}) for n in range(40_000)]
+    assert len(runtime(engine).strings) < 60_000
+
+
+def test_snapshots_have_the_texts_that_are_left() -> None:
+    engine, sizes = Engine(f"{TEXTS} SUBSCRIBE m FROM s {HOLDING['registers']};"), []
+    for first, stop in pairwise(range(0, 200_001, 5_000)):
+        engine.push("s", texts(first, stop))
+        sizes.append(len(engine.snapshot()))
+        engine = Engine.restore(None, engine.snapshot())
+    assert max(sizes[20:]) <= 1.1 * max(sizes[:20])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,9 @@ from foretell.language import tree
 from foretell.language.functions import CALENDAR_FIELDS, MOST_DIGITS
 from foretell.language.tree import Binary, Call, Expression, Literal, Span
 from foretell.language.type_check import Scope, type_of
+from foretell.plan.lower.text_functions import TextFunction
 from foretell.reference.expressions import Frame, value
+from foretell.storage.recorded_values import UnfitValueError
 
 TYPES = {
     "b": Type.BOOL,
@@ -375,10 +376,43 @@ def test_codes_are_equal_where_strings_are(texts: list[str | None], pieces: int)
 
 
 def _check_heap(strings: StringDictionary) -> None:
-    offsets, data = strings.offsets.tolist(), strings.data.tobytes()
-    texts = strings.state()
-    assert [data[a:b].decode() for a, b in pairwise(offsets)] == texts
-    assert strings.lengths.tolist() == [len(text) for text in texts]
+    spans, data = strings.spans.reshape(-1, 2).tolist(), strings.data.tobytes()
+    texts = strings.state()["texts"]
+    assert [data[a:b].decode() for a, b in spans] == [text or "" for text in texts]
+    lengths = strings.lengths.tolist()
+    assert [lengths[code] for code, text in enumerate(texts) if text is not None] == [
+        len(text) for text in texts if text is not None
+    ]
+
+
+def test_freed_texts() -> None:
+    """Others keep their codes, new ones get those that are free, and who has kept the view reads what was."""
+    strings = StringDictionary(["a", "bé", "c", "d"])
+    assert strings.constant("d") == 4
+    functions = (TextFunction("upper"),)
+    strings.heap(functions)
+    before, known = strings.view, len(strings)
+    strings.free([np.array([2, -7, 99])])
+    assert strings.state()["texts"][:5] == ["", None, "bé", None, "d"]
+    _check_heap(strings)
+    assert [strings.code(text) for text in ("bé", "x", "d", "yyy")] == [2, 1, 4, 3]
+    assert [before.text(code) for code in range(5)] == ["", "a", "bé", "c", "d"]
+    assert [strings.view.text(code) for code in range(5)] == ["", "x", "bé", "yyy", "d"]
+    _, _, upper, _ = strings.heap(functions)
+    assert [strings.text(upper[code, 0]) for code in range(5)] == ["", "X", "BÉ", "YYY", "D"]
+    assert len(strings) == known
+    again = StringDictionary.restore(strings.state())
+    assert again.state() == strings.state()
+    assert again.code("z") == strings.code("z")
+    _check_heap(again)
+
+
+def test_the_texts_of_early_snapshots() -> None:
+    assert StringDictionary.restore(["", "a"]).code("a") == 1
+    lists: list[list[Any]] = [["a"], ["", "a", "a"], [], ["", 1]]
+    for wrong in lists:
+        with pytest.raises(UnfitValueError):
+            StringDictionary.restore(wrong)
 
 
 def test_the_heap_grows() -> None:

@@ -1,4 +1,4 @@
-"""Lanes that are freed after every batch: the rows are the same, also where they are read long after."""
+"""Lanes and texts that are freed after every batch: the rows are the same, also where they are read long after."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import foretell as ft
 from foretell.engine.planning import start_runtime
 from foretell.events.notification import Notification
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.runtime import MatchRuntime
@@ -22,6 +23,7 @@ from tests.properties.test_dynamic_subscriptions import finished, restored, scri
 @pytest.fixture(autouse=True)
 def frees_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LaneIndex, "crowded", True)
+    monkeypatch.setattr(StringDictionary, "crowded", True)
 
 
 def _named(one: Case) -> Case:
@@ -53,18 +55,20 @@ def _in_batches(both: EnginePair, cuts: list[int]) -> tuple[list[Notification], 
     return [notification for found in results for notification in notifications_of(found)], runtime
 
 
-def _freed(runtime: MatchRuntime) -> int:
-    return sum(group.stream.lanes.begun - group.stream.lanes.used for group in runtime.groups.values())
+def _freed(runtime: MatchRuntime) -> tuple[int, int]:
+    """The number of lanes and of texts that were freed."""
+    lanes = sum(group.stream.lanes.begun - group.stream.lanes.used for group in runtime.groups.values())
+    return lanes, len(runtime.strings) - runtime.strings.used
 
 
-def _agrees(one: Case, cuts: list[int]) -> int:
-    """The number of lanes that were freed."""
+def _agrees(one: Case, cuts: list[int]) -> tuple[int, int]:
+    """The number of lanes and of texts that were freed."""
     one = _named(one)
     try:
         both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
         whole = both.embedded()
     except ft.ForetellError:
-        return 0
+        return 0, 0
     pieces, runtime = _in_batches(both, cuts)
     assert Counter(comparable_rows(pieces)) == Counter(comparable_rows(whole)), one
     return _freed(runtime)
@@ -72,7 +76,8 @@ def _agrees(one: Case, cuts: list[int]) -> int:
 
 def test_random_programs() -> None:
     freed = [_agrees(case(Chance(random.Random(seed).randint)), list(range(31))) for seed in range(60)]
-    assert sum(count > 0 for count in freed) > 5
+    assert sum(lanes > 0 for lanes, _ in freed) > 5
+    assert sum(texts > 0 for _, texts in freed) > 10
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -81,7 +86,7 @@ def test_many_lanes(part: int) -> None:
     for seed in range(30 * part, 30 * part + 30):
         one = case_of_lanes(Chance(random.Random(seed).randint), 12, most_events=9)
         freed.append(_agrees(one, random.Random(seed).sample(range(100), 30)))
-    assert sum(count > 0 for count in freed) > 5
+    assert sum(lanes > 0 for lanes, _ in freed) > 5
 
 
 def test_engines_that_are_stopped_after_every_batch() -> None:
@@ -95,6 +100,7 @@ def test_engines_that_are_stopped_after_every_batch() -> None:
             for stream, rows in one.pushes:
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setattr(LaneIndex, "crowded", False)
+                    patch.setattr(StringDictionary, "crowded", False)
                     there = comparable_rows(whole.push(stream, rows))
                 freeing = restored(freeing)
                 assert comparable_rows(freeing.push(stream, rows)) == there, (seed, one)

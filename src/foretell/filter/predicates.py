@@ -5,7 +5,7 @@ An index may take the place of this evaluation later; its interface (a row of fl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags
+from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, as_declared, null_constant
 from foretell.filter.evaluate.expression import evaluate, truth
@@ -41,6 +41,12 @@ class EventColumns:
 
     def __len__(self) -> int:
         return len(self.time.values)
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts in the columns."""
+        for column in (*self.attributes.values(), self.stream, *self.earlier.values()):
+            if column.kind is Type.STRING:
+                yield column.values
 
     def evaluate(self, expression: Expression, strings: StringDictionary) -> Column:
         """The value of an expression over one event, for each event."""

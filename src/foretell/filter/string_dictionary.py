@@ -1,8 +1,12 @@
-"""Dictionary encoding of strings, shared by all columns of an engine."""
+"""Dictionary encoding of strings, shared by all columns of an engine.
+
+A text that nothing holds any more can be freed, and its code goes to the next new text. Other texts keep their codes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,52 +20,111 @@ from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.filter.column import no_nulls
 from foretell.filter.text_functions import apply
 from foretell.plan.lower.text_functions import TextFunction
-from foretell.storage.recorded_values import require
+from foretell.storage.recorded_values import require, whole
 
 #: About what Python takes for a string besides its text: the object, its code, the entries of a list and a dict.
 _STRING_BYTES = 200
 
+#: With fewer strings it is not worth looking for those that nothing holds any more.
+LEAST_CROWDED = 16_384
 
-class StringDictionary:
-    """All strings of an engine. A string keeps its code for the engine's life, and equal strings have equal codes.
 
-    Kernels cannot read Python strings, so their UTF-8 lies in one heap: code c is `data[offsets[c]:offsets[c + 1]]`.
-    Code 0 is the empty string, so that an array of zeros holds valid codes.
+class Texts:
+    """The texts of codes. Results that were handed over keep them: they show what these codes meant then."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+
+    def text(self, code: int) -> str:
+        return self._texts[code]
+
+
+class StringDictionary(Texts):
+    """All strings of an engine. Equal strings have equal codes, and a string keeps its code until it is freed.
+
+    Kernels cannot read Python strings, so their UTF-8 lies in one heap: that of code c is at `spans[2 * c]` and before
+    `spans[2 * c + 1]`. Code 0 is the empty string, so that an array of zeros holds valid codes. `view` has the texts as
+    they are until some are freed.
 
     >>> strings = StringDictionary()
-    >>> strings.code("é"), strings.code("é"), strings.text(1), strings.offsets.tolist(), strings.lengths.tolist()
-    (1, 1, 'é', [0, 0, 2], [0, 1])
+    >>> strings.code("é"), strings.code("é"), strings.text(1), strings.spans.tolist(), strings.lengths.tolist()
+    (1, 1, 'é', [0, 0, 0, 2], [0, 1])
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
+        super().__init__([])
+        self.view = Texts(self._texts)
         self._codes: dict[str, int] = {}
-        self._texts: list[str] = []
-        self._offsets = np.zeros(64, np.int64)
+        self._spans = np.zeros(128, np.int64)
         self._lengths = np.zeros(64, np.int64)
         self._data = np.zeros(1024, np.uint8)
+        self._end = 0  # of the data
+        self._free: list[int] = []
+        self._constants: set[int] = {0}
+        self._added = array("q")  # the codes of all texts in the order in which they came
+        self._remained = 0
         self._results: dict[tuple[TextFunction, ...], _FunctionResults] = {}
         self._order = np.zeros(0, np.int64)
+        self._ordered = 0  # how many of the added texts are in that order
         self.code("")
         for text in texts:
             self.code(text)
 
     def __len__(self) -> int:
+        """How far codes reach."""
         return len(self._texts)
+
+    @property
+    def used(self) -> int:
+        """How many strings there are."""
+        return len(self._codes)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are so many more strings than the last time that it is worth looking for those to free."""
+        return self.used >= max(LEAST_CROWDED, 2 * self._remained)
 
     @property
     def nbytes(self) -> int:
         """About how much memory the strings take: as Python objects with their codes, and in the heap."""
-        heap = self._data.nbytes + self._offsets.nbytes + self._lengths.nbytes
+        heap = self._data.nbytes + self._spans.nbytes + self._lengths.nbytes
         tables = sum(results.table.nbytes for results in self._results.values())
-        return heap + tables + self._order.nbytes + int(self._offsets[len(self)]) + _STRING_BYTES * len(self)
+        return heap + tables + self._order.nbytes + self._end + _STRING_BYTES * self.used
 
     def code(self, text: str) -> int:
-        """The code of a string; a new string gets the next one."""
+        """The code of a string; a new string gets a free one."""
         code = self._codes.get(text)
         return self._add(text) if code is None else code
 
-    def text(self, code: int) -> str:
-        return self._texts[code]
+    def constant(self, text: str) -> int:
+        """The code of a string that is never freed, as a plan or a template has it."""
+        code = self.code(text)
+        self._constants.add(code)
+        return code
+
+    def free(self, held: Iterable[Ints]) -> None:
+        """Frees the strings that are no constants and whose codes are not held; other numbers may be among these. A
+        `view` of before has the old texts."""
+        needed = np.zeros(len(self), np.bool_)
+        needed[list(self._constants)] = True
+        for codes in held:
+            needed[codes[(codes >= 0) & (codes < len(needed))]] = True
+        needed[self._free] = False
+        kept = np.flatnonzero(needed).tolist()
+        texts = [text if keep else "" for text, keep in zip(self._texts, needed.tolist(), strict=True)]
+        self._texts, self.view = texts, Texts(texts)
+        self._codes = {texts[code]: code for code in kept}
+        self._free = np.flatnonzero(~needed)[::-1].tolist()  # low codes are taken first
+        self._results, self._ordered, self._order = {}, 0, np.zeros(0, np.int64)
+        self._added = array("q", kept)
+        self._remained = len(kept)
+        encoded = [_encoded(texts[code]) for code in kept]
+        ends = np.cumsum([len(text) for text in encoded])
+        self._end = int(ends[-1])
+        self._data = _with_room(np.frombuffer(b"".join(encoded), np.uint8).copy(), 1024)
+        self._spans[: 2 * len(self)] = 0
+        self._spans[2 * np.array(kept)] = ends - [len(text) for text in encoded]
+        self._spans[2 * np.array(kept) + 1] = ends
 
     def encode(self, array: ArrowArray) -> tuple[Ints, Flags]:
         """The codes of an Arrow column of strings, and its NULLs. Only distinct values are looked up one by one."""
@@ -73,12 +136,13 @@ class StringDictionary:
         return codes, np.concatenate([np.empty(0, np.bool_), *(nulls for _, nulls in encoded)])
 
     @property
-    def offsets(self) -> Ints:
-        return self._offsets[: len(self) + 1]
+    def spans(self) -> Ints:
+        """Where each string begins and ends in the heap."""
+        return self._spans[: 2 * len(self)]
 
     @property
     def data(self) -> NDArray[np.uint8]:
-        return self._data[: self._offsets[len(self)]]
+        return self._data[: self._end]
 
     @property
     def lengths(self) -> Ints:
@@ -88,25 +152,26 @@ class StringDictionary:
     def heap(
         self, functions: tuple[TextFunction, ...] = (), *, substrings: bool = False
     ) -> tuple[Ints, NDArray[np.uint8], Ints, Ints]:
-        """The arrays that kernels read: offsets, data, the results of functions for each string, and all codes in the
+        """The arrays that kernels read: spans, data, the results of functions for each string, and all codes in the
         order of their strings.
 
         Kernels cannot create strings, so every string that a function may produce gets its code beforehand. With
         `substrings`, so do all parts of strings, of which there are many: a kernel then applies functions to them.
         """
         results = self._results.setdefault(functions, _FunctionResults(np.zeros((1, len(functions)), np.int64)))
-        while results.done < len(self) and (functions or substrings):
-            first, last = results.done, len(self)
-            texts = self._texts[first:last]
-            results.table = _with_room(results.table, last)
+        while results.done < len(self._added) and (functions or substrings):
+            codes = np.array(self._added[results.done :])
+            texts = [self._texts[code] for code in codes.tolist()]
+            results.done = len(self._added)
+            results.table = _with_room(results.table, len(self))
             for number, function in enumerate(functions):
-                results.table[first:last, number] = [self._word(value) for value in apply(function, texts)]
+                results.table[codes, number] = [self._word(value) for value in apply(function, texts)]
             if substrings:
                 self._add_parts(texts)
-            results.done = last
-        if substrings and len(self._order) < len(self):
-            self._order = np.array(sorted(range(len(self)), key=self._texts.__getitem__), np.int64)
-        return self.offsets, self.data, results.table, self._order
+        if substrings and self._ordered < len(self._added):
+            self._order = np.array(sorted(self._codes.values(), key=self._texts.__getitem__), np.int64)
+            self._ordered = len(self._added)
+        return self.spans, self.data, results.table, self._order
 
     def _word(self, value: str | bool) -> int:
         return self.code(value) if isinstance(value, str) else int(value)
@@ -118,29 +183,49 @@ class StringDictionary:
                     self.code(text[first:last])
                 self.code(text[first:])
 
-    def state(self) -> list[str]:
-        return list(self._texts)
+    def state(self) -> dict[str, Any]:
+        """The texts of all codes; None for those that are free."""
+        free = set(self._free)
+        texts = [None if code in free else text for code, text in enumerate(self._texts)]
+        return {"texts": texts, "remained": self._remained}
 
     @classmethod
-    def restore(cls, state: Sequence[str]) -> StringDictionary:
-        require(isinstance(state, list) and all(type(text) is str for text in state), "the texts")
-        strings = cls(state)
-        require(len(strings) == len(state) and state[0] == "", "texts that are listed twice")
+    def restore(cls, state: Mapping[str, Any] | Sequence[str]) -> StringDictionary:
+        """The strings of a snapshot. Early ones are the list of texts alone."""
+        recorded: Any = state if isinstance(state, dict) else {"texts": state, "remained": 0}
+        texts = recorded["texts"]
+        require(isinstance(texts, list) and all(type(text) is str or text is None for text in texts), "the texts")
+        known = [text for text in texts if text is not None]
+        require(texts[:1] == [""] and len(set(known)) == len(known), "texts that are listed twice")
+        strings = cls()
+        for text in texts[1:]:
+            if text is None:
+                strings._append()
+            else:
+                strings._add(text)
+        strings._free = [code for code, text in enumerate(texts) if text is None][::-1]
+        strings._remained = whole(recorded["remained"], "the number of texts")
         return strings
 
     def _add(self, text: str) -> int:
-        # A literal may hold a lone surrogate, which no event has: it must get a code all the same.
-        encoded = text.encode("utf-8", "surrogatepass")
-        code = len(self._texts)
-        start = int(self._offsets[code])
-        self._offsets = _with_room(self._offsets, code + 2)
-        self._lengths = _with_room(self._lengths, code + 1)
-        self._data = _with_room(self._data, start + len(encoded))
-        self._data[start : start + len(encoded)] = np.frombuffer(encoded, np.uint8)
-        self._offsets[code + 1] = start + len(encoded)
+        encoded = _encoded(text)
+        code = self._free.pop() if self._free else self._append()
+        start, self._end = self._end, self._end + len(encoded)
+        self._data = _with_room(self._data, self._end)
+        self._data[start : self._end] = np.frombuffer(encoded, np.uint8)
+        self._spans[2 * code], self._spans[2 * code + 1] = start, self._end
         self._lengths[code] = len(text)
-        self._texts.append(text)
+        self._texts[code] = text
         self._codes[text] = code
+        self._added.append(code)
+        return code
+
+    def _append(self) -> int:
+        """Room for one code more."""
+        code = len(self._texts)
+        self._texts.append("")
+        self._spans = _with_room(self._spans, 2 * code + 2)
+        self._lengths = _with_room(self._lengths, code + 1)
         return code
 
     def _encode_chunk(self, chunk: ArrowArray) -> tuple[Ints, Flags]:
@@ -155,9 +240,14 @@ class StringDictionary:
         return code_of[indices], missing[indices]
 
 
+def _encoded(text: str) -> bytes:
+    # A literal may hold a lone surrogate, which no event has: it must get a code all the same.
+    return text.encode("utf-8", "surrogatepass")
+
+
 @dataclass
 class _FunctionResults:
-    """What some functions give for the first `done` strings: a row for each."""
+    """What some functions give for the first `done` strings that were added: a row for each code."""
 
     table: Ints
     done: int = 0

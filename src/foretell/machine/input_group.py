@@ -64,7 +64,7 @@ class InputGroup:
         trackers = [group.tracker for group in self.nfa_groups]
         absences = [absence.silences for absence in self.absences]
         kept = [(m.first_last, m.after_match, m.longest, m.pending) for m in members]
-        without = (self.stream, self.strings, self.stream.buffer, self.stream.keys, self.ledger)
+        without = (self.stream, self.strings, self.strings.view, self.stream.buffer, self.stream.keys, self.ledger)
         return {
             "events": self.stream.buffer.nbytes,
             "lanes": self.stream.lanes.nbytes + bytes_held(self.stream.lags, absences, without=without),
@@ -113,6 +113,35 @@ class InputGroup:
         for group in self.nfa_groups:
             group.free_lanes(freed)
         self.account()
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether no text can be freed: forecasts and an `a[i]` that counts in the whole lane keep them for good."""
+        return any(group.keeps_lanes for group in self.nfa_groups) or any(a.observer is not None for a in self.absences)
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts that the group holds."""
+        yield from self.stream.texts()
+        for group in self.nfa_groups:
+            yield from group.texts()
+
+    def texts_of(self, name: str, results: ResultBatch) -> Iterator[Ints]:
+        """The codes of all texts in results of a statement."""
+        group = self._executors[name][results.id if self.plan.statements[name].runs_by_row else None]
+        assert isinstance(group, NfaGroup)
+        (member,) = group.members.values()
+        return results.texts(group.text_registers(member.plan))
+
+    def renew(self) -> None:
+        """Goes on after texts were freed."""
+        self.stream.renew_keys()
+        for group in self.nfa_groups:
+            for member in group.members.values():
+                member.renew()
+
+    def free_lists(self) -> None:
+        for group in self.nfa_groups:
+            group.free_lists()
 
     def relieve(self) -> bool:
         """Stops or drops runs, and forgets the events that only they need; False where there are none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -289,9 +289,8 @@ class NfaGroup:
                 self.excluded.past = indices(past, bounds.positions, "what AFTER MATCH excludes", low=-1)
 
     def _result_layout(self, plan: SubscriptionPlan, bounds: StateBounds) -> ResultLayout:
-        if isinstance(self.executor, NfaExecutor):
-            return ResultLayout(plan, RegisterKinds.of_nfa(self.executor.nfa), self.executor.nfa.states, bounds)
-        return ResultLayout(plan, RegisterKinds.of_plan(plan), 1, bounds)
+        states = self.executor.nfa.states if isinstance(self.executor, NfaExecutor) else 1
+        return ResultLayout(plan, self._register_kinds(plan), states, bounds)
 
     def unread_results(self, recorded: Mapping[str, Any], bounds: StateBounds) -> ResultBatch:
         """Results of its only subscription from a snapshot, for those who read them."""
@@ -306,6 +305,29 @@ class NfaGroup:
         remembers = any(member.plan.remembers for member in self.members.values())
         counts = self.executor is not None and self.executor.counts_in_lanes
         return self.observer is not None or self.plan.observation is not None or remembers or counts
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts that runs, arrivals and matches that wait have."""
+        if self.executor is not None:
+            yield from self.executor.texts()
+        for member in self.members.values():
+            for result in member.waiting:
+                yield from result.texts(self.text_registers(member.plan))
+
+    def text_registers(self, plan: SubscriptionPlan) -> tuple[int, ...]:
+        """The registers of matches that have texts."""
+        return self._register_kinds(plan).texts
+
+    def _register_kinds(self, plan: SubscriptionPlan) -> RegisterKinds:
+        if isinstance(self.executor, NfaExecutor):
+            return RegisterKinds.of_nfa(self.executor.nfa)
+        return RegisterKinds.of_plan(plan)
+
+    def free_lists(self) -> None:
+        """Frees lists of values in which there are no runs, where there are many."""
+        if self.executor is not None and self.executor.has_many_lists and not self.keeps_lanes:
+            self.executor.sweep()
+            self.executor.free_lists()
 
     def sweep(self) -> None:
         """Frees the runs that can come to nothing."""

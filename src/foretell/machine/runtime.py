@@ -9,6 +9,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
+from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.ingest.template_tables import TemplateTable
@@ -268,6 +269,7 @@ class MatchRuntime:
             if times:
                 results += self._process_group(group, inputs, max(times), frontiers, ends=ends)
         self._free_lanes()
+        self._free_texts()
         first = earliest(frontiers.values())
         self._order.oldest = None if first is None else first.place // 2
         return results
@@ -275,11 +277,37 @@ class MatchRuntime:
     def _free_lanes(self) -> None:
         """Frees lanes that nothing needs, in groups where there are many more than before."""
         for group in self.groups.values():
-            if group.crowded:
+            group.free_lists()
+            if group.crowded or (self.strings.crowded and not group.keeps_lanes):
                 unread = [name for name in self._unread if name in group.plan.statements]
                 group.free_lanes([result.lane for name in unread for result in self._unread[name]])
-                for name in unread:
-                    self._unread[name] = [replace(result, keys=group.stream.keys) for result in self._unread[name]]
+                self._renew_unread(group)
+
+    def _free_texts(self) -> None:
+        """Frees texts that nothing holds, where there are many more than before."""
+        if self.strings.crowded and not any(group.keeps_texts for group in self.groups.values()):
+            self.strings.free(self._texts())
+            self.ledger.bytes[id(self.strings)] = self.strings.nbytes
+            for group in self.groups.values():
+                group.renew()
+                self._renew_unread(group)
+
+    def _texts(self) -> Iterator[Ints]:
+        """The codes of all texts that are held."""
+        for group in self.groups.values():
+            yield from group.texts()
+            for name in group.plan.statements:
+                for result in self._unread.get(name, ()):
+                    yield from group.texts_of(name, result)
+        for delayed in self._delayed.values():
+            yield from delayed.texts()
+
+    def _renew_unread(self, group: InputGroup) -> None:
+        """Results that nobody has read yet will show the keys and texts of now."""
+        keys, texts = group.stream.keys, self.strings.view
+        for name in group.plan.statements:
+            if name in self._unread:
+                self._unread[name] = [replace(result, keys=keys, strings=texts) for result in self._unread[name]]
 
     def _process_group(
         self,
@@ -332,7 +360,7 @@ class MatchRuntime:
                 held[name] = group.frontier(name)
                 known = self._known(name, matches.get(name, []), held[name])
                 if known:
-                    inputs[name] = derived_events(known, self._order.ranks[name])
+                    inputs[name] = derived_events(known, self._order.ranks[name], self.strings)
         return held
 
     def _known(self, name: str, results: list[ResultBatch], frontier: Frontier | None) -> list[ResultBatch]:

@@ -106,12 +106,18 @@ class SubscriptionRuntime:
     def free_lanes(self, freed: Ints) -> None:
         """Goes on without lanes that nothing needs; the stream has new keys."""
         self.after_match.free_lanes(freed)
-        keys = self.stream.keys
-        self.pending = [replace(result, keys=keys) for result in self.pending]
         if self.longest is not None:
             self.longest.free_lanes(freed)
-            if self.longest.held is not None:
-                self.longest.held = replace(self.longest.held, keys=keys)
+        self.renew()
+
+    def renew(self) -> None:
+        """Matches that wait will show the keys and texts of now: those of before go with results handed over."""
+        self.pending = [self.renewed(result) for result in self.pending]
+        if self.longest is not None and self.longest.held is not None:
+            self.longest.held = self.renewed(self.longest.held)
+
+    def renewed(self, results: ResultBatch) -> ResultBatch:
+        return replace(results, keys=self.stream.keys, strings=self.strings.view)
 
     def _match_batch(self, matches: RawMatches) -> MatchBatch:
         return MatchBatch(
@@ -134,7 +140,7 @@ class SubscriptionRuntime:
             bindings={name: evaluate_matches(column, matches) for name, column in self.plan.post_match.returns.items()},
             keys=self.stream.keys,
             id=self.id,
-            strings=self.strings,
+            strings=self.strings.view,
         )
 
     # ── FIRST, LAST, AFTER MATCH ──
@@ -238,7 +244,7 @@ class SubscriptionRuntime:
             bindings={},
             keys=self.stream.keys,
             id=self.id,
-            strings=self.strings,
+            strings=self.strings.view,
         )
         return restore_results(recorded, like, layout, refers=refers)
 

@@ -29,7 +29,7 @@ Move = Callable[[Ints], Ints]
 
 def column_of(values: Sequence[Scalar], kind: Type, strings: StringDictionary) -> Column:
     """Python values as a column."""
-    words = [0 if v is None else strings.code(v) if isinstance(v, str) else v for v in values]
+    words = [0 if v is None else strings.constant(v) if isinstance(v, str) else v for v in values]
     dtype = np.float64 if kind is Type.FLOAT else np.int64
     return Column(kind, np.array(words, dtype), np.array([v is None for v in values], np.bool_))
 

@@ -20,7 +20,7 @@ from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowTyp
 from foretell.events.notification import Notification
 from foretell.events.types import Type, parse_timestamp
 from foretell.filter.column import Column
-from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.string_dictionary import Texts
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.lazy_notifications import LazyNotifications, NotificationValues
 from foretell.notify.row_encoder import common_time_type, encode_json
@@ -210,7 +210,7 @@ def _same(text: str, count: int) -> ArrowArray:
     return pa.DictionaryArray.from_arrays(arrow_of(np.zeros(count, np.int32)), pa.array([text])).cast(pa.string())
 
 
-def _returned(column: Column, match: Ints, kind: Type, strings: StringDictionary) -> ArrowArray:
+def _returned(column: Column, match: Ints, kind: Type, strings: Texts) -> ArrowArray:
     """Encode a RETURN column or a variable."""
     values, nulls = column.values[match], column.nulls[match]
     if column_type(kind) == pa.string():

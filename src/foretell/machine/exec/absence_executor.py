@@ -73,7 +73,7 @@ class AbsenceExecutor:
             bindings={name: rows.evaluate(expression, self.strings) for name, expression in self.plan.outputs.items()},
             keys=self.stream.keys,
             id=self.id,
-            strings=self.strings,
+            strings=self.strings.view,
         )
         if self.plan.having is None:
             return results

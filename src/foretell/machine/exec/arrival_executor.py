@@ -209,6 +209,16 @@ class ArrivalExecutor:
         self.lists.free_lanes(freed)
         self.account()
 
+    has_many_lists = False
+
+    def free_lists(self) -> None:
+        """Lists of keys go when room for more is needed."""
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts that arrivals have, or that find them."""
+        yield from self.ring.values({place for texts in self.plan.stored_texts for place in texts})
+        yield from self.lists.texts(self.plan.key_types)
+
     def sweep(self) -> int:
         """Nothing is left to do: arrivals whose windows have passed go with each batch."""
         return 0

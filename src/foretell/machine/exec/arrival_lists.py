@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
+from foretell.events.types import Type
 from foretell.machine.input.key_index import KeyIndex
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.storage.recorded_values import FAR, indices, require, require_range
@@ -64,6 +65,14 @@ class ListHeads:
             self.heads[freed], self.latest[freed] = -1, -1
         elif len(self._keys):
             self._keep(~np.isin(self.lanes, freed))
+
+    def texts(self, kinds: Sequence[Type]) -> Iterator[Ints]:
+        """The codes of all texts in keys, whose values have these types."""
+        if self._keyed and len(self._keys):
+            words = self._keys.words[: self._keys.starts[len(self._keys)]].reshape(len(self._keys), -1)
+            for place, kind in enumerate(kinds, 1):
+                if kind is Type.STRING:
+                    yield words[:, place]
 
     def _keep(self, alive: Flags) -> None:
         """Keep the lists of some keys."""

@@ -8,7 +8,7 @@ such places.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +102,12 @@ class ArrivalRing:
         """The lanes that have numbers in the ring, also of arrivals that are gone, and those that are refused."""
         _, lane, _ = self._numbers()
         return np.concatenate([lane, np.flatnonzero(self.fronts == REFUSED)])
+
+    def values(self, places: Iterable[int]) -> Iterator[Ints]:
+        """Some of the values of all arrivals."""
+        numbers, _, _ = self._numbers()
+        for place in places:
+            yield self.arrays.values.integers[place, numbers & (self.size - 1)]
 
     def free_lanes(self, freed: Ints) -> None:
         """Lanes that have no numbers in the ring begin anew."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -300,12 +300,29 @@ class NfaExecutor:
     def free_lanes(self, freed: Ints) -> None:
         """Go on without lanes that nothing needs, and without the lists of values in which there are no runs."""
         self.pool.free_lanes(freed)
+        self.free_lists()
+
+    @property
+    def has_many_lists(self) -> bool:
+        """Whether it is worth looking for lists of values in which there are no runs."""
+        return any(lists.crowded for lists in self.columns.value_lists.values())
+
+    def free_lists(self) -> None:
+        """Go on without the lists of values in which there are no runs."""
         needed = self.pool.lists_of_runs()
         for lists in self.columns.value_lists.values():
             marked = np.zeros(len(lists), np.bool_)
             marked[needed[needed < len(lists)]] = True
             lists.free(marked)
         self.account()
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts that runs have bound, or that find them."""
+        cells, used = self.pool.cells, self.pool.in_use
+        for slot in self.nfa.texts:
+            yield cells[used, slot]
+        for lists in self.columns.value_lists.values():
+            yield from lists.texts()
 
     # ── state ──
 

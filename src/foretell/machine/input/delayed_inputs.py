@@ -6,7 +6,7 @@ stream get all events in order, so they wait for it: up to the frontier all even
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -86,6 +86,11 @@ class DelayedInputs:
             if not passes.all():
                 self.waiting[name] = _only(events, ~passes)
         return released
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts in the events."""
+        for waiting in self.waiting.values():
+            yield from waiting.events.texts()
 
     def state(self) -> dict[str, Any]:
         return {

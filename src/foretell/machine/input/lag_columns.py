@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ class LagColumns:
 
     def __init__(self) -> None:
         self._latest: dict[Lagged, tuple[Ints, NDArray[np.bool_]]] = {}
+        self._kinds: dict[Lagged, Type] = {}
 
     def keep(self, lags: Iterable[Lagged]) -> None:
         """Keeps exactly these columns, and those of smaller distances that they are computed from, from now on."""
@@ -41,6 +42,7 @@ class LagColumns:
 
     def _shifted(self, lag: Lagged, value: Column, lane: Ints, lanes: int) -> Column:
         latest, unknown = self._latest[lag]
+        self._kinds[lag] = value.kind
         if len(latest) < lanes:
             more = max(lanes, 2 * len(latest)) - len(latest)
             latest = np.concatenate([latest, np.zeros(more, np.int64)])
@@ -50,6 +52,12 @@ class LagColumns:
         values = np.ascontiguousarray(value.values).view(np.int64)
         _shift(lane.view(np.uint64), values, value.nulls, latest, unknown, words, nulls)
         return Column(value.kind, words.view(np.float64) if value.kind is Type.FLOAT else words, nulls)
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts in the columns."""
+        for lag, (latest, _) in self._latest.items():
+            if self._kinds.get(lag) is Type.STRING:
+                yield latest
 
     def free_lanes(self, freed: Ints) -> None:
         """Forgets the latest events of lanes: only a partial match compares with them, and there is none."""
@@ -65,7 +73,8 @@ class LagColumns:
         for lag in self._latest:
             if str(lag) in state:
                 latest = array(state[str(lag)]["latest"], np.int64, (None,), "the latest values")
-                if nothing.evaluate(lag.expression, strings).kind is Type.STRING:
+                self._kinds[lag] = nothing.evaluate(lag.expression, strings).kind
+                if self._kinds[lag] is Type.STRING:
                     require_range(latest, len(strings), "the latest texts")
                 unknown = array(state[str(lag)]["unknown"], np.bool_, latest.shape, "the latest values")
                 self._latest[lag] = latest, unknown

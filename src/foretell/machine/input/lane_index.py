@@ -6,7 +6,7 @@ lanes keep their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,6 +164,12 @@ class LaneIndex:
         self._lane_of[known[gone[self._lane_of[known]]]] = NONE
         self._grow_table(64)
         return freed
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts in keys."""
+        for i, kind in enumerate(self.kinds):
+            if kind is Type.STRING:
+                yield self.keys[: self.count, 2 * i + 1]
 
     def frozen(self) -> LaneIndex:
         """The keys as they are, for those who read them after lanes are freed here; nothing can be looked up."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -36,7 +36,7 @@ class Keys(Sequence[Mapping[str, Scalar]]):
     """
 
     def __init__(self, names: Sequence[str], lanes: LaneIndex, strings: StringDictionary) -> None:
-        self._names, self._lanes, self._strings = tuple(names), lanes, strings
+        self._names, self._lanes, self._strings = tuple(names), lanes, strings.view
         self._rendered: dict[int, Mapping[str, Scalar]] = {}
 
     def __len__(self) -> int:
@@ -110,11 +110,24 @@ class MergedStream:
 
     def free_lanes(self, needed: Flags) -> Ints:
         """Frees the lanes that nothing needs; returns their numbers."""
-        self.keys.freeze()
-        self.keys = Keys(self.per, self.lanes, self.strings)
+        self.renew_keys()
         freed = self.lanes.free(needed)
         self.lags.free_lanes(freed)
         return freed
+
+    def renew_keys(self) -> None:
+        """Leaves the keys to the results that were handed over: lanes will be freed, or texts were."""
+        self.keys.freeze()
+        self.keys = Keys(self.per, self.lanes, self.strings)
+
+    def texts(self) -> Iterator[Ints]:
+        """The codes of all texts in keys, in lag columns and in the event buffer, whose cached columns are dropped."""
+        segments = [replace(segment, events=replace(segment.events, cache={})) for segment in self.buffer.segments]
+        self.buffer = EventBuffer(tuple(segments))
+        yield from self.lanes.texts()
+        yield from self.lags.texts()
+        for segment in segments:
+            yield from segment.events.texts()
 
     def state(self) -> dict[str, Any]:
         return {

@@ -1,7 +1,7 @@
 """Functions of texts in kernels. All texts lie as UTF-8 in one heap.
 
-A text is the code c of `data[offsets[c]:offsets[c + 1]]`, or a slice of such a text that a condition has cut out: the
-complement of its place in the heap and its number of bytes.
+A text is the code c of `data[offsets[2 * c]:offsets[2 * c + 1]]`, or a slice of such a text that a condition has cut out:
+the complement of its place in the heap and its number of bytes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ SIZE_MASK = (1 << SIZE_BITS) - 1
 
 @inlined
 def text_start(text: int, offsets: Array) -> int:
-    return offsets[text] if text >= 0 else ~text >> SIZE_BITS
+    return offsets[2 * text] if text >= 0 else ~text >> SIZE_BITS
 
 
 @inlined
 def text_stop(text: int, offsets: Array) -> int:
-    return offsets[text + 1] if text >= 0 else (~text >> SIZE_BITS) + (~text & SIZE_MASK)
+    return offsets[2 * text + 1] if text >= 0 else (~text >> SIZE_BITS) + (~text & SIZE_MASK)
 
 
 @kernel

@@ -215,7 +215,7 @@ def restore_results(
     matches = MatchBatch(
         like.matches.plan,
         buffer,
-        like.strings,
+        like.matches.strings,
         raw,
         like.matches.parameters,
         (events, Gaps.none()),

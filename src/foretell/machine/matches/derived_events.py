@@ -10,17 +10,18 @@ from foretell.arrays import Ints
 from foretell.events.types import Type
 from foretell.filter.column import Column, dtype_of
 from foretell.filter.predicates import EventColumns
+from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.input.event_order import OrderedInput, deepened
 from foretell.machine.matches.notification_order import NotificationIndex
 from foretell.machine.matches.results import ResultBatch, completion_columns
 
 
-def derived_events(batches: Sequence[ResultBatch], rank: int) -> OrderedInput:
+def derived_events(batches: Sequence[ResultBatch], rank: int, strings: StringDictionary) -> OrderedInput:
     """The matches of one statement as events, each directly after the event that completed it.
 
     `rank` is the statement's: it orders events that one event completed.
     """
-    schema, strings = batches[0].schema, batches[0].strings
+    schema = batches[0].schema
     every = NotificationIndex.of(batches)
     depth = max(batch.order.shape[1] for batch in batches) + 2
     order = np.concatenate([deepened(batch.order, depth) for batch in batches])

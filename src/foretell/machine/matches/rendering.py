@@ -6,10 +6,10 @@ from typing import Any
 
 from foretell.events.types import Scalar, Type, format_timestamp
 from foretell.filter.column import Column
-from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.string_dictionary import Texts
 
 
-def scalar_of(value: Any, kind: Type, strings: StringDictionary) -> Scalar:
+def scalar_of(value: Any, kind: Type, strings: Texts) -> Scalar:
     """One value of a column as a Python scalar; NULL is None, a DURATION is in seconds."""
     if value is None:
         return None
@@ -25,5 +25,5 @@ def scalar_of(value: Any, kind: Type, strings: StringDictionary) -> Scalar:
     return value  # type: ignore[no-any-return]
 
 
-def column_scalar(column: Column, row: int, strings: StringDictionary) -> Scalar:
+def column_scalar(column: Column, row: int, strings: Texts) -> Scalar:
     return None if column.nulls[row] else scalar_of(column.values[row].item(), column.kind, strings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from foretell.arrays import Flags, Floats, Ints
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar, Type
 from foretell.filter.column import Column, concatenate_columns
-from foretell.filter.string_dictionary import StringDictionary
+from foretell.filter.string_dictionary import Texts
 from foretell.filter.template_index import SHIFT
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import deepened
@@ -55,7 +55,7 @@ class ResultBatch:
     bindings: Mapping[str, Column]
     keys: Sequence[Mapping[str, Scalar]]
     id: Scalar
-    strings: StringDictionary
+    strings: Texts
     intervals: Ints | None = None
     row_ids: Sequence[Scalar] | NDArray[np.object_] = ()
     row_since: Ints | None = None
@@ -118,6 +118,15 @@ class ResultBatch:
         """The results without the events that they refer to: enough for the statements that read them."""
         matches = self.matches
         return self if matches is None else replace(self, matches=replace(matches, buffer=EventBuffer()))
+
+    def texts(self, registers: Iterable[int]) -> Iterator[Ints]:
+        """The codes of all texts; these registers have some."""
+        for column in self.bindings.values():
+            if column.kind is Type.STRING:
+                yield column.values
+        if self.matches is not None:
+            slots = self.matches.raw.slots
+            yield from (slots[:, register] for register in registers if register < slots.shape[1])
 
     @property
     def bound_events(self) -> BoundEvents:

@@ -160,7 +160,7 @@ class ForecastEmitter:
             bindings=bindings,
             keys=member.stream.keys,
             id=member.id,
-            strings=member.strings,
+            strings=member.strings.view,
             forecasts=ForecastColumns(probability, schema.horizon),
         )
 
