@@ -153,6 +153,21 @@ def test_statements_without_states() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("MATCH !a WITHIN 5", "each absence goes on"),
+        ("MATCH a[2] ; b WITHIN 5", "an `a[i]` counts in the whole lane"),
+        ("MATCH a ; b WITHIN 5 FORECAST WITHIN 5 ABOVE 0.5", "forecasts know the history of each"),
+        ("MATCH a ; b WITHIN 5", None),
+    ],
+)
+def test_lanes_that_are_never_freed(statement: str, why: str | None) -> None:
+    found = explained(f"SUBSCRIBE w FROM ticks PER name {statement};")
+    assert found.kept_lanes == why
+    assert f"  lanes: by name{'' if why is None else f', kept for good ({why})'}\n" in as_text(found)
+
+
 def test_conditions_on_the_finished_match() -> None:
     found = explained("SUBSCRIBE w FROM ticks MATCH a , b+ DEFINE a AS price < avg(b.price);")
     assert found.finally_judged == ("a: price < avg(b.price)",)
@@ -218,5 +233,5 @@ def test_keys_of_the_json_form() -> None:
     """Programs read these: keys may be added, not renamed."""
     assert list(explained("SUBSCRIBE w FROM ticks MATCH a , b;").as_dict()) == [
         *("name", "strategy", "why", "lanes", "window", "states", "edges", "finally_judged"),
-        *("predicates", "columns", "registers", "warnings", "forecast", "choices", "hints", "unit"),
+        *("predicates", "columns", "registers", "warnings", "forecast", "choices", "hints", "unit", "kept_lanes"),
     ]

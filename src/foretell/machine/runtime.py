@@ -268,24 +268,21 @@ class MatchRuntime:
                 times.append(self._until)
             if times:
                 results += self._process_group(group, inputs, max(times), frontiers, ends=ends)
-        self._free_lanes()
-        self._free_texts()
+        self._free_what_nothing_needs()
         first = earliest(frontiers.values())
         self._order.oldest = None if first is None else first.place // 2
         return results
 
-    def _free_lanes(self) -> None:
-        """Frees lanes that nothing needs, in groups where there are many more than before."""
+    def _free_what_nothing_needs(self) -> None:
+        """Frees lanes in groups where there are many more than before, and texts where there are, which keys hold."""
+        texts = self.strings.crowded and not any(group.keeps_texts for group in self.groups.values())
         for group in self.groups.values():
             group.free_lists()
-            if group.crowded or (self.strings.crowded and not group.keeps_lanes):
+            if group.crowded or (texts and not group.keeps_lanes):
                 unread = [name for name in self._unread if name in group.plan.statements]
                 group.free_lanes([result.lane for name in unread for result in self._unread[name]])
                 self._renew_unread(group)
-
-    def _free_texts(self) -> None:
-        """Frees texts that nothing holds, where there are many more than before."""
-        if self.strings.crowded and not any(group.keeps_texts for group in self.groups.values()):
+        if texts:
             self.strings.free(self._texts())
             self.ledger.bytes[id(self.strings)] = self.strings.nbytes
             for group in self.groups.values():

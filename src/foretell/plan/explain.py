@@ -12,7 +12,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import open_repetitions
 from foretell.language.printer import expression_text, pattern_text
 from foretell.plan.compile import PlanCompiler
-from foretell.plan.expressions import IndexKey
+from foretell.plan.expressions import EveryNth, IndexKey
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
@@ -69,7 +69,7 @@ class ExplainedChoice:
 @dataclass(frozen=True)
 class Explained:
     """The plan of one statement. `strategy` and `why` are in short what `choices` are in full. `unit` is that of the
-    window, None where time is a plain number."""
+    window, None where time is a plain number. `kept_lanes` says why no lane is freed, where that is so."""
 
     name: str
     strategy: str
@@ -87,6 +87,7 @@ class Explained:
     choices: tuple[ExplainedChoice, ...] = ()
     hints: tuple[str, ...] = ()
     unit: str | None = None
+    kept_lanes: str | None = None
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -157,7 +158,21 @@ def explain(
         choices=tuple(_choices(subscription.name, strategy, nfa, shared)),
         hints=tuple(hints_for(subscription, strategy, nfa, shares=shared is not None)),
         unit="microseconds" if _has_moments(subscription) else None,
+        kept_lanes=_kept_lanes(nfa, strategy, observed=observed),
     )
+
+
+def _kept_lanes(nfa: SharedNfa | None, strategy: Strategy, *, observed: bool) -> str | None:
+    if strategy.executor.value is Executor.ABSENCE:
+        return "each absence goes on"
+    if observed:
+        return "forecasts know the history of each"
+    if nfa is not None and (
+        any(plan.remembers for plan in nfa.members.values())
+        or any(isinstance(c, EveryNth) for predicate in nfa.compiled.predicates for c in predicate)
+    ):
+        return "an `a[i]` counts in the whole lane"
+    return None
 
 
 def _has_moments(subscription: CheckedSubscription) -> bool:
@@ -353,7 +368,8 @@ def _lines(explained: Explained) -> Iterator[str]:
     if not explained.states and explained.choices[0].why != explained.why:
         yield f"states: not known ({explained.why.removeprefix(f'{explained.choices[0].why}; ')})"
     if explained.lanes:
-        yield f"lanes: by {', '.join(explained.lanes)}"
+        kept = "" if explained.kept_lanes is None else f", kept for good ({explained.kept_lanes})"
+        yield f"lanes: by {', '.join(explained.lanes)}{kept}"
     if explained.window is not None:
         plain = explained.unit is None
         yield f"window: {explained.window if plain else duration_text(explained.window / 1e6, exact=True)}"

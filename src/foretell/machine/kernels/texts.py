@@ -1,7 +1,7 @@
 """Functions of texts in kernels. All texts lie as UTF-8 in one heap.
 
-A text is the code c of `data[offsets[2 * c]:offsets[2 * c + 1]]`, or a slice of such a text that a condition has cut out:
-the complement of its place in the heap and its number of bytes.
+A text is the code c of `data[offsets[2 * c]:offsets[2 * c + 1]]`, or a slice that a condition has cut out of such a
+text: the complement of its place in the heap and its number of bytes.
 """
 
 from __future__ import annotations
