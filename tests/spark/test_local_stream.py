@@ -168,3 +168,41 @@ def test_values_that_cannot_be_read_are_counted(caplog: pytest.LogCaptureFixture
         "s: 'NA' is read as a missing value in v (1 value, the first at s.csv:4)",
         "s: 2 of 5 values of v set to NULL: 2 × expected INT, found 'many' (and others) (the first at s.csv:3)",
     ]
+
+
+def outputs_of(limits: ft.Limits | None, events: int) -> tuple[list[Row], list[str]]:
+    """The rows of a shard with the pairs of so many events, and the notifications in them."""
+    program = ft.parse("STREAM s (t INT) TIME t; SUBSCRIBE p FROM s MATCH a ; b; SUBSCRIBE q FROM s MATCH a;")
+    stream = LocalStream(program, {"s": {"t": Type.INT}}, None, 1)
+    stream = replace_limits(stream, limits)
+    rows = stream._shuffle_rows("s", [{"t": t} for t in range(events)], Random(0))
+    outputs = [out for shard in dict.fromkeys(row.shard for row in rows) for out in stream.process(shard, rows)]
+    tables = [table_from_bytes(out.notifications) for out in outputs]
+    return outputs, [shown(row) for table in tables for row in table.to_pylist()]
+
+
+def replace_limits(stream: LocalStream, limits: ft.Limits | None) -> LocalStream:
+    stream._tester = TwsTester(DeferredProcessor(replace(stream.topology.processor, limits=limits)))
+    return stream
+
+
+def test_many_notifications_of_a_shard_are_several_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, expected = outputs_of(None, 101)
+    assert (len(whole), whole[0].matches) == (1, 101 * 100 // 2 + 101)
+    monkeypatch.setattr("foretell.engine.deployment.PART_RESULTS", 1)
+    monkeypatch.setattr("foretell.spark.streaming.shard_output.ROW_NOTIFICATIONS", 500)
+    monkeypatch.setattr("foretell.machine.runtime.SLICE", 16)
+    outputs, found = outputs_of(None, 101)
+    assert sorted(found) == sorted(expected)
+    assert len(outputs) > 4
+    assert {out.events for out in outputs[:-1]} == {None}
+    assert (outputs[-1].events, outputs[-1].matches) == (whole[0].events, whole[0].matches)
+
+
+def test_notifications_of_a_shard_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foretell.engine.deployment.PART_RESULTS", 1)
+    monkeypatch.setattr("foretell.spark.streaming.shard_output.ROW_NOTIFICATIONS", 500)
+    with pytest.raises(ft.InputError) as caught:
+        outputs_of(ft.Limits(results="1 MiB"), 1000)
+    assert caught.value.code == "results-limit"
+    assert "in one micro-batch take over 1 MiB, compressed" in caught.value.message

@@ -24,6 +24,7 @@ from foretell.language.statement_registry import StatementRegistry
 from foretell.language.subscriptions import Subscriptions
 from foretell.language.tree import place_of
 from foretell.machine.matches.results import ResultBatch
+from foretell.machine.matches.settled_results import SettledResults
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.collected_notifications import collect
 from foretell.plan.lower.program import UnsupportedError
@@ -38,6 +39,10 @@ class PlannedStatements:
 
     def __iter__(self) -> Iterator[CheckedSubscription]:
         return (statement.subscription for statement in self.plan.statements)
+
+
+#: So many results are handed over together, at least.
+PART_RESULTS = 131_072
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,11 @@ class EventPipeline:
         """The notifications of `process`, of which there may be very many."""
         pieces = self.runtime.pieces(self.buffer.release(), clocks=self.buffer.stream_clocks())
         return collect(pieces, self.runtime.ledger)
+
+    def parts(self) -> Iterator[list[ResultBatch]]:
+        """The results of `process`, in parts that follow one another in the order of notifications."""
+        pieces = self.runtime.pieces(self.buffer.release(), clocks=self.buffer.stream_clocks())
+        return SettledResults(self.runtime.ledger, PART_RESULTS, patient=True).parts(pieces)
 
     def process(self) -> list[ResultBatch]:
         """Process the events that the watermark has passed. Each statement's clock advances with the streams that it

@@ -6,7 +6,7 @@ A pushed batch goes through `events.ingest` (types, quarantine), the reorder buf
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -188,9 +188,13 @@ class Engine(Viewed):
 
     @exclusive
     def push_columns(
-        self, batches: Mapping[str, object], latest: Mapping[str, int | float] | None = None
+        self,
+        batches: Mapping[str, object],
+        latest: Mapping[str, int | float] | None = None,
+        take: Callable[[list[ResultBatch]], None] | None = None,
     ) -> ColumnarResult:
-        """The same as `push_together`, with columns for the result."""
+        """The same as `push_together`, with columns for the result. Where there is a function to `take` results, it
+        gets them in parts, one after the other in their order, and the result has none."""
         read_batches = [self._deployment.inputs.read(stream, batch) for stream, batch in batches.items()]
         with self._use.changing():
             for events in read_batches:
@@ -207,7 +211,12 @@ class Engine(Viewed):
             pipeline.require_room(read_batches)
             late = pipeline.buffer.add_together(read_batches)
             pipeline.buffer.observe_latest(latest or {})
-            results = tuple(pipeline.process())
+            results: tuple[ResultBatch, ...] = ()
+            if take is None:
+                results = tuple(pipeline.process())
+            else:
+                for part in pipeline.parts():
+                    take(part)
         return ColumnarResult(results, bad, totals, notes + pipeline.limit_notes(), tuple(late), unreadable)
 
     @changes

@@ -108,9 +108,10 @@ def _buffer(array: Any) -> pa.Buffer:
 # ── tables as bytes (Arrow IPC) ──
 
 
-def table_to_bytes(table: pa.Table) -> bytes:
+def table_to_bytes(table: pa.Table, *, compress: bool = False) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression="lz4" if compress else None)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 

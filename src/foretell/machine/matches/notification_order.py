@@ -79,6 +79,13 @@ class NotificationIndex:
                 number = numbers[begin:end]
                 yield batch, self.result[number], self.row[number], number
 
+    def by_statement(self) -> Iterator[tuple[ResultBatch, Ints, Ints]]:
+        """For each batch with notifications: their results and their template rows, in the order here."""
+        for number, batch in enumerate(self.batches):
+            own = self.batch == number
+            if own.any():
+                yield batch, self.result[own], self.row[own]
+
     @cached_property
     def at(self) -> Ints:
         """The number of each notification's result among the results of all batches."""

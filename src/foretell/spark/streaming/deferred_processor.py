@@ -35,7 +35,7 @@ class StateVariables:
 class Processor(Protocol):
     """Processes the rows of one shard in a micro-batch."""
 
-    def process(self, shard: int, rows: Iterator[Row], variables: StateVariables) -> Row: ...
+    def process(self, shard: int, rows: Iterator[Row], variables: StateVariables) -> Iterator[Row]: ...
 
 
 class DeferredProcessor(StatefulProcessor):
@@ -53,7 +53,7 @@ class DeferredProcessor(StatefulProcessor):
         if self._processor is None:
             self._processor = pickle.loads(self._pickled)
         (shard,) = key
-        yield self._processor.process(shard, rows, self._variables)
+        yield from self._processor.process(shard, rows, self._variables)
 
     def close(self) -> None:
         pass

@@ -17,9 +17,9 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import Row
 
-from foretell.engine import ColumnarResult, Engine
+from foretell.engine import Engine
 from foretell.errors import InputError
-from foretell.events.arrow_interop import table_from_bytes, table_to_bytes
+from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.nulled_values import unreadable_values
 from foretell.events.reorder_buffer import LateEvent
 from foretell.language.printer import program_text
@@ -27,8 +27,6 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.language.tree import Program
 from foretell.machine.exec.limits import Limits
-from foretell.machine.matches.notification_order import notification_order
-from foretell.notify.arrow_encoder import notification_columns
 from foretell.spark.partitioning.shard_input import ShardInput, quarantine_rows, reading_lines, side_row
 from foretell.spark.partitioning.shuffle_rows import ShuffleRow
 from foretell.spark.partitioning.statement_groups import StatementGroup
@@ -41,6 +39,7 @@ from foretell.spark.streaming.control_stream import (
     decode_changes,
 )
 from foretell.spark.streaming.deferred_processor import StateVariables
+from foretell.spark.streaming.shard_output import ShardOutput
 from foretell.spark.task_errors import hidden_traceback
 
 #: The output of a shard in a micro-batch: its rows as an Arrow stream, and metrics.
@@ -84,12 +83,15 @@ class ShardProcessor:
     time_columns: Mapping[str, str]
     limits: Limits | None = None
 
-    def process(self, shard: int, rows: Iterator[Row], variables: StateVariables) -> Row:
-        """Process the rows of a shard in a micro-batch: its output, and metrics."""
+    def process(self, shard: int, rows: Iterator[Row], variables: StateVariables) -> Iterator[Row]:
+        """Process the rows of a shard in a micro-batch: its output in one row or several, the last with metrics."""
         with hidden_traceback():
-            return self._run(shard, rows, ChunkedState(variables))
+            outputs, metrics = self._run(shard, rows, ChunkedState(variables))
+        for output in outputs[:-1]:
+            yield Row(notifications=output, **dict.fromkeys(metrics))
+        yield Row(notifications=outputs[-1] if outputs else None, **metrics)
 
-    def _run(self, shard: int, rows: Iterator[Row], state: ChunkedState) -> Row:
+    def _run(self, shard: int, rows: Iterator[Row], state: ChunkedState) -> tuple[list[bytes], dict[str, int | None]]:
         group = next(group for group in self.groups if shard in group.shards)
         shard_input = ShardInput()
         for row in rows:
@@ -101,19 +103,18 @@ class ShardProcessor:
         applier = ChangeApplier(self.groups, group, shard == group.shards[0], metadata.directory)
         for change in decode_changes(shard_input.changes):
             applier.apply(engine, change)
-        notifications, counts = self._processed(engine, group, shard_input, applier.refused)
+        outputs, counts = self._processed(engine, group, shard_input, applier.refused)
         started = perf_counter()
         cost = self._write(state, before, metadata, engine)
         state_seconds += perf_counter() - started
-        return Row(
-            notifications=table_to_bytes(notifications) if notifications.num_rows else None,
+        return outputs, {
             **counts,
-            partial_matches=engine.partial_matches,
-            waiting=engine.waiting,
+            "partial_matches": engine.partial_matches,
+            "waiting": engine.waiting,
             **asdict(cost),
-            state_ms=round(1000 * state_seconds),
-            latest=self._latest(shard_input),
-        )
+            "state_ms": round(1000 * state_seconds),
+            "latest": self._latest(shard_input),
+        }
 
     def _latest(self, shard_input: ShardInput) -> int | None:
         if not pa.types.is_timestamp(self.schema.field("end").type):
@@ -126,28 +127,28 @@ class ShardProcessor:
         group: StatementGroup,
         shard_input: ShardInput,
         refused: Sequence[tuple[StatementChange, str]],
-    ) -> tuple[pa.Table, dict[str, int]]:
-        """Process the events of a micro-batch; return the rows of all kinds, and the number of each kind."""
+    ) -> tuple[list[bytes], dict[str, int]]:
+        """Process the events of a micro-batch; return the rows of all kinds, encoded, and the number of each kind."""
         batches = {
             stream: pa.concat_tables(table for _, table in shard_input.tables(stream))
             for stream in shard_input.segments
         }
-        result = engine.push_columns(batches, shard_input.clocks)
+        output = ShardOutput(self.schema, task_limits(self.limits))
+        result = engine.push_columns(batches, shard_input.clocks, output.take)
         for note in (*result.notes, *reading_lines(shard_input)):
             _LOG.warning("%s", note)
         late = [event for events in result.late if self._reports(group, events.stream) for event in events.events()]
         bad = shard_input.quarantined
-        matches = self._matches(result)
         side_rows = [*map(self._late_row, late), *quarantine_rows(bad), *(_refused_row(*one) for one in refused)]
         counts = {
             "events": sum(len(t) for stream, t in batches.items() if self._reports(group, stream)) + len(bad),
-            "matches": sum(map(len, matches)),
+            "matches": output.notifications,
             "late": len(late),
             "bad": len(bad),
             "unreadable": sum(values.count for values in unreadable_values(shard_input.nulled)),
             "refused": len(refused),
         }
-        return pa.concat_tables([*matches, pa.Table.from_pylist(side_rows, self.schema)]), counts
+        return list(output.rows(side_rows)), counts
 
     # ── state ──
 
@@ -207,16 +208,6 @@ class ShardProcessor:
         return hashlib.blake2b(settings + stored.content, digest_size=32).digest()
 
     # ── rows ──
-
-    def _matches(self, result: ColumnarResult) -> list[pa.Table]:
-        """Encode notifications, those of each statement in their order; several shards have no common order."""
-        order = notification_order(result.results)
-        tables = []
-        for number, results in enumerate(result.results):
-            own = order.batch == number
-            if own.any():
-                tables.append(notification_columns(results, order.result[own], order.row[own]).cast(self.schema))
-        return tables
 
     def _reports(self, group: StatementGroup, stream: str) -> bool:
         """Return whether a group counts a stream's events and reports late ones: all readers find the same late."""
