@@ -91,6 +91,8 @@ class InputGroup:
         an absence that goes on, for an `a[i]` that counts in the whole lane, or for forecasts."""
         if not self.stream.per or not self.stream.named or self.absences:
             return True
+        if len(self.plan.input.streams) > 1:  # the first event of another stream may come late, and have no ID
+            return True
         return any(group.keeps_lanes for group in self.nfa_groups)
 
     @property
