@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -24,6 +24,7 @@ from foretell.progress import advance
 _SLICE = 1 << 14
 
 NOT_JSON = "not JSON"
+NOT_UNICODE = "not valid Unicode"
 NOT_OBJECT = "not a JSON object"
 NOT_MAPPING = "not a mapping"
 
@@ -160,8 +161,8 @@ def _decode_objects(content: bytes) -> _JsonRows | None:
         counted = position
         try:
             row, end = decode(text, position)
-            if "\\u" in text[position:end]:
-                row = _with_valid_unicode(row)
+            if "\\u" in text[position:end] and not all(map(is_valid_unicode, _names(row))):
+                row = ParseFailure(NOT_UNICODE)
         except (ValueError, RecursionError):
             if not rows:
                 return None
@@ -226,15 +227,22 @@ def parse_lenient_json(line: bytes) -> object:
     except UnicodeDecodeError:
         return ParseFailure("not UTF-8")
     try:
-        return _with_valid_unicode(json.loads(text))
+        row = json.loads(text)
+        written = json.dumps(row, ensure_ascii=False)
     except (ValueError, RecursionError):
         return ParseFailure(NOT_JSON)
+    return row if is_valid_unicode(written) else ParseFailure(NOT_UNICODE)
 
 
-def _with_valid_unicode(row: object) -> object:
-    """The row; a failure where an escape in it is half of a character."""
-    written = json.dumps(row, ensure_ascii=False)
-    return row if is_valid_unicode(written) else ParseFailure("not valid Unicode")
+def _names(value: object) -> Iterator[str]:
+    """The names of all attributes, also of nested ones. Half a character in a value makes only that unreadable."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from _names(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _names(inner)
 
 
 def _positions_before(numbers: Sequence[int], reasons: Mapping[int, str], start: int) -> dict[int, int]:
