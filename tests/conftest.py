@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from tests.broker import Mosquitto, executable
 # For runs as short as those of tests, Java's second compiler and its parallel collector cost more than they save. The
 # commands that tests start inherit this.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# A background job of a shell ignores Ctrl-C. The commands that tests start, and interrupt, must not inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 #: Tests of the Spark pipeline that do without a session of their process.
