@@ -17,6 +17,7 @@ from foretell.notify.arrow_encoder import to_notifications
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.notifications import Notifications
 from foretell.notify.row_encoder import to_json, to_table
+from foretell.notify.typed_columns import TypedNotifications
 from tests.case_files import Case, cases
 from tests.engine_pair import EnginePair, comparable_rows
 from tests.test_cases import beyond
@@ -41,12 +42,13 @@ def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pyt
     plain = notifications_of(found)
     mine = to_notifications(found)
     assert comparable_rows(mine) == comparable_rows(plain)
+    assert isinstance(mine, LazyNotifications) or not plain
     if isinstance(mine, LazyNotifications):
-        assert mine.table().equals(to_table(plain)), (mine.table().to_pylist(), to_table(plain).to_pylist())
         assert b"".join(mine.lines()) == b"".join(map(to_json, plain))
-    else:
-        times = {one.schema.time for one in found if len(one)}
-        assert not plain or len(times) > 1
+        if mine.time_types() != {Type.TIMESTAMP, Type.INT}:
+            assert mine.table().equals(to_table(plain)), (mine.table().to_pylist(), to_table(plain).to_pylist())
+            typed = TypedNotifications.of_statements({batch.schema.name: batch.schema for batch in found}.values())
+            assert typed.table_of(mine).equals(typed.table_of(plain))
 
 
 def events(count: int) -> pa.Table:
@@ -143,7 +145,6 @@ def test_a_long_number_beside_timestamps(always: None) -> None:
 def test_a_lone_surrogate(always: None, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SUBSCRIBE p FROM s MATCH a RETURN '\ud800\u00e9' AS v;"
     found = ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"})
-    assert isinstance(found.rows, LazyNotifications)
     assert found[0].bindings == {"v": "\ud800\u00e9"}
     assert b"".join(found.lines()) == b"".join(map(to_json, found))
     monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 10**9)
@@ -169,7 +170,7 @@ def test_texts_too_long_for_a_column_are_rows(monkeypatch: pytest.MonkeyPatch) -
     def full(*_: object, **__: object) -> pa.Table:
         raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
 
-    monkeypatch.setattr(arrow_encoder, "notification_columns", full)
+    monkeypatch.setattr(arrow_encoder, "encode_results", full)
     found = ft.run(MANY, {"s": events(400)})
     assert isinstance(found.rows, tuple)
     assert found == plain

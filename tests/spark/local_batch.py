@@ -15,9 +15,12 @@ import pyarrow as pa
 import foretell as ft
 from foretell.arguments.input_settings import as_input_settings
 from foretell.arguments.streams import declaration_of, read_tables
+from foretell.notify.notifications import Notifications
+from foretell.plan.result_schema import result_schema
 from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.reduce_side import run_and_report, run_by_range, sort_range
+from foretell.spark.notification_columns import notification_columns
 from foretell.spark.task_errors import TaskFunction
 
 
@@ -30,12 +33,21 @@ class LocalBatchJob(BatchJob):
         rows = by_first_column(self.shuffle_rows(handle))
         return pa.Table.from_batches([batch for shard in rows for batch in run_and_report(handle, shard)])
 
-    def table(self) -> pa.Table:
+    def table(self, *, json: bool) -> pa.Table:
         """Return the rows of the frame."""
-        handle, schema = self.plan.handle(), self.schema
+        handle = self.plan.handle()
+        columns = notification_columns(list(map(result_schema, self.checked.statements)), json=json)
         rows = by_first_column(self.shuffle_rows(handle))
-        ranges = by_first_column(batch for shard in rows for batch in run_by_range(handle, schema, 3, shard))
-        return pa.Table.from_batches([batch for one in ranges for batch in sort_range(schema, one)], schema)
+        ranges = by_first_column(batch for shard in rows for batch in run_by_range(handle, columns, 3, shard))
+        return pa.Table.from_batches([batch for one in ranges for batch in sort_range(one)], columns.schema)
+
+    def frame_matches(self, expected: Notifications) -> bool:
+        """Return whether the frame has these notifications, as JSON text and as structs."""
+        text, typed = self.table(json=True), self.table(json=False)
+        return bool(
+            text.equals(expected.table().cast(text.schema))
+            and typed.drop_columns(["detail"]).equals(expected.to_arrow())
+        )
 
     def _survey(self, function: TaskFunction, rows: pa.Table) -> list[str]:
         return [str(text) for batch in function(rows.to_batches()) for text in batch.column(0).to_pylist()]

@@ -50,7 +50,10 @@ class LocalStream:
         forecasts: ForecasterFactory | None = None,
     ) -> None:
         declarations = {name: declaration_of(program, name, InputSettings()) for name in program.sources}
-        self.types, self.topology = types, topology_of(program, declarations, tables, shards, forecasts=forecasts)
+        self.types, self.topology = (
+            types,
+            topology_of(program, declarations, tables, shards, forecasts=forecasts, json=True),
+        )
         self._tester = TwsTester(DeferredProcessor(self.topology.processor))
 
     def push(self, batch: Mapping[str, list[dict[str, Any]]], random: Random) -> list[str]:
@@ -128,7 +131,7 @@ def test_forecasts() -> None:
 
 def topology(shards: int) -> StreamTopology:
     program = ft.parse("STREAM s (k INT, t INT) TIME t; SUBSCRIBE a FROM s PER k MATCH x;")
-    return topology_of(program, {"s": declaration_of(program, "s", InputSettings())}, None, shards)
+    return topology_of(program, {"s": declaration_of(program, "s", InputSettings())}, None, shards, json=False)
 
 
 def counts(mapper: StreamMapper, table: pa.Table) -> list[int]:

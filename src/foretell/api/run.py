@@ -64,6 +64,7 @@ class RunOptions(TypedDict, total=False):
     only: Sequence[str] | None
     limits: Limits | None
     output: OutputLike | None
+    json: bool
 
 
 @overload
@@ -89,6 +90,7 @@ def run(
     only: Sequence[str] | None = None,
     limits: Limits | None = None,
     output: OutputLike | None = None,
+    json: bool = False,
 ) -> Notifications | Frame:
     """Run subscriptions on finite inputs, or on Spark streams, and return their notifications.
 
@@ -107,6 +109,8 @@ def run(
     they are found, however many there are. The result then has their number in its summary, and none of them. Instead
     of a file it may be an object with a method `write`, which gets the notifications in parts, in their order.
 
+    In Parquet and in Spark DataFrames key, bindings and events are structs; `json` makes them JSON text.
+
     `engine` is "spark", "embedded" (in process) or "reference". The default is the embedded engine, or Spark for files
     with millions of events and for Spark DataFrames; programs that only the reference evaluator runs yet go there. A
     note says why.
@@ -122,8 +126,9 @@ def run(
       name=X  3      4    to=7      a=3, b=4
     """
     check_engine(engine)
-    if not isinstance(strict, bool):
-        raise bad_argument("strict", "True or False", strict)
+    for name, flag in (("strict", strict), ("json", json)):
+        if not isinstance(flag, bool):
+            raise bad_argument(name, "True or False", flag)
     program = as_subscriptions(subscriptions)
     sources = as_mapping(inputs, "inputs", "inputs={'logins': 'logins.jsonl'}")
     wanted = as_names(only, "only", "only=['name']")
@@ -141,6 +146,7 @@ def run(
         strict=strict,
         only=wanted,
         limits=None if limits is None else _as_limits(limits),
+        json=json,
     )
     if any(map(is_streaming, sources.values())):
         if engine not in (None, "spark") or until is not None or strict:
@@ -221,6 +227,7 @@ class _RunRequest:
     strict: bool
     only: Sequence[str] | None
     limits: Limits | None
+    json: bool
     output: _Output | None = None
 
 
@@ -252,6 +259,7 @@ def _run_spark_stream(request: _RunRequest, tables: Mapping[str, object] | None)
         model=request.model,
         learning=request.learning,
         limits=request.limits,
+        json=request.json,
     )
 
 
@@ -275,7 +283,7 @@ def _run_spark_batch(request: _RunRequest, choice: EngineChoice) -> Notification
         limits=request.limits,
     )
     if any(map(is_spark_frame, sources.values())):
-        return job.frame()
+        return job.frame(json=request.json)
     notifications = job.notifications()
     notes += derived_window_notes(program.program)
     return replace(notifications, notes=choice.notes + notes + notifications.notes)

@@ -8,11 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -72,12 +70,9 @@ class FirstNotifications:
                 if self._missing(row.subscription, row.kind):
                     self._first.setdefault((row.subscription, row.kind), []).append(row)
             return
-        pairs = part.exact.select(["subscription", "kind"])
         for subscription, kind in part.counts():
-            own: Any = pc.equal(pairs["subscription"], pa.scalar(subscription))
-            own = pc.and_(own, pc.equal(pairs["kind"], pa.scalar(kind)))
-            places = pc.indices_nonzero(own)[: self._missing(subscription, kind)]
-            self._first.setdefault((subscription, kind), []).extend(part[place.as_py()] for place in places)
+            first = part.first(subscription, kind, self._missing(subscription, kind))
+            self._first.setdefault((subscription, kind), []).extend(first)
 
     def write_results(self, results: Sequence[ResultBatch]) -> None:
         from foretell.machine.matches.notification_order import notification_order  # loads the engine

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -20,13 +21,13 @@ import pyarrow.ipc as ipc
 from foretell.display import counted
 from foretell.errors import InputError
 from foretell.events.notification import Notification
-from foretell.events.types import Type
 from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.exec.memory_size import format_bytes
 from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.matches.settled_results import SettledResults
 from foretell.notify.arrow_encoder import to_notifications
-from foretell.notify.lazy_notifications import LazyNotifications
+from foretell.notify.lazy_notifications import LazyNotifications, joined
+from foretell.notify.notification_batch import NotificationBatch
 
 #: So many results are put in order together, at least.
 PIECE_RESULTS = 1_000_000
@@ -55,11 +56,11 @@ class _Collector:
     def add(self, results: Sequence[ResultBatch]) -> None:
         found = to_notifications(results)
         if isinstance(found, LazyNotifications):
-            size = found.exact.nbytes
+            size = found.nbytes
             self._bytes += size
             self._check(len(found))
             if self._bytes - self._files > self._ledger.limits.budget // _MEMORY_SHARE:
-                found = LazyNotifications(on_disk(found.exact), found.times)
+                found = on_disk(found)
                 self._files += size
         self._encoded.append(found)
         self._ledger.bytes[id(self)] = self._bytes - self._files
@@ -72,10 +73,7 @@ class _Collector:
         parts = [part for part in self._encoded if isinstance(part, LazyNotifications)]
         if not parts:
             return ()
-        times: dict[str, Type] = {}
-        for part in parts:
-            times |= part.times
-        return LazyNotifications(pa.concat_tables(part.exact for part in parts), times)
+        return joined(parts)
 
     def _check(self, more: int) -> None:
         most = results_budget(self._ledger.limits)
@@ -95,13 +93,19 @@ def results_budget(limits: Limits) -> int:
     return shutil.disk_usage(tempfile.gettempdir()).free // 2
 
 
-def on_disk(table: pa.Table) -> pa.Table:
-    """The same table in a temporary file, which is gone when nothing refers to the table any more."""
+def on_disk(notifications: LazyNotifications) -> LazyNotifications:
+    """The same notifications in temporary files, which are gone when nothing refers to the notifications any more."""
+    return LazyNotifications(
+        [replace(chunk, batches=[_stored(batch) for batch in chunk.batches]) for chunk in notifications.chunks]
+    )
+
+
+def _stored(batch: NotificationBatch) -> NotificationBatch:
     handle, path = tempfile.mkstemp(prefix="foretell-", suffix=".arrow")
     try:
-        with os.fdopen(handle, "wb") as file, ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-        return ipc.open_file(pa.memory_map(path)).read_all()
+        with os.fdopen(handle, "wb") as file, ipc.new_file(file, batch.columns.schema) as writer:
+            writer.write_batch(batch.columns)
+        return replace(batch, columns=ipc.open_file(pa.memory_map(path)).get_batch(0))
     except OSError as error:
         message = f"cannot keep the notifications in a temporary file: {error.strerror or error}"
         raise InputError("results-limit", message, hint="make room, or set TMPDIR to another folder") from None

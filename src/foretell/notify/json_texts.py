@@ -1,7 +1,8 @@
 """JSON texts of typed Arrow columns, a whole column at once.
 
 The texts are those of msgspec, character by character: numbers in the shortest form that reads back as the same number,
-null for NULL and for numbers that JSON does not have. Timestamps are as `format_timestamp` writes them.
+null for NULL and for numbers that JSON does not have. Timestamps are as `format_timestamp` writes them; a binary column
+is JSON already.
 
 Arrow joins texts and writes whole numbers and moments; msgspec writes floats, and texts that need escapes, as lines
 that are then split: no JSON text has a line break within.
@@ -77,6 +78,8 @@ def _texts(array: ArrowArray) -> ArrowArray:
         return pa.chunked_array([_texts(chunk) for chunk in array.chunks], _TEXT)
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return array.cast(_TEXT)
+    if pa.types.is_binary(kind):
+        return array.cast(_TEXT)  # JSON already
     if pa.types.is_floating(kind):
         return _float_texts(array)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):

@@ -1,38 +1,97 @@
-"""Lazy notifications: columns, of which objects are made only when they are accessed."""
+"""Lazy notifications: typed columns, of which objects and JSON are made only when they are wanted."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, overload
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from foretell.arrays import Ints
+from foretell.events.arrow_interop import arrow_of, take_rows
+from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.notification import COLUMNS, Notification
 from foretell.events.types import Type, format_timestamp
-from foretell.notify.row_encoder import TIME_TYPES, common_time_type, encode_json
-
-ArrowArray = Any
+from foretell.notify.json_columns import line_texts, text_table
+from foretell.notify.notification_batch import NotificationBatch
+from foretell.notify.row_encoder import common_time_type, to_json, to_table
 
 #: Rows that are decoded together, and rows that are encoded together as JSON lines.
 CHUNK_ROWS = 4096
-CHUNK_LINES = 16_384
+CHUNK_LINES = 65_536
+
+
+class Interleaving(NamedTuple):
+    """Of each notification its batch and its row there; the rows of a batch ascend."""
+
+    batch: NDArray[np.int32]
+    row: Ints
+
+
+@dataclass(frozen=True)
+class NotificationChunk:
+    """Consecutive notifications: those of one batch, or of several that are interleaved."""
+
+    batches: Sequence[NotificationBatch]
+    interleaving: Interleaving | None = None
+
+    def __len__(self) -> int:
+        return len(self.batches[0]) if self.interleaving is None else len(self.interleaving.batch)
+
+    def slice(self, first: int, count: int) -> NotificationChunk:
+        if self.interleaving is None:
+            return NotificationChunk([self.batches[0].slice(first, count)])
+        batch = self.interleaving.batch[first : first + count]
+        row = self.interleaving.row[first : first + count]
+        batches, rows = list(self.batches), row.copy()
+        for number in range(len(batches)):
+            own = np.flatnonzero(batch == number)
+            begin = int(row[own[0]]) if len(own) else 0
+            batches[number] = batches[number].slice(begin, int(row[own[-1]]) + 1 - begin if len(own) else 0)
+            rows[own] -= begin
+        return NotificationChunk(batches, Interleaving(batch, rows))
+
+    def only(self, is_wanted: Callable[[NotificationBatch], bool]) -> NotificationChunk | None:
+        """The notifications of some batches; None where there are none."""
+        if self.interleaving is None:
+            return self if is_wanted(self.batches[0]) else None
+        wanted = [number for number, batch in enumerate(self.batches) if is_wanted(batch)]
+        numbers = np.full(len(self.batches), -1, np.int32)
+        numbers[wanted] = np.arange(len(wanted))
+        kept = numbers[self.interleaving.batch] >= 0
+        if not kept.any():
+            return None
+        batch, row = numbers[self.interleaving.batch[kept]], self.interleaving.row[kept]
+        return NotificationChunk([self.batches[number] for number in wanted], Interleaving(batch, row))
+
+    @cached_property
+    def rows(self) -> ArrowArray:
+        """The row of each notification among those of all batches, one batch after the other."""
+        assert self.interleaving is not None
+        first = np.cumsum([0, *map(len, self.batches)])
+        return arrow_of(first[self.interleaving.batch] + self.interleaving.row)
 
 
 @dataclass(eq=False)
 class LazyNotifications(Sequence[Notification]):
-    """Notifications in their order: exact columns (see `notify.arrow_encoder`), and the type of each subscription's
-    time."""
+    """Notifications in their order."""
 
-    exact: pa.Table
-    times: Mapping[str, Type]
+    chunks: Sequence[NotificationChunk]
     _decoded: tuple[int, tuple[Notification, ...]] = field(default=(-1, ()), init=False, repr=False)
     _last_index: int = field(default=-2, init=False, repr=False)
 
+    @cached_property
+    def _ends(self) -> Ints:
+        return np.cumsum([len(chunk) for chunk in self.chunks])
+
     def __len__(self) -> int:
-        return self.exact.num_rows
+        return int(self._ends[-1]) if len(self._ends) else 0
 
     @overload
     def __getitem__(self, index: int) -> Notification: ...
@@ -42,7 +101,7 @@ class LazyNotifications(Sequence[Notification]):
         if isinstance(index, slice):
             first, stop, step = index.indices(len(self))
             if step == 1:
-                return tuple(decode_notifications(self.exact.slice(first, max(0, stop - first)), self.times))
+                return tuple(self.part(first, max(0, stop - first)).decode())
             return tuple(self[i] for i in range(first, stop, step))
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
@@ -63,140 +122,169 @@ class LazyNotifications(Sequence[Notification]):
             return NotImplemented
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
 
-    def table(self) -> pa.Table:
-        """The same as `to_table`, without objects."""
-        return plain_table(self.exact, common_time_type(self.time_types()))
+    @property
+    def nbytes(self) -> int:
+        return sum(batch.nbytes for chunk in self.chunks for batch in chunk.batches)
+
+    def part(self, first: int, count: int) -> LazyNotifications:
+        """Some of the notifications, without decoding any."""
+        chunks, begin = [], 0
+        for chunk, end in zip(self.chunks, self._ends.tolist(), strict=True):
+            low, high = max(first, begin), min(first + count, end)
+            if low < high:
+                chunks.append(chunk.slice(low - begin, high - low))
+            begin = end
+        return LazyNotifications(chunks)
+
+    def of(self, subscriptions: Sequence[str]) -> LazyNotifications:
+        """The notifications of some subscriptions."""
+        return self._only(lambda batch: batch.shape.name in subscriptions)
+
+    def first(self, subscription: str, kind: str, count: int) -> tuple[Notification, ...]:
+        """The first notifications of a subscription and kind."""
+        return self._only(lambda batch: (batch.shape.name, batch.kind) == (subscription, kind))[:count]
+
+    def _only(self, is_wanted: Callable[[NotificationBatch], bool]) -> LazyNotifications:
+        kept = (chunk.only(is_wanted) for chunk in self.chunks)
+        return LazyNotifications([chunk for chunk in kept if chunk is not None])
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """The number of notifications by subscription and kind, in the order of the first of each."""
+        counts: dict[tuple[str, str], int] = {}
+        for chunk in self.chunks:
+            for number, batch in _by_first(chunk):
+                name = batch.shape.name, batch.kind
+                counts[name] = counts.get(name, 0) + number
+        return counts
 
     def time_types(self) -> set[Type]:
         """The types of the notifications' times."""
-        names: list[Any] = pc.unique(self.exact["subscription"]).to_pylist()
-        return {self.times[name] for name in names}
+        return {batch.shape.time for chunk in self.chunks for batch in chunk.batches if len(batch)}
+
+    # ── other forms ──
+
+    def decode(self) -> Iterator[Notification]:
+        """Objects of all notifications."""
+        for chunk in self.chunks:
+            decoded = [_decode(batch) for batch in chunk.batches]
+            if chunk.interleaving is None:
+                yield from decoded[0]
+            else:
+                for batch, row in zip(chunk.interleaving.batch.tolist(), chunk.interleaving.row.tolist(), strict=True):
+                    yield decoded[batch][row]
+
+    def table(self) -> pa.Table:
+        """The same as `to_table`, without objects."""
+        if not len(self):
+            return to_table(())
+        time = common_time_type(self.time_types())
+        return pa.concat_tables(self.tables(lambda batch: text_table(batch, time)))
+
+    def tables(self, of: Callable[[NotificationBatch], pa.Table]) -> Iterator[pa.Table]:
+        """The tables that a function makes of batches, in the order of the notifications."""
+        return (_interleaved(chunk, [of(batch) for batch in chunk.batches]) for chunk in self.chunks)
 
     def lines(self) -> Iterator[bytes]:
         """The same as `to_json`, many lines at once."""
         for first in range(0, len(self), CHUNK_LINES):
-            yield _lines(self.exact.slice(first, CHUNK_LINES).combine_chunks(), self.times)
-
-    def counts(self) -> dict[tuple[str, str], int]:
-        """The number of notifications by subscription and kind, in the order of the first of each."""
-        names = ["subscription", "kind"]
-        counted = self.exact.group_by(names, use_threads=False).aggregate([([], "count_all")])
-        subscriptions, kinds, counts = (counted[name].to_pylist() for name in (*names, "count_all"))
-        return {(str(s), str(k)): int(c or 0) for s, k, c in zip(subscriptions, kinds, counts, strict=True)}
-
-    def part(self, first: int, count: int) -> LazyNotifications:
-        """Some of the notifications, without decoding any."""
-        return LazyNotifications(self.exact.slice(first, count), self.times)
-
-    def of(self, subscriptions: Sequence[str]) -> LazyNotifications:
-        """The notifications of some subscriptions."""
-        wanted: Any = pc.is_in(self.exact["subscription"], pa.array(subscriptions, pa.string()))
-        return LazyNotifications(self.exact.filter(wanted), self.times)
+            for chunk in self.part(first, CHUNK_LINES).chunks:
+                yield from _lines(chunk)
 
     def _chunk(self, number: int) -> tuple[Notification, ...]:
         decoded, notifications = self._decoded
         if decoded != number:
-            notifications = tuple(decode_notifications(self.exact.slice(number * CHUNK_ROWS, CHUNK_ROWS), self.times))
+            notifications = tuple(self.part(number * CHUNK_ROWS, CHUNK_ROWS).decode())
             self._decoded = number, notifications
         return notifications
 
 
-class NotificationValues(NamedTuple):
-    """Columns of notifications as Python values, in the order of COLUMNS."""
-
-    subscription: Sequence[Any]
-    kind: Sequence[Any]
-    key: Sequence[Any]
-    start: Sequence[Any]
-    end: Sequence[Any]
-    probability: Sequence[Any]
-    horizon: Sequence[Any]
-    id: Sequence[Any]
-    bindings: Sequence[Any]
-    events: Sequence[Any]
-
-    @classmethod
-    def of(cls, notifications: Sequence[Notification]) -> NotificationValues:
-        """Decoding columns is much quicker than making objects of them."""
-        if isinstance(notifications, LazyNotifications):
-            return cls.decoded(notifications.exact)
-        return cls(*([getattr(notification, name) for notification in notifications] for name in COLUMNS))
-
-    @classmethod
-    def decoded(cls, exact: pa.Table) -> NotificationValues:
-        nested = ("key", "id", "bindings", "events")
-        return cls(*(_values(exact[name]) if name in nested else exact[name].to_pylist() for name in COLUMNS))
+def joined(parts: Iterable[LazyNotifications]) -> LazyNotifications:
+    """Notifications one after the other."""
+    return LazyNotifications([chunk for part in parts for chunk in part.chunks])
 
 
-def decode_notifications(table: pa.Table, times: Mapping[str, Type]) -> Iterator[Notification]:
-    """The notifications in exact columns; `times` has the type of each subscription's time."""
-    values = NotificationValues.decoded(table)
-    time_types = [times[name] for name in values.subscription]
-    yield from map(Notification, *values, time_types)
+def _by_first(chunk: NotificationChunk) -> Iterator[tuple[int, NotificationBatch]]:
+    """The number of notifications of each batch, by the first of them."""
+    if chunk.interleaving is None:
+        yield len(chunk), chunk.batches[0]
+        return
+    present, first, count = np.unique(chunk.interleaving.batch, return_index=True, return_counts=True)
+    for at in np.argsort(first).tolist():
+        yield int(count[at]), chunk.batches[present[at]]
 
 
-def plain_table(exact: pa.Table, time: Type) -> pa.Table:
-    """Exact columns as `row_encoder.to_table` has them; `time` is the common type of all times."""
-    columns: dict[str, ArrowArray] = {name: exact[name] for name in COLUMNS}
-    columns |= {name: columns[name].cast(TIME_TYPES[time]) for name in ("start", "end")}
-    columns |= {name: _without_infinities(columns[name]) for name in ("key", "bindings", "events")}
-    columns["id"] = _map_distinct(columns["id"], _unquoted)
-    return pa.table(columns)
+def _interleaved(chunk: NotificationChunk, tables: Sequence[pa.Table]) -> pa.Table:
+    return tables[0] if chunk.interleaving is None else take_rows(pa.concat_tables(tables), chunk.rows)
 
 
-def _lines(exact: pa.Table, times: Mapping[str, Type]) -> bytes:
-    columns: dict[str, ArrowArray] = {name: exact[name] for name in COLUMNS}
-    with_timestamps = [name for name, kind in times.items() if kind is Type.TIMESTAMP]
-    is_timestamp = pc.is_in(columns["subscription"], pa.array(with_timestamps, pa.string()))
-    texts = {name: _map_distinct(columns[name], encode_json) for name in ("subscription", "kind", "horizon")}
-    texts |= {name: _without_infinities(columns[name]) for name in ("key", "id", "bindings", "events")}
-    for name in ("start", "end"):
-        texts[name] = _map_distinct(columns[name], encode_json)
-        if with_timestamps:
-            micros = pc.if_else(is_timestamp, columns[name], pa.scalar(None, columns[name].type))
-            texts[name] = pc.coalesce(_map_distinct(micros, lambda time: f'"{format_timestamp(time)}"'), texts[name])
-    texts["probability"] = _map_distinct(columns["probability"], encode_json)
-    parts: list[Any] = []
-    for place, name in enumerate(COLUMNS):
-        parts += [f"{',' if place else '{'}{encode_json(name)}:", texts[name]]
-    joined: Any = pc.binary_join_element_wise(*parts, "}\n", "", null_handling="replace", null_replacement="null")
-    return b"".join(map(_bytes_of, joined.chunks))
+# ── JSON lines ──
 
 
-def _bytes_of(texts: ArrowArray) -> bytes:
-    """All texts, concatenated, straight from their buffer."""
-    _, offsets, data = texts.buffers()
-    bounds = memoryview(offsets).cast("i")
-    return bytes(memoryview(data)[bounds[texts.offset] : bounds[texts.offset + len(texts)]])
+def _lines(chunk: NotificationChunk) -> Iterator[bytes]:
+    try:
+        texts = [line_texts(batch) for batch in chunk.batches]
+        whole = texts[0] if chunk.interleaving is None else pa.concat_arrays(texts).take(chunk.rows)
+        yield _joined_lines(whole)
+    except pa.ArrowCapacityError:  # longer than the texts of a column may be
+        half = len(chunk) // 2
+        if not half:
+            yield from map(to_json, LazyNotifications([chunk]).decode())
+            return
+        yield from _lines(chunk.slice(0, half))
+        yield from _lines(chunk.slice(half, len(chunk) - half))
 
 
-def _without_infinities(texts: ArrowArray) -> ArrowArray:
-    """JSON texts with null for Infinity, which JSON does not have."""
-    infinite = pc.match_substring(texts, "Infinity")
-    if not pc.any(infinite).as_py():
-        return texts
-    affected = pc.if_else(infinite, texts, pa.scalar(None, pa.string()))
-    return pc.coalesce(_map_distinct(affected, lambda text: encode_json(json.loads(text))), texts)
+def _joined_lines(texts: ArrowArray) -> bytes:
+    """Lines of texts."""
+    every = pa.ListArray.from_arrays(arrow_of(np.array([0, len(texts)], np.int32)), texts)
+    lines: Any = pc.binary_join(every, "\n")
+    return bytes(lines[0].as_buffer()) + b"\n"
 
 
-def _unquoted(text: str) -> str:
-    value = json.loads(text)
-    return value if isinstance(value, str) else encode_json(value)
+# ── objects ──
 
 
-def map_distinct(values: ArrowArray, text: Callable[[Any], str | None]) -> ArrowArray:
-    """Map values to texts, calling `text` once for each distinct value; NULL stays NULL."""
-    coded = values.dictionary_encode()
-    texts = [None if value is None else text(value) for value in coded.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(coded.indices)
+def _decode(batch: NotificationBatch) -> list[Notification]:
+    columns = [_values(batch, name) for name in COLUMNS]
+    return list(map(Notification, *columns, [batch.shape.time] * len(batch)))
 
 
-def _map_distinct(values: ArrowArray, text: Callable[[Any], str | None]) -> ArrowArray:
-    return pa.chunked_array([map_distinct(chunk, text) for chunk in values.chunks], pa.string())
+def _values(batch: NotificationBatch, name: str) -> Iterable[Any]:
+    """The values of a column as notifications have them."""
+    column = batch.column(name)
+    if column is None:
+        return _absent_values(batch, name)
+    if name in ("start", "end"):
+        return _micros(column)
+    return _objects(column) if pa.types.is_struct(column.type) else scalars(column)
 
 
-def _values(column: ArrowArray) -> Sequence[Any]:
-    """The values of JSON texts, parsed at once as one array."""
-    texts: Iterable[str] = ("null" if text is None else text for text in column.to_pylist())
-    values: list[Any] = json.loads(f"[{','.join(texts)}]")
+def _absent_values(batch: NotificationBatch, name: str) -> Iterable[Any]:
+    if name in ("bindings", "events"):
+        return ({} for _ in range(len(batch)))
+    same = {"subscription": batch.shape.name, "kind": batch.kind, "horizon": batch.horizon, "probability": 1.0}
+    return [same.get(name)] * len(batch)
+
+
+def _objects(column: ArrowArray) -> Iterator[dict[str, Any]]:
+    names = [column.type.field(i).name for i in range(column.type.num_fields)]
+    for values in zip(*(scalars(part) for part in column.flatten()), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _micros(column: ArrowArray) -> list[Any]:
+    values: list[Any] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+    return values
+
+
+def scalars(column: ArrowArray) -> list[Any]:
+    """Values as notifications show them: a timestamp is a text."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        return [None if micros is None else format_timestamp(micros) for micros in _micros(column)]
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_binary(kind):
+        return [None if text is None else json.loads(text) for text in values]
+    if pa.types.is_list(kind) and pa.types.is_binary(kind.value_type):
+        return [None if names is None else [json.loads(text) for text in names] for names in values]
     return values

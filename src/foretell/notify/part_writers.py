@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.notify.flat_rows import BASE, csv_lines, flat_columns, flat_json, flat_row, flat_table, json_texts
-from foretell.notify.lazy_notifications import LazyNotifications, plain_table
+from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import TIME_TYPES, common_time_type, to_json, to_table
 
 #: Rows that are decoded and written at once, and rows of a group in Parquet, at least.
@@ -166,7 +166,7 @@ class ParquetWriter(_DraftWriter):
         self._add(self._table(part, common_time_type(self._time_types)))
 
     def _table(self, part: Sequence[Notification], time: Type) -> pa.Table:
-        table = plain_table(part.exact, time) if isinstance(part, LazyNotifications) else to_table(part)
+        table = part.table() if isinstance(part, LazyNotifications) else to_table(part)
         return _with_times(table, time)
 
     def _merged(self, before: pa.Schema, schema: pa.Schema) -> pa.Schema:

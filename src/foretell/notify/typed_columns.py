@@ -5,34 +5,26 @@ SQL has them of the results of one statement, `Notifications.to_arrow` of the no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from foretell.arrays import Ints
-from foretell.events.arrow_interop import arrow_of, arrow_of_values
-from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
-from foretell.events.notification import Notification
-from foretell.events.types import Type, parse_timestamp
-from foretell.filter.column import Column
-from foretell.filter.string_dictionary import Texts
-from foretell.machine.matches.results import ResultBatch
-from foretell.notify.lazy_notifications import LazyNotifications, NotificationValues
-from foretell.notify.row_encoder import common_time_type, encode_json
+from foretell.events.arrow_interop import arrow_of, arrow_of_values, nulls_of
+from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
+from foretell.events.notification import COLUMNS, Notification
+from foretell.events.types import Type
+from foretell.notify.json_columns import constant_texts, probabilities, times
+from foretell.notify.lazy_notifications import LazyNotifications, scalars
+from foretell.notify.notification_batch import NotificationBatch, column_type, typed_values
+from foretell.notify.row_encoder import common_time_type
 from foretell.plan.result_schema import ResultSchema
 
 #: Notifications that are converted at once.
 _CHUNK_ROWS = 65_536
-
-
-def column_type(kind: Type) -> ArrowType:
-    """Return the Arrow type of a value: a DURATION is in seconds, as in all notifications, an untyped value a text."""
-    return pa.float64() if kind is Type.DURATION else ARROW_TYPES.get(kind, pa.string())
 
 
 @dataclass(frozen=True)
@@ -69,83 +61,49 @@ class TypedNotifications:
         }
         return pa.schema(list(columns.items()))
 
-    # ── from results ──
+    # ── from batches ──
 
-    def table(self, results: ResultBatch) -> pa.Table:
-        """Return all matches of a result batch, in no particular order: SQL has none."""
-        match, row = results.notification_rows
-        count, time = len(match), column_type(self.shape.time)
-        columns: list[ArrowArray] = [
-            _same(self.shape.name, count),
-            _same("match", count),
-            self._keys(results, match),
-            *(arrow_of(_numbers(times[match], self.shape.time), time) for times in (results.start, results.end)),
-            arrow_of(np.ones(count)),
-            pa.nulls(count, pa.string()),
-            self._ids(results, row),
-            _structs(
-                {n: _returned(c, match, self.shape.returns[n], results.strings) for n, c in results.bindings.items()}
-            ),
-            _structs({step: steps.take(pa.array(match)) for step, steps in self._events(results)}),
-        ]
-        filled = [pa.nulls(count, f.type) if c is None else c for c, f in zip(columns, self.schema, strict=True)]
-        return pa.table(filled, schema=self.schema)
-
-    def _keys(self, results: ResultBatch, match: Ints) -> ArrowArray | None:
-        lanes, which = np.unique(results.lane[match], return_inverse=True)
-        keys = [results.keys[lane] for lane in lanes.tolist()] if self.shape.per else []
-        columns = {name: typed_values([key[name] for key in keys], kind) for name, kind in self.shape.per.items()}
-        return _structs({name: column.take(pa.array(which)) for name, column in columns.items()})
-
-    def _ids(self, results: ResultBatch, row: Ints) -> ArrowArray:
-        rows, which = np.unique(row, return_inverse=True)
-        return typed_values([results.id_of(number) for number in rows.tolist()], self.shape.row_ids).take(
-            pa.array(which)
-        )
-
-    def _events(self, results: ResultBatch) -> Iterator[tuple[str, ArrowArray]]:
-        """Yield the names of each step's events: one for each match, or a list if the step is repeated."""
-        bound = results.bound_events
-        positions: Sequence[Any] = [] if results.matches is None else results.matches.buffer.names(bound.position)
-        names = typed_values(positions, self.shape.event_names)
-        owner = np.repeat(np.arange(len(results)), np.diff(bound.starts))
-        for number, (step, repeated) in enumerate(self.shape.repeated.items()):
-            at = np.flatnonzero(bound.step == number)
-            if repeated:
-                ends = np.cumsum(np.bincount(owner[at], minlength=len(results)))
-                begins: Any = pa.array(np.concatenate([[0], ends]), pa.int32())
-                unbound: Any = pa.array(np.diff(ends, prepend=0) == 0)
-                yield step, pa.ListArray.from_arrays(begins, names.take(pa.array(at)), mask=unbound)
-            else:
-                place = np.full(len(results), -1, np.int64)
-                place[owner[at]] = at
-                yield step, names.take(pa.array(place, mask=place < 0))
+    def table(self, batch: NotificationBatch) -> pa.Table:
+        """Return the notifications of a batch."""
+        count = len(batch)
+        columns = {
+            "subscription": constant_texts(batch.shape.name, count),
+            "kind": constant_texts(batch.kind, count),
+            "probability": probabilities(batch),
+            "horizon": constant_texts(batch.horizon, count),
+            "id": _as_type(batch.column("id"), column_type(self.shape.row_ids), count),
+        }
+        columns |= {name: times(batch, name, self.shape.time) for name in ("start", "end")}
+        for name in ("key", "bindings", "events"):
+            own, kind = batch.column(name), self.schema.field(name).type
+            if own is None and name != "key" and pa.types.is_struct(kind):
+                own = _no_fields(count)
+            columns[name] = _as_type(own, kind, count)
+        return pa.table([columns[name] for name in self.schema.names], schema=self.schema)
 
     # ── from notifications ──
 
     def table_of(self, notifications: Sequence[Notification]) -> pa.Table:
         """Return notifications in their order."""
-        tables = [self.schema.empty_table()]
-        for first in range(0, len(notifications), _CHUNK_ROWS):
-            if isinstance(notifications, LazyNotifications):
-                rows: Sequence[Notification] = notifications.part(first, _CHUNK_ROWS)
-            else:
-                rows = notifications[first : first + _CHUNK_ROWS]
-            tables.append(self._chunk(NotificationValues.of(rows)))
-        return pa.concat_tables(tables)
+        if isinstance(notifications, LazyNotifications):
+            return pa.concat_tables([self.schema.empty_table(), *notifications.tables(self.table)])
+        chunks = range(0, len(notifications), _CHUNK_ROWS)
+        tables = [self._chunk(notifications[first : first + _CHUNK_ROWS]) for first in chunks]
+        return pa.concat_tables([self.schema.empty_table(), *tables])
 
-    def _chunk(self, values: NotificationValues) -> pa.Table:
+    def _chunk(self, notifications: Sequence[Notification]) -> pa.Table:
+        values = {name: [getattr(notification, name) for notification in notifications] for name in COLUMNS}
         columns: Mapping[str, ArrowArray] = {
-            "subscription": typed_values(values.subscription, Type.STRING),
-            "kind": typed_values(values.kind, Type.STRING),
-            "key": _value_structs(values.key, self.shape.per, typed_values),
-            "start": arrow_of_values(values.start, self.shape.time),
-            "end": arrow_of_values(values.end, self.shape.time),
-            "probability": arrow_of_values(values.probability, Type.FLOAT),
-            "horizon": typed_values(values.horizon, Type.STRING),
-            "id": typed_values(values.id, self.shape.row_ids),
-            "bindings": _value_structs(values.bindings, self.shape.returns, typed_values),
-            "events": _value_structs(values.events, self.shape.repeated, self._named),
+            "subscription": typed_values(values["subscription"], Type.STRING),
+            "kind": typed_values(values["kind"], Type.STRING),
+            "key": _value_structs(values["key"], self.shape.per, typed_values),
+            "start": arrow_of_values(values["start"], self.shape.time),
+            "end": arrow_of_values(values["end"], self.shape.time),
+            "probability": arrow_of_values(values["probability"], Type.FLOAT),
+            "horizon": typed_values(values["horizon"], Type.STRING),
+            "id": typed_values(values["id"], self.shape.row_ids),
+            "bindings": _value_structs(values["bindings"], self.shape.returns, typed_values),
+            "events": _value_structs(values["events"], self.shape.repeated, self._named),
         }
         return pa.table([columns[name] for name in self.schema.names], schema=self.schema)
 
@@ -202,42 +160,33 @@ def _struct(fields: Mapping[str, ArrowType]) -> ArrowType:
     return pa.struct(list(fields.items())) if fields else pa.string()
 
 
-def _structs(columns: Mapping[str, ArrowArray]) -> ArrowArray | None:
-    return pa.StructArray.from_arrays(list(columns.values()), [str(n) for n in columns]) if columns else None
+def _no_fields(count: int) -> ArrowArray:
+    """Structs of notifications that have none of the fields, but are not NULL."""
+    return pa.Array.from_buffers(pa.struct([]), count, [None])
 
 
-def _same(text: str, count: int) -> ArrowArray:
-    return pa.DictionaryArray.from_arrays(arrow_of(np.zeros(count, np.int32)), pa.array([text])).cast(pa.string())
-
-
-def _returned(column: Column, match: Ints, kind: Type, strings: Texts) -> ArrowArray:
-    """Encode a RETURN column or a variable."""
-    values, nulls = column.values[match], column.nulls[match]
-    if column_type(kind) == pa.string():
-        codes, which = np.unique(np.where(nulls, 0, values).astype(np.int64), return_inverse=True)
-        texts: ArrowArray = pa.array([strings.text(code) for code in codes.tolist()], pa.string())
-        return texts.take(pa.array(which, mask=nulls))
-    if column.kind is Type.DURATION:
-        values = values / 1_000_000
-    return arrow_of(_numbers(values, kind), column_type(kind), nulls)
-
-
-def _numbers(values: NDArray[Any], kind: Type) -> NDArray[Any]:
-    """Return numbers in Arrow's layout of a type: an INT may be the value of a FLOAT."""
-    dtype = {Type.BOOL: np.bool_, Type.FLOAT: np.float64, Type.DURATION: np.float64}.get(kind, np.int64)
-    return values.astype(dtype, copy=False)
-
-
-def typed_values(values: Sequence[Any], kind: Type) -> ArrowArray:
-    """Encode values as notifications have them: a timestamp is a text, a duration a number of seconds."""
-    if kind is Type.TIMESTAMP:
-        return arrow_of_values([parse_timestamp(v) if isinstance(v, str) else v for v in values], kind)
-    if kind is Type.DURATION:
-        return arrow_of_values(values, Type.FLOAT)
-    if kind in ARROW_TYPES and kind is not Type.STRING:
-        return arrow_of_values(values, kind)
-    texts = [v if v is None or isinstance(v, str) else encode_json(v) for v in values]
-    return arrow_of_values(texts, Type.STRING)
+def _as_type(column: ArrowArray | None, kind: ArrowType, count: int) -> ArrowArray:
+    """A column of the type that holds the values of several statements."""
+    if column is None:
+        return pa.nulls(count, kind)
+    if column.type == kind:
+        return column
+    if pa.types.is_struct(kind):
+        own = dict(zip([field.name for field in column.type], column.flatten()))
+        fields = [_as_type(own.get(field.name), field.type, count) for field in kind]
+        return pa.StructArray.from_arrays(fields, [field.name for field in kind])
+    if pa.types.is_list(kind) and not pa.types.is_list(column.type):
+        # Another statement has a step of the same name that is repeated.
+        each, unbound = arrow_of(np.arange(count + 1, dtype=np.int32)), nulls_of(column)
+        return _as_type(pa.ListArray.from_arrays(each, column, mask=arrow_of(unbound)), kind, count)
+    if pa.types.is_list(kind):
+        items = _as_type(column.values, kind.value_type, len(column.values))
+        return pa.ListArray.from_arrays(column.offsets, items, mask=arrow_of(nulls_of(column)))
+    if pa.types.is_dictionary(column.type) and kind == pa.string():
+        return column.dictionary_decode()
+    if kind == pa.string():
+        return typed_values(scalars(column), Type.STRING)
+    return column.cast(kind, safe=False)
 
 
 def _value_structs(

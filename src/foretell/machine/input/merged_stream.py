@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from foretell.arrays import Flags, Ints
-from foretell.events.types import Scalar, Type
+from foretell.events.types import Type
 from foretell.filter.column import Column, concatenate_columns, dtype_of, null_column
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
@@ -18,48 +18,11 @@ from foretell.machine.input.event_buffer import EventBuffer, EventSegment
 from foretell.machine.input.event_order import OrderedInput, deepened
 from foretell.machine.input.lag_columns import LagColumns
 from foretell.machine.input.lane_index import LaneIndex
+from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.matches.codec import restore_segment, segment_state
-from foretell.machine.matches.rendering import scalar_of
 from foretell.plan.match_plan import InputPlan
 from foretell.storage.recorded_values import whole
-
-#: So many keys are kept rendered: lanes may be millions, of which most never return.
-_MOST_RENDERED = 65_536
-
-
-class Keys(Sequence[Mapping[str, Scalar]]):
-    """The key of each lane as notifications show it, rendered on first use.
-
-    Results that were handed over keep them. When lanes are freed, whose numbers others will have, these keys are frozen
-    and the stream makes new ones.
-    """
-
-    def __init__(self, names: Sequence[str], lanes: LaneIndex, strings: StringDictionary) -> None:
-        self._names, self._lanes, self._strings = tuple(names), lanes, strings.view
-        self._rendered: dict[int, Mapping[str, Scalar]] = {}
-
-    def __len__(self) -> int:
-        return len(self._lanes)
-
-    def freeze(self) -> None:
-        """Stays as it is when lanes are freed."""
-        self._lanes = self._lanes.frozen()
-
-    @overload
-    def __getitem__(self, lane: int) -> Mapping[str, Scalar]: ...
-    @overload
-    def __getitem__(self, lane: slice) -> Sequence[Mapping[str, Scalar]]: ...
-    def __getitem__(self, lane: int | slice) -> Mapping[str, Scalar] | Sequence[Mapping[str, Scalar]]:
-        if isinstance(lane, slice):
-            return [self[i] for i in range(*lane.indices(len(self)))]
-        lane = int(lane)
-        if lane not in self._rendered:
-            if len(self._rendered) >= _MOST_RENDERED:
-                self._rendered.clear()
-            values = [scalar_of(value, kind, self._strings) for kind, value in self._lanes.key(lane)]
-            self._rendered[lane] = dict(zip(self._names, values, strict=True))
-        return self._rendered[lane]
 
 
 class MergedStream:
@@ -74,7 +37,7 @@ class MergedStream:
         self.ledger = ledger or RunLedger()
         self.per = plan.per
         self.lanes = LaneIndex([self._kind(name) for name in self.per])
-        self.keys = Keys(self.per, self.lanes, strings)
+        self.keys = LaneKeys(self.per, self.lanes, strings)
         self.lags = LagColumns()
         self.buffer = EventBuffer()
         self.positions = 0
@@ -118,7 +81,7 @@ class MergedStream:
     def renew_keys(self) -> None:
         """Leaves the keys to the results that were handed over: lanes will be freed, or texts were."""
         self.keys.freeze()
-        self.keys = Keys(self.per, self.lanes, self.strings)
+        self.keys = LaneKeys(self.per, self.lanes, self.strings)
 
     def texts(self) -> Iterator[Ints]:
         """The codes of all texts in keys, in lag columns and in the event buffer, whose cached columns are dropped."""

@@ -77,6 +77,12 @@ class EventRanges:
     position: Ints
     step: Ints
 
+    @classmethod
+    def none(cls, count: int) -> EventRanges:
+        """So many items without events."""
+        nothing = np.zeros(0, np.int64)
+        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), nothing, nothing)
+
 
 def sort_columns(columns: Sequence[NDArray[Any]], count: int) -> Ints:
     """Columns side by side, as integers of the same order."""
@@ -96,6 +102,11 @@ def merge_sort(before: Ints, events: EventRanges, after: Ints) -> Ints:
     return _merge_sort(before, (events.begin, events.end, events.position, events.step), after)
 
 
+def has_ties(columns: Ints, by: Ints) -> bool:
+    """Whether two items that follow one another in this order have the same values."""
+    return bool(_has_ties(columns, by))
+
+
 @kernel
 def _compare_columns(i: int, j: int, columns: Ints) -> int:
     """Negative where i comes before j, positive where after."""
@@ -103,6 +114,14 @@ def _compare_columns(i: int, j: int, columns: Ints) -> int:
         if columns[i, k] != columns[j, k]:
             return -1 if columns[i, k] < columns[j, k] else 1
     return 0
+
+
+@compiled
+def _has_ties(columns: Ints, by: Ints) -> bool:
+    ties = False
+    for i in range(1, by.size):
+        ties = ties or _compare_columns(by[i - 1], by[i], columns) == 0
+    return ties
 
 
 @kernel
@@ -133,7 +152,11 @@ def _merge_sort(before: Ints, events: Any, after: Ints) -> Ints:
     """A merge sort that skips what is in order already, as matches mostly are."""
     count = before.shape[0]
     by, other = np.arange(count), np.empty(count, np.int64)
-    width = 1
+    width = count
+    for i in range(1, count):
+        if _follows(i - 1, i, before, events, after):
+            width = 1
+            break
     while width < count:
         for low in range(0, count, 2 * width):
             middle, high = min(low + width, count), min(low + 2 * width, count)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar
-from foretell.machine.matches.bound_events import EventRanges, merge_sort, sort_columns
+from foretell.machine.matches.bound_events import EventRanges, has_ties, merge_sort, sort_columns
 from foretell.machine.matches.results import ResultBatch
 
 
@@ -31,14 +31,11 @@ def notification_order(batches: Sequence[ResultBatch]) -> NotificationIndex:
         return NotificationIndex(batches, nothing, nothing, nothing)
     every = NotificationIndex.of(batches)
     by = every.order([every.ends(), every.subscription_ranks()])
-    return NotificationIndex(batches, every.batch[by], every.result[by], every.row[by])
+    return every if (by[1:] > by[:-1]).all() else every.only(by)
 
 
 def by_batch(batches: Sequence[ResultBatch]) -> Iterator[tuple[ResultBatch, Ints, Ints, Ints]]:
-    """For each batch with notifications: their results, their template rows, and their numbers in the order of all.
-
-    They come in the order of the batch, so that its columns can be used as they are.
-    """
+    """For each batch with notifications: their results, their template rows, and their numbers in the order of all."""
     yield from notification_order(batches).by_batch()
 
 
@@ -71,20 +68,14 @@ class NotificationIndex:
         ]
 
     def by_batch(self) -> Iterator[tuple[ResultBatch, Ints, Ints, Ints]]:
-        """For each batch with notifications: their results, their template rows, and their numbers here."""
-        numbers = np.lexsort((self.row, self.result, self.batch))
-        ends = np.cumsum(np.bincount(self.batch, minlength=len(self.batches))).tolist()
-        for batch, begin, end in zip(self.batches, [0, *ends], ends):
-            if begin < end:
-                number = numbers[begin:end]
-                yield batch, self.result[number], self.row[number], number
-
-    def by_statement(self) -> Iterator[tuple[ResultBatch, Ints, Ints]]:
-        """For each batch with notifications: their results and their template rows, in the order here."""
+        """For each batch with notifications: their results, their template rows, and their numbers here, in order."""
+        if len(self.batches) == 1 and len(self):
+            yield self.batches[0], self.result, self.row, np.arange(len(self))
+            return
         for number, batch in enumerate(self.batches):
-            own = self.batch == number
-            if own.any():
-                yield batch, self.result[own], self.row[own]
+            own = np.flatnonzero(self.batch == number)
+            if len(own):
+                yield batch, self.result[own], self.row[own], own
 
     @cached_property
     def at(self) -> Ints:
@@ -92,14 +83,28 @@ class NotificationIndex:
         return np.cumsum([0, *map(len, self.batches)])[self.batch] + self.result
 
     def order(self, before: Sequence[NDArray[Any]]) -> Ints:
-        """By the given columns, then by the positions of events, their steps, ids and keys."""
+        """By the given columns, then by the positions of events, their steps, ids and keys.
+
+        The first events tell most notifications apart. Then the others are not looked at, and need not be gathered.
+        """
+        columns = sort_columns([*before, self._first_events()], len(self))
+        nothing = np.zeros((len(self), 0), np.int64)
+        by = merge_sort(columns, EventRanges.none(len(self)), nothing)
+        if not has_ties(columns, by):
+            return by
+        return merge_sort(columns, self._event_ranges(), sort_columns([self._id_ranks(), self._key_ranks()], len(self)))
+
+    def _first_events(self) -> Ints:
+        """The position of each match's first event; -1 for results without events."""
+        firsts = [np.full(len(b), -1, np.int64) if b.matches is None else b.matches.first for b in self.batches]
+        return _concatenate(firsts)[self.at]
+
+    def _event_ranges(self) -> EventRanges:
         bound = [batch.bound_events for batch in self.batches]
         first = np.cumsum([0, *(len(b.position) for b in bound)])
         begin = _concatenate([b.starts[:-1] + f for b, f in zip(bound, first)])[self.at]
         end = _concatenate([b.starts[1:] + f for b, f in zip(bound, first)])[self.at]
-        events = _concatenate([b.position for b in bound]), _concatenate([b.step for b in bound])
-        after = sort_columns([self._id_ranks(), self._key_ranks()], len(self.at))
-        return merge_sort(sort_columns(before, len(self.at)), EventRanges(begin, end, *events), after)
+        return EventRanges(begin, end, _concatenate([b.position for b in bound]), _concatenate([b.step for b in bound]))
 
     def ends(self) -> NDArray[Any]:
         return _comparable([batch.end for batch in self.batches])[self.at]
@@ -109,6 +114,8 @@ class NotificationIndex:
 
     def _id_ranks(self) -> Ints:
         """Numbers by size, before texts."""
+        if not (self.row >= 0).any() and len({batch.id for batch in self.batches}) == 1:
+            return np.zeros(len(self), np.int64)
         rows = max((len(batch.row_ids) for batch in self.batches), default=0) + 1
         distinct, which = np.unique(self.batch * rows + self.row + 1, return_inverse=True)
         return _ranks([_id_key(self.batches[k // rows].id_of(k % rows - 1)) for k in distinct.tolist()])[which]
@@ -116,16 +123,17 @@ class NotificationIndex:
     def _key_ranks(self) -> Ints:
         """Matches with the same events are in one lane, so keys only distinguish results without events."""
         eventless = np.array([batch.matches is None for batch in self.batches], np.bool_)[self.batch]
+        if not eventless.any():
+            return np.zeros(len(self), np.int64)
         lanes = max((len(batch.keys) for batch in self.batches), default=0)
         lane = np.where(eventless, _concatenate([batch.lane for batch in self.batches])[self.at], 0)
         distinct, which = np.unique(self.batch * lanes + lane, return_inverse=True)
-        keys = [self.batches[k // lanes].keys[k % lanes] for k in distinct.tolist()] if eventless.any() else []
-        texts = [json.dumps(key, sort_keys=True, default=str) for key in keys]
-        return _ranks(texts)[which] if texts else np.zeros(len(which), np.int64)
+        keys = [self.batches[k // lanes].keys[k % lanes] for k in distinct.tolist()]
+        return _ranks([json.dumps(key, sort_keys=True, default=str) for key in keys])[which]
 
 
 def _concatenate(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate([np.zeros(0, np.int64), *parts])
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def _id_key(row_id: Scalar) -> tuple[int | float, str]:

@@ -17,6 +17,7 @@ from foretell.filter.string_dictionary import Texts
 from foretell.filter.template_index import SHIFT
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.input.event_order import deepened
+from foretell.machine.input.lane_keys import LaneKeys
 from foretell.machine.matches.bound_events import BoundEvents
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.rendering import column_scalar
@@ -53,7 +54,7 @@ class ResultBatch:
     end: NDArray[Any]
     order: Ints
     bindings: Mapping[str, Column]
-    keys: Sequence[Mapping[str, Scalar]]
+    keys: LaneKeys
     id: Scalar
     strings: Texts
     intervals: Ints | None = None

@@ -28,24 +28,22 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from foretell.arguments.period import ANY_TIME, PeriodRequest
 from foretell.arguments.until import parse_until
 from foretell.errors import InputError
-from foretell.events.arrow_interop import table_from_bytes
 from foretell.events.ingest.nulled_values import NulledValues, unreadable_values
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
-from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import Subscriptions
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
-from foretell.notify.lazy_notifications import LazyNotifications, decode_notifications
 from foretell.notify.notifications import Notifications
-from foretell.notify.row_encoder import to_table
 from foretell.notify.run_summary import waiting_notes
+from foretell.plan.result_schema import result_schema
 from foretell.spark.batch import plan as batch_plan
 from foretell.spark.batch.dataframe_source import frame_shuffle_rows
 from foretell.spark.batch.map_side import EVENT_COUNT, count_files
+from foretell.spark.batch.match_reports import decode_report, in_order
 from foretell.spark.batch.plan import SHARDS_PER_CORE, BatchPlan, PlanHandle
 from foretell.spark.batch.reading_result import ReadingResult, collect_reading, lane_counts
 from foretell.spark.batch.reduce_side import (
@@ -60,10 +58,10 @@ from foretell.spark.batch.reduce_side import (
     WAITING_REPORT,
     run_and_report,
     run_by_range,
-    sort_notifications,
     sort_range,
 )
 from foretell.spark.batch.sources import BatchSource, numbered_rows, source_of
+from foretell.spark.notification_columns import notification_columns
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import batch_groups
 from foretell.spark.session.spark_session import quiet_session
@@ -136,7 +134,8 @@ class BatchJob:
             return Notifications((), statements=self.checked.statements)
         reports = by_kind(self._reports(self.plan.handle()))
         reading = self.reading(reports)
-        matches = self._in_order([table_from_bytes(data) for _, data in reports.get(MATCH_REPORT, ())])
+        shapes = {statement.name: result_schema(statement) for statement in self.checked.statements}
+        matches = in_order([decode_report(data, shapes[name]) for name, data in reports.get(MATCH_REPORT, ())])
         return Notifications(
             matches,
             reading.bad,
@@ -165,38 +164,20 @@ class BatchJob:
             result.refuse_misfits()
         return result
 
-    def frame(self) -> DataFrame:
-        """Return all notifications as a DataFrame in their order; malformed events follow, as rows of kind "bad"."""
+    def frame(self, *, json: bool = False) -> DataFrame:
+        """Return all notifications as a DataFrame in their order; malformed events follow, as rows of kind "bad".
+
+        Key, bindings and events are structs, or JSON text.
+        """
         for note in (note for source in self._sources.values() for note in source.notes):
             _LOG.warning("%s", note)
-        schema = self.schema
+        columns = notification_columns(list(map(result_schema, self.checked.statements)), json=json)
         handle = replace(self.plan, strict=self._strict).handle()
         ranges = RANGES_PER_CORE * self._cores
-        run = without_traceback(partial(run_by_range, handle, schema, ranges))
+        run = without_traceback(partial(run_by_range, handle, columns, ranges))
         by_range = self.shuffled(handle).mapInArrow(run, RANGE_COLUMNS)
         sorted_ranges = by_range.repartitionById(ranges + 1, "range")
-        return sorted_ranges.mapInArrow(partial(sort_range, schema), from_arrow_schema(schema))
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of a table of the notifications; its times are of the type that all statements have."""
-        times = {statement.time for statement in self.checked.statements} - {Type.UNKNOWN}
-        return to_table(
-            Notification(
-                subscription="",
-                kind="",
-                key=None,
-                start=0,
-                end=0,
-                probability=1.0,
-                horizon=None,
-                id=None,
-                bindings={},
-                events={},
-                time_type=time,
-            )
-            for time in times
-        ).schema
+        return sorted_ranges.mapInArrow(sort_range, from_arrow_schema(columns.schema))
 
     # ── tasks ──
 
@@ -237,17 +218,6 @@ class BatchJob:
             for name, source in self._sources.items()
         ]
         return reduce(DataFrame.union, counts)
-
-    # ── on the driver ──
-
-    def _in_order(self, tables: list[pa.Table]) -> Sequence[Notification]:
-        times = {statement.name: statement.time for statement in self.checked.statements}
-        if len({table.schema for table in tables}) < 2:
-            return LazyNotifications(sort_notifications(pa.concat_tables(tables)), times) if tables else ()
-        # Some times are INT and others FLOAT: no column holds both exactly.
-        rows = [(n, key) for t in tables for n, key in zip(decode_notifications(t, times), t["sort_key"].to_pylist())]
-        rows.sort(key=lambda row: (row[0].end, row[0].subscription, row[1]))
-        return tuple(notification for notification, _ in rows)
 
 
 def by_kind(reports: pa.Table) -> Reports:

@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from foretell.events.arrow_interop import numpy_of, take_rows
+from foretell.spark.batch.match_reports import encode_report
 from foretell.spark.batch.plan import BatchPlan, PlanHandle
 from foretell.spark.batch.shard import BatchShardInput, sorted_results
 from foretell.spark.batch.sort_keys import number_keys
+from foretell.spark.notification_columns import NotificationColumns
 from foretell.spark.partitioning.hash_partitioner import split_by_partition
 from foretell.spark.partitioning.shard_input import quarantine_rows, reading_lines
 from foretell.spark.partitioning.shuffle_rows import ShuffleRow, StreamProgress, binary_value, read_table, table_buffer
@@ -61,7 +63,7 @@ def run_and_report(handle: PlanHandle, batches: Iterable[pa.RecordBatch]) -> Ite
         group = plan.group_of(shard)
         runtime = plan.runtime(group, plan.observers)
         for result in sorted_results(runtime, group, shard_input):
-            yield report(MATCH_REPORT, "", table_buffer(result.table(exact=True)))
+            yield report(MATCH_REPORT, result.result.schema.name, encode_report(result))
         for note in runtime.ledger.take_warnings():
             yield report(NOTE_REPORT, "", pa.py_buffer(note.encode()))
         for name, count in runtime.lane_counts.items():
@@ -93,7 +95,7 @@ def report(kind: str, name: str, data: pa.Buffer) -> pa.RecordBatch:
 
 
 def run_by_range(
-    handle: PlanHandle, schema: pa.Schema, ranges: int, batches: Iterable[pa.RecordBatch]
+    handle: PlanHandle, columns: NotificationColumns, ranges: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Run shards and encode their notifications by ranges of time; malformed events follow the last range."""
     plan = handle.plan
@@ -103,10 +105,11 @@ def run_by_range(
         quarantined = quarantine_rows(shard_input.quarantined)
         if quarantined:
             keys = number_keys(np.arange(len(quarantined)))
-            yield _range_row(ranges, pa.Table.from_pylist(quarantined, schema).append_column("sort_key", keys))
+            yield _range_row(ranges, columns.side_table(quarantined).append_column("sort_key", keys))
         group, time_span = plan.group_of(shard), shard_input.time_span()
         for result in sorted_results(plan.runtime(group, plan.observers), group, shard_input):
-            for number, table in _by_range(result.table(exact=False), *time_span, ranges):
+            notifications = columns.table(result.batch).append_column("sort_key", result.sort_key)
+            for number, table in _by_range(notifications, *time_span, ranges):
                 yield _range_row(number, table)
 
 
@@ -123,14 +126,10 @@ def _by_range(table: pa.Table, first: int | float, latest: int | float, ranges: 
     yield from split_by_partition(table, number, ranges)
 
 
-def sort_range(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def sort_range(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Sort the notifications of a range of time."""
     tables = [read_table(data.as_buffer()) for batch in batches for data in batch.column("data")]
     if tables:
-        table = pa.concat_tables(t.cast(schema.append(t.schema.field("sort_key"))) for t in tables)
-        yield from sort_notifications(table).to_batches(ROWS)
-
-
-def sort_notifications(table: pa.Table) -> pa.Table:
-    """Return notifications in their order, without the sort keys."""
-    return take_rows(table, pc.sort_indices(table, sort_keys=_ORDER)).drop_columns(["sort_key"])
+        table = pa.concat_tables(tables)
+        in_order = take_rows(table, pc.sort_indices(table, sort_keys=_ORDER)).drop_columns(["sort_key"])
+        yield from in_order.to_batches(ROWS)

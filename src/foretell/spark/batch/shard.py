@@ -21,7 +21,7 @@ from foretell.events.ingest.reader import EventBatch
 from foretell.machine.matches.notification_order import by_batch
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
-from foretell.notify.arrow_encoder import notification_columns
+from foretell.notify.notification_batch import NotificationBatch, encode_results
 from foretell.spark.batch.external_sort import ExternalSort
 from foretell.spark.batch.plan import BatchPlan
 from foretell.spark.batch.sort_keys import BoundEventSortKeys, FirstEventSortKeys, ShardOrderSortKeys, SortKeys
@@ -166,7 +166,6 @@ class SortedResult:
     row: Ints
     sort_key: Any
 
-    def table(self, *, exact: bool) -> pa.Table:
-        return notification_columns(self.result, self.match, self.row, exact=exact).append_column(
-            "sort_key", self.sort_key
-        )
+    @property
+    def batch(self) -> NotificationBatch:
+        return encode_results(self.result, self.match, self.row)

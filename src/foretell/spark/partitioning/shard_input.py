@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from foretell.events.ingest.nulled_values import NulledValues, marker_notes, merge_nulled, unreadable_summary
 from foretell.events.ingest.quarantine import QuarantinedEvent
-from foretell.notify.row_encoder import encode_json
+from foretell.spark.notification_columns import SideRow
 from foretell.spark.partitioning.shuffle_rows import (
     CHANGES,
     EVENTS,
@@ -97,11 +96,6 @@ def reading_lines(shard_input: ShardInput) -> list[str]:
     return [*shard_input.notes, *marker_notes(nulled), *unreadable_summary(nulled, totals)]
 
 
-def quarantine_rows(events: Iterable[QuarantinedEvent]) -> list[dict[str, object]]:
+def quarantine_rows(events: Iterable[QuarantinedEvent]) -> list[SideRow]:
     """Return malformed events as rows among the notifications, of the kind "bad"."""
-    return [side_row("bad", event.stream, {"reason": event.reason, "raw": event.raw}) for event in events]
-
-
-def side_row(kind: str, subscription: str, content: Mapping[str, Any]) -> dict[str, object]:
-    """Return a row among the notifications that is none: its kind says which, and `bindings` has its content."""
-    return {"subscription": subscription, "kind": kind, "bindings": encode_json(content), "events": "{}"}
+    return [SideRow("bad", event.stream, {"reason": event.reason, "raw": event.raw}) for event in events]

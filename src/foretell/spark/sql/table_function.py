@@ -41,6 +41,7 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema, Type
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import parse as parse_text
+from foretell.notify.notification_batch import encode_results
 from foretell.notify.typed_columns import TypedNotifications
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import attributes_read_by
@@ -252,7 +253,7 @@ class TableFunction:
         runtime = start_runtime(self.checked, self.tables)
         for results in runtime.process({self.stream: batch}, until, ends=True):
             if results.schema.name == self.name and results.notification_count:
-                yield self.columns.table(results)
+                yield self.columns.table(encode_results(results, *results.notification_rows))
         for note in runtime.ledger.take_warnings():
             _LOG.warning("%s", note)
 

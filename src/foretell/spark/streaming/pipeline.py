@@ -46,6 +46,8 @@ WHOLE_FILES = "files"
 OWN_FORMATS = (WHOLE_FILES, "json", "csv", "parquet")
 FILE_FORMATS = (*OWN_FORMATS, "orc")
 _TEXT_FORMATS = ("json", "csv")
+#: Formats of files with typed columns.
+_STRUCTURED = ("parquet", "orc", "delta", "iceberg")
 _CONTROL = "number BIGINT, action STRING, name STRING, text STRING, rows STRING"
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
@@ -74,7 +76,7 @@ class Endpoint:
 class Pipeline:
     """`output` None is standard output, as JSON lines. `kinds` are the kinds of rows to write; None means all, on
     standard output all notifications. `side_files` has the files for late and malformed events beside it, by kind.
-    `model` is a file of `foretell train`."""
+    `model` is a file of `foretell train`. With `json`, Parquet has JSON text instead of structs."""
 
     statements: Subscriptions
     streams: Mapping[str, Endpoint]
@@ -89,6 +91,13 @@ class Pipeline:
     spark: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     side_files: Mapping[str, Path] = field(default_factory=dict)
     model: str | None = None
+    json: bool = False
+
+    @property
+    def writes_json(self) -> bool:
+        """Whether key, bindings and events are JSON text: files of Parquet or ORC have structs, unless the statements
+        may change, which would change their types."""
+        return self.json or self.control is not None or self.output is None or self.output.format not in _STRUCTURED
 
     @property
     def settings(self) -> InputSettings:
@@ -143,7 +152,13 @@ def run(
 def topology_of_files(pipeline: Pipeline, declarations: Mapping[str, StreamDeclaration]) -> StreamTopology:
     forecasts = ForecasterFactory(as_model(pipeline.model).subscriptions, None)
     topology = topology_of(
-        pipeline.statements, declarations, pipeline.tables, pipeline.shards, pipeline.limits, forecasts
+        pipeline.statements,
+        declarations,
+        pipeline.tables,
+        pipeline.shards,
+        pipeline.limits,
+        forecasts,
+        json=pipeline.writes_json,
     )
     whole = {name: source for name, source in pipeline.streams.items() if source.whole_files}
     files = {name: watched_files(str(source.path), source.read) for name, source in whole.items()}

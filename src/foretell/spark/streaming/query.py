@@ -31,7 +31,6 @@ from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import StreamDeclaration
 from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.ingest.time_candidates import time_note
-from foretell.events.notification import COLUMNS
 from foretell.events.types import Type
 from foretell.forecast.online.factory import ForecasterFactory, untrained_notes
 from foretell.language import tree
@@ -40,10 +39,11 @@ from foretell.language.subscriptions import Subscriptions, of_program
 from foretell.learn.model import Model
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
-from foretell.notify.row_encoder import TIME_TYPES
+from foretell.plan.result_schema import result_schema
 from foretell.spark.arrow_schemas import schema_from_arrow
 from foretell.spark.column_names import numbered_columns
 from foretell.spark.nested_frames import flattened
+from foretell.spark.notification_columns import notification_columns
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import StatementGroup, stream_groups
 from foretell.spark.streaming.control_stream import control_rows
@@ -79,6 +79,7 @@ def follow(
     limits: Limits | None = None,
     model: object = None,
     learning: Learning | None = None,
+    json: bool = False,
 ) -> DataFrame:
     """Return the notifications of statements on streaming frames, as a streaming frame.
 
@@ -94,7 +95,9 @@ def follow(
     declarations = _declarations(program, frames, settings)
     forecasts = ForecasterFactory(as_model(model).subscriptions, learning)
     untrained_notes(as_model(model), program)
-    topology = topology_of(program, declarations, tables, shards, limits, forecasts)
+    # Statements that come later may have other types.
+    as_json = json or control is not None
+    topology = topology_of(program, declarations, tables, shards, limits, forecasts, json=as_json)
     return stream_rows(frames, topology, control)
 
 
@@ -110,7 +113,8 @@ def stream_rows(frames: Mapping[str, DataFrame], topology: StreamTopology, contr
     )
     metrics = [f.sum(name).alias(name) for name in METRICS]
     observed = outputs.observe("foretell", *metrics, f.max(LATEST).alias(LATEST))
-    return observed.mapInArrow(NotificationDecoder(topology.schema), from_arrow_schema(topology.schema))
+    schema = topology.processor.columns.schema
+    return observed.mapInArrow(NotificationDecoder(), from_arrow_schema(schema))
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,6 @@ class StreamTopology:
     mappers: Mapping[str, StreamMapper]
     groups: tuple[StatementGroup, ...]
     processor: ShardProcessor
-    schema: pa.Schema
 
 
 def topology_of(
@@ -130,23 +133,26 @@ def topology_of(
     shards: int,
     limits: Limits | None = None,
     forecasts: ForecasterFactory | None = None,
+    *,
+    json: bool,
 ) -> StreamTopology:
     """Plan a streaming query; the declarations have the types of all attributes."""
+    _refuse_mixed_times(declarations)
     program = _with_streams(statements, declarations)
     groups = stream_groups(program, declarations, _shard_count(shards))
     loaded = read_tables(statements.tables, as_tables(tables))
     arrow_tables = {name: _arrow_table(table) for name, table in loaded.items()}
-    schema = notification_schema(declarations)
+    checked = program.checked({}, {name: table.types for name, table in loaded.items()})
     processor = ShardProcessor(
         groups=groups,
         initial={g.name: _initial_snapshot(g, declarations, arrow_tables, limits, forecasts) for g in groups},
         tables=arrow_tables,
-        schema=schema,
+        columns=notification_columns(list(map(result_schema, checked.statements)), json=json),
         time_columns={name: declaration.time for name, declaration in declarations.items()},
         limits=limits,
     )
     mappers = {name: StreamMapper(declaration, groups) for name, declaration in declarations.items()}
-    return StreamTopology(mappers, groups, processor, schema)
+    return StreamTopology(mappers, groups, processor)
 
 
 def matches(notifications: DataFrame) -> DataFrame:
@@ -169,8 +175,7 @@ def refused(notifications: DataFrame) -> DataFrame:
     return notifications.where(f.col("kind") == "refused")
 
 
-def notification_schema(declarations: Mapping[str, StreamDeclaration]) -> pa.Schema:
-    """Return the columns of notifications; their times have the type of the streams' times."""
+def _refuse_mixed_times(declarations: Mapping[str, StreamDeclaration]) -> None:
     kinds = {declaration.attributes[declaration.time] for declaration in declarations.values()}
     if len(kinds) > 1 and Type.TIMESTAMP in kinds:
         raise InputError(
@@ -178,9 +183,6 @@ def notification_schema(declarations: Mapping[str, StreamDeclaration]) -> pa.Sch
             "some streams have timestamps and others plain numbers as time: one frame cannot hold both",
             hint="run them in separate queries",
         )
-    time = TIME_TYPES[Type.FLOAT if len(kinds) > 1 else next(iter(kinds))]
-    types = {"start": time, "end": time, "probability": pa.float64()}
-    return pa.schema([(name, types.get(name, pa.string())) for name in COLUMNS])
 
 
 # ── arguments ──

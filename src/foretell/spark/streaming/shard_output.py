@@ -17,8 +17,9 @@ from foretell.machine.exec.limits import Limits
 from foretell.machine.exec.memory_size import format_bytes
 from foretell.machine.matches.notification_order import notification_order
 from foretell.machine.matches.results import ResultBatch
-from foretell.notify.arrow_encoder import notification_columns
 from foretell.notify.collected_notifications import results_budget
+from foretell.notify.notification_batch import encode_results
+from foretell.spark.notification_columns import NotificationColumns, SideRow
 
 #: Notifications in a row of the output, at least, if there are as many.
 ROW_NOTIFICATIONS = 131_072
@@ -31,8 +32,8 @@ _MOST_BYTES = 2**31 - 2**24
 class ShardOutput:
     """Takes the results of a micro-batch in parts. Raises InputError where they are too many."""
 
-    def __init__(self, schema: pa.Schema, limits: Limits) -> None:
-        self._schema = schema
+    def __init__(self, columns: NotificationColumns, limits: Limits) -> None:
+        self._columns = columns
         self._most = min(results_budget(limits), limits.budget // _MEMORY_SHARE, _MOST_BYTES)
         self._rows: list[bytes] = []
         self._tables: list[pa.Table] = []  # of the next row
@@ -42,17 +43,17 @@ class ShardOutput:
         """Encode notifications, those of each statement in their order; several shards have no common order."""
         order = notification_order(results)
         self.notifications += len(order)
-        for batch, match, row in order.by_statement():
-            self._tables.append(notification_columns(batch, match, row).cast(self._schema))
+        for batch, match, row, _ in order.by_batch():
+            self._tables.append(self._columns.table(encode_results(batch, match, row)))
         if sum(table.num_rows for table in self._tables) >= ROW_NOTIFICATIONS:
             self._rows.append(table_to_bytes(pa.concat_tables(self._tables), compress=True))
             self._tables = []
             self._check()
 
-    def rows(self, others: Iterable[dict[str, object]]) -> Iterator[bytes]:
+    def rows(self, others: Iterable[SideRow]) -> Iterator[bytes]:
         """The rows, the last of them with those that are no notifications."""
         yield from self._rows
-        rest = pa.concat_tables([*self._tables, pa.Table.from_pylist(list(others), self._schema)])
+        rest = pa.concat_tables([*self._tables, self._columns.side_table(others)])
         if rest.num_rows:
             yield table_to_bytes(rest)
 

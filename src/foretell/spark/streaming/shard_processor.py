@@ -27,7 +27,8 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.language.subscriptions import parse as parse_text
 from foretell.language.tree import Program
 from foretell.machine.exec.limits import Limits
-from foretell.spark.partitioning.shard_input import ShardInput, quarantine_rows, reading_lines, side_row
+from foretell.spark.notification_columns import NotificationColumns, SideRow
+from foretell.spark.partitioning.shard_input import ShardInput, quarantine_rows, reading_lines
 from foretell.spark.partitioning.shuffle_rows import ShuffleRow
 from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.partitioning.task_limits import task_limits
@@ -79,7 +80,7 @@ class ShardProcessor:
     groups: Sequence[StatementGroup]
     initial: Mapping[str, bytes]
     tables: Mapping[str, pa.Table]
-    schema: pa.Schema
+    columns: NotificationColumns
     time_columns: Mapping[str, str]
     limits: Limits | None = None
 
@@ -117,7 +118,7 @@ class ShardProcessor:
         }
 
     def _latest(self, shard_input: ShardInput) -> int | None:
-        if not pa.types.is_timestamp(self.schema.field("end").type):
+        if not pa.types.is_timestamp(self.columns.schema.field("end").type):
             return None
         return max(map(int, shard_input.clocks.values()), default=None)
 
@@ -133,7 +134,7 @@ class ShardProcessor:
             stream: pa.concat_tables(table for _, table in shard_input.tables(stream))
             for stream in shard_input.segments
         }
-        output = ShardOutput(self.schema, task_limits(self.limits))
+        output = ShardOutput(self.columns, task_limits(self.limits))
         result = engine.push_columns(batches, shard_input.clocks, output.take)
         for note in (*result.notes, *reading_lines(shard_input)):
             _LOG.warning("%s", note)
@@ -213,16 +214,13 @@ class ShardProcessor:
         """Return whether a group counts a stream's events and reports late ones: all readers find the same late."""
         return next((reader for reader in self.groups if stream in reader.columns), group) is group
 
-    def _late_row(self, late: LateEvent) -> dict[str, object]:
-        time = late.event[self.time_columns[late.stream]]
-        return {**side_row("late", late.stream, late.event), "start": time, "end": time}
+    def _late_row(self, late: LateEvent) -> SideRow:
+        return SideRow("late", late.stream, late.event, late.event[self.time_columns[late.stream]])
 
 
 @dataclass(frozen=True)
 class NotificationDecoder:
     """Decodes the output of shards into one row for each notification, for `mapInArrow`."""
-
-    schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -232,5 +230,5 @@ class NotificationDecoder:
                     yield from table_from_bytes(data).combine_chunks().to_batches()
 
 
-def _refused_row(change: StatementChange, reason: str) -> dict[str, object]:
-    return side_row("refused", change.name or "", {"reason": reason, **msgspec.to_builtins(change)})
+def _refused_row(change: StatementChange, reason: str) -> SideRow:
+    return SideRow("refused", change.name or "", {"reason": reason, **msgspec.to_builtins(change)})
