@@ -54,6 +54,8 @@ def test_prints_json_lines(folder: Path) -> None:
 
 def test_writes_files(folder: Path) -> None:
     assert foretell(folder, *RUN, "--output", "out.parquet").returncode == 0
+    assert pq.read_table(folder / "out.parquet")["events"].to_pylist() == [{"a": 0, "b": 1}]
+    assert foretell(folder, *RUN, "--output", "out.parquet", "--json").returncode == 0
     assert pq.read_table(folder / "out.parquet")["events"].to_pylist() == ['{"a":0,"b":1}']
     assert foretell(folder, *RUN, "--output", "out.jsonl").stdout == ""
     assert (folder / "out.jsonl").read_text() == foretell(folder, *RUN).stdout

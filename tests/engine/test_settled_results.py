@@ -13,7 +13,7 @@ from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.matches import settled_results
 from foretell.machine.matches.notification_order import notifications_of
 from foretell.machine.matches.settled_results import SettledResults
-from foretell.notify.arrow_encoder import notification_parts
+from foretell.notify.ordered_notifications import notification_parts
 from foretell.plan.lower.program import UnsupportedError
 from tests.engine_pair import EnginePair, comparable_rows
 from tests.properties.patterns import Chance, case
@@ -87,7 +87,7 @@ def test_results_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_few_notifications_are_encoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.notify.arrow_encoder.MAX_ENCODED_ROWS", 100)
+    monkeypatch.setattr("foretell.notify.ordered_notifications.MAX_ENCODED_ROWS", 100)
     text = "SUBSCRIBE m FROM s MATCH a ; b RETURN a.v AS v, b.k AS k; SUBSCRIBE b FROM s PER k MATCH a , b"
     pair = EnginePair(text, {"s": EVENTS}, time={"s": "time"})
     results = start_runtime(pair.checked, pair.given).process(pair.loaded, pair.until, ends=True)

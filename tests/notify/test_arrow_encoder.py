@@ -12,10 +12,10 @@ from foretell.events import arrow_interop
 from foretell.events.arrow_interop import arrow_of, take_rows
 from foretell.events.types import Type
 from foretell.machine.matches.notification_order import notifications_of
-from foretell.notify import arrow_encoder, lazy_notifications
-from foretell.notify.arrow_encoder import to_notifications
+from foretell.notify import lazy_notifications, ordered_notifications
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.notifications import Notifications
+from foretell.notify.ordered_notifications import to_notifications
 from foretell.notify.row_encoder import to_json, to_table
 from foretell.notify.typed_columns import TypedNotifications
 from tests.case_files import Case, cases
@@ -30,13 +30,13 @@ SUBSCRIBE q FROM s MATCH a DEFINE a AS v > 5 RETURN a.v AS v;"""
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 0)
+    monkeypatch.setattr(ordered_notifications, "MIN_COLUMNAR_ROWS", 0)
 
 
-@pytest.mark.parametrize("most", [arrow_encoder.MAX_ENCODED_ROWS, 2])
+@pytest.mark.parametrize("most", [ordered_notifications.MAX_ENCODED_ROWS, 2])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.file}: {c.name}")
 def test_a_case_as_columns(case: Case, most: int, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_encoder, "MAX_ENCODED_ROWS", most)
+    monkeypatch.setattr(ordered_notifications, "MAX_ENCODED_ROWS", most)
     both = EnginePair(case.text, case.streams, time=case.time, tables=case.tables)
     found = start_runtime(both.checked, both.given).process(both.loaded)
     plain = notifications_of(found)
@@ -70,7 +70,7 @@ def test_many_are_columns_and_few_are_not() -> None:
 def test_every_access_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_notifications, "CHUNK_ROWS", 7)
     found = ft.run(MANY, {"s": events(400)})
-    monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 10**9)
+    monkeypatch.setattr(ordered_notifications, "MIN_COLUMNAR_ROWS", 10**9)
     plain = ft.run(MANY, {"s": events(400)})
     assert isinstance(found.rows, LazyNotifications)
     assert isinstance(plain.rows, tuple)
@@ -147,17 +147,17 @@ def test_a_lone_surrogate(always: None, monkeypatch: pytest.MonkeyPatch) -> None
     found = ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"})
     assert found[0].bindings == {"v": "\ud800\u00e9"}
     assert b"".join(found.lines()) == b"".join(map(to_json, found))
-    monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 10**9)
+    monkeypatch.setattr(ordered_notifications, "MIN_COLUMNAR_ROWS", 10**9)
     assert ft.run(text, {"s": [{"time": 1}]}, time={"s": "time"}) == found
 
 
 def test_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_encoder, "MAX_ENCODED_ROWS", 5)
+    monkeypatch.setattr(ordered_notifications, "MAX_ENCODED_ROWS", 5)
     text = MANY.replace("RETURN a.v AS low, b.v / a.v AS ratio", "FORECAST WITHIN 3 EVENTS ABOVE 0.1")
     found = ft.run(text, {"s": events(400)})
     assert isinstance(found.rows, LazyNotifications)
     assert {n.kind for n in found} == {"match", "forecast"}
-    monkeypatch.setattr(arrow_encoder, "MIN_COLUMNAR_ROWS", 10**9)
+    monkeypatch.setattr(ordered_notifications, "MIN_COLUMNAR_ROWS", 10**9)
     plain = ft.run(text, {"s": events(400)})
     assert comparable_rows(found) == comparable_rows(plain)
     assert found.table().equals(plain.table())
@@ -170,7 +170,7 @@ def test_texts_too_long_for_a_column_are_rows(monkeypatch: pytest.MonkeyPatch) -
     def full(*_: object, **__: object) -> pa.Table:
         raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
 
-    monkeypatch.setattr(arrow_encoder, "encode_results", full)
+    monkeypatch.setattr(ordered_notifications, "encode_results", full)
     found = ft.run(MANY, {"s": events(400)})
     assert isinstance(found.rows, tuple)
     assert found == plain

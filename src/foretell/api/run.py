@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast, overload
@@ -30,7 +30,7 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.language import tree
-from foretell.language.checked import CheckedProgram
+from foretell.language.checked import CheckedProgram, CheckedStatement
 from foretell.language.derived_windows import derived_window_notes
 from foretell.language.subscriptions import Subscriptions
 from foretell.learn.model import Model
@@ -38,7 +38,7 @@ from foretell.learn.settings import Learning
 from foretell.notify.files import FileOutput, in_parts
 from foretell.notify.notifications import Notifications, require_statements
 from foretell.notify.run_summary import counts_by_kind, waiting_notes
-from foretell.notify.written_notifications import NotificationOutput, WrittenNotifications
+from foretell.notify.written_notifications import DescribedOutput, NotificationOutput, WrittenNotifications
 
 if TYPE_CHECKING:
     from foretell.machine.exec.limits import Limits
@@ -153,7 +153,7 @@ def run(
             message = "engine, until and strict cannot be used with streaming inputs"
             raise InputError("not-on-streams", message, hint="leave them out")
         return _run_spark_stream(request, tables)
-    with _opened(output) as opened:
+    with _opened(output, json) as opened:
         found = _run(replace(request, output=opened), engine)
     if not isinstance(found, Notifications) or not found.bad or not found.summary.all_set_aside:
         return found
@@ -171,19 +171,19 @@ def _refuse_on_frames(only: object, output: object) -> None:
         raise InputError("not-on-frames", "output cannot be used with Spark DataFrames", hint=hint)
 
 
-def _opened(output: OutputLike | None) -> AbstractContextManager[_Output | None]:
+def _opened(output: OutputLike | None, json: bool) -> AbstractContextManager[_Output | None]:
     if output is None:
         return nullcontext()
     if isinstance(output, str | os.PathLike):
-        return _file(output)
+        return _file(output, json)
     if not callable(getattr(output, "write", None)):
         raise bad_argument("output", "the path of a file", output)
     return nullcontext(_Output(output, "the output"))
 
 
 @contextmanager
-def _file(path: str | os.PathLike[str]) -> Iterator[_Output]:
-    with FileOutput(path) as file:
+def _file(path: str | os.PathLike[str], json: bool) -> Iterator[_Output]:
+    with FileOutput(path, json=json) as file:
         yield _Output(file, f"'{os.fspath(path)}'")
 
 
@@ -208,6 +208,7 @@ def _run(request: _RunRequest, engine: str | None) -> Notifications | Frame:
         found = found.of(request.only)
     if request.output is None or isinstance(found.rows, WrittenNotifications):
         return found
+    _describe_output(request, found.statements)
     for part in in_parts(found.rows):
         request.output.to.write(part)
     return replace(found, rows=WrittenNotifications(counts_by_kind(found.rows), request.output.name))
@@ -321,6 +322,11 @@ def _run_in_process(request: _RunRequest, choice: EngineChoice, delays: Mapping[
     return replace(found, notes=found.notes + empty)
 
 
+def _describe_output(request: _RunRequest, statements: Iterable[CheckedStatement]) -> None:
+    if request.output is not None and isinstance(request.output.to, DescribedOutput):
+        request.output.to.describe([s for s in statements if request.only is None or s.name in request.only])
+
+
 def _run_reference(
     request: _RunRequest,
     checked: CheckedProgram,
@@ -354,6 +360,7 @@ def _run_embedded(
         if request.output is None:
             rows = collect(pieces, runtime.ledger)
         else:
+            _describe_output(request, checked.statements)
             counts = write_pieces(pieces, runtime.ledger, request.output.to, request.only)
             rows = WrittenNotifications(counts, request.output.name)
         notes += runtime.ledger.take_warnings()

@@ -105,6 +105,14 @@ def run_command(
             rich_help_panel=_OUTPUT,
         ),
     ] = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Write key, bindings and events of a .parquet file as JSON text, not as structs.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
     only: Annotated[
         list[str],
         typer.Option(
@@ -175,6 +183,7 @@ def run_command(
             late=late,
             model=model,
             limits=limit,
+            json=json,
             once=once,
             quiet=quiet,
         )
@@ -193,6 +202,7 @@ def run_command(
         strict=strict,
         output=output,
         flat=flat,
+        json=json,
         only=only or None,
         quarantine=quarantine,
         limits=limit,

@@ -33,6 +33,7 @@ class FollowArguments:
     late: Path | None
     model: Path | None
     limits: Sequence[str]
+    json: bool
     once: bool
     quiet: bool
 
@@ -76,6 +77,7 @@ def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
             "--late": arguments.late,
             "--model": arguments.model,
             "--limit": arguments.limits,
+            "--json": arguments.json,
         }
         for option in [name for name, value in options.items() if value] + given.form_words()[:1]:
             raise typer.BadParameter("leave it out: the pipeline file says it", param_hint=option)
@@ -94,4 +96,5 @@ def _pipeline(arguments: FollowArguments, given: InputArguments) -> Pipeline:
         late=arguments.late,
         model=arguments.model,
         limits=limits_of(arguments.limits),
+        json=arguments.json,
     )

@@ -19,7 +19,7 @@ from foretell.machine.exec.limits import Limits
 from foretell.spark.streaming.pipeline import FILE_FORMATS, WHOLE_FILES, Endpoint, Pipeline
 
 _KEYS = (
-    "statements", "text", "checkpoint", "trigger", "shards", "kinds", "quarantine", "late", "model",
+    "statements", "text", "checkpoint", "trigger", "shards", "kinds", "json", "quarantine", "late", "model",
     "streams", "tables", "control", "output", "limits", "spark",
 )  # fmt: skip
 _PLACE = ("format", "path", "options")
@@ -62,6 +62,7 @@ def read_pipeline(path: Path, checkpoint: str | None = None) -> Pipeline:
             "output" in given,
         ),
         model=str(home / str(_text(given, "model"))) if "model" in given else None,
+        json=_flag(given, "json"),
     )
 
 
@@ -77,6 +78,8 @@ def pipeline_of(
     late: Path | None = None,
     model: Path | None = None,
     limits: Limits | None = None,
+    *,
+    json: bool = False,
 ) -> Pipeline:
     """A pipeline from command-line options, with files and folders of files as streams.
 
@@ -95,6 +98,7 @@ def pipeline_of(
         side_files=_side_files(side_files, output is not None),
         model=None if model is None else str(model),
         limits=limits,
+        json=json,
     )
 
 
@@ -173,6 +177,13 @@ def _place(given: Mapping[str, Any], where: str, home: Path, more: tuple[str, ..
 
 def _option(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _flag(given: Mapping[str, Any], name: str) -> bool:
+    value = given.get(name, False)
+    if not isinstance(value, bool):
+        raise InputError("wrong-value", f"{name}: expected true or false, found {value!r}")
+    return value
 
 
 def _kinds(given: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -41,6 +41,7 @@ class RunArguments:
     strict: bool
     output: Path | None
     flat: bool
+    json: bool
     only: Sequence[str] | None
     quarantine: Path | None
     limits: Sequence[str]
@@ -98,7 +99,7 @@ def run_finite(arguments: RunArguments, given: InputArguments) -> None:
 def _output(arguments: RunArguments) -> FileOutput | FirstNotifications | JsonLinesOutput:
     """A file in the format of its ending, else tables for a terminal, else JSON lines."""
     if arguments.output is not None:
-        return FileOutput(arguments.output, flat=arguments.flat)
+        return FileOutput(arguments.output, flat=arguments.flat, json=arguments.json)
     if is_terminal(sys.stdout) and not arguments.flat:
         return FirstNotifications()
     return JsonLinesOutput(standard_output(), flat=arguments.flat)

@@ -40,8 +40,8 @@ from foretell.language.subscriptions import Subscriptions
 from foretell.learn.settings import Learning
 from foretell.machine.exec.limits import Limits
 from foretell.machine.matches.results import ResultBatch
-from foretell.notify.arrow_encoder import to_notifications
 from foretell.notify.notifications import Notifications
+from foretell.notify.ordered_notifications import to_notifications
 
 
 @dataclass(frozen=True)

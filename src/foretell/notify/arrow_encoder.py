@@ -1,57 +1,224 @@
-"""The Arrow encoder: result batches to notifications as typed columns, in their order."""
+"""The Arrow encoder: a result batch to typed notification columns, without an object for each notification.
+
+Columns come from the arrays of the results, most of them without a copy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from foretell.events.notification import Notification
-from foretell.machine.matches.notification_order import NotificationIndex, notification_order
+from foretell.arrays import Flags, Ints
+from foretell.events.arrow_interop import arrow_of, arrow_of_values
+from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
+from foretell.events.types import Type
+from foretell.filter.column import Column, may_be_null
+from foretell.filter.string_dictionary import Texts
+from foretell.jit import compiled
+from foretell.machine.input.event_buffer import EventBuffer
+from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
-from foretell.notify.lazy_notifications import Interleaving, LazyNotifications, NotificationChunk
-from foretell.notify.notification_batch import encode_results
+from foretell.notify.notification_batch import NotificationBatch, column_type, typed_values
+from foretell.notify.row_encoder import encode_json
 
-#: The least notifications of a result batch, on average, for which columns are quicker than objects.
-MIN_COLUMNAR_ROWS = 32
-
-#: The most notifications that an output gets at once.
-MAX_ENCODED_ROWS = 2**19
+#: The most events of repeated steps in a batch: Arrow counts them in 32 bits.
+MOST_LISTED = 2**31 - 1
 
 
-def to_notifications(batches: Sequence[ResultBatch]) -> Sequence[Notification]:
-    """The notifications of result batches, in their order: as objects where they are few, else as columns."""
-    results = [batch for batch in batches if len(batch)]
-    return _encoded(notification_order(results))
+def encode_results(results: ResultBatch, match: Ints, row: Ints) -> NotificationBatch:
+    """The notifications of these matches, each for a row of a FOR EACH table (-1: for none).
+
+    Raises ArrowCapacityError for more texts or events than a column holds, UnicodeEncodeError for a text with half a
+    surrogate.
+    """
+    return _Encoder(results, match, row).batch()
 
 
-def notification_parts(batches: Sequence[ResultBatch]) -> Iterator[Sequence[Notification]]:
-    """The same, a limited number at once, of which only these are encoded."""
-    results = [batch for batch in batches if len(batch)]
-    order = notification_order(results)
-    for first in range(0, len(order), MAX_ENCODED_ROWS):
-        yield _encoded(order.only(slice(first, first + MAX_ENCODED_ROWS)))
+class _Encoder:
+    def __init__(self, results: ResultBatch, match: Ints, row: Ints) -> None:
+        self._results, self._match, self._row = results, match, row
+        self._all = len(match) == len(results) and bool((match == np.arange(len(match))).all())
+
+    def batch(self) -> NotificationBatch:
+        results = self._results
+        shape, forecasts = results.schema, results.forecasts
+        columns: dict[str, ArrowArray] = {}
+        if shape.per:
+            keys = results.keys.columns(self._of_each(results.lane))
+            columns["key"] = _structs({name: self._values(keys[name], shape.per[name]) for name in shape.per})
+        columns["start"], columns["end"] = self._times(results.start), self._times(results.end)
+        if forecasts is not None:
+            columns["probability"] = arrow_of(self._of_each(forecasts.probability))
+        if results.intervals is not None or results.id is not None:
+            columns["id"] = self._ids()
+        if results.bindings:
+            columns["bindings"] = _structs({str(n): self._binding(n, c) for n, c in results.bindings.items()})
+        names = _EventNames(results.matches, shape.event_names)
+        if shape.repeated and (results.matches is not None or forecasts is not None):
+            columns["events"] = _structs({str(s): self._step(n, s, names) for n, s in enumerate(shape.steps)})
+        batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+        return NotificationBatch(shape, results.kind, batch, None if forecasts is None else forecasts.horizon)
+
+    def _of_each(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if self._all else values.take(self._match, axis=0)
+
+    def _times(self, values: NDArray[Any]) -> ArrowArray:
+        kind = self._results.schema.time
+        return arrow_of(_as_stored(self._of_each(values), kind), column_type(kind))
+
+    def _ids(self) -> ArrowArray:
+        rows, which = _distinct(self._row + 1)
+        ids = [self._results.id_of(number - 1) for number in rows.tolist()]
+        return typed_values(ids, self._results.schema.row_ids).take(arrow_of(which))
+
+    # ── bindings ──
+
+    def _binding(self, name: str, column: Column) -> ArrowArray:
+        own = column if self._all else column.take(self._match)
+        return self._values(own, self._results.binding_type(name))
+
+    def _values(self, column: Column, kind: Type) -> ArrowArray:
+        values, nulls = column.values, column.nulls if may_be_null(column.nulls) else None
+        if nulls is not None and nulls.all():
+            return pa.nulls(len(values), _TEXTS if column_type(kind) == pa.string() else column_type(kind))
+        if column_type(kind) == pa.string():
+            return _dictionary_texts(values, nulls, self._results.strings)
+        if column.kind is Type.DURATION:
+            values = values / 1_000_000
+        if values.dtype == np.float64 and (missing := np.isnan(values)).any():
+            nulls = missing if nulls is None else nulls | missing
+        return arrow_of(_as_stored(values, kind), column_type(kind), nulls)
+
+    # ── events ──
+
+    def _step(self, number: int, step: str, names: _EventNames) -> ArrowArray:
+        """The names of a step's events: one for each match, or a list if the step is repeated."""
+        matches, repeated = self._results.matches, self._results.schema.repeated[step]
+        if matches is None:
+            return pa.nulls(len(self._match), pa.list_(names.type) if repeated else names.type)
+        if not repeated:
+            return names.at(self._of_each(matches.of_step(number, latest=True)))
+        bound = matches.bound
+        sizes = _count_events(bound.starts, bound.step, number, self._match)
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        if ends[-1] > MOST_LISTED:
+            raise pa.ArrowCapacityError("more events than a column can hold")
+        positions = _list_events(bound.starts, bound.step, bound.position, number, self._match, int(ends[-1]))
+        unbound = sizes == 0
+        mask = arrow_of(unbound) if unbound.any() else None
+        return pa.ListArray.from_arrays(arrow_of(ends.astype(np.int32)), names.at(positions), mask=mask)
 
 
-def _encoded(order: NotificationIndex) -> Sequence[Notification]:
-    if not len(order) or len(order) < MIN_COLUMNAR_ROWS * len(order.batches):
-        return tuple(order.notifications())
-    try:
-        return LazyNotifications(list(_chunks(order)))
-    except (pa.ArrowCapacityError, pa.ArrowInvalid, UnicodeEncodeError):  # texts that no column holds
-        return tuple(order.notifications())
+class _EventNames:
+    """The names of the events of matches: their ID, or else their number in the lane; JSON where both occur."""
+
+    def __init__(self, matches: MatchBatch | None, kind: Type) -> None:
+        self._buffer = EventBuffer() if matches is None else matches.buffer
+        self._kind = kind
+        self._numbered = all(segment.name is None for segment in self._buffer.segments)
+
+    @cached_property
+    def _as_json(self) -> bool:
+        if self._numbered:
+            return self._kind is not Type.INT
+        python = _PYTHON_TYPES.get(self._kind)
+        return any(
+            segment.name is None or not all(type(name) is python for name in segment.name.tolist())
+            for segment in self._buffer.segments
+        )
+
+    @property
+    def type(self) -> ArrowType:
+        return pa.binary() if self._as_json else column_type(self._kind)
+
+    def at(self, positions: Ints) -> ArrowArray:
+        """The names of the events at these positions; NULL at negative ones."""
+        unbound: Flags | None = None
+        if len(positions) and positions.min() < 0:
+            unbound = positions < 0
+            if unbound.all():
+                return pa.nulls(len(positions), self.type)
+            positions = np.where(unbound, positions.max(), positions)
+        if self._numbered and not self._as_json:
+            numbers = self._buffer.values(lambda segment: segment.number, positions)
+            return arrow_of(numbers.astype(np.int64, copy=False), nulls=unbound)
+        names = self._buffer.names(positions)
+        if unbound is not None:
+            names = [None if absent else name for name, absent in zip(names, unbound.tolist(), strict=True)]
+        if self._as_json:
+            texts = [None if name is None else encode_json(name) for name in names]
+            return arrow_of_values(texts, Type.STRING).cast(pa.binary())
+        return typed_values(names, self._kind)
 
 
-def _chunks(order: NotificationIndex) -> Iterator[NotificationChunk]:
-    """Batches that follow one another are chunks of their own; others are interleaved."""
-    batches = [encode_results(results, match, row) for results, match, row, _ in order.by_batch()]
-    if len(batches) == 1 or (order.batch[1:] >= order.batch[:-1]).all():
-        yield from (NotificationChunk([batch]) for batch in batches)
-        return
-    present = np.bincount(order.batch, minlength=len(order.batches)) > 0
-    number = (np.cumsum(present) - 1).astype(np.int32)[order.batch]
-    row = np.empty(len(order), np.int64)
-    for place, batch in enumerate(batches):
-        row[number == place] = np.arange(len(batch))
-    yield NotificationChunk(batches, Interleaving(number, row))
+#: The types of IDs that typed columns hold as they are.
+_PYTHON_TYPES = {Type.STRING: str, Type.INT: int, Type.FLOAT: float, Type.BOOL: bool}
+
+
+@compiled
+def _count_events(starts: Ints, step: Ints, number: int, match: Ints) -> Ints:
+    """The number of events that a step has in each of these matches."""
+    sizes = np.zeros(match.size, np.int64)
+    for i in range(match.size):
+        for k in range(starts[match[i]], starts[match[i] + 1]):
+            if step[k] == number:
+                sizes[i] += 1
+    return sizes
+
+
+@compiled
+def _list_events(starts: Ints, step: Ints, position: Ints, number: int, match: Ints, count: int) -> Ints:
+    """The positions of a step's events in these matches, one match after the other."""
+    positions = np.empty(count, np.int64)
+    at = 0
+    for i in range(match.size):
+        for k in range(starts[match[i]], starts[match[i] + 1]):
+            if step[k] == number:
+                positions[at] = position[k]
+                at += 1
+    return positions
+
+
+# ── arrays ──
+
+_TEXTS: ArrowType = pa.dictionary(pa.int32(), pa.string())
+
+
+def _structs(columns: Mapping[str, ArrowArray]) -> ArrowArray:
+    return pa.StructArray.from_arrays(list(columns.values()), list(columns))
+
+
+def _as_stored(values: NDArray[Any], kind: Type) -> NDArray[Any]:
+    """Return numbers in Arrow's layout of a type: an INT may be the value of a FLOAT."""
+    dtype = {Type.BOOL: np.bool_, Type.FLOAT: np.float64, Type.DURATION: np.float64}.get(kind, np.int64)
+    return values.astype(dtype, copy=False)
+
+
+def _dictionary_texts(codes: Ints, nulls: Flags | None, strings: Texts) -> ArrowArray:
+    """The texts of codes as a dictionary-encoded column; the code at a NULL may be none of a text."""
+    if nulls is not None:
+        codes = np.where(nulls, codes[np.argmin(nulls)], codes)
+    used, which = _distinct(codes)
+    texts = arrow_of_values([strings.text(code) for code in used.tolist()], Type.STRING)
+    if isinstance(texts, pa.ChunkedArray):
+        raise pa.ArrowCapacityError("more texts than a column can hold")
+    return pa.DictionaryArray.from_arrays(arrow_of(which.astype(np.int32), nulls=nulls), texts)
+
+
+def _distinct(numbers: Ints) -> tuple[Ints, Ints]:
+    """The distinct ones of numbers that are not negative, ascending, and of each number its place among them."""
+    largest = int(numbers.max()) if len(numbers) else 0
+    if largest > 8 * len(numbers) + 1024:
+        used, which = np.unique(numbers, return_inverse=True)
+        return used, which
+    seen = np.zeros(largest + 1, np.bool_)
+    seen[numbers] = True
+    used = np.flatnonzero(seen)
+    place = np.empty(largest + 1, np.int64)
+    place[used] = np.arange(len(used))
+    return used, place.take(numbers)

@@ -25,9 +25,9 @@ from foretell.machine.exec.limits import Limits, RunLedger
 from foretell.machine.exec.memory_size import format_bytes
 from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.matches.settled_results import SettledResults
-from foretell.notify.arrow_encoder import to_notifications
 from foretell.notify.lazy_notifications import LazyNotifications, joined
 from foretell.notify.notification_batch import NotificationBatch
+from foretell.notify.ordered_notifications import to_notifications
 
 #: So many results are put in order together, at least.
 PIECE_RESULTS = 1_000_000

@@ -13,20 +13,27 @@ from typing import BinaryIO, Self
 from foretell.errors import InputError
 from foretell.events.atomic_files import abandon, atomic_write
 from foretell.events.notification import Notification
+from foretell.language.checked import CheckedStatement
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.notifications import Notifications
-from foretell.notify.part_writers import WRITERS, Draft, PartWriter, json_lines
+from foretell.notify.part_writers import WRITERS, Draft, ParquetWriter, PartWriter, json_lines
+from foretell.plan.result_schema import result_schema
 
 #: Notifications that are written at once.
 _PART_ROWS = 65_536
 
 
-def write(notifications: Iterable[Notification], path: str | os.PathLike[str], *, flat: bool = False) -> None:
+def write(
+    notifications: Iterable[Notification], path: str | os.PathLike[str], *, flat: bool = False, json: bool = False
+) -> None:
     """Write notifications to a file, in the format of its ending. If writing fails, the file is as it was before.
 
-    With `flat`, and in CSV always, key, bindings and events have columns of their own (see `notify.flat_rows`).
+    With `flat`, and in CSV always, key, bindings and events have columns of their own (see `notify.flat_rows`). In
+    Parquet they are structs, or with `json` JSON text.
     """
-    with FileOutput(path, flat=flat) as output:
+    with FileOutput(path, flat=flat, json=json) as output:
+        if isinstance(notifications, Notifications):
+            output.describe(notifications.statements)
         for part in in_parts(notifications):
             output.write(part)
 
@@ -54,14 +61,24 @@ class FileOutput:
     """A file of notifications that are written while others are still to come. It is there when the context has ended;
     if that fails, the file is as it was before."""
 
-    def __init__(self, path: str | os.PathLike[str], *, flat: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, flat: bool = False, json: bool = False) -> None:
         self._path = Path(path)
         self._make_writer, self._compress = _writer(self._path, flat)
+        self._structs = self._make_writer is ParquetWriter and not json
 
     def __enter__(self) -> Self:
         self._file = atomic_write(self._path)
-        self._writer = self._make_writer(Draft(self._file.__enter__(), compress=self._compress))
+        self._draft = Draft(self._file.__enter__(), compress=self._compress)
+        self._writer = self._make_writer(self._draft)
         return self
+
+    def describe(self, statements: Iterable[CheckedStatement]) -> None:
+        """Say whose notifications will come, before the first of them: Parquet has their types."""
+        shapes = [result_schema(statement) for statement in statements]
+        if self._structs and shapes:
+            from foretell.notify.typed_columns import TypedNotifications  # loads the engine
+
+            self._writer = ParquetWriter(self._draft, TypedNotifications.of_statements(shapes))
 
     def write(self, part: Sequence[Notification]) -> None:
         with self._writing():

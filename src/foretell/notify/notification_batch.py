@@ -1,35 +1,22 @@
-"""Notifications of one statement and kind as typed Arrow columns, without an object for each.
+"""Notifications of one statement and kind as typed Arrow columns.
 
-Columns come from the arrays of a result batch, most of them without a copy. JSON text and Python objects are made of
-them by those who want such (`notify.json_columns`, `notify.lazy_notifications`).
+JSON text and Python objects are made of them by those who want such (`notify.json_columns`,
+`notify.lazy_notifications`); `notify.arrow_encoder` makes them of results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Ints
-from foretell.events.arrow_interop import arrow_of, arrow_of_values
+from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
-from foretell.events.types import Scalar, Type, parse_timestamp
-from foretell.filter.column import Column, may_be_null
-from foretell.filter.string_dictionary import Texts
-from foretell.jit import compiled
-from foretell.machine.input.event_buffer import EventBuffer
-from foretell.machine.matches.match_batch import MatchBatch
-from foretell.machine.matches.results import ResultBatch
+from foretell.events.types import Type, parse_timestamp
 from foretell.notify.row_encoder import encode_json
 from foretell.plan.result_schema import ResultSchema
-
-#: The most events of repeated steps in a batch: Arrow counts them in 32 bits.
-MOST_LISTED = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -61,213 +48,10 @@ class NotificationBatch:
         at = self.columns.schema.get_field_index(name)
         return None if at < 0 else self.columns.column(at)
 
-    @property
-    def bindings(self) -> Mapping[str, Type]:
-        """The types of the bindings: a match has RETURN columns, a forecast the variables."""
-        return binding_types(self.shape, self.kind)
-
-
-def binding_types(shape: ResultSchema, kind: str) -> Mapping[str, Type]:
-    return shape.variables if kind == "forecast" else shape.returns
-
 
 def column_type(kind: Type) -> ArrowType:
     """Return the Arrow type of a value: a DURATION is in seconds, as in all notifications, an untyped value a text."""
     return pa.float64() if kind is Type.DURATION else ARROW_TYPES.get(kind, pa.string())
-
-
-def encode_results(results: ResultBatch, match: Ints, row: Ints) -> NotificationBatch:
-    """The notifications of these matches, each for a row of a FOR EACH table (-1: for none).
-
-    Raises ArrowCapacityError for more texts or events than a column holds, UnicodeEncodeError for a text with half a
-    surrogate.
-    """
-    return _Encoder(results, match, row).batch()
-
-
-class _Encoder:
-    def __init__(self, results: ResultBatch, match: Ints, row: Ints) -> None:
-        self._results, self._match, self._row = results, match, row
-        self._all = len(match) == len(results) and bool((match == np.arange(len(match))).all())
-
-    def batch(self) -> NotificationBatch:
-        results = self._results
-        shape, forecasts = results.schema, results.forecasts
-        columns: dict[str, ArrowArray] = {}
-        if shape.per:
-            keys = results.keys.columns(self._of_each(results.lane))
-            columns["key"] = structs({name: self._values(keys[name], shape.per[name]) for name in shape.per})
-        columns["start"], columns["end"] = self._times(results.start), self._times(results.end)
-        if forecasts is not None:
-            columns["probability"] = arrow_of(self._of_each(forecasts.probability))
-        if results.intervals is not None or results.id is not None:
-            columns["id"] = self._ids()
-        if results.bindings:
-            columns["bindings"] = structs({str(n): self._binding(n, c) for n, c in results.bindings.items()})
-        names = _EventNames(results.matches, shape.event_names)
-        if shape.repeated and (results.matches is not None or forecasts is not None):
-            columns["events"] = structs({str(s): self._step(n, s, names) for n, s in enumerate(shape.steps)})
-        batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
-        return NotificationBatch(shape, results.kind, batch, None if forecasts is None else forecasts.horizon)
-
-    def _of_each(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values if self._all else values.take(self._match, axis=0)
-
-    def _times(self, values: NDArray[Any]) -> ArrowArray:
-        kind = self._results.schema.time
-        return arrow_of(as_stored(self._of_each(values), kind), column_type(kind))
-
-    def _ids(self) -> ArrowArray:
-        rows, which = distinct(self._row + 1)
-        ids = [self._results.id_of(number - 1) for number in rows.tolist()]
-        return typed_values(ids, self._results.schema.row_ids).take(arrow_of(which))
-
-    # ── bindings ──
-
-    def _binding(self, name: str, column: Column) -> ArrowArray:
-        own = column if self._all else column.take(self._match)
-        return self._values(own, self._results.binding_type(name))
-
-    def _values(self, column: Column, kind: Type) -> ArrowArray:
-        values, nulls = column.values, column.nulls if may_be_null(column.nulls) else None
-        if nulls is not None and nulls.all():
-            return pa.nulls(len(values), _TEXTS if column_type(kind) == pa.string() else column_type(kind))
-        if column_type(kind) == pa.string():
-            return dictionary_texts(values, nulls, self._results.strings)
-        if column.kind is Type.DURATION:
-            values = values / 1_000_000
-        if values.dtype == np.float64 and (missing := np.isnan(values)).any():
-            nulls = missing if nulls is None else nulls | missing
-        return arrow_of(as_stored(values, kind), column_type(kind), nulls)
-
-    # ── events ──
-
-    def _step(self, number: int, step: str, names: _EventNames) -> ArrowArray:
-        """The names of a step's events: one for each match, or a list if the step is repeated."""
-        matches, repeated = self._results.matches, self._results.schema.repeated[step]
-        if matches is None:
-            return pa.nulls(len(self._match), pa.list_(names.type) if repeated else names.type)
-        if not repeated:
-            return names.at(self._of_each(matches.of_step(number, latest=True)))
-        bound = matches.bound
-        sizes = _count_events(bound.starts, bound.step, number, self._match)
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        if ends[-1] > MOST_LISTED:
-            raise pa.ArrowCapacityError("more events than a column can hold")
-        positions = _list_events(bound.starts, bound.step, bound.position, number, self._match, int(ends[-1]))
-        unbound = sizes == 0
-        mask = arrow_of(unbound) if unbound.any() else None
-        return pa.ListArray.from_arrays(arrow_of(ends.astype(np.int32)), names.at(positions), mask=mask)
-
-
-class _EventNames:
-    """The names of the events of matches: their ID, or else their number in the lane; JSON where both occur."""
-
-    def __init__(self, matches: MatchBatch | None, kind: Type) -> None:
-        self._buffer = EventBuffer() if matches is None else matches.buffer
-        self._kind = kind
-        self._numbered = all(segment.name is None for segment in self._buffer.segments)
-
-    @cached_property
-    def _as_json(self) -> bool:
-        if self._numbered:
-            return self._kind is not Type.INT
-        python = _PYTHON_TYPES.get(self._kind)
-        return any(
-            segment.name is None or not all(type(name) is python for name in segment.name.tolist())
-            for segment in self._buffer.segments
-        )
-
-    @property
-    def type(self) -> ArrowType:
-        return pa.binary() if self._as_json else column_type(self._kind)
-
-    def at(self, positions: Ints) -> ArrowArray:
-        """The names of the events at these positions; NULL at negative ones."""
-        unbound: Flags | None = None
-        if len(positions) and positions.min() < 0:
-            unbound = positions < 0
-            if unbound.all():
-                return pa.nulls(len(positions), self.type)
-            positions = np.where(unbound, positions.max(), positions)
-        if self._numbered and not self._as_json:
-            numbers = self._buffer.values(lambda segment: segment.number, positions)
-            return arrow_of(numbers.astype(np.int64, copy=False), nulls=unbound)
-        names = self._buffer.names(positions)
-        if unbound is not None:
-            names = [None if absent else name for name, absent in zip(names, unbound.tolist(), strict=True)]
-        if self._as_json:
-            texts = [None if name is None else encode_json(name) for name in names]
-            return arrow_of_values(texts, Type.STRING).cast(pa.binary())
-        return typed_values(names, self._kind)
-
-
-#: The types of IDs that typed columns hold as they are.
-_PYTHON_TYPES = {Type.STRING: str, Type.INT: int, Type.FLOAT: float, Type.BOOL: bool}
-
-
-@compiled
-def _count_events(starts: Ints, step: Ints, number: int, match: Ints) -> Ints:
-    """The number of events that a step has in each of these matches."""
-    sizes = np.zeros(match.size, np.int64)
-    for i in range(match.size):
-        for k in range(starts[match[i]], starts[match[i] + 1]):
-            if step[k] == number:
-                sizes[i] += 1
-    return sizes
-
-
-@compiled
-def _list_events(starts: Ints, step: Ints, position: Ints, number: int, match: Ints, count: int) -> Ints:
-    """The positions of a step's events in these matches, one match after the other."""
-    positions = np.empty(count, np.int64)
-    at = 0
-    for i in range(match.size):
-        for k in range(starts[match[i]], starts[match[i] + 1]):
-            if step[k] == number:
-                positions[at] = position[k]
-                at += 1
-    return positions
-
-
-# ── arrays ──
-
-_TEXTS: ArrowType = pa.dictionary(pa.int32(), pa.string())
-
-
-def structs(columns: Mapping[str, ArrowArray]) -> ArrowArray:
-    return pa.StructArray.from_arrays(list(columns.values()), list(columns))
-
-
-def as_stored(values: NDArray[Any], kind: Type) -> NDArray[Any]:
-    """Return numbers in Arrow's layout of a type: an INT may be the value of a FLOAT."""
-    dtype = {Type.BOOL: np.bool_, Type.FLOAT: np.float64, Type.DURATION: np.float64}.get(kind, np.int64)
-    return values.astype(dtype, copy=False)
-
-
-def dictionary_texts(codes: Ints, nulls: Flags | None, strings: Texts) -> ArrowArray:
-    """The texts of codes as a dictionary-encoded column; the code at a NULL may be none of a text."""
-    if nulls is not None:
-        codes = np.where(nulls, codes[np.argmin(nulls)], codes)
-    used, which = distinct(codes)
-    texts = arrow_of_values([strings.text(code) for code in used.tolist()], Type.STRING)
-    if isinstance(texts, pa.ChunkedArray):
-        raise pa.ArrowCapacityError("more texts than a column can hold")
-    return pa.DictionaryArray.from_arrays(arrow_of(which.astype(np.int32), nulls=nulls), texts)
-
-
-def distinct(numbers: Ints) -> tuple[Ints, Ints]:
-    """The distinct ones of numbers that are not negative, ascending, and of each number its place among them."""
-    largest = int(numbers.max()) if len(numbers) else 0
-    if largest > 8 * len(numbers) + 1024:
-        used, which = np.unique(numbers, return_inverse=True)
-        return used, which
-    seen = np.zeros(largest + 1, np.bool_)
-    seen[numbers] = True
-    used = np.flatnonzero(seen)
-    place = np.empty(largest + 1, np.int64)
-    place[used] = np.arange(len(used))
-    return used, place.take(numbers)
 
 
 def typed_values(values: Sequence[Any], kind: Type) -> ArrowArray:
@@ -278,5 +62,5 @@ def typed_values(values: Sequence[Any], kind: Type) -> ArrowArray:
         return arrow_of_values(values, Type.FLOAT)
     if kind in ARROW_TYPES and kind is not Type.STRING:
         return arrow_of_values(values, kind)
-    texts: Iterable[Scalar] = (v if v is None or isinstance(v, str) else encode_json(v) for v in values)
-    return arrow_of_values(list(texts), Type.STRING)
+    texts = [v if v is None or isinstance(v, str) else encode_json(v) for v in values]
+    return arrow_of_values(texts, Type.STRING)

@@ -12,9 +12,9 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,8 +25,13 @@ from foretell.notify.flat_rows import BASE, csv_lines, flat_columns, flat_json, 
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import TIME_TYPES, common_time_type, to_json, to_table
 
+if TYPE_CHECKING:
+    from foretell.notify.typed_columns import TypedNotifications
+
 #: Rows that are decoded and written at once, and rows of a group in Parquet, at least.
 CHUNK_ROWS, GROUP_ROWS = 16_384, 131_072
+#: The ending of files with typed columns.
+PARQUET = ".parquet"
 
 
 class Draft:
@@ -63,7 +68,6 @@ class Draft:
 class PartWriter(Protocol):
     """Writes notifications to a draft, part after part, and ends it."""
 
-    def __init__(self, draft: Draft) -> None: ...
     def write(self, part: Sequence[Notification]) -> None: ...
     def close(self) -> None: ...
 
@@ -150,10 +154,11 @@ def _long_fields() -> Iterator[None]:
 
 
 class ParquetWriter(_DraftWriter):
-    """Rows as `row_encoder.to_table` has them."""
+    """Rows with structs for key, bindings and events; as `row_encoder.to_table` has them where no types are known."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, types: TypedNotifications | None = None) -> None:
         super().__init__(draft)
+        self._types = types
         self._writer: pq.ParquetWriter | None = None
         self._schema: pa.Schema | None = None
         self._kept: list[pa.Table] = []  # rows of the next group
@@ -166,6 +171,8 @@ class ParquetWriter(_DraftWriter):
         self._add(self._table(part, common_time_type(self._time_types)))
 
     def _table(self, part: Sequence[Notification], time: Type) -> pa.Table:
+        if self._types is not None:
+            return self._types.table_of(part)
         table = part.table() if isinstance(part, LazyNotifications) else to_table(part)
         return _with_times(table, time)
 
@@ -267,8 +274,8 @@ def _common(a: Any, b: Any) -> Any:
 
 
 #: The writers of each ending: of rows, and of flat rows.
-WRITERS: dict[str, tuple[Callable[[Draft], PartWriter], Callable[[Draft], PartWriter]]] = {
+WRITERS: Mapping[str, tuple[Callable[[Draft], PartWriter], Callable[[Draft], PartWriter]]] = {
     ".jsonl": (JsonLinesWriter, FlatJsonLinesWriter),
     ".csv": (CsvWriter, CsvWriter),
-    ".parquet": (ParquetWriter, FlatParquetWriter),
+    PARQUET: (ParquetWriter, FlatParquetWriter),
 }

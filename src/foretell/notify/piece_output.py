@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from foretell.machine.exec.limits import RunLedger
 from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.matches.settled_results import SettledResults
-from foretell.notify.arrow_encoder import notification_parts
+from foretell.notify.ordered_notifications import notification_parts
 from foretell.notify.written_notifications import NotificationOutput, ResultOutput
 
 #: So many results are put in order and written together, unless they come slowly.

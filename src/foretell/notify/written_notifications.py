@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
 
 from foretell.errors import InputError
 from foretell.events.notification import Notification
+from foretell.language.checked import CheckedStatement
 
 if TYPE_CHECKING:
     from foretell.machine.matches.results import ResultBatch
@@ -17,6 +18,13 @@ class NotificationOutput(Protocol):
     """Takes notifications in their order, part after part."""
 
     def write(self, part: Sequence[Notification]) -> None: ...
+
+
+@runtime_checkable
+class DescribedOutput(NotificationOutput, Protocol):
+    """Is told before the first notification which statements they are of."""
+
+    def describe(self, statements: Iterable[CheckedStatement]) -> None: ...
 
 
 @runtime_checkable

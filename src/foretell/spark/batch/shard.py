@@ -21,7 +21,8 @@ from foretell.events.ingest.reader import EventBatch
 from foretell.machine.matches.notification_order import by_batch
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
-from foretell.notify.notification_batch import NotificationBatch, encode_results
+from foretell.notify.arrow_encoder import encode_results
+from foretell.notify.notification_batch import NotificationBatch
 from foretell.spark.batch.external_sort import ExternalSort
 from foretell.spark.batch.plan import BatchPlan
 from foretell.spark.batch.sort_keys import BoundEventSortKeys, FirstEventSortKeys, ShardOrderSortKeys, SortKeys

@@ -41,7 +41,7 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Schema, Type
 from foretell.language.checked import CheckedProgram, CheckedSubscription
 from foretell.language.subscriptions import parse as parse_text
-from foretell.notify.notification_batch import encode_results
+from foretell.notify.arrow_encoder import encode_results
 from foretell.notify.typed_columns import TypedNotifications
 from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import attributes_read_by

@@ -17,8 +17,8 @@ from foretell.machine.exec.limits import Limits
 from foretell.machine.exec.memory_size import format_bytes
 from foretell.machine.matches.notification_order import notification_order
 from foretell.machine.matches.results import ResultBatch
+from foretell.notify.arrow_encoder import encode_results
 from foretell.notify.collected_notifications import results_budget
-from foretell.notify.notification_batch import encode_results
 from foretell.spark.notification_columns import NotificationColumns, SideRow
 
 #: Notifications in a row of the output, at least, if there are as many.
