@@ -86,7 +86,7 @@ def read(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.read.parquet(str(folder / "out"))
 
 
-def expected(spark: SparkSession, told: Iterable[ft.Notifications]) -> list[tuple[object, ...]]:
+def expected(spark: SparkSession, told: Iterable[ft.Notifications], *, json: bool = False) -> list[tuple[object, ...]]:
     """Return the rows of the engine in process, in Spark's types."""
-    tables = [one.table() for one in told if len(one)]
+    tables = [one.table() if json else one.to_arrow() for one in told if len(one)]
     return sorted((row for table in tables for row in rows_of(spark.createDataFrame(table))), key=repr)

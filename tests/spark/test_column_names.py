@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,7 +38,7 @@ def test_batch(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.read.parquet(str(tmp_path))
     for source in (rows, rows.repartition(2)):  # with and without a pushed-down predicate
         told = cast(DataFrame, ft.run(TEXT, {"s": cast(Any, source)}))
-        assert [json.loads(row["events"]) for row in told.collect()] == expected()
+        assert [row["events"].asDict() for row in told.collect()] == expected()
 
 
 def test_stream(spark: SparkSession, tmp_path: Path) -> None:
@@ -47,4 +46,4 @@ def test_stream(spark: SparkSession, tmp_path: Path) -> None:
     events = frame(spark, tmp_path / "in", "time BIGINT, id BIGINT, `a.``b` BIGINT")
     finish(follow(TEXT, {"s": events}, shards=2), tmp_path)
     told = read(spark, tmp_path).where("kind = 'match'").orderBy("start", "end")
-    assert [json.loads(row["events"]) for row in told.collect()] == expected()
+    assert [row["events"].asDict() for row in told.collect()] == expected()

@@ -59,7 +59,8 @@ def test_frames(spark: SparkSession) -> None:
     embedded: Any = ft.run(WHOLE, {"s": events}, engine="embedded")
     found = ft.run(WHOLE, {"s": frame})
     rows = [row for row in found.collect() if row["kind"] == "match"]
-    wanted = embedded.table().select(["subscription", "start", "end", "key"]).to_pylist()
+    wanted = embedded.to_arrow().select(["subscription", "start", "end", "key"]).to_pylist()
     assert sorted(map(repr, wanted)) == sorted(
-        repr({name: row[name] for name in ("subscription", "start", "end", "key")}) for row in rows
+        repr({name: row.asDict(recursive=True)[name] for name in ("subscription", "start", "end", "key")})
+        for row in rows
     )

@@ -20,6 +20,7 @@ from foretell.notify.messages import messages_of
 from foretell.notify.outbox import Outbox
 from foretell.spark.connectors.outbox_writer import OutboxWriter
 from foretell.spark.connectors.registry import register
+from foretell.spark.streaming.query import follow
 from tests.broker import Listener, Mosquitto, wait_until
 from tests.webhook_server import Answer, WebServer
 
@@ -119,3 +120,16 @@ def test_a_frame_of_something_else(spark: SparkSession, server: WebServer, tmp_p
     writer = frame.writeStream.format("foretell_webhook").option("url", server.url).option("outbox", str(tmp_path))
     with pytest.raises(PySparkException, match="needs notifications, and the frame has no column 'subscription'"):
         writer.option("checkpointLocation", str(tmp_path / "c")).trigger(once=True).start().awaitTermination()
+
+
+def test_structs_are_refused(spark: SparkSession, server: WebServer, tmp_path: Path) -> None:
+    """A struct has the fields of all statements, so a message could not tell which of them its own are."""
+    register(spark)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.json").write_text('{"k": 1, "t": 1}\n')
+    events = spark.readStream.schema("k BIGINT, t BIGINT").json(str(tmp_path / "in"))
+    notifications = follow("STREAM s TIME t; SUBSCRIBE m FROM s PER k MATCH a;", {"s": events})
+    writer = notifications.writeStream.format("foretell_webhook").option("url", server.url)
+    writer = writer.option("outbox", str(tmp_path / "o")).option("checkpointLocation", str(tmp_path / "c"))
+    with pytest.raises(PySparkException, match="needs 'key', 'events' as JSON text, not as structs"):
+        writer.trigger(once=True).start().awaitTermination()

@@ -47,7 +47,7 @@ def frame(elsewhere: SparkSession, tmp_path: Path) -> DataFrame:
 def test_lines_of_a_stream_are_those_of_a_batch(frame: DataFrame) -> None:
     here = ft.run(STATEMENTS, {"s": EVENTS})
     lines: list[bytes] = []
-    LineOutput(lines.append).write_batch(ft.run(STATEMENTS, {"s": frame}), 0)
+    LineOutput(lines.append).write_batch(ft.run(STATEMENTS, {"s": frame}, json=True), 0)
     assert lines == list(here.lines())
     assert [json.loads(line)["end"] for line in lines] == WANTED
     assert [json.loads(line)["bindings"]["at"] for line in lines] == [text.replace(":00:", ":30:") for text in WANTED]

@@ -18,7 +18,7 @@ from typing import Protocol
 import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
 from foretell.errors import InputError
 from foretell.events.atomic_files import atomic_write
@@ -90,6 +90,18 @@ def check_columns(schema: StructType) -> None:
             "missing-column",
             f"the sink needs notifications, and the frame has no column {', '.join(map(repr, missing))}",
             hint=f"pass a frame of notifications, with the columns {', '.join(COLUMNS)}",
+        )
+    _check_json(schema)
+
+
+def _check_json(schema: StructType) -> None:
+    """A struct has the fields of all statements, so it does not show which of them a notification has."""
+    typed = [name for name in ("key", "bindings", "events") if not isinstance(schema[name].dataType, StringType)]
+    if typed:
+        raise InputError(
+            "typed-columns",
+            f"the sink needs {', '.join(map(repr, typed))} as JSON text, not as structs",
+            hint="make the frame with follow(..., json=True) or ft.run(..., json=True)",
         )
 
 
