@@ -14,3 +14,22 @@ Words: TypeAlias = NDArray[np.uint64]
 #: Points in time: int64 (nanoseconds or a plain INT) or float64.
 Times: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = tuple[NDArray[Any], ...]
+
+
+def distinct(numbers: Ints) -> tuple[Ints, Ints]:
+    """The distinct ones of numbers that are not negative, ascending, and of each number its place among them.
+
+    >>> used, place = distinct(np.array([7, 3, 7]))
+    >>> used.tolist(), place.tolist()
+    ([3, 7], [1, 0, 1])
+    """
+    largest = int(numbers.max()) if len(numbers) else 0
+    if largest > 8 * len(numbers) + 1024:
+        return np.unique(numbers, return_inverse=True)
+    # Without sorting, which takes ten times as long where numbers are small.
+    seen = np.zeros(largest + 1, np.bool_)
+    seen[numbers] = True
+    used = np.flatnonzero(seen)
+    place = np.empty(largest + 1, np.int64)
+    place[used] = np.arange(len(used))
+    return used, place.take(numbers)

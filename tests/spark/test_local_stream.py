@@ -209,3 +209,40 @@ def test_notifications_of_a_shard_are_bounded(monkeypatch: pytest.MonkeyPatch) -
         outputs_of(ft.Limits(results="1 MiB"), 1000)
     assert caught.value.code == "results-limit"
     assert "in one micro-batch take over 1 MiB, compressed" in caught.value.message
+
+
+class ForgetfulCache(dict[bytes, ft.Engine]):
+    """A worker that is another one now and then."""
+
+    random = Random(5)
+
+    def pop(self, *arguments: Any) -> Any:
+        return None if self.random.random() < 0.3 else super().pop(*arguments)
+
+
+def test_untouched_shards_write_their_clocks_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One event in a micro-batch touches one shard. Time goes on in all of them: events that waited for it come, and
+    it completes and ends matches, also after other workers have restored the state."""
+    monkeypatch.setattr(chunked_state, "SMALL_BYTES", 0)
+    monkeypatch.setattr(shard_processor, "_engines", ForgetfulCache())
+    text = """STREAM s (k INT, v INT, t INT) TIME t LATE BY 3;
+    SUBSCRIBE silent FROM s PER k MATCH a ; !b DEFINE a AS v = 1, b AS v = 2 WITHIN 20;
+    SUBSCRIBE pair FROM s PER k MATCH a ; b DEFINE a AS v = 1, b AS v = 3 WITHIN 30;"""
+    program, random = ft.parse(text), Random(3)
+    engine, stream = ft.Engine(program), LocalStream(program, {"s": dict.fromkeys("kvt", Type.INT)}, None, 4)
+    written: list[int] = []
+
+    def process(shard: int, rows: list[Row]) -> list[Row]:
+        outputs = list(stream._tester.test(shard, rows))
+        written.append(outputs[-1].pages_written)
+        return outputs
+
+    monkeypatch.setattr(stream, "process", process)
+    found = 0
+    for t in range(150):
+        batch = {"s": [{"k": random.randrange(12), "v": random.randrange(5), "t": t - random.randrange(3)}]}
+        wanted = engine.push_together(batch).table().to_pylist()
+        found += len(wanted)
+        assert stream.push(batch, random) == sorted(map(shown, wanted))
+    assert found > 20
+    assert written.count(0) > 150  # of the four shards, most write nothing

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from foretell.arrays import Flags, Ints
+from foretell.arrays import Flags, Ints, distinct
 from foretell.events.arrow_interop import arrow_of, arrow_of_values
 from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
 from foretell.events.types import Type
@@ -72,7 +72,7 @@ class _Encoder:
         return arrow_of(_as_stored(self._of_each(values), kind), column_type(kind))
 
     def _ids(self) -> ArrowArray:
-        rows, which = _distinct(self._row + 1)
+        rows, which = distinct(self._row + 1)
         ids = [self._results.id_of(number - 1) for number in rows.tolist()]
         return typed_values(ids, self._results.schema.row_ids).take(arrow_of(which))
 
@@ -203,22 +203,8 @@ def _dictionary_texts(codes: Ints, nulls: Flags | None, strings: Texts) -> Arrow
     """The texts of codes as a dictionary-encoded column; the code at a NULL may be none of a text."""
     if nulls is not None:
         codes = np.where(nulls, codes[np.argmin(nulls)], codes)
-    used, which = _distinct(codes)
+    used, which = distinct(codes)
     texts = arrow_of_values([strings.text(code) for code in used.tolist()], Type.STRING)
     if isinstance(texts, pa.ChunkedArray):
         raise pa.ArrowCapacityError("more texts than a column can hold")
     return pa.DictionaryArray.from_arrays(arrow_of(which.astype(np.int32), nulls=nulls), texts)
-
-
-def _distinct(numbers: Ints) -> tuple[Ints, Ints]:
-    """The distinct ones of numbers that are not negative, ascending, and of each number its place among them."""
-    largest = int(numbers.max()) if len(numbers) else 0
-    if largest > 8 * len(numbers) + 1024:
-        used, which = np.unique(numbers, return_inverse=True)
-        return used, which
-    seen = np.zeros(largest + 1, np.bool_)
-    seen[numbers] = True
-    used = np.flatnonzero(seen)
-    place = np.empty(largest + 1, np.int64)
-    place[used] = np.arange(len(used))
-    return used, place.take(numbers)

@@ -27,7 +27,7 @@ CHUNK_ROWS = 4096
 CHUNK_LINES = 65_536
 
 
-class Interleaving(NamedTuple):
+class BatchPlaces(NamedTuple):
     """Of each notification its batch and its row there; the rows of a batch ascend."""
 
     batch: NDArray[np.int32]
@@ -39,43 +39,43 @@ class NotificationChunk:
     """Consecutive notifications: those of one batch, or of several that are interleaved."""
 
     batches: Sequence[NotificationBatch]
-    interleaving: Interleaving | None = None
+    places: BatchPlaces | None = None
 
     def __len__(self) -> int:
-        return len(self.batches[0]) if self.interleaving is None else len(self.interleaving.batch)
+        return len(self.batches[0]) if self.places is None else len(self.places.batch)
 
     def slice(self, first: int, count: int) -> NotificationChunk:
-        if self.interleaving is None:
+        if self.places is None:
             return NotificationChunk([self.batches[0].slice(first, count)])
-        batch = self.interleaving.batch[first : first + count]
-        row = self.interleaving.row[first : first + count]
+        batch = self.places.batch[first : first + count]
+        row = self.places.row[first : first + count]
         batches, rows = list(self.batches), row.copy()
         for number in range(len(batches)):
             own = np.flatnonzero(batch == number)
             begin = int(row[own[0]]) if len(own) else 0
             batches[number] = batches[number].slice(begin, int(row[own[-1]]) + 1 - begin if len(own) else 0)
             rows[own] -= begin
-        return NotificationChunk(batches, Interleaving(batch, rows))
+        return NotificationChunk(batches, BatchPlaces(batch, rows))
 
     def only(self, is_wanted: Callable[[NotificationBatch], bool]) -> NotificationChunk | None:
         """The notifications of some batches; None where there are none."""
-        if self.interleaving is None:
+        if self.places is None:
             return self if is_wanted(self.batches[0]) else None
         wanted = [number for number, batch in enumerate(self.batches) if is_wanted(batch)]
         numbers = np.full(len(self.batches), -1, np.int32)
         numbers[wanted] = np.arange(len(wanted))
-        kept = numbers[self.interleaving.batch] >= 0
+        kept = numbers[self.places.batch] >= 0
         if not kept.any():
             return None
-        batch, row = numbers[self.interleaving.batch[kept]], self.interleaving.row[kept]
-        return NotificationChunk([self.batches[number] for number in wanted], Interleaving(batch, row))
+        batch, row = numbers[self.places.batch[kept]], self.places.row[kept]
+        return NotificationChunk([self.batches[number] for number in wanted], BatchPlaces(batch, row))
 
     @cached_property
     def rows(self) -> ArrowArray:
         """The row of each notification among those of all batches, one batch after the other."""
-        assert self.interleaving is not None
+        assert self.places is not None
         first = np.cumsum([0, *map(len, self.batches)])
-        return arrow_of(first[self.interleaving.batch] + self.interleaving.row)
+        return arrow_of(first[self.places.batch] + self.places.row)
 
 
 @dataclass(eq=False)
@@ -167,10 +167,10 @@ class LazyNotifications(Sequence[Notification]):
         """Objects of all notifications."""
         for chunk in self.chunks:
             decoded = [_decode(batch) for batch in chunk.batches]
-            if chunk.interleaving is None:
+            if chunk.places is None:
                 yield from decoded[0]
             else:
-                for batch, row in zip(chunk.interleaving.batch.tolist(), chunk.interleaving.row.tolist(), strict=True):
+                for batch, row in zip(chunk.places.batch.tolist(), chunk.places.row.tolist(), strict=True):
                     yield decoded[batch][row]
 
     def table(self) -> pa.Table:
@@ -205,16 +205,16 @@ def joined(parts: Iterable[LazyNotifications]) -> LazyNotifications:
 
 def _by_first(chunk: NotificationChunk) -> Iterator[tuple[int, NotificationBatch]]:
     """The number of notifications of each batch, by the first of them."""
-    if chunk.interleaving is None:
+    if chunk.places is None:
         yield len(chunk), chunk.batches[0]
         return
-    present, first, count = np.unique(chunk.interleaving.batch, return_index=True, return_counts=True)
+    present, first, count = np.unique(chunk.places.batch, return_index=True, return_counts=True)
     for at in np.argsort(first).tolist():
         yield int(count[at]), chunk.batches[present[at]]
 
 
 def _interleaved(chunk: NotificationChunk, tables: Sequence[pa.Table]) -> pa.Table:
-    return tables[0] if chunk.interleaving is None else take_rows(pa.concat_tables(tables), chunk.rows)
+    return tables[0] if chunk.places is None else take_rows(pa.concat_tables(tables), chunk.rows)
 
 
 # ── JSON lines ──
@@ -223,7 +223,7 @@ def _interleaved(chunk: NotificationChunk, tables: Sequence[pa.Table]) -> pa.Tab
 def _lines(chunk: NotificationChunk) -> Iterator[bytes]:
     try:
         texts = [line_texts(batch) for batch in chunk.batches]
-        whole = texts[0] if chunk.interleaving is None else pa.concat_arrays(texts).take(chunk.rows)
+        whole = texts[0] if chunk.places is None else pa.concat_arrays(texts).take(chunk.rows)
         yield _joined_lines(whole)
     except pa.ArrowCapacityError:  # longer than the texts of a column may be
         half = len(chunk) // 2

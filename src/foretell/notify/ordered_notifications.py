@@ -11,7 +11,7 @@ from foretell.events.notification import Notification
 from foretell.machine.matches.notification_order import NotificationIndex, notification_order
 from foretell.machine.matches.results import ResultBatch
 from foretell.notify.arrow_encoder import encode_results
-from foretell.notify.lazy_notifications import Interleaving, LazyNotifications, NotificationChunk
+from foretell.notify.lazy_notifications import BatchPlaces, LazyNotifications, NotificationChunk
 
 #: The least notifications of a result batch, on average, for which columns are quicker than objects.
 MIN_COLUMNAR_ROWS = 32
@@ -54,4 +54,4 @@ def _chunks(order: NotificationIndex) -> Iterator[NotificationChunk]:
     row = np.empty(len(order), np.int64)
     for place, batch in enumerate(batches):
         row[number == place] = np.arange(len(batch))
-    yield NotificationChunk(batches, Interleaving(number, row))
+    yield NotificationChunk(batches, BatchPlaces(number, row))

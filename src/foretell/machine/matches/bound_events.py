@@ -147,16 +147,33 @@ def _follows(i: int, j: int, before: Ints, events: Any, after: Ints) -> bool:
     return compared > 0
 
 
+#: Places by which an item may move on average for an insertion sort to be worth its while.
+_NEAR = 8
+
+
+@kernel
+def _insertion_sort(by: Ints, before: Ints, events: Any, after: Ints) -> bool:
+    """Sort items that are nearly in order; False where they are not, and `by` is then in some order."""
+    moves_left = _NEAR * by.size
+    for i in range(1, by.size):
+        item, at = by[i], i
+        while at > 0 and moves_left > 0 and _follows(by[at - 1], item, before, events, after):
+            by[at] = by[at - 1]
+            at -= 1
+            moves_left -= 1
+        by[at] = item
+    return moves_left > 0
+
+
 @compiled
 def _merge_sort(before: Ints, events: Any, after: Ints) -> Ints:
-    """A merge sort that skips what is in order already, as matches mostly are."""
+    """A merge sort, after an attempt to insert: matches mostly are in order, but for those that end together."""
     count = before.shape[0]
     by, other = np.arange(count), np.empty(count, np.int64)
-    width = count
-    for i in range(1, count):
-        if _follows(i - 1, i, before, events, after):
-            width = 1
-            break
+    if _insertion_sort(by, before, events, after):
+        return by
+    by = np.arange(count)
+    width = 1
     while width < count:
         for low in range(0, count, 2 * width):
             middle, high = min(low + width, count), min(low + 2 * width, count)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.arrays import Ints
+from foretell.arrays import Ints, distinct
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar
 from foretell.machine.matches.bound_events import EventRanges, has_ties, merge_sort, sort_columns
@@ -117,8 +117,8 @@ class NotificationIndex:
         if not (self.row >= 0).any() and len({batch.id for batch in self.batches}) == 1:
             return np.zeros(len(self), np.int64)
         rows = max((len(batch.row_ids) for batch in self.batches), default=0) + 1
-        distinct, which = np.unique(self.batch * rows + self.row + 1, return_inverse=True)
-        return _ranks([_id_key(self.batches[k // rows].id_of(k % rows - 1)) for k in distinct.tolist()])[which]
+        used, which = distinct(self.batch * rows + self.row + 1)
+        return _ranks([_id_key(self.batches[k // rows].id_of(k % rows - 1)) for k in used.tolist()])[which]
 
     def _key_ranks(self) -> Ints:
         """Matches with the same events are in one lane, so keys only distinguish results without events."""
@@ -127,8 +127,8 @@ class NotificationIndex:
             return np.zeros(len(self), np.int64)
         lanes = max((len(batch.keys) for batch in self.batches), default=0)
         lane = np.where(eventless, _concatenate([batch.lane for batch in self.batches])[self.at], 0)
-        distinct, which = np.unique(self.batch * lanes + lane, return_inverse=True)
-        keys = [self.batches[k // lanes].keys[k % lanes] for k in distinct.tolist()]
+        used, which = distinct(self.batch * lanes + lane)
+        keys = [self.batches[k // lanes].keys[k % lanes] for k in used.tolist()]
         return _ranks([json.dumps(key, sort_keys=True, default=str) for key in keys])[which]
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from foretell.events.arrow_interop import arrow_of, numpy_of
 from foretell.events.notification import Notification
-from foretell.notify.lazy_notifications import Interleaving, LazyNotifications, NotificationChunk
+from foretell.notify.lazy_notifications import BatchPlaces, LazyNotifications, NotificationChunk
 from foretell.notify.notification_batch import NotificationBatch
 from foretell.plan.result_schema import ResultSchema
 from foretell.spark.batch.shard import SortedResult
@@ -61,7 +61,7 @@ def in_order(reports: Sequence[MatchReport]) -> Sequence[Notification]:
     by = numpy_of(pc.sort_indices(keys, sort_keys=order)).astype(np.int64)
     number = np.repeat(np.arange(len(batches), dtype=np.int32), sizes)
     row = np.concatenate([np.arange(size) for size in sizes])
-    return LazyNotifications([NotificationChunk(batches, Interleaving(number[by], row[by]))])
+    return LazyNotifications([NotificationChunk(batches, BatchPlaces(number[by], row[by]))])
 
 
 def _comparable_ends(batches: Sequence[NotificationBatch]) -> Any:

@@ -103,6 +103,11 @@ class ChunkedState:
         cost = WriteCost(len(snapshot), len(pages) or 1, len(new) if pages else 1, written)
         return StoredState(metadata, content), cost
 
+    def write_metadata(self, before: StoredState, metadata: str) -> StoredState:
+        """Replace the metadata alone: the snapshot stays."""
+        self._value.update((metadata, before.content))
+        return StoredState(metadata, before.content)
+
 
 def _named_pages(snapshot: bytes) -> Iterator[tuple[bytes, memoryview]]:
     view, start = memoryview(snapshot), 0

@@ -65,12 +65,16 @@ class ShardMetadata(msgspec.Struct):
     """Written beside a snapshot. Checkpoints hold it: the names of its fields must not change.
 
     `layout` is the partitioning: under another, the state would be that of other keys. `statements` are those that the
-    query was started with, and `directory` has those that changes have brought.
+    query was started with, and `directory` has those that changes have brought. `clocks` are the latest times of the
+    streams that the shard has seen since its snapshot was written, in micro-batches that brought it nothing else: the
+    snapshot with these times is its state. `state_bytes` is the size of the snapshot.
     """
 
     layout: str
     statements: str
     directory: StatementDirectory
+    clocks: dict[str, int | float] = msgspec.field(default_factory=dict)
+    state_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,12 @@ class ShardProcessor:
             applier.apply(engine, change)
         outputs, counts = self._processed(engine, group, shard_input, applier.refused)
         started = perf_counter()
-        cost = self._write(state, before, metadata, engine)
+        touched = outputs or shard_input.segments or shard_input.changes or metadata.statements != group.text
+        if before is None or touched:
+            metadata.statements = group.text
+            cost = self._write(state, before, metadata, engine)
+        else:
+            cost = self._write_clocks(state, before, metadata, shard_input.clocks, engine)
         state_seconds += perf_counter() - started
         return outputs, {
             **counts,
@@ -172,8 +181,10 @@ class ShardProcessor:
             return metadata, cached
         snapshot = state.snapshot(stored)
         wanted = None if metadata.statements == group.text else self._wanted(metadata, group, snapshot)
-        metadata.statements = group.text
-        return metadata, self._engine(wanted, snapshot)
+        engine = self._engine(wanted, snapshot)
+        if metadata.clocks:
+            engine.push_columns({}, metadata.clocks)
+        return metadata, engine
 
     def _engine(self, wanted: Subscriptions | None, snapshot: bytes) -> Engine:
         limits = task_limits(self.limits)
@@ -198,11 +209,32 @@ class ShardProcessor:
     def _write(
         self, state: ChunkedState, before: StoredState | None, metadata: ShardMetadata, engine: Engine
     ) -> WriteCost:
-        stored, cost = state.write(before, msgspec.json.encode(metadata).decode(), engine.snapshot())
+        snapshot = engine.snapshot()
+        metadata.clocks, metadata.state_bytes = {}, len(snapshot)
+        stored, cost = state.write(before, msgspec.json.encode(metadata).decode(), snapshot)
+        self._keep(stored, engine)
+        return cost
+
+    def _write_clocks(
+        self,
+        state: ChunkedState,
+        before: StoredState,
+        metadata: ShardMetadata,
+        clocks: Mapping[str, int | float],
+        engine: Engine,
+    ) -> WriteCost:
+        """Write the times of a micro-batch that brought nothing else and gave no output: a restored engine that gets
+        them does the same again. The snapshot, which may be large, stays."""
+        later = {stream: max(time, metadata.clocks.get(stream, time)) for stream, time in clocks.items()}
+        metadata.clocks |= later
+        stored = state.write_metadata(before, msgspec.json.encode(metadata).decode())
+        self._keep(stored, engine)
+        return WriteCost(metadata.state_bytes, len(stored.page_names) or 1, 0, len(stored.content))
+
+    def _keep(self, stored: StoredState, engine: Engine) -> None:
         while len(_engines) >= _CACHED_ENGINES:
             del _engines[next(iter(_engines))]
         _engines[self._digest(stored)] = engine
-        return cost
 
     def _digest(self, stored: StoredState) -> bytes:
         settings = f"{stored.metadata}\0{self.limits}\0".encode("utf-8", "surrogatepass")
