@@ -24,7 +24,7 @@ from foretell.plan.match_plan import (
     attributes_read_by,
 )
 from foretell.plan.observation import NOTHING_OBSERVED, ObservationPolicy
-from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
     Executor,
     GroupKind,
@@ -206,7 +206,7 @@ class _GroupBuilder:
         group = self._group(number)
         assert isinstance(group, NfaGroupPlan)
         assert group.nfa is not None
-        nfa, member = group.nfa.joined_by(subscription)
+        nfa, member = group.nfa.coded_by(self.code_of).joined_by(subscription)
         return replace(group, nfa=nfa, joined=(*group.joined, subscription), moves=(*group.moves, member))
 
     def _made(
@@ -222,12 +222,9 @@ class _GroupBuilder:
         if strategy.executor.value is Executor.ARRIVALS:
             lowered = arrivals.lower_arrivals(subscription, self.code_of, parameters, selected=selected)
             return replace(group, arrivals=lowered)
-        empty = SharedNfa.empty(self.code_of, self.input.simultaneous, self.input.time)
-        nfa, _ = empty.joined_by(subscription, parameters, selected=selected)
-        keyed = choose_keys(nfa, observed=mode is not None)
-        if not keyed.value:
-            nfa, _ = replace(empty, keyed=False).joined_by(subscription, parameters, selected=selected)
-        return replace(group, nfa=nfa, keyed=keyed)
+        observed = mode is not None
+        nfa = single_nfa(subscription, self.code_of, parameters, selected=selected, observed=observed)
+        return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=observed))
 
     # ── from a snapshot ──
 

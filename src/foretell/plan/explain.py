@@ -23,6 +23,7 @@ from foretell.plan.nfa.terms import Connector, Done, threads
 from foretell.plan.observation import NothingObserved
 from foretell.plan.performance_hints import hints_for
 from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
     Executor,
     Kernel,
@@ -191,12 +192,7 @@ def _nfa(
     if template is not None and not selected and not parameters:
         return None
     observed = strategy.observation is not None
-    empty = SharedNfa.empty(Codes(), subscription.simultaneous, subscription.time)
-    nfa, _ = empty.joined_by(subscription, parameters, selected=selected)
-    if not choose_keys(nfa, observed=observed).value:
-        unkeyed = SharedNfa.empty(Codes(), subscription.simultaneous, subscription.time, keyed=False)
-        nfa, _ = unkeyed.joined_by(subscription, parameters, selected=selected)
-    return nfa
+    return single_nfa(subscription, Codes(), parameters, selected=selected, observed=observed)
 
 
 # ── choices ──

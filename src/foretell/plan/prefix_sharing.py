@@ -94,6 +94,12 @@ class SharedNfa:
         """The number of states that serve more than one subscription."""
         return sum(len(state.members) > 1 for state in self.states)
 
+    def coded_by(self, code_of: Callable[[str], int]) -> SharedNfa:
+        """The NFA as one of a runtime that gives strings the same codes."""
+        return (
+            replace(self, symbols=replace(self.symbols, code_of=code_of)) if code_of != self.symbols.code_of else self
+        )
+
     def joined_by(
         self,
         subscription: CheckedSubscription,
