@@ -5,12 +5,11 @@ A subscription that comes later extends the plan, and one that leaves reduces it
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from foretell.events.types import Type
+from foretell.garbage import collection_paused
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.plan.lower import arrivals
 from foretell.plan.lower.program import UnsupportedError
@@ -57,7 +56,7 @@ class PlanCompiler:
     ) -> MatchPlan:
         """The plan with more statements."""
         inputs: dict[InputPlan, _GroupBuilder] = {}
-        with _collection_paused():
+        with collection_paused():
             for statement in statements:
                 subscription = _compilable(statement)
                 table = subscription.tree.table
@@ -82,24 +81,13 @@ class PlanCompiler:
         """
         checked = {s.name: s for s in program.statements if isinstance(s, CheckedSubscription)}
         inputs = {}
-        for record in records:
-            key = InputPlan.of(checked[record.statements[0]])
-            group = _GroupBuilder(InputGroupPlan(key), self.code_of, self.policy)
-            group.replay(record, checked, recheck, tables)
-            inputs[key] = group.plan()
+        with collection_paused():
+            for record in records:
+                key = InputPlan.of(checked[record.statements[0]])
+                group = _GroupBuilder(InputGroupPlan(key), self.code_of, self.policy)
+                group.replay(record, checked, recheck, tables)
+                inputs[key] = group.plan()
         return MatchPlan(program.ranks, inputs)
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Planning makes many objects and drops few; looking for garbage among them takes a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _compilable(statement: CheckedStatement) -> CheckedSubscription:
