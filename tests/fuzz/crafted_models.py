@@ -39,8 +39,8 @@ class Original:
     engine: ft.Engine
 
 
-#: What comes after it; engines do not change the rows that they are given. Two batches: the second goes on with what the
-#: first has left, and more of them would cost time and show nothing else.
+#: What comes after it; engines do not change the rows that they are given. The second batch goes on with what the first
+#: has left; more batches would cost time and show nothing else.
 BATCHES = [_events(20, 0, 0), _events(180, 20, 1)]
 
 

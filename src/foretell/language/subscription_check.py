@@ -32,7 +32,7 @@ def check_subscription(
 
     While a result is in use, checking the same tree against the same data gives it again.
     """
-    data = _Data(
+    data = _CheckedAgainst(
         tuple(streams[name].content for name in subscription.streams),
         tuple(columns.items()),
         tuple(losses.get(name, ()) for name in subscription.streams),
@@ -44,7 +44,7 @@ def check_subscription(
     return known
 
 
-class _Data(NamedTuple):
+class _CheckedAgainst(NamedTuple):
     """All that the check of a tree depends on."""
 
     schemas: tuple[tuple[object, ...], ...]
@@ -53,7 +53,7 @@ class _Data(NamedTuple):
 
 
 #: What engines, explain and snapshots of the same statements share.
-_known: WeakValueDictionary[tuple[int, _Data], CheckedSubscription] = WeakValueDictionary()
+_known: WeakValueDictionary[tuple[int, _CheckedAgainst], CheckedSubscription] = WeakValueDictionary()
 
 
 def _checked(

@@ -22,6 +22,7 @@ from foretell.plan.match_plan import (
     StatementPlan,
     attributes_read_by,
 )
+from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.observation import NOTHING_OBSERVED, ObservationPolicy
 from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
@@ -41,11 +42,12 @@ TableTypes = Mapping[str, Mapping[str, Type]]
 
 @dataclass(frozen=True)
 class PlanCompiler:
-    """Compiles plans for one runtime: `code_of` gives the runtime's codes of strings, and `policy` tells which
-    subscriptions are observed."""
+    """Compiles plans for one runtime: `code_of` gives the runtime's codes of strings, `policy` tells which
+    subscriptions are observed, and `edges` limits their automata (`Limits.edges`)."""
 
     code_of: Callable[[str], int]
     policy: ObservationPolicy = NOTHING_OBSERVED
+    edges: int = MOST_EDGES
 
     def compile(self, program: CheckedProgram, tables: TableTypes | None = None) -> MatchPlan:
         """The plan of a program. A statement that the compiled engine does not run raises UnsupportedError."""
@@ -63,7 +65,7 @@ class PlanCompiler:
                 parameters = {} if table is None else (tables or {})[str(table)]
                 key = InputPlan.of(subscription)
                 if key not in inputs:
-                    inputs[key] = _GroupBuilder(plan.inputs.get(key) or InputGroupPlan(key), self.code_of, self.policy)
+                    inputs[key] = _GroupBuilder(plan.inputs.get(key) or InputGroupPlan(key), self)
                 observed = self.policy.observes(subscription)
                 inputs[key].add(subscription, parameters, choose_strategy(subscription, parameters, observed=observed))
         return replace(plan, inputs={**plan.inputs, **{key: group.plan() for key, group in inputs.items()}})
@@ -84,7 +86,7 @@ class PlanCompiler:
         with collection_paused():
             for record in records:
                 key = InputPlan.of(checked[record.statements[0]])
-                group = _GroupBuilder(InputGroupPlan(key), self.code_of, self.policy)
+                group = _GroupBuilder(InputGroupPlan(key), self)
                 group.replay(record, checked, recheck, tables)
                 inputs[key] = group.plan()
         return MatchPlan(program.ranks, inputs)
@@ -129,8 +131,7 @@ class _GroupBuilder:
     """An input group plan while statements are added to it: `statements` and `groups` are those that change."""
 
     before: InputGroupPlan
-    code_of: Callable[[str], int]
-    policy: ObservationPolicy
+    compiler: PlanCompiler
     statements: dict[str, StatementPlan] = field(default_factory=dict)
     groups: dict[int, NfaGroupPlan | AbsencePlan] = field(default_factory=dict)
 
@@ -178,7 +179,7 @@ class _GroupBuilder:
     ) -> StatementPlan:
         attributes = attributes_read_by(subscription)
         if strategy.observation is not None:
-            attributes |= self.policy.attributes(subscription)
+            attributes |= self.compiler.policy.attributes(subscription)
         return StatementPlan(subscription, strategy, parameters, attributes, group, number)
 
     def _new(self, group: NfaGroupPlan | AbsencePlan) -> int:
@@ -194,7 +195,7 @@ class _GroupBuilder:
         group = self._group(number)
         assert isinstance(group, NfaGroupPlan)
         assert group.nfa is not None
-        nfa, member = group.nfa.coded_by(self.code_of).joined_by(subscription)
+        nfa, member = group.nfa.coded_by(self.compiler.code_of).joined_by(subscription, edges=self.compiler.edges)
         return replace(group, nfa=nfa, joined=(*group.joined, subscription), moves=(*group.moves, member))
 
     def _made(
@@ -206,12 +207,12 @@ class _GroupBuilder:
             selection = template_selection(subscription, parameters)
         mode = None if strategy.observation is None else strategy.observation.value
         group = NfaGroupPlan(strategy.group_kind, (subscription,), (0,), selection=selection, observation=mode)
-        selected = selection is not None
+        selected, code_of, edges = selection is not None, self.compiler.code_of, self.compiler.edges
         if strategy.executor.value is Executor.ARRIVALS:
-            lowered = arrivals.lower_arrivals(subscription, self.code_of, parameters, selected=selected)
+            lowered = arrivals.lower_arrivals(subscription, code_of, parameters, selected=selected, edges=edges)
             return replace(group, arrivals=lowered)
         observed = mode is not None
-        nfa = single_nfa(subscription, self.code_of, parameters, selected=selected, observed=observed)
+        nfa = single_nfa(subscription, code_of, parameters, selected=selected, observed=observed, edges=edges)
         return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=observed))
 
     # ── from a snapshot ──
@@ -234,7 +235,7 @@ class _GroupBuilder:
                 self.statements[name] = planned[name]
                 continue
             subscription, parameters = checked[name], _parameters(checked[name], tables)
-            strategy = choose_strategy(subscription, parameters, observed=self.policy.observes(subscription))
+            strategy = choose_strategy(subscription, parameters, observed=self.compiler.policy.observes(subscription))
             self.add(subscription, parameters, strategy)
 
     def _replayed(
