@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NoReturn
 
 _WIDEST = 200  # characters of a line that are shown: generated programs do not break their lines
@@ -41,7 +41,7 @@ class Place:
             return Place(self.line, self.column, other.end_column, end_line)
         if end_line < (self.end_line or self.line):
             return self
-        return replace(self, end_column=max(self.end_column, other.end_column))
+        return Place(self.line, self.column, max(self.end_column, other.end_column), self.end_line)
 
 
 NOWHERE = Place(0, 0, 0)

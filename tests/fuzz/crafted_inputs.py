@@ -47,6 +47,7 @@ def prepare(numbers: range) -> Path:
     for ending, text in ORIGINALS.items():
         for way in WAYS:
             way(text.encode(), ending, folder / f"s{ending}")
+    _run(b"t,k\n0.5,a\n1.5,b\n", ".csv", folder / "s.csv")  # times between whole numbers have kernels of their own
     return folder
 
 

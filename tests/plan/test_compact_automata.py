@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 from time import process_time
 from typing import Any
 
@@ -96,6 +97,23 @@ def test_limits_are_those_of_the_message() -> None:
         automaton_of(next(iter(TOO_LARGE)))
 
 
+def test_the_limit_is_a_setting() -> None:
+    """For a run, an engine, a statement that joins it, and where a snapshot is restored."""
+    text, more = statement("(a ; b) & (c ; d)"), "SUBSCRIBE q FROM s MATCH (a ; b) & (c ; d ; e) WITHIN 9;"
+    few = ft.Limits(edges=3)
+    engine = ft.Engine(text)
+    engine.push("s", events(1, 2, 3))
+    with pytest.raises(ft.ForetellError, match=r"needs more than 11 edges.*\n.*; or raise Limits\.edges, which is 3"):
+        ft.Engine.restore(None, engine.snapshot(), limits=few)
+    with pytest.raises(LanguageError, match="needs more than 11 edges") as caught:
+        ft.run(text, {"s": events(1)}, engine="embedded", limits=few)
+    assert caught.value.hint.endswith("or raise Limits.edges, which is 3")
+    engine = ft.Engine(text, limits=ft.Limits(edges=5))
+    engine.push("s", events(1, 2, 3))
+    with pytest.raises(LanguageError, match="needs more than 15 edges"):
+        engine.subscribe(more)
+
+
 @pytest.mark.parametrize("side", ["a{0}?", "(a{0} ; b{0})"])
 def test_thousands_of_sides_are_refused_too(side: str) -> None:
     """Their number of states is beyond any float."""
@@ -149,6 +167,20 @@ def test_conditions_between_many_steps() -> None:
         values = list(range(11))
         values[left], values[right] = values[right], values[left]
         assert not ft.run(text, {"s": events(*values)}, engine="embedded")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_conditions_that_wait_for_one_of_many_alternatives(seed: int) -> None:
+    """Some name an alternative, some a variable that it binds, some only a step that must be bound before."""
+    chance = Random(seed)
+    ends = " | ".join(f"e{i}" for i in range(6))
+    asking = "a AS v <= c.v, b AS v >= coalesce(e1.v, d.v), c AS v < $x + 2, d AS v > first(e2).v OR v > a.v"
+    binding = "e3 AS v = $x AND v > 0, e4 AS $x = v AND k = 'x'"
+    text = statement(f"a ; b ; c? ; d ;{{v >= 0}} ({ends})", f"DEFINE {asking}, {binding} WITHIN 100")
+    rows = events(*(chance.randrange(4) for _ in range(9)))
+    rows_of = [[str(n) for n in ft.run(text, {"s": rows}, engine=engine)] for engine in ("embedded", "reference")]
+    assert rows_of[0] == rows_of[1]
+    assert seed or rows_of[0]
 
 
 # ── sets of steps ──

@@ -24,7 +24,7 @@ CHOICES = {"Decision", "KernelDecision", "Strategy"}
 #: explain a plan, or divide work on Spark by it.
 USERS: Mapping[str, set[str]] = {
     "choose_strategy": {"plan/compile.py", "plan/explain.py", "plan/sharing_report.py"},
-    "choose_keys": {"plan/compile.py", "plan/explain.py"},
+    "choose_keys": {"plan/compile.py", "plan/explain.py", "plan/single_nfa.py"},
     "choose_kernel": {"plan/lower/flatten.py", "plan/performance_hints.py"},
     "choose_executor": set(),
     "arrival_hindrance": set(),

@@ -148,7 +148,8 @@ def run_command(
         list[str],
         typer.Option(
             metavar="NAME=VALUE",
-            help="Set a limit: memory=4GiB, lane=1000000, engine=10000000, then=refuse or then=drop. Repeatable.",
+            help="Set a limit: memory=4GiB, results=4GiB, lane=1000000, engine=10000000, edges=3000, then=refuse or "
+            "then=drop. Repeatable.",
             show_default=False,
         ),
     ] = [],
@@ -387,12 +388,18 @@ def explain_command(
         list[str], typer.Option("--table", metavar="NAME=PATH", help="Read the rows of a FOR EACH table.")
     ] = [],
     form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, mermaid or json.")] = "text",
+    limit: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=VALUE", help="Explain with this limit: edges=10000, say.", show_default=False),
+    ] = [],
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
 ) -> None:
     """Print the plan of each statement: which engine runs it and why, its states, and its costs."""
     from foretell.cli import explain
+    from foretell.cli.limit_options import limits_of
 
-    explain.show(file, "json" if as_json else form, pairs(tables, "--table", "NAME=PATH"))
+    tables_given = pairs(tables, "--table", "NAME=PATH")
+    explain.show(file, "json" if as_json else form, tables_given, limits_of(limit))
 
 
 @app.command(

@@ -22,14 +22,13 @@ from foretell.machine.exec.memory_size import format_bytes
 from foretell.notify.collected_notifications import results_budget
 from foretell.notify.files import standard_output, writing_to
 from foretell.plan.explain import Codes, Explained, as_mermaid, as_text, explain_all
-from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.sharing_report import sharing_report
 from foretell.spark.batch.explain import explain_on_spark
 
 FORMATS = ("text", "mermaid", "json")
 
 
-def show(file: Path, form: str, tables: Mapping[str, str]) -> None:
+def show(file: Path, form: str, tables: Mapping[str, str], limits: Limits | None = None) -> None:
     """Print the plans of the statements of a file. Its streams must be declared; `tables` may give FOR EACH tables."""
     if form not in FORMATS:
         raise InputError("unknown-format", f"unknown format '{form}'", hint=suggestion(form, FORMATS))
@@ -49,7 +48,7 @@ def show(file: Path, form: str, tables: Mapping[str, str]) -> None:
     for note in derived_window_notes(program.program):
         say(f"note: {note}")
     with writing_to(output):
-        for text in _explained(program, checked, rows, form):
+        for text in _explained(program, checked, rows, form, limits or Limits()):
             output.write(f"{text if width is None else _for_a_terminal(text, width)}\n".encode())
 
 
@@ -60,11 +59,12 @@ def _for_a_terminal(text: str, width: int) -> str:
 
 
 def _explained(
-    program: Subscriptions, checked: CheckedProgram, tables: Mapping[str, TemplateTable], form: str
+    program: Subscriptions, checked: CheckedProgram, tables: Mapping[str, TemplateTable], form: str, limits: Limits
 ) -> Iterator[str]:
     """The text of each statement, of what they share, and of a run on Spark."""
     subscriptions = [s for s in checked.statements if isinstance(s, CheckedSubscription)]
-    explained = {e.name: e for e in explain_all(subscriptions, {name: t.types for name, t in tables.items()})}
+    types = {name: table.types for name, table in tables.items()}
+    explained = {e.name: e for e in explain_all(subscriptions, types, limits.edges)}
     for statement in checked.statements:
         if statement.name in explained:
             yield _subscription(explained[statement.name], form)
@@ -72,19 +72,18 @@ def _explained(
             yield json.dumps({"name": statement.name}) if form == "json" else f"{statement.name}\n  a correlator"
     if form == "mermaid":
         return
-    shared = sharing_report(subscriptions, Codes())
+    shared = sharing_report(subscriptions, Codes(), limits.edges)
     if shared.subscriptions > 1:
         yield json.dumps(shared.as_dict()) if form == "json" else shared.as_text()
     if form == "text":
-        yield _limits()
+        yield _limits_text(limits)
     if len(subscriptions) == len(checked.statements):
         divided = explain_on_spark(program, checked, tables)
         yield json.dumps(divided.as_dict()) if form == "json" else divided.as_text()
 
 
-def _limits() -> str:
-    """The limits that a run has where none are given."""
-    limits = Limits()
+def _limits_text(limits: Limits) -> str:
+    """The limits of a run: those that --limit sets, and the others as they are on this computer."""
     return "\n".join(
         (
             "limits of an engine, unless others are set",
@@ -92,8 +91,9 @@ def _limits() -> str:
             "(Limits.engine)",
             f"  memory: {format_bytes(limits.budget)} here (Limits.memory), notifications of a call: "
             f"{format_bytes(results_budget(limits))} (Limits.results)",
-            "  beyond them a statement stops in the lane; with then=drop it loses its oldest partial matches",
-            f"  a pattern: {MOST_EDGES:,} edges, and two for each of its steps",
+            "  beyond them a statement stops in the lane; with then=drop it loses its oldest partial matches "
+            "(Limits.then)",
+            f"  a pattern: {limits.edges:,} edges, and two for each of its steps (Limits.edges)",
         )
     )
 

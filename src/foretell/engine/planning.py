@@ -25,13 +25,14 @@ def start_runtime(
 ) -> MatchRuntime:
     """Compile the plan of a program, and a runtime for it. Raises UnsupportedError for what is not compiled."""
     strings = StringDictionary()
-    plan = PlanCompiler(strings.constant, observers).compile(program, _types(tables or {}))
+    edges = (limits or Limits()).edges
+    plan = PlanCompiler(strings.constant, observers, edges).compile(program, _types(tables or {}))
     return MatchRuntime(plan, strings, tables, limits, observers)
 
 
 def extend_runtime(runtime: MatchRuntime, statement: CheckedStatement, tables: Tables) -> None:
     """Compile one more statement, and run it from the next event on. One that is not compiled changes nothing."""
-    compiler = PlanCompiler(runtime.strings.constant, runtime.observers)
+    compiler = PlanCompiler(runtime.strings.constant, runtime.observers, runtime.ledger.limits.edges)
     runtime.extend(compiler.extend(runtime.plan, [statement], _types(tables)), [statement.name], tables)
 
 
@@ -45,7 +46,8 @@ def restore_runtime(
 ) -> MatchRuntime:
     """The runtime that a snapshot describes, with the plan that the snapshot records."""
     strings = strings_of(state)
-    plan = PlanCompiler(strings.constant, observers).restore(program, records(state), recheck, _types(tables))
+    compiler = PlanCompiler(strings.constant, observers, (limits or Limits()).edges)
+    plan = compiler.restore(program, records(state), recheck, _types(tables))
     return MatchRuntime.restore(state, plan, strings, tables, limits, observers)
 
 

@@ -59,6 +59,12 @@ class Schema:
     remarks: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
+    def content(self) -> tuple[object, ...]:
+        """What makes two schemas equal, as a value that has a hash."""
+        columns = (self.time, self.id, self.order)
+        return *columns, *self.attributes.items(), self.simultaneous, self.lateness, self.open, self.timing
+
+    @property
     def time_type(self) -> Type:
         return self.timing if self.time is None else self.attributes.get(self.time, Type.UNKNOWN)
 

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from foretell.errors import Place, refuse, suggestion
 from foretell.events.types import Schema, Type
+from foretell.garbage import collection_paused
 from foretell.language import tree
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.language.definitions import definitions_of
@@ -58,7 +59,8 @@ class Checker:
         declared = [s for s in program.statements if isinstance(s, tree.Stream)]
         new = {s.name: declared_schema(s) for s in declared if s.name not in self.streams}
         streams, losses = ChainMap(new, self.streams), ChainMap({s.name: s.losses for s in declared}, self._losses)
-        checked = [self._checked(s, streams, losses, derived, tables or {}) for s in _in_reading_order(derived)]
+        with collection_paused():
+            checked = [self._checked(s, streams, losses, derived, tables or {}) for s in _in_reading_order(derived)]
         self.streams |= new
         self._losses |= losses.maps[0]
         self._rank_mentions(program)

@@ -20,6 +20,7 @@ from lark.grammar import Rule
 from lark.lexer import TerminalDef
 
 from foretell.errors import NOWHERE, ForetellError, refuse
+from foretell.garbage import collection_paused
 from foretell.language import tree
 from foretell.language.rules.correlations import CorrelationRules
 from foretell.language.rules.expressions import ExpressionRules
@@ -40,8 +41,9 @@ def parse(text: str, file: str = "") -> tree.Program:
     """
     code = _without_comments(text.removeprefix("\ufeff"))
     try:
-        program = cast(tree.Program, _parser().parse(code))
-        _check_depth(program)
+        with collection_paused():
+            program = cast(tree.Program, _parser().parse(code))
+            _check_depth(program)
         return program
     except UnexpectedInput as error:
         from foretell.language.syntax_hints.messages import syntax_error

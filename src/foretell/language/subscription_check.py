@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from foretell.errors import refuse, suggestion
 from foretell.events.types import Schema, Type
@@ -26,7 +28,40 @@ def check_subscription(
     columns: Columns,
     losses: Mapping[str, tuple[tree.Loss, ...]],
 ) -> CheckedSubscription:
-    """Checks a subscription. `columns` are those of the FOR EACH table, `losses` the LOSS items of each stream."""
+    """Checks a subscription. `columns` are those of the FOR EACH table, `losses` the LOSS items of each stream.
+
+    While a result is in use, checking the same tree against the same data gives it again.
+    """
+    data = _CheckedAgainst(
+        tuple(streams[name].content for name in subscription.streams),
+        tuple(columns.items()),
+        tuple(losses.get(name, ()) for name in subscription.streams),
+    )
+    # A checked subscription holds its tree, so that no other tree has that number while the entry is there.
+    known = _known.get((id(subscription), data))
+    if known is None:
+        known = _known[id(subscription), data] = _checked(subscription, streams, columns, losses)
+    return known
+
+
+class _CheckedAgainst(NamedTuple):
+    """All that the check of a tree depends on."""
+
+    schemas: tuple[tuple[object, ...], ...]
+    columns: tuple[tuple[str, Type], ...]
+    losses: tuple[tuple[tree.Loss, ...], ...]
+
+
+#: What engines, explain and snapshots of the same statements share.
+_known: WeakValueDictionary[tuple[int, _CheckedAgainst], CheckedSubscription] = WeakValueDictionary()
+
+
+def _checked(
+    subscription: tree.Subscription,
+    streams: Mapping[str, Schema],
+    columns: Columns,
+    losses: Mapping[str, tuple[tree.Loss, ...]],
+) -> CheckedSubscription:
     checked = _SubscriptionChecker(subscription, streams, columns, losses).checked()
     sources = [streams[name] for name in subscription.streams]
     ids = {schema.attributes.get(schema.id, Type.UNKNOWN) for schema in sources if schema.id is not None}

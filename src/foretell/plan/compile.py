@@ -5,12 +5,11 @@ A subscription that comes later extends the plan, and one that leaves reduces it
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from foretell.events.types import Type
+from foretell.garbage import collection_paused
 from foretell.language.checked import CheckedCorrelator, CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.plan.lower import arrivals
 from foretell.plan.lower.program import UnsupportedError
@@ -23,8 +22,9 @@ from foretell.plan.match_plan import (
     StatementPlan,
     attributes_read_by,
 )
+from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.observation import NOTHING_OBSERVED, ObservationPolicy
-from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
     Executor,
     GroupKind,
@@ -42,11 +42,12 @@ TableTypes = Mapping[str, Mapping[str, Type]]
 
 @dataclass(frozen=True)
 class PlanCompiler:
-    """Compiles plans for one runtime: `code_of` gives the runtime's codes of strings, and `policy` tells which
-    subscriptions are observed."""
+    """Compiles plans for one runtime: `code_of` gives the runtime's codes of strings, `policy` tells which
+    subscriptions are observed, and `edges` limits their automata (`Limits.edges`)."""
 
     code_of: Callable[[str], int]
     policy: ObservationPolicy = NOTHING_OBSERVED
+    edges: int = MOST_EDGES
 
     def compile(self, program: CheckedProgram, tables: TableTypes | None = None) -> MatchPlan:
         """The plan of a program. A statement that the compiled engine does not run raises UnsupportedError."""
@@ -57,14 +58,14 @@ class PlanCompiler:
     ) -> MatchPlan:
         """The plan with more statements."""
         inputs: dict[InputPlan, _GroupBuilder] = {}
-        with _collection_paused():
+        with collection_paused():
             for statement in statements:
                 subscription = _compilable(statement)
                 table = subscription.tree.table
                 parameters = {} if table is None else (tables or {})[str(table)]
                 key = InputPlan.of(subscription)
                 if key not in inputs:
-                    inputs[key] = _GroupBuilder(plan.inputs.get(key) or InputGroupPlan(key), self.code_of, self.policy)
+                    inputs[key] = _GroupBuilder(plan.inputs.get(key) or InputGroupPlan(key), self)
                 observed = self.policy.observes(subscription)
                 inputs[key].add(subscription, parameters, choose_strategy(subscription, parameters, observed=observed))
         return replace(plan, inputs={**plan.inputs, **{key: group.plan() for key, group in inputs.items()}})
@@ -82,24 +83,13 @@ class PlanCompiler:
         """
         checked = {s.name: s for s in program.statements if isinstance(s, CheckedSubscription)}
         inputs = {}
-        for record in records:
-            key = InputPlan.of(checked[record.statements[0]])
-            group = _GroupBuilder(InputGroupPlan(key), self.code_of, self.policy)
-            group.replay(record, checked, recheck, tables)
-            inputs[key] = group.plan()
+        with collection_paused():
+            for record in records:
+                key = InputPlan.of(checked[record.statements[0]])
+                group = _GroupBuilder(InputGroupPlan(key), self)
+                group.replay(record, checked, recheck, tables)
+                inputs[key] = group.plan()
         return MatchPlan(program.ranks, inputs)
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Planning makes many objects and drops few; looking for garbage among them takes a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _compilable(statement: CheckedStatement) -> CheckedSubscription:
@@ -141,8 +131,7 @@ class _GroupBuilder:
     """An input group plan while statements are added to it: `statements` and `groups` are those that change."""
 
     before: InputGroupPlan
-    code_of: Callable[[str], int]
-    policy: ObservationPolicy
+    compiler: PlanCompiler
     statements: dict[str, StatementPlan] = field(default_factory=dict)
     groups: dict[int, NfaGroupPlan | AbsencePlan] = field(default_factory=dict)
 
@@ -190,7 +179,7 @@ class _GroupBuilder:
     ) -> StatementPlan:
         attributes = attributes_read_by(subscription)
         if strategy.observation is not None:
-            attributes |= self.policy.attributes(subscription)
+            attributes |= self.compiler.policy.attributes(subscription)
         return StatementPlan(subscription, strategy, parameters, attributes, group, number)
 
     def _new(self, group: NfaGroupPlan | AbsencePlan) -> int:
@@ -206,7 +195,7 @@ class _GroupBuilder:
         group = self._group(number)
         assert isinstance(group, NfaGroupPlan)
         assert group.nfa is not None
-        nfa, member = group.nfa.joined_by(subscription)
+        nfa, member = group.nfa.coded_by(self.compiler.code_of).joined_by(subscription, edges=self.compiler.edges)
         return replace(group, nfa=nfa, joined=(*group.joined, subscription), moves=(*group.moves, member))
 
     def _made(
@@ -218,16 +207,13 @@ class _GroupBuilder:
             selection = template_selection(subscription, parameters)
         mode = None if strategy.observation is None else strategy.observation.value
         group = NfaGroupPlan(strategy.group_kind, (subscription,), (0,), selection=selection, observation=mode)
-        selected = selection is not None
+        selected, code_of, edges = selection is not None, self.compiler.code_of, self.compiler.edges
         if strategy.executor.value is Executor.ARRIVALS:
-            lowered = arrivals.lower_arrivals(subscription, self.code_of, parameters, selected=selected)
+            lowered = arrivals.lower_arrivals(subscription, code_of, parameters, selected=selected, edges=edges)
             return replace(group, arrivals=lowered)
-        empty = SharedNfa.empty(self.code_of, self.input.simultaneous, self.input.time)
-        nfa, _ = empty.joined_by(subscription, parameters, selected=selected)
-        keyed = choose_keys(nfa, observed=mode is not None)
-        if not keyed.value:
-            nfa, _ = replace(empty, keyed=False).joined_by(subscription, parameters, selected=selected)
-        return replace(group, nfa=nfa, keyed=keyed)
+        observed = mode is not None
+        nfa = single_nfa(subscription, code_of, parameters, selected=selected, observed=observed, edges=edges)
+        return replace(group, nfa=nfa, keyed=choose_keys(nfa, observed=observed))
 
     # ── from a snapshot ──
 
@@ -249,7 +235,7 @@ class _GroupBuilder:
                 self.statements[name] = planned[name]
                 continue
             subscription, parameters = checked[name], _parameters(checked[name], tables)
-            strategy = choose_strategy(subscription, parameters, observed=self.policy.observes(subscription))
+            strategy = choose_strategy(subscription, parameters, observed=self.compiler.policy.observes(subscription))
             self.add(subscription, parameters, strategy)
 
     def _replayed(

@@ -16,6 +16,7 @@ from foretell.plan.expressions import EveryNth, IndexKey
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
+from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.nfa.counters import CounterTest, PatternCounters, Test
 from foretell.plan.nfa.decomposition import decompose
 from foretell.plan.nfa.state_bits import BITS
@@ -23,6 +24,7 @@ from foretell.plan.nfa.terms import Connector, Done, threads
 from foretell.plan.observation import NothingObserved
 from foretell.plan.performance_hints import hints_for
 from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import (
     Executor,
     Kernel,
@@ -104,15 +106,16 @@ class Codes:
 
 
 def explain_all(
-    subscriptions: Sequence[CheckedSubscription], tables: Mapping[str, Mapping[str, Type]]
+    subscriptions: Sequence[CheckedSubscription], tables: Mapping[str, Mapping[str, Type]], edges: int = MOST_EDGES
 ) -> Iterator[Explained]:
-    """The plans of the subscriptions of one program. `tables` has the columns of the FOR EACH tables that are known."""
+    """The plans of the subscriptions of one program. `tables` has the columns of the FOR EACH tables that are known,
+    `edges` is `Limits.edges`."""
     known = [s for s in subscriptions if s.tree.losing is None and (s.tree.table is None or s.tree.table in tables)]
-    plan = PlanCompiler(Codes(), ForecastsObserved()).extend(MatchPlan({}, {}), known, tables)
+    plan = PlanCompiler(Codes(), ForecastsObserved(), edges).extend(MatchPlan({}, {}), known, tables)
     for subscription in subscriptions:
         group = plan.input_of(subscription.name).group_of(subscription.name) if subscription.name in plan else None
         shared = group if isinstance(group, NfaGroupPlan) and len(group.members) > 1 else None
-        yield explain(subscription, tables.get(str(subscription.tree.table)), shared)
+        yield explain(subscription, tables.get(str(subscription.tree.table)), shared, edges)
 
 
 class ForecastsObserved(NothingObserved):
@@ -126,12 +129,13 @@ def explain(
     subscription: CheckedSubscription,
     parameters: Mapping[str, Type] | None = None,
     shared: NfaGroupPlan | None = None,
+    edges: int = MOST_EDGES,
 ) -> Explained:
     """The plan of a subscription. `parameters` are the columns of its FOR EACH table, None where unknown; `shared` is
-    the group that it shares with others."""
+    the group that it shares with others, `edges` is `Limits.edges`."""
     observed = ForecastsObserved().observes(subscription)
     strategy = choose_strategy(subscription, parameters, observed=observed)
-    nfa = _nfa(subscription, parameters, strategy)
+    nfa = _nfa(subscription, parameters, strategy, edges)
     plan = None if nfa is None else next(iter(nfa.members.values()))
     name = strategy.executor.value.value
     if strategy.template is not None:
@@ -139,7 +143,9 @@ def explain(
     why = strategy.executor.why
     if nfa is None and strategy.executor.value in (Executor.NFA, Executor.ARRIVALS):
         why += "; its states depend on the types of its parameters: give its table with --table"
-    states, edges, final = ((), (), ()) if nfa is None or plan is None else _structure(subscription, plan, nfa.compiled)
+    states, explained_edges, final = (
+        ((), (), ()) if nfa is None or plan is None else _structure(subscription, plan, nfa.compiled)
+    )
     predicates, columns, registers = (0, 0, 0) if nfa is None else _sizes(nfa.compiled)
     return Explained(
         name=subscription.name,
@@ -148,7 +154,7 @@ def explain(
         lanes=tuple(map(str, subscription.tree.per)),
         window=subscription.within,
         states=states,
-        edges=edges,
+        edges=explained_edges,
         finally_judged=final,
         predicates=predicates,
         columns=columns,
@@ -181,7 +187,7 @@ def _has_moments(subscription: CheckedSubscription) -> bool:
 
 
 def _nfa(
-    subscription: CheckedSubscription, parameters: Mapping[str, Type] | None, strategy: Strategy
+    subscription: CheckedSubscription, parameters: Mapping[str, Type] | None, strategy: Strategy, edges: int
 ) -> SharedNfa | None:
     """The NFA of a subscription alone, also of one that arrival lists run; None where it cannot be known."""
     if strategy.executor.value in (Executor.REFERENCE, Executor.ABSENCE):
@@ -191,12 +197,7 @@ def _nfa(
     if template is not None and not selected and not parameters:
         return None
     observed = strategy.observation is not None
-    empty = SharedNfa.empty(Codes(), subscription.simultaneous, subscription.time)
-    nfa, _ = empty.joined_by(subscription, parameters, selected=selected)
-    if not choose_keys(nfa, observed=observed).value:
-        unkeyed = SharedNfa.empty(Codes(), subscription.simultaneous, subscription.time, keyed=False)
-        nfa, _ = unkeyed.joined_by(subscription, parameters, selected=selected)
-    return nfa
+    return single_nfa(subscription, Codes(), parameters, selected=selected, observed=observed, edges=edges)
 
 
 # ── choices ──

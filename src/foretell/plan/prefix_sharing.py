@@ -17,6 +17,7 @@ from foretell.plan.lower.flatten import flatten
 from foretell.plan.lower.ir import CHAINED, Guard, LoweredEdge, LoweredNfa, RegisterUpdate, SymbolTable, WaitingState
 from foretell.plan.lower.nfa import lower_nfa
 from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
+from foretell.plan.nfa.automaton_size import MOST_EDGES
 
 #: An NFA takes subscriptions until it has so many states: the kernel visits each of them on every event.
 MOST_STATES = 64
@@ -94,20 +95,27 @@ class SharedNfa:
         """The number of states that serve more than one subscription."""
         return sum(len(state.members) > 1 for state in self.states)
 
+    def coded_by(self, code_of: Callable[[str], int]) -> SharedNfa:
+        """The NFA as one of a runtime that gives strings the same codes."""
+        return (
+            replace(self, symbols=replace(self.symbols, code_of=code_of)) if code_of != self.symbols.code_of else self
+        )
+
     def joined_by(
         self,
         subscription: CheckedSubscription,
         parameters: Mapping[str, Type] | None = None,
         *,
         selected: bool = False,
+        edges: int = MOST_EDGES,
     ) -> tuple[SharedNfa, int]:
         """The NFA with one more subscription, and the number of that subscription in it."""
         symbols = self.symbols.copy()
-        lowered = lower_nfa(subscription, symbols, parameters, selected=selected, keyed=self.keyed)
+        lowered = lower_nfa(subscription, symbols, parameters, selected=selected, keyed=self.keyed, edges=edges)
         number = self.next_number
         assert not self.members or _is_shareable(lowered), "plan.strategy gives such a subscription its own NFA"
         pairs = self._equivalent(lowered) if self.members else {}
-        states, edges = self._merged(number, lowered, pairs)
+        states, merged_edges = self._merged(number, lowered, pairs)
         finals = dict(self.finals)
         slots = [lowered.slots[register] for register in lowered.finals]
         for slot in slots:
@@ -118,7 +126,7 @@ class SharedNfa:
             self,
             symbols=symbols,
             states=states,
-            edges=edges,
+            edges=merged_edges,
             members={**self.members, number: plan},
             slots={**self.slots, number: frozenset(lowered.slots.values())},
             finals=finals,

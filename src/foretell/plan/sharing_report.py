@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.compile import PlanCompiler
 from foretell.plan.match_plan import InputGroupPlan, MatchPlan
+from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.prefix_sharing import SharedNfa
+from foretell.plan.single_nfa import single_nfa
 from foretell.plan.strategy import Sharing, choose_strategy
 
 
@@ -39,11 +41,14 @@ class SharingReport:
         )
 
 
-def sharing_report(statements: Iterable[CheckedSubscription], code_of: Callable[[str], int]) -> SharingReport:
-    """The report of a plan of these statements, without those that have an executor of their own."""
+def sharing_report(
+    statements: Iterable[CheckedSubscription], code_of: Callable[[str], int], edges: int = MOST_EDGES
+) -> SharingReport:
+    """The report of a plan of these statements, without those that have an executor of their own; `edges` is
+    `Limits.edges`."""
     shareable = [s for s in statements if _may_share(s)]
-    plan = PlanCompiler(code_of).extend(MatchPlan({}, {}), shareable)
-    alone = [SharedNfa.empty(code_of, s.simultaneous, s.time).joined_by(s)[0] for s in shareable]
+    plan = PlanCompiler(code_of, edges=edges).extend(MatchPlan({}, {}), shareable)
+    alone = [single_nfa(s, code_of, edges=edges) for s in shareable]
     merged = [nfa for group in plan.inputs.values() for nfa in _nfas(group)]
     distinct = {(key, p) for key, group in plan.inputs.items() for nfa in _nfas(group) for p in nfa.symbols.predicates}
     return SharingReport(

@@ -59,7 +59,7 @@ def selection_of(subscription: CheckedSubscription) -> tuple[Comparison, ...] | 
     try:
         first_steps = {continuation.leaf.step for continuation in derivatives.initial_continuations()}
     except TooLargeError:
-        return None  # its automaton is refused, with the cause
+        return None  # its automaton is refused, with the cause, unless Limits.edges is higher
     if len(first_steps) != 1 or any(isinstance(node, tree.Numbered) for node in pattern.walk()):
         return None
     if any(isinstance(n, tree.FirstWhere) and has_parameter(n.condition) for n in pattern.walk()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -78,9 +79,12 @@ class ForecasterFactory:
         return model if model is not None and model.fingerprint == fingerprint_of(checked.tree) else None
 
     def _parts_of(self, checked: CheckedSubscription) -> Decomposition | None:
-        """Computed once for all rows of a template, each of which has a forecaster."""
+        """Computed once for all rows of a template, each of which has a forecaster.
+
+        The statement is planned by now, so that its automaton is within the limits of the engine.
+        """
         if checked.name not in self._parts:
-            self._parts[checked.name] = decompose(checked, build(checked))
+            self._parts[checked.name] = decompose(checked, build(checked, sys.maxsize))
         return self._parts[checked.name]
 
     def _settings(self, checked: CheckedSubscription) -> Learning:

@@ -133,11 +133,15 @@ def sequence(parts: tuple[SequencePart, ...], absent: tuple[Negation, ...] = (),
 
 def conjunction(*sides: Pattern, place: Place = NOWHERE) -> Conjunction:
     """`&` of all sides, as one node whatever the parentheses."""
-    flat = (s.sides if isinstance(s, Conjunction) else (s,) for s in sides)
-    return Conjunction(tuple(side for some in flat for side in some), place=place)
+    flat: tuple[Pattern, ...] = ()
+    for side in sides:
+        flat += side.sides if isinstance(side, Conjunction) else (side,)
+    return Conjunction(flat, place=place)
 
 
 def alternation(*branches: Pattern, place: Place = NOWHERE) -> Alternation:
     """`|` of all branches, as one node whatever the parentheses."""
-    flat = (b.branches if isinstance(b, Alternation) else (b,) for b in branches)
-    return Alternation(tuple(branch for some in flat for branch in some), place=place)
+    flat: tuple[Pattern, ...] = ()
+    for branch in branches:
+        flat += branch.branches if isinstance(branch, Alternation) else (branch,)
+    return Alternation(flat, place=place)

@@ -24,6 +24,7 @@ from foretell.plan.lower.expression_compiler import compile_expression
 from foretell.plan.lower.program import SubscriptionPlan
 from foretell.plan.lower.registers import Register, RegisterAllocator, RegisterKind
 from foretell.plan.nfa.automaton import build
+from foretell.plan.nfa.automaton_size import MOST_EDGES
 
 
 @dataclass(frozen=True)
@@ -65,18 +66,19 @@ def lower_arrivals(
     parameters: Mapping[str, Type] | None = None,
     *,
     selected: bool = False,
+    edges: int = MOST_EDGES,
 ) -> ArrivalPlan:
     """The plan of a subscription for which foretell.plan.strategy chose arrival lists.
 
-    `parameters` and `selected` are those of foretell.plan.lower.nfa.lower_nfa.
+    `parameters`, `selected` and `edges` are those of foretell.plan.lower.nfa.lower_nfa.
     """
-    program = _subscription_plan(subscription)
+    program = _subscription_plan(subscription, edges)
     return _ArrivalLowering(program, code_of, dict(parameters or {}), selected=selected).plan()
 
 
-def _subscription_plan(subscription: CheckedSubscription) -> SubscriptionPlan:
+def _subscription_plan(subscription: CheckedSubscription, edges: int) -> SubscriptionPlan:
     """The part that comes after the kernel: a match carries the positions of its events, and its variables."""
-    automaton = build(subscription)
+    automaton = build(subscription, edges)
     leading = tuple({step: None for edge in automaton.edges for step in edge.leading})
     finals = [Register(RegisterKind.POSITION, step) for step in subscription.positive]
     finals += [Register(RegisterKind.LEADING, step) for step in leading]

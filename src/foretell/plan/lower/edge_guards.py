@@ -13,7 +13,7 @@ from foretell.plan.lower.context import LoweringContext
 from foretell.plan.lower.deferral import Deferral
 from foretell.plan.lower.ir import NO_CODE, Guard
 from foretell.plan.lower.occurrences import count_condition
-from foretell.plan.nfa.automaton import Edge
+from foretell.plan.nfa.automaton import Condition, Edge
 from foretell.plan.nfa.counters import CounterTest, Test
 from foretell.plan.nfa.lag_rewrite import lagged
 
@@ -31,6 +31,8 @@ class EdgeGuards:
     selected: bool
     distances: Mapping[int | None, Mapping[str, int]]
     _known: dict[Hashable, Guard] = field(default_factory=dict)
+    _waiting: dict[int, int] = field(default_factory=dict)
+    _conjunctions: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def guard(self, edge: Edge) -> Guard:
         """The guard of an edge. Edges of different states that bind a step alike have the same."""
@@ -50,14 +52,33 @@ class EdgeGuards:
         return frozenset(str(n.step) for e in expressions for n in e.walk() if isinstance(n, tree.FirstOf))
 
     def _guard(self, edge: Edge) -> Guard:
-        guards, step, binds = self.context.guards, edge.leaf.step, dict(edge.binds)
-        guard = guards.guard(self._conditions(edge), self.context.of_step(step, edge.source, binds))
+        step = edge.leaf.step
+        context = self.context.of_step(step, edge.source, dict(edge.binds))
+        guard = self.context.guards.guard(self._conditions(edge), context)
         code = guard.code
         for condition in (c for c in edge.conditions if c.owner != step):
-            context = self.context.of_step(step, edge.source, binds, owner=condition.owner)
-            more = guards.compile(condition.expression, context)
-            code = more if code == NO_CODE else guards.conjunction(code, more)
+            more = self._of_earlier_step(condition, edge)
+            code = more if code == NO_CODE else self._conjunction(code, more)
         return Guard(guard.predicate, code)
+
+    def _of_earlier_step(self, condition: Condition, edge: Edge) -> int:
+        """The code of a condition that had to wait for this edge. Where it names nothing that the edge binds, it is the
+        same for all edges: of a thousand alternatives each may be the one that comes next."""
+        step, binds = edge.leaf.step, dict(edge.binds)
+        alike = edge.source is not None and step not in condition.names.steps
+        alike = alike and binds.keys().isdisjoint(condition.names.variables)
+        if alike and condition.number in self._waiting:
+            return self._waiting[condition.number]
+        context = self.context.of_step(step, edge.source, binds, owner=condition.owner)
+        code = self.context.guards.compile(condition.expression, context)
+        if alike:
+            self._waiting[condition.number] = code
+        return code
+
+    def _conjunction(self, left: int, right: int) -> int:
+        if (left, right) not in self._conjunctions:
+            self._conjunctions[left, right] = self.context.guards.conjunction(left, right)
+        return self._conjunctions[left, right]
 
     def _conditions(self, edge: Edge) -> list[tree.Expression]:
         """The conditions of the step that an edge binds."""

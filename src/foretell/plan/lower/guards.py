@@ -49,7 +49,7 @@ class GuardCompiler:
                 reads.add(operand.index)
             return operand
 
-        code = compile_expression(context.desugar(expression), resolve, self.symbols.code_of)
+        code = compile_expression(context.desugar(expression), resolve, self.symbols.text_code)
         return self.symbols.add_code(code, frozenset(reads))
 
     def conjunction(self, left: int, right: int) -> int:
@@ -63,10 +63,10 @@ class GuardCompiler:
 
     def read(self, operand: Operand) -> int:
         """The number of the code that reads a slot."""
-        code = compile_expression(tree.Literal(None), lambda _: operand, self.symbols.code_of)
+        code = compile_expression(tree.Literal(None), lambda _: operand, self.symbols.text_code)
         return self.symbols.add_code(code, frozenset({operand.index}))
 
     def constant(self, value: int | None) -> int:
         """The number of the code of a constant."""
-        code = compile_expression(tree.Literal(value), lambda _: None, self.symbols.code_of)
+        code = compile_expression(tree.Literal(value), lambda _: None, self.symbols.text_code)
         return self.symbols.add_code(code, frozenset())

@@ -103,24 +103,37 @@ class LoweredEdge:
 
 @dataclass
 class SymbolTable:
-    """The numbers that the subscriptions of one NFA share: those of columns and slots, predicates, and code."""
+    """The numbers that the subscriptions of one NFA share: those of columns and slots, predicates, and code.
+
+    `texts` are the strings in its code, each with its number, in the order in which they were asked for.
+    """
 
     code_of: Callable[[str], int]
     slot_table: SlotTable = field(default_factory=SlotTable)
     predicates: dict[tuple[tree.Expression, ...], int] = field(default_factory=dict)
     codes: list[Code] = field(default_factory=list)
     reads: list[frozenset[int]] = field(default_factory=list)  # of each code, the slots that it reads
+    texts: dict[str, int] = field(default_factory=dict)
     _numbers: dict[tuple[bytes, bytes, bytes, tuple[TextFunction, ...]], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.add_code(compile_expression(tree.Literal(True), lambda _: None, self.code_of), frozenset())
+        self.add_code(compile_expression(tree.Literal(True), lambda _: None, self.text_code), frozenset())
+
+    def text_code(self, text: str) -> int:
+        """The code of a string."""
+        self.texts[text] = code = self.code_of(text)
+        return code
+
+    def agrees_with(self, code_of: Callable[[str], int]) -> bool:
+        """Whether strings have the same codes elsewhere; they are asked for in the same order."""
+        return all(code_of(text) == code for text, code in self.texts.items())
 
     def copy(self) -> SymbolTable:
         """A copy to add to, so that a subscription that is refused half-way leaves no numbers behind."""
         symbols = copy(self)
         symbols.slot_table = self.slot_table.copy()
         symbols.predicates, symbols._numbers = dict(self.predicates), dict(self._numbers)
-        symbols.codes, symbols.reads = list(self.codes), list(self.reads)
+        symbols.codes, symbols.reads, symbols.texts = list(self.codes), list(self.reads), dict(self.texts)
         return symbols
 
     def add_code(self, code: Code, reads: frozenset[int]) -> int:

@@ -29,6 +29,7 @@ from foretell.plan.lower.scope_registers import ScopeRegisters
 from foretell.plan.lower.states import StateLowering
 from foretell.plan.match_selection import compares_windows
 from foretell.plan.nfa.automaton import Automaton, build
+from foretell.plan.nfa.automaton_size import MOST_EDGES
 from foretell.plan.nfa.expiry import expiries
 from foretell.plan.nfa.lag_rewrite import distances, is_strict
 from foretell.plan.nfa.terms import Done
@@ -41,13 +42,14 @@ def lower_nfa(
     *,
     selected: bool = False,
     keyed: bool = True,
+    edges: int = MOST_EDGES,
 ) -> LoweredNfa:
     """The NFA of a subscription, numbered by the symbol table; `parameters` are the columns of its FOR EACH table.
 
     With `selected` the filter evaluates the conditions on parameters for all rows at once (plan.template_selection).
-    Without `keyed` no state is indexed.
+    Without `keyed` no state is indexed. `edges` is the limit of the automaton.
     """
-    automaton = build(subscription)
+    automaton = build(subscription, edges)
     allocator = RegisterAllocator(subscription, dict(parameters or {}), symbols.slot_table)
     scopes = ScopeRegisters(subscription, allocator)
     context = LoweringContext(subscription, automaton, allocator, GuardCompiler(symbols), scopes)
@@ -64,7 +66,7 @@ def lower_nfa(
     state_lowering = StateLowering(context, deferral, keyed, trailing=not later)
     states = tuple(state_lowering.waiting_state(number, state) for number, state in enumerate(automaton.states))
     # Only now are all registers allocated, of which an edge writes every one that its event concerns.
-    edges = tuple(
+    lowered_edges = tuple(
         LoweredEdge(edge.source, edge.target, edge.thread, guard, tuple(register_updates.updates(edge, bound)))
         for edge, guard, bound in zip(automaton.edges, guards, bindings, strict=True)
     )
@@ -80,7 +82,7 @@ def lower_nfa(
         last=last,
         expiries=tuple(_expiries(context)),
     )
-    return LoweredNfa(program, states, edges, finals, allocator.slots)
+    return LoweredNfa(program, states, lowered_edges, finals, allocator.slots)
 
 
 def _trailing_states(automaton: Automaton) -> dict[str, frozenset[int]]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.plan.nfa.automaton_size import (
+    MOST_EDGES,
     MOST_FINE_STATES,
     asked_steps,
     check_size,
@@ -115,22 +116,24 @@ class Automaton:
         return leaving
 
 
-def build(subscription: CheckedSubscription) -> Automaton:
+def build(subscription: CheckedSubscription, edges: int = MOST_EDGES) -> Automaton:
     """The automaton of a subscription: its states are the partial derivatives of its pattern.
 
-    Where they would be many, counters take the place of some.
+    Where they would be many, counters take the place of some. With more than so many `edges`, and two for each step, it
+    is refused.
     """
     counters = PatternCounters(subscription.pattern)
-    check_size(subscription, counters)
+    check_size(subscription, counters, edges)
+    most = most_edges(subscription, edges)
     if not counters.are_many(MOST_FINE_STATES):
         try:
-            return _AutomatonBuilder(subscription, PatternCounters(), MOST_FINE_STATES, compact=False).build()
+            return _AutomatonBuilder(subscription, PatternCounters(), MOST_FINE_STATES, most, compact=False).build()
         except TooLargeError:
             pass
     try:
-        return _AutomatonBuilder(subscription, counters, most_edges(subscription), compact=True).build()
+        return _AutomatonBuilder(subscription, counters, most, most, compact=True).build()
     except TooLargeError:
-        refuse(subscription, counters)
+        refuse(subscription, counters, edges)
 
 
 class _Key(NamedTuple):
@@ -144,11 +147,10 @@ class _Key(NamedTuple):
 
 class _AutomatonBuilder:
     def __init__(
-        self, subscription: CheckedSubscription, counters: PatternCounters, most: int, *, compact: bool
+        self, subscription: CheckedSubscription, counters: PatternCounters, most: int, edges: int, *, compact: bool
     ) -> None:
-        self.subscription, self.most, self.compact = subscription, most, compact
+        self.subscription, self.most, self.most_edges, self.compact = subscription, most, edges, compact
         self.numbers = StepNumbers.of(subscription.steps)
-        self.most_edges = most_edges(subscription)
         derivatives = Derivatives(subscription.pattern, counters, most=self.most_edges)
         self.graph = TermGraph(derivatives, self.numbers, most=most, most_edges=self.most_edges)
         self.states: dict[_Key, int] = {}

@@ -13,8 +13,8 @@ from foretell.language.pattern_shape import can_be_empty
 from foretell.language.printer import pattern_text
 from foretell.plan.nfa.counters import PatternCounters
 
-#: A pattern whose automaton has more edges than these, and two for each of its steps, is refused: so the time that
-#: planning takes is bounded by the length of the text.
+#: A pattern whose automaton has more edges than these (unless `Limits.edges` says otherwise), and two for each of its
+#: steps, is refused: so the time that planning takes is bounded by the length of the text.
 MOST_EDGES = 3_000
 
 #: With more states than this, counters take the place of some.
@@ -42,36 +42,36 @@ def asked_steps(subscription: CheckedSubscription) -> set[str]:
     return asked
 
 
-def most_edges(subscription: CheckedSubscription) -> int:
-    """The most edges that the automaton of a subscription may have, and the most states."""
-    return MOST_EDGES + 2 * len(subscription.steps)
+def most_edges(subscription: CheckedSubscription, edges: int = MOST_EDGES) -> int:
+    """The most edges that the automaton of a subscription may have, and the most states, where the limit is `edges`."""
+    return edges + 2 * len(subscription.steps)
 
 
-def check_size(subscription: CheckedSubscription, counters: PatternCounters) -> None:
+def check_size(subscription: CheckedSubscription, counters: PatternCounters, edges: int) -> None:
     """Refuses a pattern that certainly needs too many states or edges, before any is made."""
     size = _LeastSize(counters, asked_steps(subscription)).of(subscription.pattern)
-    if max(size) > most_edges(subscription):
-        refuse(subscription, counters)
+    if max(size) > most_edges(subscription, edges):
+        refuse(subscription, counters, edges)
 
 
-def refuse(subscription: CheckedSubscription, counters: PatternCounters) -> NoReturn:
+def refuse(subscription: CheckedSubscription, counters: PatternCounters, edges: int) -> NoReturn:
     """Refuses a pattern that needs too many states, with the part that causes it."""
-    cause, why, hint = _cause(subscription.pattern, _LeastSize(counters, asked_steps(subscription)))
+    cause, why, hint = _cause(subscription.pattern, _LeastSize(counters, asked_steps(subscription)), edges)
     text = pattern_text(cause)
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 2]} …"
     raise LanguageError(
         "too-large",
-        f"'{subscription.name}' needs more than {most_edges(subscription):,} edges: {why} in `{shown}`",
+        f"'{subscription.name}' needs more than {most_edges(subscription, edges):,} edges: {why} in `{shown}`",
         place=cause.place,
-        hint=hint,
+        hint=f"{hint}; or raise Limits.edges, which is {edges:,}",
     )
 
 
-def _cause(pattern: tree.Pattern, least: _LeastSize) -> tuple[tree.Pattern, str, str]:
+def _cause(pattern: tree.Pattern, least: _LeastSize, edges: int) -> tuple[tree.Pattern, str, str]:
     """The part of a pattern that needs most states, why, and how to write it otherwise."""
     conjunctions = [node for node in pattern.walk() if isinstance(node, tree.Conjunction)]
     widest = max(conjunctions, key=lambda node: least.of(node).edges, default=None)
-    if widest is not None and least.of(widest).edges > MOST_EDGES // 5:
+    if widest is not None and least.of(widest).edges > edges // 5:
         return (
             widest,
             f"the events of {len(widest.sides)} sides may come in any order",
