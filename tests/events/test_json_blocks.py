@@ -242,7 +242,7 @@ def test_blocks_that_are_decoded_at_once(content: bytes, at_once: bool) -> None:
     decoder = BlockDecoder(None)
     rows: list[Any] = [{"t": 1, "f": 0.5, "s": "a", "n": {}}]
     decoder.learn(JsonRows(rows, [1], {}, str))
-    block = decoder.decode(content, 1)
+    block = decoder.decode(content, 0, len(content), 1)
     assert (block is not None) == at_once
     if block is not None:
         assert list(block.rows) == [json.loads(line) for line in content.splitlines()]

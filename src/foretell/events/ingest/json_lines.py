@@ -213,8 +213,7 @@ def _decode_blocks(content: bytes, decoder: BlockDecoder) -> Iterator[JsonPart]:
     start, line, size = 0, 1, _LEAST_BYTES
     while start < len(content):
         end = content.find(b"\n", start + size - 1) + 1 or len(content)
-        block = content[start:end]
-        part: JsonPart | None = decoder.decode(block, line)
+        part: JsonPart | None = decoder.decode(content, start, end, line)
         if part is not None:
             size = min(2 * size, _MOST_BYTES)
             line += len(part.numbers)
@@ -222,12 +221,12 @@ def _decode_blocks(content: bytes, decoder: BlockDecoder) -> Iterator[JsonPart]:
             size //= 2
             continue
         else:
-            rows = _decode_lines(block, line)
+            rows = _decode_lines(content[start:end], line)
             decoder.learn(rows)
             part = rows
-            line += block.count(b"\n")
+            line += content.count(b"\n", start, end)
+        advance(end - start)
         start = end
-        advance(len(block))
         yield part
 
 
