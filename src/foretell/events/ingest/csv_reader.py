@@ -8,10 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
-from typing import Any
+from itertools import accumulate
 
-import numpy as np
 import pyarrow as pa
 
 from foretell.arrays import Ints
@@ -20,6 +18,7 @@ from foretell.events.arrow_interop import arrow_of_values
 from foretell.events.ingest.csv_blocks import CsvBlock, CsvLayout, next_block
 from foretell.events.ingest.csv_dialect import decimal_comma_notes, delimiter_of
 from foretell.events.ingest.csv_records import CsvRecord, csv_records
+from foretell.events.ingest.line_numbers import joined_numbers
 from foretell.events.ingest.raw_columns import (
     ArrowArray,
     RawColumn,
@@ -87,7 +86,7 @@ class _CsvFile:
             index = bisect_right(starts, row) - 1
             return self.parts[index].text(row - starts[index])
 
-        return RowOrigin(self.source, _joined([part.numbers for part in self.parts]), text, self.header or None)
+        return RowOrigin(self.source, joined_numbers([part.numbers for part in self.parts]), text, self.header or None)
 
     def rejected(self, before: int) -> Iterator[RejectedRow]:
         for part in self.parts:
@@ -117,27 +116,6 @@ def read_csv(
 
 def _column(name: str, files: Iterable[_CsvFile]) -> ArrowArray:
     return pa.chunked_array([chunk for file in files for chunk in file.column(name)], pa.string())
-
-
-def _joined(numbers: Sequence[Sequence[int] | Ints]) -> Sequence[int]:
-    """The line numbers of all parts: a range, where they are consecutive."""
-    ranges = [part for part in numbers if isinstance(part, range)]
-    if len(ranges) == len(numbers) and all(a.stop == b.start for a, b in pairwise(ranges)):
-        return range(ranges[0].start, ranges[-1].stop) if ranges else range(0)
-    return LineNumbers(np.concatenate([np.asarray(part, np.int64) for part in numbers]))
-
-
-class LineNumbers(Sequence[int]):
-    """Line numbers that are not consecutive."""
-
-    def __init__(self, numbers: Ints) -> None:
-        self.array = numbers
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def __getitem__(self, row: Any) -> Any:
-        return int(self.array[row])
 
 
 # ── one file ──

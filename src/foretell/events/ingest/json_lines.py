@@ -7,43 +7,67 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 
 import msgspec
 
 from foretell.errors import InputError
-from foretell.events.ingest.nested_paths import MOST, leaf_paths, name_of, path_of, value_at
-from foretell.events.ingest.python_columns import PythonColumn
-from foretell.events.ingest.raw_columns import RawTable, RejectedRow, RowOrigin, is_valid_unicode, valid_column_names
+from foretell.events.ingest.json_blocks import DECODE_ERRORS, BlockDecoder, JsonPart, JsonRows, Row
+from foretell.events.ingest.json_columns import joined_column, nested_names, path_column
+from foretell.events.ingest.line_numbers import joined_numbers
+from foretell.events.ingest.nested_paths import MOST, path_of, roots_of
+from foretell.events.ingest.raw_columns import (
+    RawColumn,
+    RawTable,
+    RejectedRow,
+    RowOrigin,
+    is_valid_unicode,
+    valid_column_names,
+)
 from foretell.events.ingest.scalar_parsing import display_value
 from foretell.progress import advance
 
-#: Lines that are decoded between two reports of progress.
-_SLICE = 1 << 14
+#: Bytes that are decoded at once, which a processor's cache holds; where they are out of the ordinary fewer and fewer,
+#: down to those that are decoded line by line.
+_MOST_BYTES = 256 << 10
+_LEAST_BYTES = 8 << 10
 
 NOT_JSON = "not JSON"
 NOT_UNICODE = "not valid Unicode"
 NOT_OBJECT = "not a JSON object"
 NOT_MAPPING = "not a mapping"
 
-Row = Mapping[str, object]
-
 
 @dataclass(frozen=True)
-class _JsonRows:
-    """One file's rows with their numbers (of the line, or of the element of an array), and for each number without a
-    row the reason; `text` has the text of a number."""
+class _JsonFile:
+    """One file's rows, in parts."""
 
-    rows: list[Row]
-    numbers: Sequence[int]
-    reasons: Mapping[int, str]
-    text: Callable[[int], str]
+    source: str
+    parts: Sequence[JsonPart]
 
-    def row_text(self, row: int) -> str:
-        """The text of a row of the table."""
-        return self.text(self.numbers[row])
+    @property
+    def rows(self) -> int:
+        return sum(len(part.numbers) for part in self.parts)
+
+    def origin(self) -> RowOrigin:
+        starts = list(accumulate((len(part.numbers) for part in self.parts), initial=0))
+
+        def text(row: int) -> str:
+            index = bisect_right(starts, row) - 1
+            part = self.parts[index]
+            return part.text(part.numbers[row - starts[index]])
+
+        return RowOrigin(self.source, joined_numbers([part.numbers for part in self.parts]), text)
+
+    def rejected(self, before: int) -> Iterator[RejectedRow]:
+        for part in self.parts:
+            places = _positions_before(part.numbers, part.reasons, before)
+            for number, reason in part.reasons.items():
+                yield RejectedRow(places[number], self.source, number, reason, part.text(number))
+            before += len(part.numbers)
 
 
 def read_json_lines(
@@ -53,33 +77,35 @@ def read_json_lines(
 
     A file without a single row is of another format, unless the content is only a part of it (`whole` is False).
     """
-    rows: list[Row] = []
-    origins: list[RowOrigin] = []
-    rejected: list[RejectedRow] = []
+    decoder = BlockDecoder(None if wanted is None else roots_of(wanted))
+    read: list[_JsonFile] = []
     for source, content in files:
-        lines = _decode(content)
-        if whole and lines.reasons and not lines.rows:
+        file = _JsonFile(source, _decode(content, decoder))
+        if whole and not file.rows and any(part.reasons for part in file.parts):
             raise not_json_lines(source)
-        before = _positions_before(lines.numbers, lines.reasons, len(rows))
-        for number, reason in lines.reasons.items():
-            rejected.append(RejectedRow(before[number], source, number, reason, lines.text(number)))
-        origins.append(RowOrigin(source, lines.numbers, lines.row_text))
-        rows += lines.rows
-    return _raw_table(rows, origins, rejected, wanted)
+        read.append(file)
+    return _raw_table(read, wanted)
 
 
 def read_dicts(source: Iterable[object], label: str, wanted: frozenset[str] | None) -> RawTable:
     """The dicts of an iterable; `label` takes the place of a file name."""
     rows: list[Row] = []
     numbers: list[int] = []
-    rejected: list[RejectedRow] = []
+    rejected: dict[int, str] = {}
     for number, row in enumerate(source, start=1):
         if isinstance(row, Mapping):
             rows.append(row)
             numbers.append(number)
         else:
-            rejected.append(RejectedRow(len(rows), label, number, NOT_MAPPING, display_value(row)))
-    return _raw_table(rows, [RowOrigin(label, numbers, lambda i: row_text(rows[i]))], rejected, wanted)
+            rejected[number] = display_value(row)
+    texts = dict(zip(numbers, rows, strict=True))
+    part = JsonRows(
+        rows,
+        numbers,
+        dict.fromkeys(rejected, NOT_MAPPING),
+        lambda number: rejected[number] if number in rejected else row_text(texts[number]),
+    )
+    return _raw_table([_JsonFile(label, [part])], wanted)
 
 
 def row_text(row: Row) -> str:
@@ -90,62 +116,56 @@ def row_text(row: Row) -> str:
         return json.dumps({str(name): display_value(value) for name, value in row.items()})
 
 
-def _raw_table(
-    rows: list[Row], origins: list[RowOrigin], rejected: list[RejectedRow], wanted: frozenset[str] | None
-) -> RawTable:
-    names = valid_column_names(chain.from_iterable(rows))
+def _raw_table(files: Sequence[_JsonFile], wanted: frozenset[str] | None) -> RawTable:
+    parts = [part for file in files for part in file.parts]
+    origins = [file.origin() for file in files]
+    names = valid_column_names(chain.from_iterable(part.names for part in parts))
     taken = [name for name in names if wanted is None or name in wanted]
-    columns = {name: PythonColumn(name, [row.get(name) for row in rows]) for name in taken}
-    found = _nested_names(rows, columns) if wanted is None else []
+    columns: dict[str, RawColumn] = {name: joined_column(name, parts) for name in taken}
+    found = nested_names(columns) if wanted is None else []
     for name in found[:MOST] if wanted is None else filter(path_of, sorted(wanted)):
-        column = PythonColumn(name, [value_at(row, name) for row in rows])
+        column = path_column(name, parts, names)
         if name in columns or any(value is not None for value in column.values):
             columns[name] = column
     notes = (_too_many(origins),) if len(found) > MOST else ()
+    starts = accumulate((file.rows for file in files), initial=0)
+    rejected = [row for file, start in zip(files, starts, strict=False) for row in file.rejected(start)]
     names = list(dict.fromkeys([*names, *columns]))
     return RawTable(columns, names, origins, rejected, absent_is_null=True, notes=notes)
-
-
-def _nested_names(rows: list[Row], columns: Mapping[str, PythonColumn]) -> list[str]:
-    """The paths of all scalars in objects and lists, in the order of their first appearance."""
-    nested = [name for name, column in columns.items() if not column.types <= _FLAT]
-    paths = (leaf_paths(row.get(name), (name,)) for row in rows for name in nested)
-    return [name_of(path) for path in dict.fromkeys(chain.from_iterable(paths)) if len(path) > 1]
-
-
-_FLAT = frozenset({bool, int, float, str})
 
 
 def _too_many(origins: Sequence[RowOrigin]) -> str:
     return f"{origins[0].source}: only the first {MOST} nested attributes are read; declare the ones that you need"
 
 
-def _decode(content: bytes) -> _JsonRows:
+def _decode(content: bytes, decoder: BlockDecoder) -> Sequence[JsonPart]:
     body = content.removeprefix(b"\xef\xbb\xbf")
     found = None if is_json_lines(body) else _decode_array(body) or _decode_objects(body)
-    return found or _decode_lines(body)
+    return list(_decode_blocks(body, decoder)) if found is None else [found]
 
 
 def is_json_lines(content: bytes) -> bool:
     """Whether a file, by its beginning, has an object a line."""
-    start = re.match(rb"\s*", content)
-    line = content[start.end() if start else 0 :].partition(b"\n")[0]
+    space = re.match(rb"\s*", content)
+    start = space.end() if space else 0
+    end = content.find(b"\n", start)
+    line = content[start:] if end < 0 else content[start:end]
     return line[:1] != b"[" and (line[:1] != b"{" or not isinstance(_parsed(line), ParseFailure))
 
 
-def _decode_array(content: bytes) -> _JsonRows | None:
+def _decode_array(content: bytes) -> JsonRows | None:
     """The rows of an array of objects; None where the content is none."""
     elements = _parsed(content) if content.lstrip()[:1] == b"[" else None
     if not isinstance(elements, list):
         return None
     objects = [(number, row) for number, row in enumerate(elements, start=1) if type(row) is dict]
     reasons = {number: NOT_OBJECT for number, row in enumerate(elements, start=1) if type(row) is not dict}
-    return _JsonRows(
+    return JsonRows(
         [row for _, row in objects], [number for number, _ in objects], reasons, lambda n: json.dumps(elements[n - 1])
     )
 
 
-def _decode_objects(content: bytes) -> _JsonRows | None:
+def _decode_objects(content: bytes) -> JsonRows | None:
     """The rows of objects that span several lines; None where not even the first is one. What lies between two of them
     and is no JSON is set aside up to the next line that begins an object."""
     text = content.decode("utf-8", "replace")
@@ -175,7 +195,7 @@ def _decode_objects(content: bytes) -> _JsonRows | None:
         else:
             reasons[line] = row.text if isinstance(row, ParseFailure) else NOT_OBJECT
         position = end
-    return _JsonRows(rows, numbers, reasons, texts.__getitem__)
+    return JsonRows(rows, numbers, reasons, texts.__getitem__)
 
 
 _SPACE = re.compile(r"[\s,]*")
@@ -185,32 +205,51 @@ _OBJECT = re.compile(r"^\{", re.MULTILINE)
 def _parsed(content: bytes) -> object:
     try:
         return msgspec.json.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return parse_lenient_json(content)
 
 
-def _decode_lines(content: bytes) -> _JsonRows:
+def _decode_blocks(content: bytes, decoder: BlockDecoder) -> Iterator[JsonPart]:
+    start, line, size = 0, 1, _LEAST_BYTES
+    while start < len(content):
+        end = content.find(b"\n", start + size - 1) + 1 or len(content)
+        part: JsonPart | None = decoder.decode(content, start, end, line)
+        if part is not None:
+            size = min(2 * size, _MOST_BYTES)
+            line += len(part.numbers)
+        elif size > _LEAST_BYTES:
+            size //= 2
+            continue
+        else:
+            rows = _decode_lines(content[start:end], line)
+            decoder.learn(rows)
+            part = rows
+            line += content.count(b"\n", start, end)
+        advance(end - start)
+        start = end
+        yield part
+
+
+def _decode_lines(content: bytes, first: int) -> JsonRows:
+    """The rows of lines that are decoded one by one; the first has the number `first`."""
     lines = content.split(b"\n")
     rows: list[Row] = []
     numbers: list[int] = []
     reasons: dict[int, str] = {}
     decode = msgspec.json.Decoder().decode
-    for start in range(0, len(lines), _SLICE):
-        part = lines[start : start + _SLICE]
-        for number, line in enumerate(part, start=start + 1):
-            try:
-                row = decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                if not line.strip():
-                    continue
-                row = parse_lenient_json(line)
-            if type(row) is dict:
-                rows.append(row)
-                numbers.append(number)
-            else:
-                reasons[number] = row.text if isinstance(row, ParseFailure) else NOT_OBJECT
-        advance(len(content) * len(part) // len(lines))  # to count the bytes of each line would take longer
-    return _JsonRows(rows, numbers, reasons, lambda number: lines[number - 1].decode("utf-8", "replace").strip())
+    for number, line in enumerate(lines, start=first):
+        try:
+            row = decode(line)
+        except DECODE_ERRORS:
+            if not line.strip():
+                continue
+            row = parse_lenient_json(line)
+        if type(row) is dict:
+            rows.append(row)
+            numbers.append(number)
+        else:
+            reasons[number] = row.text if isinstance(row, ParseFailure) else NOT_OBJECT
+    return JsonRows(rows, numbers, reasons, lambda number: lines[number - first].decode("utf-8", "replace").strip())
 
 
 @dataclass(frozen=True)

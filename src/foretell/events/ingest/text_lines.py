@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from foretell.arrays import Flags, Ints
 from foretell.errors import InputError
 from foretell.events.arrow_interop import arrow_of, nulls_of, numpy_of
-from foretell.events.ingest.csv_reader import LineNumbers
+from foretell.events.ingest.line_numbers import LineNumbers
 from foretell.events.ingest.line_patterns import LinePattern, fitting_pattern, line_pattern
 from foretell.events.ingest.raw_columns import ArrowArray, RawColumn, RawTable, RejectedRow, RowOrigin
 from foretell.events.ingest.scalar_parsing import display_value

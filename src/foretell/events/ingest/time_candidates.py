@@ -12,6 +12,7 @@ from datetime import date
 
 from foretell.errors import InputError
 from foretell.events.ingest.arrow_columns import ArrowColumn, attribute_type
+from foretell.events.ingest.json_columns import JsonColumn
 from foretell.events.ingest.null_markers import USUAL_MARKERS
 from foretell.events.ingest.python_columns import PythonColumn
 from foretell.events.ingest.raw_columns import RawColumn, RawTable
@@ -78,6 +79,8 @@ def _first_value(column: RawColumn) -> object:
     values: Iterable[object] = ()
     if isinstance(column, PythonColumn):
         values = map(unboxed, column.values)
+    elif isinstance(column, JsonColumn):
+        values = (value.as_py() for value in column.array.drop_null())
     elif isinstance(column, TextColumn):
         values = (text.as_py() for text in column.texts.drop_null())
     return next((value for value in values if value is not None and not USUAL_MARKERS.has(value)), None)

@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from foretell.events.arrow_interop import arrow_of_values
+from foretell.events.ingest.json_columns import JsonColumn
 from foretell.events.ingest.python_columns import PythonColumn, deciding_values
 from foretell.events.ingest.raw_columns import RawColumn, RawTable, RowOrigin
 from foretell.events.ingest.stray_texts import StrayTexts, stray_texts
@@ -64,6 +65,7 @@ def evidence_of(source: str, raw: RawTable, *, texts: bool, id_column: str | Non
 
 
 def _deciding(column: RawColumn, *, is_id: bool) -> list[Any]:
+    column = column.python if isinstance(column, JsonColumn) else column
     if isinstance(column, PythonColumn):
         return deciding_values(column.values)
     return list(deciding_texts(column.as_texts(), is_id=is_id))

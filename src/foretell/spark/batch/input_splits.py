@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from foretell.arrays import Ints
 from foretell.events.arrow_interop import table_from_bytes
-from foretell.events.ingest.csv_reader import LineNumbers
 from foretell.events.ingest.encodings import utf8_chunks
 from foretell.events.ingest.folder_columns import with_folder_columns
 from foretell.events.ingest.formats import read_listing
 from foretell.events.ingest.input_files import JSON_LINES, TEXT, InputFile, InputFiles, open_input
 from foretell.events.ingest.json_lines import is_json_lines, not_json_lines, read_json_lines
+from foretell.events.ingest.line_numbers import LineNumbers
 from foretell.events.ingest.null_markers import apply_null_markers
 from foretell.events.ingest.raw_columns import RawTable
 from foretell.events.ingest.read_options import ReadOptions
