@@ -199,3 +199,16 @@ def test_they_are_learned_on_the_way_and_not_from_what_comes() -> None:
     short = ft.backtest(text, {"s": events(60, 7)}).scorecards[0].overall.intervals
     assert short is not None
     assert (short.made, short.censored) == (0, 0)
+
+
+def test_the_outlooks_of_many_lanes_are_a_table() -> None:
+    text = subscription(WORD, "5 EVENTS ABOVE 0.9")
+    engine = ft.Engine(text, model=ft.train(text, {"s": events(20_000, 1)}))
+    assert repr(engine.outlook("p")) == "no forecasts yet"
+    engine.push("s", [row(n, "a", f"lane {n}") for n in range(30)])
+    found = engine.outlook("p", confidence=0.1)
+    lines = repr(found).splitlines()
+    assert lines[0] == "p: 30 forecasts within 5 EVENTS"
+    assert lines[1].split() == ["lane", "probability", "next", "match"]
+    assert len(lines) == 8 and lines[-1] == "  … 25 more"
+    assert found._repr_html_().count("<tr>") == 21

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from foretell.errors import NOWHERE, Place, closest, refuse, suggestion
+from foretell.errors import NOWHERE, Place, closest, column_suggestion, refuse, suggestion
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.function_types import function_type
@@ -243,7 +243,7 @@ def _attribute_hint(name: str, scope: Scope, place: Place) -> str:
     if own.end_column - own.column > len(name):
         # It is wider in the text than its own length, so it stands in double quotes.
         return f"put a string in single quotes: '{name}'"
-    hint = suggestion(name, scope.attributes)
+    hint = column_suggestion(name, scope.attributes)
     if own == place and not closest(name, scope.attributes):
         # A bare word may have been meant as a string.
         return f"{hint}; put a string in single quotes".removeprefix("; ")
