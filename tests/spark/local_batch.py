@@ -35,7 +35,7 @@ class LocalBatchJob(BatchJob):
         handle, schema = self.plan.handle(), self.schema
         rows = by_first_column(self.shuffle_rows(handle))
         ranges = by_first_column(batch for shard in rows for batch in run_by_range(handle, schema, 3, shard))
-        return pa.Table.from_batches([batch for one in ranges for batch in sort_range(schema, one)], schema)
+        return pa.Table.from_batches([batch for item in ranges for batch in sort_range(schema, item)], schema)
 
     def _survey(self, function: TaskFunction, rows: pa.Table) -> list[str]:
         return [str(text) for batch in function(rows.to_batches()) for text in batch.column(0).to_pylist()]
