@@ -255,9 +255,7 @@ def _with_year(
     settled = replace(reading, year=chosen, turn=turn)
     first, last = (f"{chosen + (d < turn)}-{d // 100:02}-{d % 100:02}" for d in (ordered[0], ordered[-1]))
     span = first if first == last else f"{first} to {last}"
-    note = (
-        f"{source}: {name} has no year and is read as {span}; set it with --year, or ReadOptions(year={chosen})"
-    )
+    note = f"{source}: {name} has no year and is read as {span}; set it with --year, or ReadOptions(year={chosen})"
     return settled, (*notes, note)
 
 

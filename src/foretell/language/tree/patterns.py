@@ -134,10 +134,10 @@ def sequence(parts: tuple[SequencePart, ...], absent: tuple[Negation, ...] = (),
 def conjunction(*sides: Pattern, place: Place = NOWHERE) -> Conjunction:
     """`&` of all sides, as one node whatever the parentheses."""
     flat = (s.sides if isinstance(s, Conjunction) else (s,) for s in sides)
-    return Conjunction(tuple(side for some in flat for side in some), place=place)
+    return Conjunction(tuple(side for nested in flat for side in nested), place=place)
 
 
 def alternation(*branches: Pattern, place: Place = NOWHERE) -> Alternation:
     """`|` of all branches, as one node whatever the parentheses."""
     flat = (b.branches if isinstance(b, Alternation) else (b,) for b in branches)
-    return Alternation(tuple(branch for some in flat for branch in some), place=place)
+    return Alternation(tuple(branch for nested in flat for branch in nested), place=place)

@@ -199,9 +199,9 @@ def _check_places(pipeline: Pipeline) -> None:
     places = {"checkpoint": pipeline.checkpoint, "output": None if pipeline.output is None else pipeline.output.path}
     places |= {kind: str(path) for kind, path in pipeline.side_files.items()}
     for name, source in pipeline.streams.items():
-        for what, place in places.items():
+        for subject, place in places.items():
             if source.whole_files and place is not None and contains(str(source.path), place):
-                message = f"stream '{name}' would read the files of '{place}' ({what}): it watches {source.path}"
+                message = f"stream '{name}' would read the files of '{place}' ({subject}): it watches {source.path}"
                 raise InputError("watched-place", message, hint="use a folder outside of it")
 
 
@@ -266,10 +266,10 @@ def _checkpoint_mark(pipeline: Pipeline) -> dict[str, object]:
     if not path.exists():
         return {}
     marked: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    for what, value in _own_mark(pipeline).items():
-        if marked.get(what) != value:
-            message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {what}"
-            message = f"{message}: {marked.get(what)}, not {value}"
+    for subject, value in _own_mark(pipeline).items():
+        if marked.get(subject) != value:
+            message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {subject}"
+            message = f"{message}: {marked.get(subject)}, not {value}"
             raise InputError("other-checkpoint", message, hint="use another folder")
     return marked
 
