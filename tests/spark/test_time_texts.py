@@ -14,7 +14,7 @@ from pyspark.sql.types import TimestampType
 import foretell as ft
 from foretell.spark.sql import register
 from foretell.spark.streaming.line_output import LineOutput
-from foretell.spark.streaming.pipeline import _with_text_times
+from foretell.spark.streaming.pipeline import with_text_times
 
 STATEMENTS = """
 STREAM s (k INT, at TIMESTAMP, time TIMESTAMP) TIME time;
@@ -56,7 +56,7 @@ def test_lines_of_a_stream_are_those_of_a_batch(frame: DataFrame) -> None:
 def test_text_files_of_a_stream_have_the_same_times(frame: DataFrame) -> None:
     notified = ft.run(STATEMENTS, {"s": frame})
     assert isinstance(notified.schema["end"].dataType, TimestampType)
-    rows: list[Any] = _with_text_times(notified).select("end").collect()
+    rows: list[Any] = with_text_times(notified).select("end").collect()
     assert [row["end"] for row in rows] == WANTED
 
 

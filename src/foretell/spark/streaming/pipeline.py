@@ -229,7 +229,7 @@ def _frame(spark: SparkSession, name: str, source: Endpoint) -> DataFrame:
 def _start(notifications: DataFrame, pipeline: Pipeline, once: bool, lines: LineOutput) -> StreamingQuery:
     sink = pipeline.output
     if sink is not None and sink.format in _TEXT_FORMATS:
-        notifications = _with_text_times(notifications)
+        notifications = with_text_times(notifications)
     writer = notifications.writeStream.option("checkpointLocation", pipeline.checkpoint)
     if once:
         writer = writer.trigger(availableNow=True)
@@ -243,7 +243,7 @@ def _start(notifications: DataFrame, pipeline: Pipeline, once: bool, lines: Line
     return writer.start()
 
 
-def _with_text_times(notifications: DataFrame) -> DataFrame:
+def with_text_times(notifications: DataFrame) -> DataFrame:
     """Write timestamps as all notifications do in text: in UTC, with a fraction only where there is one."""
     for name in ("start", "end"):
         if isinstance(notifications.schema[name].dataType, TimestampType):
