@@ -96,7 +96,7 @@ def _scalar(text: str) -> Scalar:
 
 def _value(text: str) -> Scalar | list[Scalar]:
     if text.startswith("["):
-        return [_scalar(one) for one in text[1:-1].split(",")]
+        return [_scalar(item) for item in text[1:-1].split(",")]
     return _scalar(text)
 
 

@@ -40,13 +40,13 @@ class EnginePair:
         self.loaded: dict[str, EventBatch] = read_inputs(program, streams, InputSettings(time or {}), False)
         self.given: dict[str, TemplateTable] = read_tables(program.tables, tables or {})
         self.checked: CheckedProgram = program.checked(
-            {name: observed_schema(one) for name, one in self.loaded.items()},
+            {name: observed_schema(events_read) for name, events_read in self.loaded.items()},
             {name: table.types for name, table in self.given.items()},
         )
 
     def reference(self) -> list[Notification]:
         given = {name: table_rows(table) for name, table in self.given.items()}
-        events = {name: events_of(one, self.checked.ranks[name]) for name, one in self.loaded.items()}
+        events = {name: events_of(events_read, self.checked.ranks[name]) for name, events_read in self.loaded.items()}
         return run_reference(self.checked, events, given, until=self.until)
 
     def embedded(self) -> list[Notification]:
@@ -101,7 +101,7 @@ def comparable_rows(notifications: Iterable[Notification]) -> list[tuple[Any, ..
 def _exactly(value: object) -> object:
     match value:
         case Mapping():
-            return tuple((name, _exactly(one)) for name, one in value.items())
+            return tuple((name, _exactly(item)) for name, item in value.items())
         case list() | tuple():
-            return tuple(_exactly(one) for one in value)
+            return tuple(_exactly(item) for item in value)
     return type(value).__name__, repr(value)

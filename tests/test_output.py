@@ -149,6 +149,6 @@ def test_ctrl_c_leaves_no_half_file(tmp_path: Path) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, b"stopped by Ctrl-C\n")
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, b"stopped by Ctrl-C\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.ftl", "s.csv"]

@@ -61,7 +61,7 @@ def test_a_built_statement_needs_no_wrapping() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "code", "said"),
+    ("path", "code", "message"),
     [
         (None, "bad-argument", "load: expected a path, found None"),
         (b"x", "bad-argument", "load: expected a path, found a value of type bytes"),
@@ -71,20 +71,20 @@ def test_a_built_statement_needs_no_wrapping() -> None:
         ("/", "cannot-read", "cannot read '/': it is a folder"),
     ],
 )
-def test_load(path: Any, code: str, said: str) -> None:
-    assert refused(lambda: ft.load(path)) == (code, said)
+def test_load(path: Any, code: str, message: str) -> None:
+    assert refused(lambda: ft.load(path)) == (code, message)
 
 
 def test_load_says_what_the_file_may_be_called(tmp_path: Path) -> None:
     (tmp_path / "watch.ftl").write_text(TEXT)
     assert refused(lambda: ft.load(tmp_path / "wacth.ftl"))[1].endswith("hint: did you mean 'watch.ftl'?")
     (tmp_path / "watch.ftl").write_bytes(b"\xff")
-    said = f"cannot read '{tmp_path / 'watch.ftl'}': it is not UTF-8"
-    assert refused(lambda: ft.load(tmp_path / "watch.ftl")) == ("cannot-read", said)
+    message = f"cannot read '{tmp_path / 'watch.ftl'}': it is not UTF-8"
+    assert refused(lambda: ft.load(tmp_path / "watch.ftl")) == ("cannot-read", message)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (None, "parse: expected a text, found None"),
         (
@@ -93,15 +93,15 @@ def test_load_says_what_the_file_may_be_called(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_parse(text: Any, said: str) -> None:
-    assert refused(lambda: ft.parse(text)) == ("bad-argument", said)
+def test_parse(text: Any, message: str) -> None:
+    assert refused(lambda: ft.parse(text)) == ("bad-argument", message)
 
 
 # ── what is given by name ──
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"inputs": None}, "inputs: expected a dict, found None\n  hint: inputs={'logins': 'logins.jsonl'}"),
         (
@@ -122,18 +122,18 @@ def test_parse(text: Any, said: str) -> None:
         ({"strict": "no"}, "strict: expected True or False, found 'no'"),
     ],
 )
-def test_names(given: dict[str, Any], said: str) -> None:
-    assert refused(lambda: run(**given)) == ("bad-argument", said)
+def test_names(given: dict[str, Any], message: str) -> None:
+    assert refused(lambda: run(**given)) == ("bad-argument", message)
 
 
 def test_engine() -> None:
-    said = "unknown engine 7\n  hint: known here: 'embedded', 'reference', 'spark'"
-    assert refused(lambda: run(engine=7)) == ("unknown-engine", said)
+    message = "unknown engine 7\n  hint: known here: 'embedded', 'reference', 'spark'"
+    assert refused(lambda: run(engine=7)) == ("unknown-engine", message)
     assert refused(lambda: run(engine="refrence"))[1] == "unknown engine 'refrence'\n  hint: did you mean 'reference'?"
 
 
 @pytest.mark.parametrize(
-    ("source", "code", "said"),
+    ("source", "code", "message"),
     [
         ("", "no-file", "there is no file ''"),
         ("x\0", "no-file", "there is no file 'x\\x00'"),
@@ -145,8 +145,8 @@ def test_engine() -> None:
         (pa.table([pa.array([1]), pa.array([2])], names=["time", "time"]), "wrong-format", "s has two columns 'time'"),
     ],
 )
-def test_sources(source: object, code: str, said: str) -> None:
-    assert refused(lambda: run(inputs={"s": source})) == (code, said)
+def test_sources(source: object, code: str, message: str) -> None:
+    assert refused(lambda: run(inputs={"s": source})) == (code, message)
 
 
 @pytest.mark.parametrize("table", [[1], [None], [1, {"id": 1}]])
@@ -168,7 +168,7 @@ SHAPE = '\n  hint: a model is {"subscriptions": {"name": {"after": {"step": {"di
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [
         (5, f"model: expected a path or a dict, found 5{SHAPE}"),
         ([], f"model: expected a path or a dict, found a value of type list{SHAPE}"),
@@ -177,8 +177,8 @@ SHAPE = '\n  hint: a model is {"subscriptions": {"name": {"after": {"step": {"di
         ({"subscriptions": []}, f"the model has no object 'subscriptions'{SHAPE}"),
     ],
 )
-def test_a_model_of_the_wrong_kind(model: object, said: str) -> None:
-    assert refused(lambda: run(model=model)) == ("bad-model", said)
+def test_a_model_of_the_wrong_kind(model: object, message: str) -> None:
+    assert refused(lambda: run(model=model)) == ("bad-model", message)
 
 
 NESTED = "[" * 100_000
@@ -186,7 +186,7 @@ NAMED = "'m': its delays: expected an object, found a list"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"subscriptions":{"m":[]}}', f"the model 'm.json', subscription {NAMED}"),
         ("5", f"the model 'm.json' has no object 'subscriptions'{SHAPE}"),
@@ -210,15 +210,15 @@ NAMED = "'m': its delays: expected an object, found a list"
         pytest.param(NESTED, "the model 'm.json' is nested too deeply", id="nested"),
     ],
 )
-def test_a_model_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
+def test_a_model_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("m.json").write_text(text)
-    assert refused(lambda: run(model="m.json")) == ("bad-model", said)
+    assert refused(lambda: run(model="m.json")) == ("bad-model", message)
 
 
 def test_a_model_of_something_else() -> None:
-    said = "the model has delays of an unknown subscription 'mm'\n  hint: did you mean 'm'?"
-    assert refused(lambda: run(model={"subscriptions": {"mm": {}}})) == ("unknown-subscription", said)
+    message = "the model has delays of an unknown subscription 'mm'\n  hint: did you mean 'm'?"
+    assert refused(lambda: run(model={"subscriptions": {"mm": {}}})) == ("unknown-subscription", message)
 
 
 def test_a_model_that_is_not_there() -> None:
@@ -229,8 +229,8 @@ def test_a_model_that_is_not_there() -> None:
 
 def test_a_nonsense_delay_of_a_model() -> None:
     model = json.loads('{"subscriptions":{"m":{"after":{"y":{"distribution":"exponential","mean":1e400}}}}}')
-    said = "the model, subscription 'm': invalid delay 'exponential': mean is inf"
-    assert refused(lambda: run(model=model)) == ("bad-delay", said)
+    message = "the model, subscription 'm': invalid delay 'exponential': mean is inf"
+    assert refused(lambda: run(model=model)) == ("bad-delay", message)
 
 
 # ── until ──
@@ -258,8 +258,8 @@ LATEST = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))
     ],
 )
 def test_until_where_time_is_a_number(until: object, found: str) -> None:
-    said = f"until: expected a number, found {found}{NUMBER}"
-    assert refused(lambda: run(until=until)) == ("bad-until", said)
+    message = f"until: expected a number, found {found}{NUMBER}"
+    assert refused(lambda: run(until=until)) == ("bad-until", message)
 
 
 @pytest.mark.parametrize(
@@ -277,8 +277,8 @@ def test_until_where_time_is_a_number(until: object, found: str) -> None:
     ],
 )
 def test_until_where_time_is_a_timestamp(until: object, found: str) -> None:
-    said = f"until: expected a date and time, found {found}{MOMENT}"
-    assert refused(lambda: run(inputs={"s": DATED}, until=until)) == ("bad-until", said)
+    message = f"until: expected a date and time, found {found}{MOMENT}"
+    assert refused(lambda: run(inputs={"s": DATED}, until=until)) == ("bad-until", message)
 
 
 SILENT = "SUBSCRIBE m FROM s MATCH !z WITHIN {0} DEFINE z AS k = 'z';"
@@ -335,9 +335,9 @@ def test_one_name_is_the_time_column_of_all_streams() -> None:
 
 
 def test_a_time_column_beside_that_of_a_statement() -> None:
-    said = "the time column of stream 's' is 'time' by its STREAM statement, not 'at'"
+    message = "the time column of stream 's' is 'time' by its STREAM statement, not 'at'"
     text = "STREAM s (k STRING) TIME time;" + TEXT
-    assert refused(lambda: ft.run(text, {"s": EVENTS}, time="at")) == ("time-twice", said)
+    assert refused(lambda: ft.run(text, {"s": EVENTS}, time="at")) == ("time-twice", message)
 
 
 HELPED = """SUBSCRIBE changes FROM s MATCH a , b RETURN a.k AS k; SUBSCRIBE m FROM changes MATCH x DEFINE x AS k = 'a';
@@ -353,12 +353,12 @@ def test_only_some_statements(engine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "said"),
+    ("only", "message"),
     [
         (["change"], "there is no statement 'change'\n  hint: did you mean 'changes'?"),
         ("m", "only: expected a list of names, found 'm'\n  hint: only=['name']"),
         ([5], "a name in only: expected a text, found 5\n  hint: only=['name']"),
     ],
 )
-def test_wrong_names_of_statements(only: Any, said: str) -> None:
-    assert refused(lambda: run(subscriptions=HELPED, only=only))[1] == said
+def test_wrong_names_of_statements(only: Any, message: str) -> None:
+    assert refused(lambda: run(subscriptions=HELPED, only=only))[1] == message

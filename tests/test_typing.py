@@ -39,7 +39,8 @@ if TYPE_CHECKING:
         assert_type(report, ft.Report)
         engine = ft.Engine(subs, model=model, limits=ft.Limits(lane=10))
         assert_type(engine.push("logins", []), ft.Notifications)
-        assert_type(engine.outlook("guessed"), list[ft.Outlook])
+        assert_type(engine.outlook("guessed"), ft.Outlooks)
+        assert_type(engine.outlook("guessed")[0], ft.Outlook)
         ft.run(subs, {"logins": "logins.jsonl"}, untill="2026-03-01")  # type: ignore[call-overload]
         ft.train(subs, {"logins": "logins.jsonl"}, split="0.8")  # type: ignore[arg-type]
         ft.Engine(subs, model=5)  # type: ignore[arg-type]

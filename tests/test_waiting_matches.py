@@ -51,10 +51,10 @@ def test_statements_that_share_states_are_counted_apart() -> None:
 def test_a_last_that_is_not_decided() -> None:
     """LAST is known when the window has passed."""
     last = "SUBSCRIBE last FROM doors MATCH a ; LAST b DEFINE a AS time = 100, b AS state = 'open' WITHIN 60;"
-    found, said = notes(last)
+    found, message = notes(last)
     assert found == 0
-    assert len(said) == 1
-    assert said[0].endswith(f"of 'last' were {ADVICE}")
+    assert len(message) == 1
+    assert message[0].endswith(f"of 'last' were {ADVICE}")
 
 
 @pytest.mark.parametrize("pattern", ["MATCH !a WITHIN 60", "MATCH a , b", "MATCH a+ AFTER MATCH LONGEST"])

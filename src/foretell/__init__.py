@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from foretell.events.ingest.read_options import ReadOptions
     from foretell.events.notification import Notification
     from foretell.forecast.evaluation.report import Report
-    from foretell.forecast.online.outlook import Outlook
+    from foretell.forecast.online.outlook import Outlook, Outlooks
     from foretell.language.subscriptions import Subscriptions
     from foretell.learn.model import Model
     from foretell.learn.settings import Learning
@@ -33,6 +33,7 @@ __all__ = [
     "Notification",
     "Notifications",
     "Outlook",
+    "Outlooks",
     "ReadOptions",
     "Report",
     "Subscriptions",
@@ -56,6 +57,7 @@ _MODULES = {
     "Notification": "foretell.events.notification",
     "Notifications": "foretell.notify.notifications",
     "Outlook": "foretell.forecast.online.outlook",
+    "Outlooks": "foretell.forecast.online.outlook",
     "ReadOptions": "foretell.events.ingest.read_options",
     "Subscriptions": "foretell.language.subscriptions",
     "Report": "foretell.forecast.evaluation.report",

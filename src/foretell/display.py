@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"-?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[+-][0-9]+)?%?")
 
 @dataclass(frozen=True)
 class View:
-    """What a person sees of an object. `more` says how many rows the table leaves out."""
+    """A short view of an object for people. `more` says how many rows the table leaves out."""
 
     title: str
     header: Sequence[str] = ()

@@ -13,12 +13,14 @@ The message says what failed, the caret shows where, the hint says what to do:
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NoReturn
 
 _WIDEST = 200  # characters of a line that are shown: generated programs do not break their lines
+_VALUE = re.compile(r"[+-]?[0-9][0-9.,:/T+ -]*Z?")  # a number, a date, a time
 _MARK = "\ufeff"  # the byte order mark that some editors write; it is no part of the text
 
 
@@ -233,3 +235,21 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         return ""
     shown = ", ".join(f"'{k}'" for k in names[:8])
     return f"known here: {shown}{', …' if len(names) > 8 else ''}"
+
+
+def column_suggestion(name: str, columns: Iterable[str]) -> str:
+    """A hint for an unknown column.
+
+    >>> column_suggestion("temp", ["2024-07-01", "Rome", "35"])
+    "known here: '2024-07-01', '35', 'Rome'; if the file has no header, name its columns: --columns NAME,NAME,..."
+    """
+    names = list(columns)
+    hint = suggestion(name, names)
+    return hint if closest(name, names) else f"{hint}{header_hint(names)}"
+
+
+def header_hint(columns: Iterable[str]) -> str:
+    """A continuation of a hint where a name of a column is a number or a date, so that it may be the first event's."""
+    if any(map(_VALUE.fullmatch, columns)):
+        return "; if the file has no header, name its columns: --columns NAME,NAME,..."
+    return ""

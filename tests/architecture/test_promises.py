@@ -139,6 +139,84 @@ def test_registers_are_values() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+#: Pronouns and participles that name nothing: a variable is named by what it holds.
+PRONOUNS = {"one", "ones", "said", "some", "here", "there", "told", "whatever", "standing", "what", "who"}
+#: `some` is a word of the builder: `step.some()`.
+ALLOWED_PRONOUNS = {("language/builder/patterns.py", "some"), ("notify/typed_columns.py", "some")}
+
+
+def names_given(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node, node.id if isinstance(node, ast.Name) else node.attr
+        elif isinstance(node, ast.arg):
+            yield node, node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node, node.name
+
+
+def test_no_pronoun_is_a_variable() -> None:
+    wrong = [
+        f"{place(path, node)}: {name}"
+        for path, tree in TREES.items()
+        for node, name in names_given(tree)
+        if name.strip("_").lower() in PRONOUNS - {"one"} or name.strip("_") == "one"
+        if (str(path.relative_to(PACKAGE)), name) not in ALLOWED_PRONOUNS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_docstring_begins_with_a_pronoun() -> None:
+    """Its first words are the subject, in the terms of the field."""
+    wrong = [
+        f"{place(path, node)}: {text.splitlines()[0]}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if re.match(r"(What|Who|Whatever|Whoever|Whom)\b", text := ast.get_docstring(node) or "")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+#: Of the library itself kernels alone may be longer than most files, as flat loops; none is this long.
+MOST_LINES = 450
+
+
+def test_no_module_is_long() -> None:
+    lengths = {str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
+
+
+TESTS = sorted(path for path in (PACKAGE.parents[1] / "tests").rglob("*.py"))
+
+
+def test_tests_import_no_private_names() -> None:
+    wrong = [
+        f"{path}:{node.lineno}: {alias.name}"
+        for path in TESTS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("foretell")
+        for alias in node.names
+        if alias.name.startswith("_")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_error_is_swallowed() -> None:
+    """Neither a bare `except`, nor one of all exceptions that goes on as if nothing had happened."""
+    wrong = []
+    for path in [*SOURCES, *TESTS]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            catches_all = node.type is None or (
+                isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
+            )
+            if catches_all and all(isinstance(part, ast.Continue | ast.Pass) for part in node.body):
+                wrong.append(f"{path}:{node.lineno}")
+    assert wrong == []
+
+
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md"])
 def test_files_that_a_page_names_exist(page: str) -> None:
     text = (PACKAGE.parents[1] / page).read_text(encoding="utf-8")

@@ -29,22 +29,22 @@ def test_no_exponent_of_a_single_point() -> None:
 
 
 def test_a_curve_that_is_steep_at_its_end_says_so() -> None:
-    def one(x: int) -> Samples:
+    def measured(x: int) -> Samples:
         return {("lanes", "c"): Sample(10, 1.0, max(100, x))}
 
-    points = list(curves([1, 10, 100, 1000], one))
+    points = list(curves([1, 10, 100, 1000], measured))
     assert [p.x for p in points] == [1, 10, 100, 1000]
     assert all(p.exponent is not None and p.exponent < 0.4 and p.exponent_last == 1 for p in points)
     assert charts(points)[0].slug == "lanes"
 
 
 def test_what_needs_too_much_memory_is_left_out_and_said() -> None:
-    def one(x: int) -> Samples:
+    def measured(x: int) -> Samples:
         if x > 10:
             raise MemoryError
         return {("lanes", "c"): Sample(10, 1.0, x)}
 
-    *points, note = curves([1, 10, 100], one)
+    *points, note = curves([1, 10, 100], measured)
     assert [p.x for p in points] == [1, 10]
     assert note.note == "left out from 100 on: needs more than 6 GiB"
     assert "left out" in note.line()

@@ -16,15 +16,15 @@ from foretell.plan.prefix_sharing import SharedNfa
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize(("length", "pool"), [(3, 3), (4, 2), (6, 4)])
 def test_states_are_those_of_the_planner(gaussian: bool, length: int, pool: int) -> None:
-    some = composites(40, length=length, pool=pool, waits=2, gaussian=gaussian, seed=length)
+    planted = composites(40, length=length, pool=pool, waits=2, gaussian=gaussian, seed=length)
     # Two that are equal would have one end here and two in the planner, which must tell whose match it is.
-    _, unique = np.unique(np.hstack([some.kinds, some.later]), axis=0, return_index=True)
-    some = Composites(some.kinds[unique], some.later[unique], pool)
-    statements = [s for s in parse(some.text()).checked().statements if isinstance(s, CheckedSubscription)]
+    _, unique = np.unique(np.hstack([planted.kinds, planted.later]), axis=0, return_index=True)
+    planted = Composites(planted.kinds[unique], planted.later[unique], pool)
+    statements = [s for s in parse(planted.text()).checked().statements if isinstance(s, CheckedSubscription)]
     machine = SharedNfa.empty(Codes(), False, statements[0].time)
     for statement in statements:
         machine, _ = machine.joined_by(statement)
-    found = merged(some)
+    found = merged(planted)
     assert found.unmerged == len(unique) * length
     assert (found.states, found.shared) == (len(machine.states), machine.shared_states)
 
@@ -36,9 +36,9 @@ def test_equal_subscriptions_are_one() -> None:
 
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_transitions_by_sets_of_states(gaussian: bool) -> None:
-    some = composites(15, length=4, pool=3, waits=1, gaussian=gaussian, seed=2)
-    kinds = planted(some, partial=3, full=3, irrelevant=5, seed=3).events["kind"].to_numpy()
-    machine = merged(some)
+    group = composites(15, length=4, pool=3, waits=1, gaussian=gaussian, seed=2)
+    kinds = planted(group, partial=3, full=3, irrelevant=5, seed=3).events["kind"].to_numpy()
+    machine = merged(group)
     active: set[int] = set()
     taken = 0
     for kind in kinds:

@@ -15,18 +15,18 @@ def kinds(stream: PlantedStream) -> list[int]:
 
 
 def test_the_defaults_of_the_paper() -> None:
-    some = composites()
-    assert some.kinds.shape == (1000, 10)
-    assert set(np.unique(some.kinds)) == set(range(50))
-    assert set(some.later.sum(axis=1)) == {2}
+    planted = composites()
+    assert planted.kinds.shape == (1000, 10)
+    assert set(np.unique(planted.kinds)) == set(range(50))
+    assert set(planted.later.sum(axis=1)) == {2}
     # Each of the nine operators is `;` as often as any other.
-    assert np.abs(some.later.mean(axis=0) - 2 / 9).max() < 0.05
+    assert np.abs(planted.later.mean(axis=0) - 2 / 9).max() < 0.05
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_quotas_are_met_exactly(gaussian: bool) -> None:
-    some = composites(50, seed=3)
-    stream = planted(some, partial=7, full=4, gaussian=gaussian, seed=4)
+    group = composites(50, seed=3)
+    stream = planted(group, partial=7, full=4, gaussian=gaussian, seed=4)
     full = stream.length == 10
     assert np.bincount(stream.subscription[full], minlength=50).tolist() == [4] * 50
     assert np.bincount(stream.subscription[~full], minlength=50).tolist() == [7] * 50
@@ -34,12 +34,12 @@ def test_quotas_are_met_exactly(gaussian: bool) -> None:
 
 
 def test_what_is_planted_stands_there_and_all_else_is_irrelevant() -> None:
-    some = composites(20, length=5, pool=8, seed=1)
-    stream = planted(some, partial=5, full=5, irrelevant=10, seed=2)
+    group = composites(20, length=5, pool=8, seed=1)
+    stream = planted(group, partial=5, full=5, irrelevant=10, seed=2)
     found = np.array(kinds(stream))
     covered = np.zeros(len(found), bool)
     for start, subscription, length in zip(stream.start, stream.subscription, stream.length):
-        assert found[start : start + length].tolist() == some.kinds[subscription, :length].tolist()
+        assert found[start : start + length].tolist() == group.kinds[subscription, :length].tolist()
         assert not covered[start : start + length].any()
         covered[start : start + length] = True
     assert (found[~covered] >= 8).all()
@@ -75,10 +75,10 @@ def test_gaussian_subscriptions_have_fewer_distinct_events() -> None:
 
 
 def test_gaussian_streams_have_shorter_partial_matches() -> None:
-    some = composites(200, seed=1)
+    group = composites(200, seed=1)
 
     def mean(gaussian: bool) -> float:
-        length = planted(some, gaussian=gaussian, seed=1).length
+        length = planted(group, gaussian=gaussian, seed=1).length
         return float(length[length < 10].mean())
 
     assert mean(False) == pytest.approx(5.0, abs=0.1)
@@ -86,17 +86,17 @@ def test_gaussian_streams_have_shorter_partial_matches() -> None:
 
 
 def test_seeds_reproduce_and_differ() -> None:
-    some = composites(10, seed=1)
-    assert np.array_equal(some.kinds, composites(10, seed=1).kinds)
-    assert not np.array_equal(some.kinds, composites(10, seed=2).kinds)
-    assert kinds(planted(some, seed=1)) == kinds(planted(some, seed=1)) != kinds(planted(some, seed=2))
+    group = composites(10, seed=1)
+    assert np.array_equal(group.kinds, composites(10, seed=1).kinds)
+    assert not np.array_equal(group.kinds, composites(10, seed=2).kinds)
+    assert kinds(planted(group, seed=1)) == kinds(planted(group, seed=1)) != kinds(planted(group, seed=2))
 
 
 def test_a_sample_like_the_papers_figure() -> None:
     """Fig. 8: a partial and a full match of `a , b ; c` and a few others between."""
-    some = composites(1, length=3, pool=3, waits=1, seed=0)
-    stream = planted(some, partial=2, full=2, irrelevant=3, seed=0)
-    a, b, c = some.kinds[0].tolist()
+    group = composites(1, length=3, pool=3, waits=1, seed=0)
+    stream = planted(group, partial=2, full=2, irrelevant=3, seed=0)
+    a, b, c = group.kinds[0].tolist()
     assert sorted(stream.length.tolist())[-2:] == [3, 3]
     for start, length in zip(stream.start, stream.length):
         assert kinds(stream)[start : start + length] == [a, b, c][:length]
@@ -104,9 +104,9 @@ def test_a_sample_like_the_papers_figure() -> None:
 
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_the_engine_finds_every_planted_match(gaussian: bool) -> None:
-    some = composites(20, pool=20, gaussian=gaussian, seed=7)
-    stream = planted(some, partial=5, full=5, irrelevant=20, gaussian=gaussian, seed=8)
-    found = ft.run(some.text(within=9), {"events": stream.events}, engine="embedded")
+    group = composites(20, pool=20, gaussian=gaussian, seed=7)
+    stream = planted(group, partial=5, full=5, irrelevant=20, gaussian=gaussian, seed=8)
+    found = ft.run(group.text(within=9), {"events": stream.events}, engine="embedded")
     ends = {(n.subscription, n.end) for n in found}
     wanted = {
         (f"cs{s}", int(start) + 9)

@@ -82,6 +82,6 @@ def test_a_quick_run_gives_every_figure(tmp_path: Path) -> None:
         str(tmp_path),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    drawn = {one["figure"] for one in map(json.loads, done.stdout.splitlines()) if "y" in one}
+    drawn = {item["figure"] for item in map(json.loads, done.stdout.splitlines()) if "y" in item}
     assert {f"fig9{letter}" for letter in "abcdef"} <= drawn
     assert {p.name for p in tmp_path.iterdir()} == {"forecast.html", *(f"forecast-{name}.svg" for name in drawn)}

@@ -17,7 +17,7 @@ from tests.forecast.simulated_chain import heat
 
 
 def test_pictures_of_each_subscription() -> None:
-    other = [replace(one, subscription='odd "name" </script>') for one in heat(days=300)]
+    other = [replace(scorecard, subscription='odd "name" </script>') for scorecard in heat(days=300)]
     report = Report.of([*heat(days=300), *other], ["very <old>"])
     drawn = report_charts(report)
     parts = ("reliability", "precision", "recall", "true", "false", "notified", "foreseen")
@@ -39,9 +39,9 @@ def test_what_was_never_forecast_is_not_drawn() -> None:
 
 def test_a_page_has_curves_of_some_subscriptions_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecasts, "MAX_SUBSCRIPTIONS", 2)
-    (one,) = heat(days=100, horizons=(3,))
-    rare = replace(one, subscription="rare", overall=replace(one.overall, positives=0))
-    report = Report.of([replace(one, subscription="first"), rare, replace(one, subscription="second")])
+    (scorecard,) = heat(days=100, horizons=(3,))
+    rare = replace(scorecard, subscription="rare", overall=replace(scorecard.overall, positives=0))
+    report = Report.of([replace(scorecard, subscription="first"), rare, replace(scorecard, subscription="second")])
     assert {p.title.split(":")[0] for p in report_charts(report)} == {"first", "second"}
     assert "1 more are left out" in forecast_page(report)
 

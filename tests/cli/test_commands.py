@@ -123,7 +123,7 @@ def test_a_terminal_breaks_lines_between_words(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "said"),
+    ("arguments", "status", "message"),
     [
         (("run", "no.ftl"), 1, "error: there is no file 'no.ftl'\n"),
         (("run", "m.ftl"), 1, "error: stream 's' has no input\n  hint: add --input s=PATH"),
@@ -147,10 +147,10 @@ def test_a_terminal_breaks_lines_between_words(folder: Path) -> None:
         ((*RUN, "--table", "t=s.jsonl"), 1, "error: no statement is FOR EACH 't'\n"),
     ],
 )
-def test_says_what_is_wrong(folder: Path, arguments: tuple[str, ...], status: int, said: str) -> None:
+def test_says_what_is_wrong(folder: Path, arguments: tuple[str, ...], status: int, message: str) -> None:
     done = foretell(folder, *arguments)
     assert done.returncode == status
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stdout == ""
 
 
@@ -246,9 +246,9 @@ def shell(folder: Path, arguments: str, rest: str) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("command", [shlex.join(RUN), "demo", "bench language"])
 def test_output_that_is_closed_or_full(folder: Path, command: str) -> None:
-    said = "error: cannot write the output: {0}\n"
-    assert shell(folder, command, ">&-") == (1, "", said.format("standard output is closed"))
-    assert shell(folder, command, ">/dev/full") == (1, "", said.format("No space left on device"))
+    message = "error: cannot write the output: {0}\n"
+    assert shell(folder, command, ">&-") == (1, "", message.format("standard output is closed"))
+    assert shell(folder, command, ">/dev/full") == (1, "", message.format("No space left on device"))
 
 
 def test_help_onto_a_full_disk(folder: Path) -> None:
@@ -266,6 +266,6 @@ def test_an_error_without_standard_error_is_not_output(folder: Path) -> None:
 
 @pytest.mark.parametrize("command", [shlex.join(RUN), "demo", "bench language"])
 def test_a_reader_that_has_seen_enough(folder: Path, command: str) -> None:
-    status, shown, said = shell(folder, command, "| head -1")
-    assert (status, len(shown.splitlines()), said) == (0, 1, "")
+    status, shown, errors = shell(folder, command, "| head -1")
+    assert (status, len(shown.splitlines()), errors) == (0, 1, "")
     assert shell(folder, command, "| true") == (0, "", "")

@@ -27,7 +27,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "message"),
     [
         ('txt = "SUBSCRIBE"', "unknown key 'txt'"),
         ("text = 3\n[streams.s]", "text: expected a text"),
@@ -50,10 +50,10 @@ def command(*arguments: str | Path) -> list[str]:
         ("text = '''TEXT", "is not TOML"),
     ],
 )
-def test_what_is_wrong_with_a_pipeline(tmp_path: Path, toml: str, said: str) -> None:
+def test_what_is_wrong_with_a_pipeline(tmp_path: Path, toml: str, message: str) -> None:
     path = tmp_path / "pipeline.toml"
     path.write_text(toml.replace("TEXT", STATEMENTS))
-    with pytest.raises(InputError, match=f"(?s){said}"):
+    with pytest.raises(InputError, match=f"(?s){message}"):
         read_pipeline(path, "checkpoint")
 
 
@@ -97,8 +97,8 @@ path = "told"
 """
     (tmp_path / "pipeline.toml").write_text(toml)
     # (Into a file: a pipe that nobody reads would hold it up when it is full.)
-    with (tmp_path / "said").open("w") as said:
-        running = subprocess.Popen(command(tmp_path / "pipeline.toml", "--follow"), stderr=said)
+    with (tmp_path / "errors").open("w") as errors:
+        running = subprocess.Popen(command(tmp_path / "pipeline.toml", "--follow"), stderr=errors)
     try:
         await_commit(tmp_path, 0, running)
         (tmp_path / "in" / ".1").write_text("\n".join(lines[30:]))
@@ -106,10 +106,10 @@ path = "told"
         await_commit(tmp_path, 1, running)
         java = java_children(running.pid)
         running.send_signal(signal.SIGTERM)
-        assert running.wait() == 0, (tmp_path / "said").read_text()[-2000:]
+        assert running.wait() == 0, (tmp_path / "errors").read_text()[-2000:]
     finally:
         running.kill()
-    assert (tmp_path / "said").read_text().splitlines() == [
+    assert (tmp_path / "errors").read_text().splitlines() == [
         "stopping after this micro-batch; a second Ctrl-C stops at once",
         "61 events, 52 matches, 0 late, 1 set aside, 0 refused",
     ]

@@ -110,7 +110,7 @@ def test_another_time_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "error: s.csv has no events\n"),
         (
@@ -119,10 +119,10 @@ def test_another_time_column(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_files_without_events_or_times(tmp_path: Path, content: str, said: str) -> None:
+def test_files_without_events_or_times(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "s.csv").write_text(content)
     done = foretell(tmp_path, "init", "s.csv")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
 
 
 # ── large files ──

@@ -73,7 +73,7 @@ def test_a_pattern_may_contain_names(seen: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--zone", "c=UTC"), "'c=UTC': there is no --input for a stream 'c' (known here: 'a', 'b')"),
         (("--zone", "UTC", "--zone", "CET"), "'CET' is a second value; give one"),
@@ -81,11 +81,11 @@ def test_a_pattern_may_contain_names(seen: Any) -> None:
         (("--columns", "x,,y"), "expected names separated by commas, found 'x,,y'"),
     ],
 )
-def test_wrong_options(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+def test_wrong_options(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     (tmp_path / "m.ftl").write_text("SUBSCRIBE m FROM a, b MATCH x;")
     done = foretell(tmp_path, "run", "m.ftl", *INPUTS, *options)
     assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("command", ["run", "init", "train", "backtest", "explain", "demo", "bench", ""])
@@ -99,17 +99,17 @@ def test_help_fits_into_80_columns_uncut(tmp_path: Path, command: str) -> None:
 
 # ── bare values ──
 
-ONE = "SUBSCRIBE m FROM s MATCH x;"
+SINGLE = "SUBSCRIBE m FROM s MATCH x;"
 TWO = "SUBSCRIBE m FROM s, u MATCH x;"
 
 
 @pytest.mark.parametrize(
     ("statements", "options"),
     [
-        (ONE, ("--input", "data.csv", "--time", "at")),
-        (ONE, ("--input", "s=data.csv", "--time", "at")),
-        (ONE, ("--input", "data.csv", "--time", "s=at")),
-        (ONE, ("--input", "all/day=1/s.csv", "--time", "at")),
+        (SINGLE, ("--input", "data.csv", "--time", "at")),
+        (SINGLE, ("--input", "s=data.csv", "--time", "at")),
+        (SINGLE, ("--input", "data.csv", "--time", "s=at")),
+        (SINGLE, ("--input", "all/day=1/s.csv", "--time", "at")),
         (TWO, ("--input", "s.csv", "--input", "u.csv", "--time", "at")),
         (TWO, ("--input", "s.csv", "--input", "u=data.csv", "--time", "at")),
     ],
@@ -127,18 +127,20 @@ def test_names_of_streams_may_be_left_out(
 
 
 @pytest.mark.parametrize(
-    ("statements", "options", "status", "said"),
+    ("statements", "options", "status", "message"),
     [
         (TWO, ("--input", "data.csv"), 2, "expected STREAM=PATH, found 'data.csv'"),
-        (ONE, ("--input", "data.csv", "--input", "s.csv"), 2, "'s' occurs twice; give it once"),
-        (ONE, ("--input", "t=data.csv"), 1, "no statement reads a stream 't'"),
-        (ONE, ("--input", "none.csv"), 1, "there is no file 'none.csv'"),
-        (ONE, ("--input", "data.csv", "--time", "none"), 1, "none"),
+        (SINGLE, ("--input", "data.csv", "--input", "s.csv"), 2, "'s' occurs twice; give it once"),
+        (SINGLE, ("--input", "t=data.csv"), 1, "no statement reads a stream 't'"),
+        (SINGLE, ("--input", "none.csv"), 1, "there is no file 'none.csv'"),
+        (SINGLE, ("--input", "data.csv", "--time", "none"), 1, "none"),
     ],
 )
-def test_wrong_bare_values(tmp_path: Path, statements: str, options: tuple[str, ...], status: int, said: str) -> None:
+def test_wrong_bare_values(
+    tmp_path: Path, statements: str, options: tuple[str, ...], status: int, message: str
+) -> None:
     (tmp_path / "m.ftl").write_text(statements)
     (tmp_path / "data.csv").write_text("at\n1\n2\n")
     (tmp_path / "s.csv").write_text("at\n1\n2\n")
     done = foretell(tmp_path, "run", "m.ftl", *options)
-    assert (done.returncode, said in done.stderr) == (status, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (status, True), done.stderr

@@ -25,7 +25,7 @@ sys.meta_path.insert(0, Interrupt())
 sys.argv = ["-m", "demo"]
 runpy.run_module("foretell.cli", run_name="__main__")
 """
-SAID = "stopped by Ctrl-C\n"
+STOPPED = "stopped by Ctrl-C\n"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 def test_while_it_loads(module: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, module]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", SAID)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", STOPPED)
 
 
 def test_nothing_is_logged_while_spark_ends() -> None:
@@ -54,7 +54,7 @@ sys.modules[spark.__name__] = spark
 interrupts.leave()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (130, SAID)
+    assert (done.returncode, done.stderr) == (130, STOPPED)
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -74,7 +74,7 @@ def test_at_work(folder: Path) -> None:
     os.mkfifo(folder / "pipe.jsonl")
     process = start(folder, "run", "m.ftl", "--input", "s=pipe.jsonl", "--engine", "embedded")
     with (folder / "pipe.jsonl").open("wb"):  # which waits until the command has opened it to read
-        assert interrupt(process) == (130, "", SAID)
+        assert interrupt(process) == (130, "", STOPPED)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
@@ -86,7 +86,7 @@ def test_while_libraries_load(folder: Path, library: str) -> None:
     maps = Path(f"/proc/{process.pid}/maps")
     while library not in maps.read_text() and process.poll() is None:
         time.sleep(0.005)
-    assert interrupt(process) == (130, "", SAID)
+    assert interrupt(process) == (130, "", STOPPED)
 
 
 def _java_of(folder: Path) -> list[str]:
@@ -110,7 +110,7 @@ def test_with_spark(folder: Path, moment: str) -> None:
     time.sleep({"the JVM starts": 0.0, "Spark starts": 2.0, "Spark runs": 5.0}[moment])
     if process.poll() is not None:
         pytest.skip("the run has ended before the interrupt")
-    assert interrupt(process) == (130, "", SAID)
+    assert interrupt(process) == (130, "", STOPPED)
     limit = time.monotonic() + 5
     while _java_of(folder) and time.monotonic() < limit:
         time.sleep(0.05)

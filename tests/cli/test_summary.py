@@ -110,12 +110,12 @@ def test_everything_set_aside(folder: Path) -> None:
     (folder / "logins.jsonl").write_text('{"user": "ann", "tries": 1, "time": null}\n' * 3)
     lines = summary(folder, "--engine", "embedded", status=1)
     assert "logins: 3 of 3 events set aside: 3 × no time (the first at logins.jsonl:1)" in lines
-    said = [
+    message = [
         "error: all 4 events were set aside: there was nothing to match",
         "  hint: look at them with --quarantine FILE; --format, --pattern and --time-format say how to read them",
     ]
-    assert lines[-2:] == said
-    assert summary(folder, "--engine", "embedded", "--quiet", status=1) == said
+    assert lines[-2:] == message
+    assert summary(folder, "--engine", "embedded", "--quiet", status=1) == message
 
 
 def test_quiet(folder: Path) -> None:

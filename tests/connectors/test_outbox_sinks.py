@@ -24,17 +24,17 @@ from tests.broker import Listener, Mosquitto, wait_until
 from tests.webhook_server import Answer, WebServer
 
 QUICK = Backoff(first=0.01, longest=0.1)
-ONE = Notification("s", "match", None, 1, 2, 1.0, None, None, {}, {"a": 0}, Type.INT)
+MATCH = Notification("s", "match", None, 1, 2, 1.0, None, None, {}, {"a": 0}, Type.INT)
 
 
-def some(start: int, end: int) -> list[Notification]:
-    return [replace(ONE, start=i, end=i) for i in range(start, end)]
+def notifications_of(start: int, end: int) -> list[Notification]:
+    return [replace(MATCH, start=i, end=i) for i in range(start, end)]
 
 
 def put_twice(sink: Sink) -> None:
     """As a run that is interrupted after its second batch, and does it again."""
     for start, end, batch in [(0, 3, 0), (3, 5, 1), (3, 5, 1), (5, 6, 2)]:
-        sink.put(some(start, end), batch)
+        sink.put(notifications_of(start, end), batch)
     sink.close()
 
 
@@ -72,17 +72,17 @@ def test_mqtt(tmp_path: Path, mosquitto: Mosquitto, listener: Listener) -> None:
     assert [json.loads(message.payload)["start"] for message in listener.heard] == list(range(6))
     assert {message.topic for message in listener.heard} == {"foretell/s"}
     assert {json.loads(message.payload)["notification"] for message in listener.heard} == {
-        message.id for message in messages_of(some(0, 6))
+        message.id for message in messages_of(notifications_of(0, 6))
     }
 
 
 def test_a_broker_that_is_away_for_a_while(tmp_path: Path, mosquitto: Mosquitto, listener: Listener) -> None:
     outbox = Outbox(tmp_path / "outbox")
     publisher = Topic(Broker("127.0.0.1", mosquitto.port), "foretell/x", together=10).connect()
-    outbox.put(messages_of(some(0, 50)), 0)
+    outbox.put(messages_of(notifications_of(0, 50)), 0)
     assert drain(outbox, publisher, backoff=QUICK)
     mosquitto.stop()
-    outbox.put(messages_of(some(50, 100)), 1)
+    outbox.put(messages_of(notifications_of(50, 100)), 1)
     assert not drain(outbox, publisher, timeout=0.5, backoff=QUICK)
     mosquitto.start()
     wait_until(lambda: listener._client.is_connected())
@@ -100,7 +100,7 @@ def test_a_broker_that_denies_the_topic(tmp_path: Path, mosquitto: Mosquitto) ->
     closed.start()
     outbox = Outbox(tmp_path / "outbox")
     # Only one: of several mosquitto 2.0.11 answers none and breaks the connection; then they simply wait.
-    outbox.put(messages_of(some(0, 1)), 0)
+    outbox.put(messages_of(notifications_of(0, 1)), 0)
     publisher = Topic(Broker("127.0.0.1", closed.port), "foretell/x").connect()
     try:
         with pytest.raises(InputError, match="accepts no messages: Not authorized"):

@@ -63,7 +63,7 @@ def test_table_of_patterns_is_found() -> None:
 
 def _written(notification: ft.Notification) -> str:
     events: list[Any] = [e if isinstance(e, list) else [e] for e in notification.events.values() if e is not None]
-    numbers = sorted(n for some in events for n in some)
+    numbers = sorted(n for group in events for n in group)
     return "".join(f"{LETTERS[n]['letter']}{'₁₂₃₄₅₆'[n]}" for n in numbers)
 
 
@@ -246,8 +246,8 @@ def test_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     for block in code:
         exec(block, names)
     shown = capsys.readouterr().out
-    told = [("denied", None), ("too_often", "bob's"), ("again", None), ("denied", None), ("too_often", "bob's")]
-    assert f"{told}\n" in shown
+    notified = [("denied", None), ("too_often", "bob's"), ("again", None), ("denied", None), ("too_often", "bob's")]
+    assert f"{notified}\n" in shown
     assert "('denied',) ('thrice',) ('too_often',)" in shown
     (view,) = re.findall(r"```\n(\d+ notification.*?)```", text, re.DOTALL)
     assert view in shown

@@ -140,17 +140,17 @@ def restored(old: Any, new: Any) -> Any:
 
 def test_order_of_taking() -> None:
     for seed in SEEDS:
-        matches = [m for _, some in batches(random.Random(seed), repeated=True) for m in some]
+        matches = [m for _, group in batches(random.Random(seed), repeated=True) for m in group]
         assert [matches[i] for i in order_of(matches)] == sorted(matches, key=lambda m: m.taking)
 
 
 def test_two_ways_to_the_same_bindings_are_one_match() -> None:
     for seed in SEEDS:
         chance = random.Random(seed)
-        matches = [m for _, some in batches(chance, repeated=True) for m in some]
+        matches = [m for _, group in batches(chance, repeated=True) for m in group]
         matches = chance.choices(matches, k=2 * len(matches)) if matches else []
         seen = [(m.lane, m.bound) for m in matches]
-        assert bound_of(matches).distinct().tolist() == [one not in seen[:i] for i, one in enumerate(seen)]
+        assert bound_of(matches).distinct().tolist() == [item not in seen[:i] for i, item in enumerate(seen)]
 
 
 @pytest.mark.parametrize("policy", [policy for policy in Policy if policy is not Policy.LONGEST])
@@ -206,10 +206,10 @@ def test_very_many_positions_in_one_set() -> None:
     begin = np.arange(0, 60_000, 3)
     position = chance.integers(0, 90_000, 60_000)
     spent, expected = set[int](), []
-    for one in position.reshape(-1, 3).tolist():
-        expected.append(not spent & set(one) and len(set(one)) == 3)
-        spent |= set(one) if expected[-1] else set()
-    by = np.flatnonzero([len(set(one)) == 3 for one in position.reshape(-1, 3).tolist()])
+    for triple in position.reshape(-1, 3).tolist():
+        expected.append(not spent & set(triple) and len(set(triple)) == 3)
+        spent |= set(triple) if expected[-1] else set()
+    by = np.flatnonzero([len(set(triple)) == 3 for triple in position.reshape(-1, 3).tolist()])
     positions = PositionSet()
     assert positions.add_disjoint(by, begin, begin + 3, position).tolist() == expected
     assert positions.state().tolist() == sorted(spent)

@@ -84,9 +84,9 @@ def wherever_possible(monkeypatch: pytest.MonkeyPatch, kind: type[ArrivalExecuto
 
 def drawn(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Case, EnginePair] | None:
     monkeypatch.setattr(patterns, "Maker", Later)
-    one = case(Chance(random.Random(seed).randint))
+    trial = case(Chance(random.Random(seed).randint))
     try:
-        return one, EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
+        return trial, EnginePair(trial.text, trial.streams, tables=trial.tables, until=trial.until)
     except ft.ForetellError:
         return None
 
@@ -103,16 +103,16 @@ def test_they_say_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> No
     wherever_possible(monkeypatch)
     for seed in range(150):
         found = drawn(seed, monkeypatch)
-        said = None if found is None else embedded(found[1])
-        if found is None or said is None or len(said) > 200:
+        message = None if found is None else embedded(found[1])
+        if found is None or message is None or len(message) > 200:
             continue
-        assert said == comparable_rows(found[1].reference()), found[0]
-        for one in found[1].checked.statements:
-            assert isinstance(one, CheckedSubscription)
-            if arrival_hindrance(one) is None:
-                conditions = analyse_sequence(one)
+        assert message == comparable_rows(found[1].reference()), found[0]
+        for statement in found[1].checked.statements:
+            assert isinstance(statement, CheckedSubscription)
+            if arrival_hindrance(statement) is None:
+                conditions = analyse_sequence(statement)
                 tally.update(["arrivals"] + ["keyed"] * bool(conditions.keys) + ["absent"] * bool(conditions.gaps))
-        tally["matches"] += bool(said)
+        tally["matches"] += bool(message)
     assert tally["arrivals"] > 60, tally
     assert min(tally["keyed"], tally["absent"], tally["matches"]) > 15, tally
 
@@ -139,20 +139,20 @@ SHARED = "DEFINE a AS kind = 'a' AND v = $x, b AS kind = 'b' AND v = $x, c AS ki
 
 
 def made(text: str, *, capacity: int = 1024, most: int = 65_536) -> ArrivalExecutor:
-    (one,) = (
+    (item,) = (
         parse(f"STREAM s (time INT, kind STRING, v INT) TIME time; SUBSCRIBE m FROM s {text};").checked().statements
     )
-    assert isinstance(one, CheckedSubscription)
+    assert isinstance(item, CheckedSubscription)
     strings = StringDictionary(["a", "b", "c"])
-    return ArrivalExecutor(lower_arrivals(one, strings.code), strings, capacity=capacity, most=most)
+    return ArrivalExecutor(lower_arrivals(item, strings.code), strings, capacity=capacity, most=most)
 
 
 def batch(arrivals: ArrivalExecutor, kinds: str, first: int, values: int = 1, now: int | None = None) -> Any:
     """One event for each letter, one a moment; then time goes on until `now`."""
     count = len(kinds)
 
-    def column(kind: Type, some: list[int]) -> Column:
-        return Column(kind, np.array(some, np.int64), np.zeros(count, np.bool_))
+    def column(kind: Type, group: list[int]) -> Column:
+        return Column(kind, np.array(group, np.int64), np.zeros(count, np.bool_))
 
     time = column(Type.INT, list(range(first, first + count)))
     attributes = {
@@ -238,8 +238,8 @@ def test_one_event_may_complete_more_matches_than_fit_at_once() -> None:
 )
 def test_which_strategy_is_chosen_and_why(pattern: str, why: str) -> None:
     text = f"STREAM s (time INT, kind STRING, v INT) TIME time; SUBSCRIBE m FROM s MATCH {pattern};"
-    (one,) = parse(text).checked().statements
-    assert isinstance(one, CheckedSubscription)
-    chosen = original(one)
+    (statement,) = parse(text).checked().statements
+    assert isinstance(statement, CheckedSubscription)
+    chosen = original(statement)
     assert f"{chosen.value.value}: {chosen.why}" == why
-    assert chosen.why in as_text(explain(one))
+    assert chosen.why in as_text(explain(statement))

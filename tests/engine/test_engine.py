@@ -24,8 +24,8 @@ def refused(work: Any) -> tuple[str, str]:
 @pytest.mark.parametrize("size", range(1, 9))
 def test_batches_give_the_same_as_one_run(size: int) -> None:
     engine = Engine(PAIR)
-    told = [n for i in range(0, len(EVENTS), size) for n in engine.push("s", EVENTS[i : i + size])]
-    assert rows(told) == rows(ft.run(PAIR, {"s": EVENTS}))
+    notified = [n for i in range(0, len(EVENTS), size) for n in engine.push("s", EVENTS[i : i + size])]
+    assert rows(notified) == rows(ft.run(PAIR, {"s": EVENTS}))
 
 
 def test_time_alone_completes_a_match() -> None:
@@ -39,9 +39,9 @@ def test_time_alone_completes_a_match() -> None:
 def test_time_does_not_go_back() -> None:
     engine = Engine(PAIR)
     engine.push("s", EVENTS[:3])
-    said = "stream 's': row 2 has time 2, but time is 3 already\n"
+    message = "stream 's': row 2 has time 2, but time is 3 already\n"
     code, text = refused(lambda: engine.push("s", [{"time": 4, "k": "b"}, {"time": 2, "k": "b"}]))
-    assert (code, text.splitlines(keepends=True)[0]) == ("out-of-order", said)
+    assert (code, text.splitlines(keepends=True)[0]) == ("out-of-order", message)
     assert refused(lambda: engine.advance(2)) == ("out-of-order", "time cannot go back: it is 3 already")
     # The refused batch has left no trace.
     assert rows(engine.push("s", EVENTS[3:])) == rows(ft.run(PAIR, {"s": EVENTS}))[1:]
@@ -74,5 +74,5 @@ def test_streams_take_turns() -> None:
     SUBSCRIBE m FROM s, r MATCH a , b DEFINE a AS stream = 's', b AS stream = 'r';
     """
     engine = Engine(text)
-    told = [*engine.push("s", [{"time": 1}]), *engine.push("r", [{"time": 2}]), *engine.push("s", [{"time": 3}])]
-    assert [n.events for n in told] == [{"a": 0, "b": 1}]
+    notified = [*engine.push("s", [{"time": 1}]), *engine.push("r", [{"time": 2}]), *engine.push("s", [{"time": 3}])]
+    assert [n.events for n in notified] == [{"a": 0, "b": 1}]

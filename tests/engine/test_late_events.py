@@ -70,18 +70,18 @@ def arrivals(draw: st.DrawFn, lateness: dict[str, int], beyond: int = 0) -> list
     return sorted(found, key=lambda a: a.time + a.delay)
 
 
-def pieces(some: Sequence[Arrival], cuts: Iterable[int]) -> list[list[Arrival]]:
+def pieces(arriving: Sequence[Arrival], cuts: Iterable[int]) -> list[list[Arrival]]:
     """Cut at these places, and wherever another stream goes on."""
     edges = set(cuts)
-    numbered = groupby(enumerate(some), key=lambda one: (one[1].stream, sum(e <= one[0] for e in edges)))
+    numbered = groupby(enumerate(arriving), key=lambda item: (item[1].stream, sum(e <= item[0] for e in edges)))
     return [[arrival for _, arrival in group] for _, group in numbered]
 
 
-def in_order(text: str, some: Iterable[Arrival], until: int | None = None) -> list[tuple[Any, ...]]:
+def in_order(text: str, arriving: Iterable[Arrival], until: int | None = None) -> list[tuple[Any, ...]]:
     """What a bounded run tells of the events, sorted by time."""
     inputs: dict[str, list[Row]] = {name: [] for name in ft.parse(text).sources}
-    for one in sorted(some, key=lambda a: a.time):
-        inputs[one.stream].append(one.row)
+    for item in sorted(arriving, key=lambda a: a.time):
+        inputs[item.stream].append(item.row)
     return comparable_rows(ft.run(text, inputs, engine="embedded", until=until))
 
 
@@ -92,28 +92,28 @@ def test_disorder_within_the_lateness_makes_no_difference(
     name: str, data: st.DataObject, cuts: set[int], until: int | None, kept: bool
 ) -> None:
     text = PROGRAMS[name]
-    some = data.draw(arrivals(LATENESS.get(name, {"s": 5, "r": 0} if R in text else {"s": 5})))
+    arriving = data.draw(arrivals(LATENESS.get(name, {"s": 5, "r": 0} if R in text else {"s": 5})))
     engine = Engine(text)
     found: list[ft.Notification] = []
-    for piece in pieces(some, cuts):
+    for piece in pieces(arriving, cuts):
         got = engine.push(piece[0].stream, [a.row for a in piece])
         assert got.late == ()
         found += got
         if not kept:
             engine = Engine.restore(None, engine.snapshot())
     found += engine.end() if until is None else engine.advance(until)
-    assert sorted(comparable_rows(found)) == sorted(in_order(text, some, until))
+    assert sorted(comparable_rows(found)) == sorted(in_order(text, arriving, until))
     assert [n.end for n in found] == sorted(n.end for n in found) or name == "apart"
 
 
 @quick
 @given(arrivals({"s": 5}, beyond=12), st.sets(st.integers(0, 14)))
-def test_late_events_are_reported_once(some: list[Arrival], cuts: set[int]) -> None:
+def test_late_events_are_reported_once(arriving: list[Arrival], cuts: set[int]) -> None:
     engine = Engine(PAIR.replace("k STRING", "k STRING, number INT"))
     found: list[ft.Notification] = []
     late: list[Arrival] = []
     latest = -math.inf
-    for piece in pieces(some, cuts):
+    for piece in pieces(arriving, cuts):
         expected = [(i, a) for i, a in enumerate(piece, 1) if a.time < latest - 5]
         got = engine.push("s", [a.row for a in piece])
         assert [(e.stream, e.row, e.event) for e in got.late] == [("s", i, a.row) for i, a in expected]
@@ -122,7 +122,7 @@ def test_late_events_are_reported_once(some: list[Arrival], cuts: set[int]) -> N
         found += got
     found += engine.end()
     assert engine.late == ({"s": len(late)} if late else {})
-    assert comparable_rows(found) == in_order(PAIR, [a for a in some if a not in late])
+    assert comparable_rows(found) == in_order(PAIR, [a for a in arriving if a not in late])
 
 
 # ── by example ──
@@ -179,8 +179,8 @@ def test_late_events_of_a_stream_without_lateness_are_refused() -> None:
     engine = Engine(PROGRAMS["two streams"])
     engine.push("s", [event(20)])
     assert engine.push("r", [event(15)]).late == ()  # can still be put in its place
-    said = "stream 'r': row 2 has time 14, but time is 15 already"
-    assert refused(lambda: engine.push("r", [event(16), event(14)])) == ("out-of-order", said)
+    message = "stream 'r': row 2 has time 14, but time is 15 already"
+    assert refused(lambda: engine.push("r", [event(16), event(14)])) == ("out-of-order", message)
     assert [e.row for e in engine.push("s", [event(16), event(14)]).late] == [2]
 
 

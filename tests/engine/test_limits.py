@@ -32,7 +32,7 @@ def run(text: str, given: list[dict[str, object]], limits: Limits) -> tuple[list
 def test_a_lane_with_too_many_is_refused_and_others_go_on() -> None:
     rows = events(*((i, "x", 1) for i in range(20)), (30, "y", 1), (31, "x", 2), (32, "y", 2))
     found, running = run(OPEN, rows, Limits(lane=10))
-    assert [one[2] for one in found] == [(("k", ("str", "'y'")),)]
+    assert [row[2] for row in found] == [(("k", ("str", "'y'")),)]
     assert running.ledger.refused == [("m", {"k": "x"})]
     assert running.ledger.take_warnings() == (
         "'m' stopped in lane {'k': 'x'}: over 10 partial matches; add WITHIN or raise Limits.lane",
@@ -45,7 +45,7 @@ def test_the_oldest_are_dropped_and_counted() -> None:
     found, running = run(OPEN, rows, Limits(lane=10, then="drop"))
     assert 7 <= len(found) <= 10
     assert running.ledger.dropped["m"] >= 20 - len(found)
-    assert [int(one[3][1]) for one in found] == list(range(20 - len(found), 20))
+    assert [int(row[3][1]) for row in found] == list(range(20 - len(found), 20))
 
 
 def test_a_subscription_that_shares_is_not_refused_with_another() -> None:
@@ -56,7 +56,7 @@ def test_a_subscription_that_shares_is_not_refused_with_another() -> None:
     unlimited, _ = run(text, rows, Limits())
     found, running = run(text, rows, Limits(lane=100))
     assert [name for name, _ in running.ledger.refused] == ["many"]
-    assert [one for one in found if one[0] == "few"] == [one for one in unlimited if one[0] == "few"] != []
+    assert [row for row in found if row[0] == "few"] == [row for row in unlimited if row[0] == "few"] != []
 
 
 @pytest.mark.parametrize("then", ["refuse", "drop"])
@@ -124,7 +124,7 @@ def pushed(
     """What is found where a stream is cut, and the engine written down and read again at each cut."""
     engine, found = ft.Engine(text, limits=limits), list[Any]()
     for first, last in zip([0, *cuts], [*cuts, len(rows)], strict=True):
-        found += [(one["a"], one["b"], one["c"]) for one in (n.bindings for n in engine.push("s", rows[first:last]))]
+        found += [(row["a"], row["b"], row["c"]) for row in (n.bindings for n in engine.push("s", rows[first:last]))]
         if restored:
             engine = ft.Engine.restore(None, engine.snapshot(), limits=limits)
     return engine, found
@@ -134,14 +134,14 @@ def pushed(
 @pytest.mark.parametrize("seed", range(12))
 def test_lists_hold_the_limit_of_each_lane(seed: int, then: Then) -> None:
     """One lane comes three times as often as each of the others; only what is over is refused, or loses its oldest."""
-    some = random.Random(seed)
-    rows = [(time, some.choice("xxxyz"), some.choice((1, 1, 2, 2, 2, 3))) for time in range(120)]
-    limit = some.choice((1, 2, 7, 20))
+    group = random.Random(seed)
+    rows = [(time, group.choice("xxxyz"), group.choice((1, 1, 2, 2, 2, 3))) for time in range(120)]
+    limit = group.choice((1, 2, 7, 20))
     lists = Lists(limit, then, 10**9)
     for row in rows:
         lists.take(*row)
     for restored in (False, True):
-        cuts = sorted(some.sample(range(1, 120), some.choice((0, 3, 40))))
+        cuts = sorted(group.sample(range(1, 120), group.choice((0, 3, 40))))
         engine, found = pushed(LISTS.format(""), events(*rows), Limits(lane=limit, then=then), cuts, restored)
         assert Counter(found) == Counter(lists.found)
         assert list(engine.refused) == lists.refused
@@ -194,8 +194,8 @@ def test_what_was_found_before_a_lane_is_refused_is_told_however_batches_are_cut
 
     def run_cut(step: int) -> tuple[list[object], object]:
         engine = ft.Engine(text, limits=limits)
-        found = [one for first in range(0, 60, step) for one in engine.push("s", rows[first : first + step])]
-        return [(one.key, one.start, one.end, one.events) for one in found], engine.refused
+        found = [row for first in range(0, 60, step) for row in engine.push("s", rows[first : first + step])]
+        return [(row.key, row.start, row.end, row.events) for row in found], engine.refused
 
     found, refused = run_cut(1)
     assert found

@@ -29,8 +29,8 @@ def lengths(notifications: ft.Notifications) -> list[object]:
 def test_the_event_that_ends_a_run_tells_it() -> None:
     engine = Engine(STREAM + RUN)
     assert lengths(engine.push("s", events("bbb"))) == []
-    (told,) = engine.push("s", events("x", 9))
-    assert (told.start, told.end, told.bindings) == (1, 3, {"n": 3})
+    (notified,) = engine.push("s", events("x", 9))
+    assert (notified.start, notified.end, notified.bindings) == (1, 3, {"n": 3})
     assert lengths(engine.push("s", events("bb", 10))) == []
     assert lengths(engine.advance(100)) == []
     assert lengths(engine.end()) == [2]
@@ -86,12 +86,12 @@ def test_a_long_run_is_one_run(pattern: str) -> None:
     """
     attack = pa.table({"time": range(100_000), "k": ["b"] * 100_000})
     engine = Engine(text, time={"s": "time"})
-    told: list[Notification] = []
+    notified: list[Notification] = []
     for first in range(0, 100_000, 20_000):
-        told += engine.push("s", attack.slice(first, 20_000))
+        notified += engine.push("s", attack.slice(first, 20_000))
         assert engine.partial_matches <= 4
-    told += engine.end()
-    assert [n.bindings for n in told] == [{"n": 100_000 - ("a" in pattern)}]
+    notified += engine.end()
+    assert [n.bindings for n in notified] == [{"n": 100_000 - ("a" in pattern)}]
 
 
 def test_a_reader_waits_for_what_is_held() -> None:
@@ -116,13 +116,13 @@ def _stopped_everywhere(case: Case) -> list[Notification]:
     engine = Engine(case.text, time=case.time, tables=case.tables)
     arrivals = [(row, name) for name, stream in case.streams.items() for row in stream]
     time = {"s": "at"} if "TIME at" in case.text else {}
-    told: list[Notification] = []
+    notified: list[Notification] = []
     for row, name in sorted(arrivals, key=lambda arrival: str(arrival[0][time.get(arrival[1], "time")]).zfill(9)):
-        told += engine.push(name, [row])
+        notified += engine.push(name, [row])
         engine = Engine.restore(None, engine.snapshot())
     if case.until is not None:
-        told += engine.advance(case.until)
-    return [*told, *engine.end()]
+        notified += engine.advance(case.until)
+    return [*notified, *engine.end()]
 
 
 def _counted(notifications: list[Notification]) -> Counter[str]:

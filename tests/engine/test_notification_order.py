@@ -29,28 +29,28 @@ OFTEN = [{"at": t / 4, "k": "yx"[t % 2], "v": t % 3} for t in range(12)]
 def _ordered(results: list[ResultBatch]) -> list[Notification]:
     """Each row of a template by itself, and all of them sorted as tuples (decision 0002, item 23)."""
     placed: list[tuple[Any, ...]] = []
-    for n, one in enumerate(results):
-        for i in range(len(one)):
-            for row in _rows_of(one, i):
-                called = one.id if row < 0 else one.row_ids[row]
+    for n, result in enumerate(results):
+        for i in range(len(result)):
+            for row in _rows_of(result, i):
+                called = result.id if row < 0 else result.row_ids[row]
                 number = (called, "") if isinstance(called, int | float) else (math.inf, str(called))
-                positions, steps = _bound(one, i)
-                key = json.dumps(one.keys[one.lane[i]], sort_keys=True, default=str)
-                place = one.end[i].item(), one.schema.name, positions, steps, number, key
+                positions, steps = _bound(result, i)
+                key = json.dumps(result.keys[result.lane[i]], sort_keys=True, default=str)
+                place = result.end[i].item(), result.schema.name, positions, steps, number, key
                 placed.append((place, n, row, i, called))
     return [_called(results[n].notification(i), called) for _, n, _, i, called in sorted(placed, key=lambda p: p[:4])]
 
 
-def _bound(one: ResultBatch, i: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    bound = one.bound_events
+def _bound(result: ResultBatch, i: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    bound = result.bound_events
     events = slice(bound.starts[i], bound.starts[i + 1])
     return tuple(bound.position[events].tolist()), tuple(bound.step[events].tolist())
 
 
-def _rows_of(one: ResultBatch, i: int) -> list[int]:
-    if one.intervals is None:
+def _rows_of(result: ResultBatch, i: int) -> list[int]:
+    if result.intervals is None:
         return [-1]
-    first, count = int(one.intervals[i]) >> SHIFT, int(one.intervals[i]) & ((1 << SHIFT) - 1)
+    first, count = int(result.intervals[i]) >> SHIFT, int(result.intervals[i]) & ((1 << SHIFT) - 1)
     return list(range(first, first + count))
 
 
@@ -67,7 +67,7 @@ def _agrees(both: EnginePair) -> int:
 
 @pytest.mark.parametrize("kind", [0, 1])
 def test_rows_of_templates_by_their_ids(kind: int) -> None:
-    limits = [{"id": one[kind], "k": one[2], "v": one[3]} for one in LIMITS]
+    limits = [{"id": row[kind], "k": row[2], "v": row[3]} for row in LIMITS]
     text = """
     SUBSCRIBE one FOR EACH limits FROM s PER k MATCH a , b DEFINE a AS k = :k AND v > :v;
     SUBSCRIBE each FOR EACH limits FROM s MATCH a , b DEFINE b AS v > a.v - :v;
@@ -92,9 +92,9 @@ def test_nothing_at_all() -> None:
 def test_random_programs() -> None:
     found = 0
     for seed in range(120):
-        one = case(Chance(random.Random(seed).randint))
+        trial = case(Chance(random.Random(seed).randint))
         try:
-            both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
+            both = EnginePair(trial.text, trial.streams, tables=trial.tables, until=trial.until)
             start_runtime(both.checked, both.given)
         except (ForetellError, UnsupportedError):
             continue  # not a valid program, or not one for this engine
@@ -108,12 +108,12 @@ def test_when_last_is_known() -> None:
     last, settles = np.array([1, 3]), np.array([[False, False, True, False], [False] * 4])
     for _ in range(300):
         steps = [chance.sample(range(4), chance.randint(1, 4)) for _ in range(5)]
-        begins = [[chance.randint(-9, 9) for _ in some] for some in steps]
+        begins = [[chance.randint(-9, 9) for _ in group] for group in steps]
         late = [chance.random() < 0.3 for _ in steps]
         starts = np.cumsum([0, *map(len, steps)])
-        flat = np.array([s for some in steps for s in some]), np.array([b for some in begins for b in some])
+        flat = np.array([s for group in steps for s in group]), np.array([b for group in begins for b in group])
         when, since = settlement(np.array(late), starts, *flat, last, settles)
-        expected = [_known(*one) for one in zip(steps, begins, late)]
+        expected = [_known(*item) for item in zip(steps, begins, late)]
         assert [(w, s if w == LATER else 0) for w, s in zip(when.tolist(), since.tolist())] == expected
 
 

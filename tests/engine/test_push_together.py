@@ -16,8 +16,8 @@ SUBSCRIBE quiet FROM a PER k MATCH x ; !y WITHIN 5;
 
 def test_batches_come_together() -> None:
     engine = ft.Engine(TEXT)
-    told = engine.push_together({"b": [{"k": 1, "t": 4}], "a": [{"k": 1, "t": 3}]})
-    assert [(n.subscription, n.start, n.end) for n in told] == [("pair", 3, 4)]
+    notified = engine.push_together({"b": [{"k": 1, "t": 4}], "a": [{"k": 1, "t": 3}]})
+    assert [(n.subscription, n.start, n.end) for n in notified] == [("pair", 3, 4)]
     with pytest.raises(InputError, match="time is 4 already"):
         engine.push_together({"a": [{"k": 1, "t": 9}], "b": [{"k": 1, "t": 3}]})
     assert not engine.push_together({"a": [{"k": 1, "t": 4}]}).late  # what was refused has changed nothing

@@ -34,7 +34,7 @@ def test_there_are_snapshots() -> None:
 def test_the_program_has_results_of_every_statement() -> None:
     """What follows from the next snapshot that is made says something of each of its statements."""
     engine = engine_with_history(pushes(90)[:60])
-    made = {n["subscription"] for some in results_after(engine, pushes(90)[60:]) for n in some}
+    made = {n["subscription"] for group in results_after(engine, pushes(90)[60:]) for n in group}
     assert {str(s.name) for s in engine.subscriptions.program.statements} - made == {"s", "u"}
 
 
@@ -60,8 +60,8 @@ def test_a_leading_negation_is_kept_until_the_trailing_one_is_decided() -> None:
     text = """STREAM s (t INT, kind STRING) TIME t;
     SUBSCRIBE m FROM s MATCH !x ; a ; !y DEFINE a AS kind = 'a', x AS kind = 'x', y AS kind = 'y' WITHIN 3;"""
     engine = Engine(text)
-    told: list[ft.Notification] = []
+    notified: list[ft.Notification] = []
     for t, kind in ((1, "x"), (4, "a"), (5, "a"), (7, "a"), (10, "y"), (11, "z")):
-        told += engine.push("s", [{"t": t, "kind": kind}])
+        notified += engine.push("s", [{"t": t, "kind": kind}])
         engine = Engine.restore(None, engine.snapshot())
-    assert [(n.start, n.end) for n in told] == [(5, 8)]
+    assert [(n.start, n.end) for n in notified] == [(5, 8)]

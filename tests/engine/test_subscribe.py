@@ -50,8 +50,8 @@ def test_a_subscription_may_read_another() -> None:
     engine.push("s", events("bb"))
     engine.subscribe("SUBSCRIBE twice FROM letter MATCH a , b DEFINE b AS v > a.v;")
     assert names(engine.push("s", events("bab", 3))) == ["letter", "letter", "twice"]
-    said = refused(lambda: engine.unsubscribe("letter"))
-    assert said == ("still-read", "'letter' cannot be removed: 'twice' reads it", "unsubscribe 'twice' first")
+    message = refused(lambda: engine.unsubscribe("letter"))
+    assert message == ("still-read", "'letter' cannot be removed: 'twice' reads it", "unsubscribe 'twice' first")
     engine.unsubscribe("twice")
     engine.unsubscribe("letter")
     assert len(engine.push("s", events("b", 9))) == 0
@@ -104,9 +104,9 @@ def test_held_matches_survive_new_subscriptions() -> None:
         engine.push("s", events(letter, place))
         alone.push("s", events(letter, place))
         engine.subscribe(f"SUBSCRIBE m{place} FROM s MATCH a ;{{k = 'b'}} b DEFINE a AS k = 'a', b AS v > {place};")
-    there = [(n.start, n.events) for n in alone.advance(99)]
-    assert there
-    assert [(n.start, n.events) for n in engine.advance(99) if n.subscription == "last"] == there
+    separate = [(n.start, n.events) for n in alone.advance(99)]
+    assert separate
+    assert [(n.start, n.events) for n in engine.advance(99) if n.subscription == "last"] == separate
 
 
 UNSUPPORTED = "SUBSCRIBE lost FROM s MATCH a ; b WITHIN 3 LOSING 0.1 ABOVE 0.5;"
@@ -156,8 +156,8 @@ def test_an_input_cannot_become_a_statement() -> None:
 
 def test_only_existing_subscriptions_can_be_removed() -> None:
     engine = Engine(STREAM + PAIR)
-    said = refused(lambda: engine.unsubscribe("pear"))
-    assert said == ("unknown-subscription", "there is no subscription 'pear'", "did you mean 'pair'?")
+    message = refused(lambda: engine.unsubscribe("pear"))
+    assert message == ("unknown-subscription", "there is no subscription 'pear'", "did you mean 'pair'?")
     for name in ("s", None, ["pair"]):
         assert refused(lambda name=name: engine.unsubscribe(name))[0] == "unknown-subscription"
 
@@ -205,14 +205,14 @@ def test_rows_that_are_refused() -> None:
         "'above' is FOR EACH 'limits'",
     )
     assert refused(lambda: engine.remove_rows("limit", []))[2] == "did you mean 'limits'?"
-    for rows, said in [
+    for rows, message in [
         ([{"id": "low", "least": 1}], "limits: the id 'low' exists already"),
         ([{"id": "x", "least": 1}, {"id": "x", "least": 2}], "limits:2: duplicate id 'x'"),
         ([{"id": "x", "least": "much"}], "limits:1: least: expected INT, found 'much'"),
         ([{"id": "x", "most": 1}], "limits: the table has no column 'most'"),
         ([{"least": 1}], "limits:1: no id"),
     ]:
-        assert refused(lambda rows=rows: engine.add_rows("limits", rows))[:2] == ("bad-table", said)
+        assert refused(lambda rows=rows: engine.add_rows("limits", rows))[:2] == ("bad-table", message)
     assert refused(lambda: engine.remove_rows("limits", "low"))[0] == "bad-argument"
     assert refused(lambda: engine.remove_rows("limits", ["low", "none"]))[:2] == (
         "unknown-row",

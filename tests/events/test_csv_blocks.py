@@ -28,7 +28,7 @@ rows = st.lists(
 ).map(b"".join)
 
 
-def told(raw: RawTable) -> object:
+def notified(raw: RawTable) -> object:
     texts = {name: column.texts.to_pylist() for name, column in raw.columns.items()}  # type: ignore[attr-defined]
     (origin,) = raw.origins
     numbers = list(origin.numbers)
@@ -70,7 +70,7 @@ class TestAgainstTheOracle:
     def test_any_content(self, content: bytes) -> None:
         options = ReadOptions(delimiter=",")
         if has_header(content):
-            assert told(read_csv([("a.csv", content)], options=options)) == expected(content)
+            assert notified(read_csv([("a.csv", content)], options=options)) == expected(content)
         else:
             with pytest.raises(InputError):
                 read_csv([("a.csv", content)], options=options)
@@ -79,7 +79,7 @@ class TestAgainstTheOracle:
     @given(content=rows, end=st.sampled_from([b"", b"1,2,3", b"\r\n", b'"']), mark=st.sampled_from([",", ";", "\t"]))
     def test_rows_and_bad_records(self, content: bytes, end: bytes, mark: str) -> None:
         content = (b"time,note,\n" + content + end).replace(b",", mark.encode())
-        assert told(read_csv([("a.csv", content)], options=ReadOptions(delimiter=mark))) == expected(content, mark)
+        assert notified(read_csv([("a.csv", content)], options=ReadOptions(delimiter=mark))) == expected(content, mark)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def points(*pairs: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("description", "said"),
+    ("description", "message"),
     [
         ({"distribution": "exponential"}, "the delay 'exponential' takes the parameters mean and share"),
         (exponential(0), f"{MEAN}0"),
@@ -92,10 +92,10 @@ def points(*pairs: object) -> dict[str, object]:
         (points([0, 0.5], [1, 1.5]), f"{POINTS}a probability must be between 0 and 1"),
     ],
 )
-def test_invalid_descriptions_are_refused(description: dict[str, Any], said: str) -> None:
+def test_invalid_descriptions_are_refused(description: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         DelayDistribution.of(description)
-    assert (caught.value.code, str(caught.value)) == ("bad-delay", said)
+    assert (caught.value.code, str(caught.value)) == ("bad-delay", message)
 
 
 def test_an_unknown_distribution() -> None:

@@ -23,28 +23,30 @@ def table(chance: random.Random, rows: int) -> pa.Table:
     """Random events; some have what must be read with care, or columns of other types."""
     wrong = chance.random() < 0.5
 
-    def some(*usual: Any, rare: tuple[Any, ...] = ()) -> list[Any]:
+    def notifications_of(*usual: Any, rare: tuple[Any, ...] = ()) -> list[Any]:
         return [chance.choice(rare) if wrong and rare and chance.random() < 0.05 else chance.choice(usual)
                 for _ in range(rows)]  # fmt: skip
 
-    texts: Any = pa.array(some("a", "b", "é", None), pa.string())
+    texts: Any = pa.array(notifications_of("a", "b", "é", None), pa.string())
     if chance.random() < 0.1:
         data = pa.array([b"a", b"\xff"] * rows, pa.binary())[:rows]
         texts = pa.Array.from_buffers(pa.string(), rows, data.buffers()[:3])
     columns: dict[str, Any] = {
         "k": chance.choice([texts, texts.dictionary_encode() if chance.random() < 0.5 else texts]),
         "v": pa.array(
-            some(1, 2, None),
+            notifications_of(1, 2, None),
             chance.choice([pa.int64(), pa.int64(), pa.int32(), pa.int8(), pa.uint8(), pa.uint64(), pa.float64()]),
         ),
-        "w": pa.array(some(1.5, None, rare=(float("nan"), float("inf"))), chance.choice([pa.float64(), pa.float32()])),
-        "b": pa.array(some(True, False, None)),
+        "w": pa.array(
+            notifications_of(1.5, None, rare=(float("nan"), float("inf"))), chance.choice([pa.float64(), pa.float32()])
+        ),
+        "b": pa.array(notifications_of(True, False, None)),
         "at": pa.array(
-            some(0, 1_700_000_000_000_000, None, rare=(-(10**17), 10**18)),
+            notifications_of(0, 1_700_000_000_000_000, None, rare=(-(10**17), 10**18)),
             chance.choice([*[UTC] * 9, pa.timestamp("us"), pa.timestamp("ns", tz="UTC"), pa.int64()]),
         ),
-        "t": pa.array(some(*range(9), rare=(None, LAST_TIME + 1, -LAST_TIME - 1)), pa.int64()),
-        "unread": pa.array(some("x", None)),
+        "t": pa.array(notifications_of(*range(9), rare=(None, LAST_TIME + 1, -LAST_TIME - 1)), pa.int64()),
+        "unread": pa.array(notifications_of("x", None)),
     }
     names = [name for name in columns if not wrong or name == "t" or chance.random() < 0.97]
     chance.shuffle(names)
@@ -90,17 +92,17 @@ def test_batches_of_an_engine(late: str, monkeypatch: pytest.MonkeyPatch) -> Non
         found = []
         for of in (DirectReader.of, lambda *_: None):
             monkeypatch.setattr(DirectReader, "of", of)
-            one, said = engine(late), []
+            embedded_engine, message = engine(late), []
             for number, batch in enumerate(batches):
                 times = pa.array((np.arange(batch.num_rows) // 3 + 3 * number).astype(np.int64))
                 batch = batch.set_column(batch.column_names.index("t"), "t", times)
                 try:
-                    said += rows(one.push("s", batch))
+                    message += rows(embedded_engine.push("s", batch))
                 except ft.InputError as error:
-                    said.append(str(error))
+                    message.append(str(error))
                 if number == 2:
-                    one = ft.Engine.restore(None, one.snapshot())
-            found.append([*said, *rows(one.end())])
+                    embedded_engine = ft.Engine.restore(None, embedded_engine.snapshot())
+            found.append([*message, *rows(embedded_engine.end())])
         assert found[0] == found[1], seed
 
 
@@ -113,7 +115,7 @@ def test_it_is_kept_from_batch_to_batch(monkeypatch: pytest.MonkeyPatch) -> None
         return of(*given)
 
     monkeypatch.setattr(DirectReader, "of", counted)
-    one = ft.Engine("STREAM s (k STRING, t INT) TIME t; SUBSCRIBE m FROM s MATCH a ; b WITHIN 3;")
+    engine = ft.Engine("STREAM s (k STRING, t INT) TIME t; SUBSCRIBE m FROM s MATCH a ; b WITHIN 3;")
     for time in range(5):
-        one.push("s", pa.table({"k": ["x"], "t": [time]}))
+        engine.push("s", pa.table({"k": ["x"], "t": [time]}))
     assert len(made) <= 2

@@ -150,7 +150,7 @@ def test_a_stray_text_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "notified"),
     [
         (["1", "2", "x"], True),
         (["1", "x"], False),
@@ -163,8 +163,8 @@ def test_a_stray_text_is_named(tmp_path: Path) -> None:
         (["007", "008"], False),
     ],
 )
-def test_few_texts_are_stray(tmp_path: Path, values: list[str], told: bool) -> None:
-    assert bool(column(tmp_path, values).notes) == told
+def test_few_texts_are_stray(tmp_path: Path, values: list[str], notified: bool) -> None:
+    assert bool(column(tmp_path, values).notes) == notified
 
 
 @pytest.mark.parametrize("engine", ["embedded", "reference"])

@@ -117,3 +117,13 @@ def test_a_place_in_a_list_may_be_beyond_all_of_them() -> None:
     assert len(run(text, [{"time": 1, "at": [1.5], "on": [2.5]}])) == 1
     with pytest.raises(ft.InputError, match=r"s: no event has the column 'on\[0\]'"):
         run(text, [{"time": 1, "at": [1.5]}])
+
+
+def test_a_file_without_a_header(tmp_path: Path) -> None:
+    file = tmp_path / "s.csv"
+    file.write_text("2026-03-01,1,a,2\n2026-03-02,2,b,3\n")
+    for text in (DECLARED, "SUBSCRIBE m FROM s MATCH a DEFINE a AS temp > 3;"):
+        with pytest.raises(ft.ForetellError, match="if the file has no header, name its columns: --columns NAME"):
+            run(text, file)
+    named = ReadOptions(columns=("time", "id", "k", "v"))
+    assert len(run(DECLARED, file, named)) == 2

@@ -124,11 +124,11 @@ def test_strict_stops_at_the_first_value_or_record(tmp_path: Path) -> None:
 
 
 def test_merge_adds_counts_and_keeps_the_first(tmp_path: Path) -> None:
-    one = read_text(tmp_path, "a.csv", "time,k,v\n1,a,x\n").nulled
+    item = read_text(tmp_path, "a.csv", "time,k,v\n1,a,x\n").nulled
     two = read_text(tmp_path, "b.csv", "time,k,v\n1,a,y\n2,a,y\n").nulled
-    (merged,) = merge_nulled([*one, *two])
+    (merged,) = merge_nulled([*item, *two])
     assert (merged.count, merged.reason, merged.alike) == (3, "v: expected FLOAT, found 'x'", False)
-    (merged,) = merge_nulled([*one, *two], lambda values: -values.count)
+    (merged,) = merge_nulled([*item, *two], lambda values: -values.count)
     assert (merged.count, merged.reason, merged.row) == (3, "v: expected FLOAT, found 'y'", 2)
 
 

@@ -29,6 +29,16 @@ CHOSEN = {
 #: The same for files that do not show one, with the end of the message and the hint.
 NOT_KNOWN = {
     "k,v\na,1\n": ("", "add --time s=COLUMN, or a statement STREAM s (...) TIME column; its columns are k, v"),
+    "1,Rome\n2,Oslo\n": (
+        "",
+        "add --time s=COLUMN, or a statement STREAM s (...) TIME column; its columns are 1, Rome; "
+        "if the file has no header, name its columns: --columns NAME,NAME,...",
+    ),
+    "k,v\n": (
+        ": it has no events",
+        "add --time s=COLUMN, or a statement STREAM s (...) TIME column; its columns are k, v",
+    ),
+    "": (": its input is empty", "add --time s=COLUMN, or a statement STREAM s (...) TIME column"),
     "time,ts\n1,2\n": (": it may be 'time' or 'ts'", "add --time s=time"),
     "sent,read\n2026-03-01,2026-03-01\n": (": it may be 'sent' or 'read'", "add --time s=sent"),
     "time,booked\n35.2,2026-03-01\n": (": it may be 'time' or 'booked'", "add --time s=time"),

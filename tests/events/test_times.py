@@ -324,7 +324,7 @@ def test_an_ambiguous_day_is_an_error() -> None:
 def test_the_year_is_the_latest_that_is_not_in_the_future() -> None:
     batch = load(["Nov 16 10:00:00", "Nov 17 10:00:00"])
     assert moments(batch) == ["2026-11-16T10:00:00Z", "2026-11-17T10:00:00Z"]
-    note = "s: time has no year and is read as 2026-11-16 to 2026-11-17; say year to decide it"
+    note = "s: time has no year and is read as 2026-11-16 to 2026-11-17; set it with --year, or ReadOptions(year=2026)"
     assert batch.notes == (note,)
     assert moments(load(["Nov 10 10:00:00", "Nov 18 10:00:00"])) == ["2025-11-10T10:00:00Z", "2025-11-18T10:00:00Z"]
 
@@ -334,7 +334,8 @@ def test_a_log_that_passes_new_year() -> None:
     batch = load(times)
     expected = ["2025-12-30T10", "2025-12-31T23", "2026-01-01T00", "2025-12-31T23", "2026-02-02T10"]
     assert [moment[:13] for moment in moments(batch)] == expected
-    assert batch.notes == ("s: time has no year and is read as 2025-12-30 to 2026-02-02; say year to decide it",)
+    note = "s: time has no year and is read as 2025-12-30 to 2026-02-02; set it with --year, or ReadOptions(year=2025)"
+    assert batch.notes == (note,)
     assert [moment[:4] for moment in moments(load(times, year=2019))] == ["2019", "2019", "2020", "2019", "2020"]
 
 

@@ -26,7 +26,7 @@ Bound = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, order=True)
-class Told:
+class ExpectedMatch:
     """A match of a stream with its end."""
 
     stream: int
@@ -39,7 +39,7 @@ def all_streams() -> list[str]:
     return ["".join(kinds) for kinds in product(KINDS, repeat=LENGTH)]
 
 
-def told(pattern: Small, streams: Streams) -> list[Told]:
+def expected_matches(pattern: Small, streams: Streams) -> list[ExpectedMatch]:
     """The matches with their ends, as far as these are compared."""
     matches: dict[Bound, Flags] = {}
     for found in occurrences(_by_branch(numbered(pattern)), streams, None, None):
@@ -49,7 +49,7 @@ def told(pattern: Small, streams: Streams) -> list[Told]:
     results = []
     for bound in matches:
         known = _known(bound[-1][0], _chosen(bound, matches, choices))
-        results += [Told(int(stream), bound, int(known[stream])) for stream in np.flatnonzero(known <= LATEST)]
+        results += [ExpectedMatch(int(stream), bound, int(known[stream])) for stream in np.flatnonzero(known <= LATEST)]
     return sorted(results)
 
 

@@ -95,7 +95,7 @@ def _inner(operators: int) -> tuple[Small, ...]:
     """All patterns with so many operators, without negations at their edges."""
     if operators == 0:
         return tuple(Small("", kind=k) for k in KINDS)
-    found = [Small(q, (one,)) for q in QUANTIFIERS for one in _inner(operators - 1)]
+    found = [Small(q, (inner,)) for q in QUANTIFIERS for inner in _inner(operators - 1)]
     for left in range(operators):
         for parts in product(_inner(left), _inner(operators - 1 - left)):
             found += [Small(form, parts) for form in (*SEQUENCES, "&", "|")]
@@ -109,7 +109,9 @@ def _edged(operators: int) -> tuple[Small, ...]:
     if operators == 0:
         return ()
     whole = (*_inner(operators - 1), *_edged(operators - 1))
-    found = [Small(form, (one,), negated=k) for form in ("!;", ";!") for one in whole for k in KINDS if _may(form, one)]
+    found = [
+        Small(form, (inner,), negated=k) for form in ("!;", ";!") for inner in whole for k in KINDS if _may(form, inner)
+    ]
     for left in range(operators):
         right = operators - 1 - left
         found += [Small("|", parts) for parts in product(_edged(left), (*_inner(right), *_edged(right)))]
@@ -117,12 +119,12 @@ def _edged(operators: int) -> tuple[Small, ...]:
     return tuple(found)
 
 
-def _may(form: str, one: Small) -> bool:
+def _may(form: str, inner: Small) -> bool:
     """A negation has one place at each edge; an alternation's branches have their own."""
-    if one.form == "|":
+    if inner.form == "|":
         return False
-    other = one.form in ("!;", ";!") and one.form != form and not one.parts[0].needs_window
-    return other or not one.needs_window
+    other = inner.form in ("!;", ";!") and inner.form != form and not inner.parts[0].needs_window
+    return other or not inner.needs_window
 
 
 @cache
@@ -148,11 +150,11 @@ def streams() -> list[str]:
     return ["".join(letters) for n in range(LONGEST + 1) for letters in product(ALPHABET, repeat=n)]
 
 
-def as_lanes(some: list[str]) -> list[dict[str, str | int | float | bool | None]]:
+def as_lanes(streams_given: list[str]) -> list[dict[str, str | int | float | bool | None]]:
     """The streams as lanes of one input, all in step."""
     return [
-        {"time": i, "kind": one[i], "lane": lane}
-        for i in range(max(map(len, some)))
-        for lane, one in enumerate(some)
-        if i < len(one)
+        {"time": i, "kind": item[i], "lane": lane}
+        for i in range(max(map(len, streams_given)))
+        for lane, item in enumerate(streams_given)
+        if i < len(item)
     ]

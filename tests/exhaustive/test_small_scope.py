@@ -153,25 +153,25 @@ def _choices_are_told(seed: int, every: int) -> None:
     """Compares a pattern with the oracle on all streams, and with the reference on some of them."""
     pattern = choices.random_pattern(random.Random(seed))
     text = statement(pattern, "p", flat=False)
-    some = choices.all_streams()
+    streams_given = choices.all_streams()
     try:
-        pair = EnginePair(text, {"s": as_lanes(some)}, time={"s": "time"}, until=UNTIL)
+        pair = EnginePair(text, {"s": as_lanes(streams_given)}, time={"s": "time"}, until=UNTIL)
     except ft.ForetellError:
         return  # a LAST that is never known
-    expected = choices.told(pattern, Streams(some))
-    found = [told for told in map(_told, pair.embedded()) if told.end <= choices.LATEST]
+    expected = choices.expected_matches(pattern, Streams(streams_given))
+    found = [notified for notified in map(_as_expected, pair.embedded()) if notified.end <= choices.LATEST]
     assert sorted(found) == expected, text
-    lanes = some[seed % every :: every]
+    lanes = streams_given[seed % every :: every]
     reference = EnginePair(text, {"s": as_lanes(lanes)}, time={"s": "time"}, until=UNTIL).reference()
-    found = [told for told in map(_told, reference) if told.end <= choices.LATEST]
-    found = [replace(told, stream=told.stream * every + seed % every) for told in found]
-    assert sorted(found) == [told for told in expected if told.stream % every == seed % every], text
+    found = [notified for notified in map(_as_expected, reference) if notified.end <= choices.LATEST]
+    found = [replace(notified, stream=notified.stream * every + seed % every) for notified in found]
+    assert sorted(found) == [notified for notified in expected if notified.stream % every == seed % every], text
 
 
-def _told(notification: Notification) -> choices.Told:
+def _as_expected(notification: Notification) -> choices.ExpectedMatch:
     assert notification.key is not None
     bound = [(int(str(at)), n) for n, at in enumerate(notification.events.values(), 1) if at is not None]
-    return choices.Told(int(str(notification.key["lane"])), tuple(sorted(bound)), int(notification.end))
+    return choices.ExpectedMatch(int(str(notification.key["lane"])), tuple(sorted(bound)), int(notification.end))
 
 
 @pytest.mark.parametrize("part", range(2))

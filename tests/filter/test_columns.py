@@ -126,48 +126,50 @@ def _simple(kind: Type, leaves: Sequence[Expression]) -> st.SearchStrategy[Expre
 
 
 def _composed(kind: Type, below: Typed) -> Iterator[st.SearchStrategy[Expression]]:
-    one, number = below[kind], _evenly(below[Type.INT], below[Type.FLOAT])
-    yield st.lists(one, min_size=1, max_size=3).map(lambda some: Call("coalesce", tuple(some)))
-    yield _cases(one, below[Type.BOOL])
+    operand, number = below[kind], _evenly(below[Type.INT], below[Type.FLOAT])
+    yield st.lists(operand, min_size=1, max_size=3).map(lambda parts: Call("coalesce", tuple(parts)))
+    yield _cases(operand, below[Type.BOOL])
     if kind in (Type.INT, Type.FLOAT, Type.DURATION):
-        yield _evenly(one.map(lambda e: tree.Unary("-", e)), one.map(lambda e: Call("abs", (e,))))
+        yield _evenly(operand.map(lambda e: tree.Unary("-", e)), operand.map(lambda e: Call("abs", (e,))))
     match kind:
         case Type.BOOL:
             yield from _conditions(below)
         case Type.INT:
-            yield _binary(("+", "-", "*", "%"), one, one)
+            yield _binary(("+", "-", "*", "%"), operand, operand)
             yield below[Type.STRING].map(lambda e: Call("length", (e,)))
             yield st.builds(lambda f, e: Call(f, (e,)), st.sampled_from(("floor", "ceil")), number)
-            yield _rounded(one)
+            yield _rounded(operand)
             yield _calendar_fields(below[Type.TIMESTAMP])
         case Type.FLOAT:
             yield st.builds(lambda f, e: Call(f, (e,)), st.sampled_from(("sqrt", "ln", "exp")), number)
             yield st.builds(lambda a, b: Call("pow", (a, b)), number, number)
-            yield _rounded(one)
-            yield _binary(("+", "-", "*", "/", "%"), one, number)
-            yield _binary(("+", "-", "*", "/", "%"), number, one)
+            yield _rounded(operand)
+            yield _binary(("+", "-", "*", "/", "%"), operand, number)
+            yield _binary(("+", "-", "*", "/", "%"), number, operand)
             yield _binary(("/",), below[Type.INT], below[Type.INT])
             yield _binary(("/",), below[Type.DURATION], below[Type.DURATION])
-            yield st.tuples(below[Type.INT], one).map(lambda some: Call("coalesce", some))
+            yield st.tuples(below[Type.INT], operand).map(lambda parts: Call("coalesce", parts))
         case Type.STRING:
-            yield st.builds(lambda f, e: Call(f, (e,)), st.sampled_from(("lower", "upper")), one)
+            yield st.builds(lambda f, e: Call(f, (e,)), st.sampled_from(("lower", "upper")), operand)
             places = _evenly(below[Type.INT], st.integers(-4, 4).map(Literal))
-            yield st.builds(lambda e, some: Call("substr", (e, *some)), one, st.lists(places, min_size=1, max_size=2))
+            yield st.builds(
+                lambda e, parts: Call("substr", (e, *parts)), operand, st.lists(places, min_size=1, max_size=2)
+            )
         case Type.TIMESTAMP:
-            yield _binary(("+", "-"), one, below[Type.DURATION])
-            yield _binary(("+",), below[Type.DURATION], one)
+            yield _binary(("+", "-"), operand, below[Type.DURATION])
+            yield _binary(("+",), below[Type.DURATION], operand)
         case Type.DURATION:
-            yield _binary(("+", "-"), one, one)
+            yield _binary(("+", "-"), operand, operand)
             yield _binary(("-",), below[Type.TIMESTAMP], below[Type.TIMESTAMP])
-            yield _binary(("*", "/"), one, number)
-            yield _binary(("*",), number, one)
+            yield _binary(("*", "/"), operand, number)
+            yield _binary(("*",), number, operand)
 
 
 def _cases(
     values: st.SearchStrategy[Expression], truths: st.SearchStrategy[Expression]
 ) -> st.SearchStrategy[Expression]:
     return st.builds(
-        lambda some, otherwise: tree.Case(tuple(c for c, _ in some), tuple(v for _, v in some), otherwise),
+        lambda parts, otherwise: tree.Case(tuple(c for c, _ in parts), tuple(v for _, v in parts), otherwise),
         st.lists(st.tuples(truths, values), min_size=1, max_size=2),
         st.none() | values,
     )
@@ -198,12 +200,15 @@ def _conditions(below: Typed) -> Iterator[st.SearchStrategy[Expression]]:
     yield st.builds(lambda f, a, b: Call(f, (a, b)), tests, text, text)
     yield st.builds(lambda a, p: Call("regexp_like", (a, Literal(p))), text, st.sampled_from(PATTERNS))
     yield st.builds(tree.IsNull, _evenly(*below.values()), negated)
-    yield _evenly(*(_binary(COMPARISONS, one, one) for one in alike))
-    yield _evenly(*(_binary(("<", ">="), one, one) for one in alike))
+    yield _evenly(*(_binary(COMPARISONS, operand, operand) for operand in alike))
+    yield _evenly(*(_binary(("<", ">="), operand, operand) for operand in alike))
     yield _evenly(
-        *(st.builds(tree.In, one, st.lists(one, min_size=1, max_size=3).map(tuple), negated) for one in alike)
+        *(
+            st.builds(tree.In, operand, st.lists(operand, min_size=1, max_size=3).map(tuple), negated)
+            for operand in alike
+        )
     )
-    yield _evenly(*(st.builds(tree.Between, one, one, one, negated) for one in alike))
+    yield _evenly(*(st.builds(tree.Between, operand, operand, operand, negated) for operand in alike))
 
 
 def _binary(
@@ -262,7 +267,7 @@ def scalars(found: Column, strings: StringDictionary) -> list[Scalar]:
         plain = [strings.text(code) for code in plain]
     if found.kind is Type.BOOL:
         plain = [bool(truth) for truth in plain]
-    return [None if null else one for one, null in zip(plain, found.nulls.tolist())]
+    return [None if null else row for row, null in zip(plain, found.nulls.tolist())]
 
 
 # ── the tests ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -296,15 +301,15 @@ def test_columns_agree_with_the_reference(data: st.DataObject) -> None:
     got = scalars(found, strings)
     assert len(got) == len(rows)
     scope = Scope(TYPES, ("s",), Type.TIMESTAMP)
-    for (row, at), one in zip(rows, got):
+    for (row, at), item in zip(rows, got):
         try:
             wanted = expected(expression, Frame(TYPES, Type.TIMESTAMP, event(row, at)), scope)
         except BeyondReferenceError:
             continue
-        assert (one, type(one)) == (wanted, type(wanted))
+        assert (item, type(item)) == (wanted, type(wanted))
 
 
-def _one(expression: Expression, **values: tuple[Type, Scalar]) -> Scalar:
+def _single_value(expression: Expression, **values: tuple[Type, Scalar]) -> Scalar:
     strings = StringDictionary()
     columns = {name: column(kind, [found], strings) for name, (kind, found) in values.items()}
     time = column(Type.INT, [0], strings)
@@ -333,12 +338,12 @@ BEYOND_THE_REFERENCE: Sequence[tuple[str, Expression, Scalar]] = (
 
 @pytest.mark.parametrize(("expression", "wanted"), [case[1:] for case in BEYOND_THE_REFERENCE])
 def test_what_the_decisions_say_beyond_the_reference(expression: Expression, wanted: Scalar) -> None:
-    assert _one(expression) == wanted
+    assert _single_value(expression) == wanted
 
 
 def test_an_attribute_without_a_column_is_null() -> None:
-    assert _one(tree.IsNull(tree.Attribute(THIS, "missing"))) is True
-    assert _one(Binary("=", tree.Attribute(THIS, "missing"), Literal("a"))) is None
+    assert _single_value(tree.IsNull(tree.Attribute(THIS, "missing"))) is True
+    assert _single_value(Binary("=", tree.Attribute(THIS, "missing"), Literal("a"))) is None
 
 
 def test_types_say_what_a_narrower_column_means() -> None:
@@ -354,7 +359,7 @@ def test_types_say_what_a_narrower_column_means() -> None:
 @pytest.mark.parametrize("node", [tree.TimeOf(tree.BoundEvent("a")), tree.Elapsed()])
 def test_what_is_not_about_one_event_is_refused(node: Expression) -> None:
     with pytest.raises(ValueError, match="cannot evaluate"):
-        _one(node)
+        _single_value(node)
 
 
 # ── strings and Arrow ──

@@ -42,8 +42,8 @@ def backtest(
         matched = np.array([done for _, lane in later for _, done in lane])
         outcome = times_to_match(process, ordinal, ordinal.astype(float), matched)
         for number, horizon in enumerate(horizons):
-            said = np.array([chances[number].get(state, np.nan) for _, lane in later for state, _ in lane])
-            forecasts = ForecastPoints(process, matched, outcome, said)
+            stated = np.array([chances[number].get(state, np.nan) for _, lane in later for state, _ in lane])
+            forecasts = ForecastPoints(process, matched, outcome, stated)
             keys, levels = [key for key, _ in later], np.array(thresholds)
             found.append(scorecard(name, Horizon(events=horizon), forecasts, keys=keys, thresholds=levels))
     return Report.of(found)
@@ -57,8 +57,8 @@ def _steps(sequence: str, define: str) -> tuple[list[bool], list[str]]:
     names = re.findall(r"\w+", sequence)
     conditions = {
         name: condition
-        for some, condition in re.findall(r"((?:\w+, )*\w+) AS (\w+ [=>] \d+)", define)
-        for name in some.split(", ")
+        for group, condition in re.findall(r"((?:\w+, )*\w+) AS (\w+ [=>] \d+)", define)
+        for name in group.split(", ")
     }
     return [operator == ";" for operator in re.findall(r"[,;]", sequence)] + [False], [conditions[n] for n in names]
 

@@ -54,21 +54,21 @@ def in_any_order(steps: int, first: int = 0) -> str:
     ],
 )
 def test_parts_of_a_pattern(pattern: str, steps: int, segments: list[tuple[bool, int]] | None) -> None:
-    one = checked(pattern, steps)
-    parts = decompose(one, build(one))
+    subscription = checked(pattern, steps)
+    parts = decompose(subscription, build(subscription))
     found = None if parts is None else [(s.every, s.stop - s.first) for s in parts.segments]
     assert found == segments
 
 
 def test_what_a_state_is_for_each_part() -> None:
     pattern = f"s9 ; ((s0 , s1) & {in_any_order(6, 2)}) ; s8"
-    one = checked(pattern, 10)
-    automaton = build(one)
-    parts = decompose(one, automaton)
+    subscription = checked(pattern, 10)
+    automaton = build(subscription)
+    parts = decompose(subscription, automaton)
     assert parts is not None
     bits = {frozenset(state.bound): found for state, found in zip(automaton.states, parts.bits.tolist(), strict=True)}
     pair, single = 1, 2  # the numbers of two sides, after that of s9
-    assert [bits[frozenset(some.split())][pair] for some in ("s9", "s9 s2", "s9 s0", "s9 s0 s1", "s9 s0 s1 s2")] == [
+    assert [bits[frozenset(group.split())][pair] for group in ("s9", "s9 s2", "s9 s0", "s9 s0 s1", "s9 s0 s1 s2")] == [
         parts.entries[pair], parts.entries[pair], 2 * parts.entries[pair], DONE, DONE,
     ]  # fmt: skip
     assert bits[frozenset({"s9", "s0"})][single] == parts.entries[single]
@@ -78,8 +78,8 @@ def test_what_a_state_is_for_each_part() -> None:
 
 
 def test_a_side_that_can_be_empty_is_not_waited_for() -> None:
-    one = checked(f"{in_any_order(7)} & s7?", 8)
-    parts = decompose(one, build(one))
+    subscription = checked(f"{in_any_order(7)} & s7?", 8)
+    parts = decompose(subscription, build(subscription))
     assert parts is not None
     assert [entry == DONE for entry in parts.entries] == [False] * 7 + [True]
 
@@ -92,7 +92,7 @@ def test_sides_that_go_on_by_themselves(seed: int) -> None:
     """Three chains side by side, from the beginning again when the last of them is done: what is learned of each, and
     what is made of all, is the product of their waiting times."""
     ways = np.random.default_rng(seed).dirichlet([2.0, 2.0, 1.0], (3, 2))
-    chains, count = [MarkovChain(one[:, :2], one[:, 2], np.ones(2, np.bool_)) for one in ways], 12_000
+    chains, count = [MarkovChain(item[:, :2], item[:, 2], np.ones(2, np.bool_)) for item in ways], 12_000
     words, ended = simulated(chains, count, seed)
     steps = tuple(map(frozenset, "abc"))
     parts = Decomposition((Segment(True, 0, 3),), steps, words[:0], (0, 0, 0), ended[:0])
@@ -105,13 +105,13 @@ def test_sides_that_go_on_by_themselves(seed: int) -> None:
         trace = Trace(process, np.arange(count), process.astype(float), configuration[:, n], matched[:, n])
         learned.append(Statistics.of(trace))
     truth = [waiting_time_cdf(chain, EVENTS) for chain in chains]
-    for standing in ([0, 0, 0], [1, 0, DONE], [1, 1, 1], [DONE, DONE, 0]):
+    for occupied in ([0, 0, 0], [1, 0, DONE], [1, 1, 1], [DONE, DONE, 0]):
         now = []
-        for word, one in zip(standing, learned, strict=True):
-            place = 0 if word == DONE else int(np.flatnonzero(one.states == np.uint64(word))[0])
-            now.append(waiting_time_cdf(MarkovChain.of(one.counts, one.matched, 1.0), EVENTS)[place])
-        found = whole_waiting_time(parts, np.array(standing, np.uint64), now, now)
-        waits = [np.ones(EVENTS + 1) if w == DONE else t[w] for w, t in zip(standing, truth, strict=True)]
+        for word, item in zip(occupied, learned, strict=True):
+            place = 0 if word == DONE else int(np.flatnonzero(item.states == np.uint64(word))[0])
+            now.append(waiting_time_cdf(MarkovChain.of(item.counts, item.matched, 1.0), EVENTS)[place])
+        found = whole_waiting_time(parts, np.array(occupied, np.uint64), now, now)
+        waits = [np.ones(EVENTS + 1) if w == DONE else t[w] for w, t in zip(occupied, truth, strict=True)]
         assert found == pytest.approx(np.prod(waits, axis=0), abs=0.05)
 
 
@@ -126,7 +126,7 @@ def simulated(chains: list[MarkovChain], count: int, seed: int) -> tuple[Any, An
             if at[n] != DONE:
                 to = int(np.searchsorted(ways[at[n]], drawn[row, n] * ways[at[n], -1]))
                 at[n] = DONE if to == len(ways) else to
-        if all(one == DONE for one in at):
+        if all(item == DONE for item in at):
             ended[row], at = True, [0] * len(chains)
         words[row] = at
     return words, ended
@@ -148,8 +148,8 @@ def runs(forecast: str = "5 EVENTS ABOVE 0.6") -> str:
     """Of any of the attributes eight in a row: the branches are independent."""
     columns = ", ".join(f"x{i} INT" for i in range(BRANCHES))
     names = [[f"s{i}_{j}" for j in range(LENGTH)] for i in range(BRANCHES)]
-    pattern = " | ".join(f"({' , '.join(some)})" for some in names)
-    defined = ", ".join(f"{', '.join(some)} AS x{i} = 1" for i, some in enumerate(names))
+    pattern = " | ".join(f"({' , '.join(group)})" for group in names)
+    defined = ", ".join(f"{', '.join(group)} AS x{i} = 1" for i, group in enumerate(names))
     statement = f"SUBSCRIBE p FROM s MATCH {pattern} DEFINE {defined} FORECAST WITHIN {forecast};"
     return f"STREAM s ({columns}, time INT) TIME time; {statement}"
 
@@ -176,12 +176,12 @@ def test_branches_that_know_nothing_of_each_other(trained: Model) -> None:
     assert len(trained.subscriptions["p"].parts) == BRANCHES
     stream, text = bits(200, 2), runs("5 EVENTS ABOVE 0.0001")
     engine = ft.Engine(text, model=trained, learning=ft.Learning(online=False))
-    said = []
+    message = []
     for row in range(stream.num_rows):
         engine.push("s", stream.slice(row, 1))
-        (one,) = engine.outlook("p")
-        said.append(one.probability)
-    error = np.abs(np.array(said) - known(stream, 5))
+        (item,) = engine.outlook("p")
+        message.append(item.probability)
+    error = np.abs(np.array(message) - known(stream, 5))
     assert error.max() < 0.12
     assert error.mean() < 0.02
 
@@ -214,14 +214,14 @@ def test_batches_and_snapshots_change_nothing(trained: Model) -> None:
     stream, text = bits(500, 4), runs()
     learning = ft.Learning(half_life=200.0)  # so that tables are made several times
     once = ft.Engine(text, model=trained, learning=learning)
-    told = list(once.push("s", stream))
+    notified = list(once.push("s", stream))
     pieces = ft.Engine(text, model=trained, learning=learning)
     found: list[Any] = []
     for first in range(0, 500, 171):
         found += pieces.push("s", stream.slice(first, 171))
         pieces = ft.Engine.restore(text, pieces.snapshot(), model=None)
-    assert [n for n in told if n.kind == "forecast"]
-    assert found == told
+    assert [n for n in notified if n.kind == "forecast"]
+    assert found == notified
     assert pieces.outlook("p") == once.outlook("p")
     assert once.outlook("p")[0].probability is not None
 
@@ -231,18 +231,18 @@ def test_each_value_by_itself_and_within_a_time() -> None:
     text = runs("12 ABOVE 0.5").replace(" , ", " ;{l = $l} ").replace(" = 1", " = 1 AND l = $l")
     text = text.replace("x0 INT", "x0 INT, l INT")
 
-    def some(count: int, seed: int) -> pa.Table:
+    def notifications_of(count: int, seed: int) -> pa.Table:
         values = np.random.default_rng(seed).integers(0, 3, count)
         return bits(count, seed).append_column("l", pa.array(values))
 
-    model = ft.train(text, {"s": some(4_000, 1)})
+    model = ft.train(text, {"s": notifications_of(4_000, 1)})
     assert len(model.subscriptions["p"].parts) == BRANCHES
-    (one,) = ft.backtest(text, {"s": some(1_500, 2)}, model=model).scorecards
-    assert str(one.horizon) == "12"
-    assert one.overall.points > 1_000
-    assert one.overall.reliability.error < 0.05
+    (scorecard,) = ft.backtest(text, {"s": notifications_of(1_500, 2)}, model=model).scorecards
+    assert str(scorecard.horizon) == "12"
+    assert scorecard.overall.points > 1_000
+    assert scorecard.overall.reliability.error < 0.05
     engine = ft.Engine(text, model=model)
-    engine.push("s", some(50, 3))
+    engine.push("s", notifications_of(50, 3))
     found = engine.outlook("p")
     assert {outlook.bindings["l"] for outlook in found} == {0, 1, 2}
     assert ft.Engine.restore(text, engine.snapshot()).outlook("p") == found
@@ -252,11 +252,11 @@ def test_the_report_says_how_it_was_forecast(trained: Model) -> None:
     report = ft.backtest(runs(), {"s": bits(6_000, 5)}, model=trained)
     assert report.notes == (f"'p' is forecast from its {BRANCHES} parts",)
     assert f"note: {report.notes[0]}" in report.text()
-    (one,) = report.scorecards
-    assert one.overall.reliability.error < 0.03
-    assert one.overall.auc > 0.78
-    assert one.overall.intervals is not None
-    assert one.overall.intervals.made > 100
+    (scorecard,) = report.scorecards
+    assert scorecard.overall.reliability.error < 0.03
+    assert scorecard.overall.auc > 0.78
+    assert scorecard.overall.intervals is not None
+    assert scorecard.overall.intervals.made > 100
 
 
 def test_on_line_the_parts_are_learned_too(trained: Model) -> None:
@@ -269,7 +269,7 @@ def test_on_line_the_parts_are_learned_too(trained: Model) -> None:
     for engine in (learns, does_not):
         engine.push("s", bits(1_500, 6, more=0.15))
         engine.push("s", bits(1, 7, since=1_500))
-        (one,) = engine.outlook("p")
-        assert one.probability is not None
-        chances.append(one.probability)
+        (item,) = engine.outlook("p")
+        assert item.probability is not None
+        chances.append(item.probability)
     assert chances[0] > chances[1] + 0.05

@@ -21,8 +21,8 @@ from tests.learn.sources import as_three_before, matching, no_memory, parity, sy
 from tests.learn.traces import made, walk
 
 
-def area_under_the_curve(said: Floats, came: Flags) -> float:
-    _, number, count = np.unique(said, return_inverse=True, return_counts=True)
+def area_under_the_curve(message: Floats, came: Flags) -> float:
+    _, number, count = np.unique(message, return_inverse=True, return_counts=True)
     rank = (np.cumsum(count) - (count - 1) / 2)[number]
     positive = came.sum()
     return float((rank[came].sum() - positive * (positive + 1) / 2) / (positive * (len(came) - positive)))
@@ -31,13 +31,13 @@ def area_under_the_curve(said: Floats, came: Flags) -> float:
 def judged(contexts: Contexts, history: Trace, later: Trace, events: int) -> tuple[float, float]:
     """On later data: AUC, and the expected calibration error over ten bins."""
     learned = Statistics.of(history, contexts.after(history.symbol, history.process))
-    said = ProbabilityTable.of(learned, events).at(later.state, contexts.after(later.symbol, later.process))
+    forecasts = ProbabilityTable.of(learned, events).at(later.state, contexts.after(later.symbol, later.process))
     came, known = matched_within(later, events)
-    said, came = said[known], came[known]
-    assert not np.isnan(said).any()
-    bins = np.minimum((said * 10).astype(int), 9)
-    error = sum(abs(said[bins == b].sum() - came[bins == b].sum()) for b in range(10)) / len(said)
-    return area_under_the_curve(said, came), error
+    forecasts, came = forecasts[known], came[known]
+    assert not np.isnan(forecasts).any()
+    bins = np.minimum((forecasts * 10).astype(int), 9)
+    error = sum(abs(forecasts[bins == b].sum() - came[bins == b].sum()) for b in range(10)) / len(forecasts)
+    return area_under_the_curve(forecasts, came), error
 
 
 def test_longer_memory_is_found_and_worth_it() -> None:
@@ -119,10 +119,10 @@ def test_lanes_have_their_own_forecasts() -> None:
     quick_lane = walk(np.array([[0.5]]), np.array([0.5]), 2_000, keys=('"quick"',))
     slow_lane = walk(np.array([[0.95]]), np.array([0.05]), 2_000, keys=('"slow"',))
     new_lane = made(process=[0], ordinal=[0], time=[0], state=[0], matched=[False], keys=('"new"',))
-    some = merge_statistics(
+    statistics = merge_statistics(
         merge_statistics(Statistics.of(quick_lane), Statistics.of(slow_lane)), Statistics.of(new_lane)
     )
-    table = ProbabilityTable.of(some, 3)
+    table = ProbabilityTable.of(statistics, 3)
     assert table.keys == ('"new"', '"quick"', '"slow"')
     pool, new, fast, slow = table.at(np.zeros(4, np.uint64), np.zeros(4, np.int64), np.arange(4))
     assert slow == pytest.approx(1 - 0.95**3, abs=0.03)
@@ -131,8 +131,9 @@ def test_lanes_have_their_own_forecasts() -> None:
 
 
 def test_a_calibration_is_applied() -> None:
-    some = Statistics.of(walk(np.array([[0.8]]), np.array([0.2]), 2_000))
+    statistics = Statistics.of(walk(np.array([[0.8]]), np.array([0.2]), 2_000))
     plain, halved = (
-        ProbabilityTable.of(some, 3, calibration=c) for c in (Calibration(), Calibration(((0.0, 0.0), (1.0, 0.5))))
+        ProbabilityTable.of(statistics, 3, calibration=c)
+        for c in (Calibration(), Calibration(((0.0, 0.0), (1.0, 0.5))))
     )
     assert halved.probability == pytest.approx(plain.probability / 2)

@@ -105,10 +105,10 @@ def test_probabilities_mean_what_they_say(form: str) -> None:
     model = ft.train(text, {"s": events(40_000, 2)})
     # Neighbouring points share most of what comes after them, so it takes many to tell chance from error.
     report = ft.backtest(text, {"s": events(80_000, 3)}, model=model, horizons=[1, 5])
-    for one in report.scorecards:
-        assert one.overall.points > 10_000
-        assert one.overall.positives > 30
-        assert one.overall.reliability.error < 0.03, (form, str(one.horizon), one.overall.reliability)
+    for scorecard in report.scorecards:
+        assert scorecard.overall.points > 10_000
+        assert scorecard.overall.positives > 30
+        assert scorecard.overall.reliability.error < 0.03, (form, str(scorecard.horizon), scorecard.overall.reliability)
 
 
 def _any_order(count: int) -> str:
@@ -127,10 +127,10 @@ def test_machines_of_more_states_than_bits(pattern: str, steps: int) -> None:
     defined = ", ".join(f"s{i} AS v = {i}" for i in range(steps))
     text = subscription(f"MATCH {pattern} DEFINE {defined} WITHIN 24")
     model = ft.train(text, {"s": events(15_000, 2)})
-    for one in ft.backtest(text, {"s": events(15_000, 3)}, model=model, horizons=[1, 5]).scorecards:
-        assert one.overall.positives > 100
-        assert one.overall.reliability.error < 0.03, (str(one.horizon), one.overall.reliability)
-        assert one.overall.auc > 0.7
+    for scorecard in ft.backtest(text, {"s": events(15_000, 3)}, model=model, horizons=[1, 5]).scorecards:
+        assert scorecard.overall.positives > 100
+        assert scorecard.overall.reliability.error < 0.03, (str(scorecard.horizon), scorecard.overall.reliability)
+        assert scorecard.overall.auc > 0.7
 
 
 @pytest.mark.parametrize("form", FORMS[:4])
@@ -153,10 +153,10 @@ def test_within_a_duration() -> None:
     text = subscription(f"PER l MATCH a , b , c {STEPS}", "40 ABOVE 0.3")
     model = ft.train(text, {"s": events(20_000, 5, lanes=2)})
     report = ft.backtest(text, {"s": events(20_000, 6, lanes=2)}, model=model)
-    (one,) = report.scorecards
-    assert str(one.horizon) == "40"
-    assert one.overall.reliability.error < 0.03
-    assert one.overall.auc > 0.55
+    (scorecard,) = report.scorecards
+    assert str(scorecard.horizon) == "40"
+    assert scorecard.overall.reliability.error < 0.03
+    assert scorecard.overall.auc > 0.55
 
 
 def test_configurations_may_be_numbered_as_they_come() -> None:
@@ -178,11 +178,11 @@ def test_configurations_may_be_numbered_as_they_come() -> None:
         ),
     )
     for horizon in (Horizon(time=40.0), Horizon(events=5)):
-        one, other = (
-            lookup_tables(horizon, some, LaneCounts.none(3), ft.Learning())[0][0] for some in (sorted_, mixed)
+        earlier, other = (
+            lookup_tables(horizon, group, LaneCounts.none(3), ft.Learning())[0][0] for group in (sorted_, mixed)
         )
-        assert np.unique(one[:, 0]).size == 3
-        assert other == pytest.approx(one[by])
+        assert np.unique(earlier[:, 0]).size == 3
+        assert other == pytest.approx(earlier[by])
 
 
 def test_the_paper_s_experiments_agree_with_the_plainest_backtest() -> None:
@@ -206,10 +206,10 @@ def odd_lane(count: int, seed: int) -> pa.Table:
     chance = np.random.default_rng(seed)
     lane = chance.choice([f"l{n}" for n in range(5)], count)
     kinds, before = [], dict.fromkeys(lane.tolist(), "c")
-    for one, drawn in zip(lane.tolist(), chance.random(count).tolist(), strict=True):
-        after_a = drawn < (0.95 if one == "l0" else 0.5)
-        before[one] = ("b" if after_a else "c") if before[one] == "a" else ("a" if drawn < 0.5 else "c")
-        kinds.append(before[one])
+    for item, drawn in zip(lane.tolist(), chance.random(count).tolist(), strict=True):
+        after_a = drawn < (0.95 if item == "l0" else 0.5)
+        before[item] = ("b" if after_a else "c") if before[item] == "a" else ("a" if drawn < 0.5 else "c")
+        kinds.append(before[item])
     return pa.table({"k": kinds, "l": lane.tolist(), "v": [0] * count, "time": range(count)})
 
 
@@ -220,19 +220,21 @@ def test_a_lane_of_the_model_has_its_own_forecast_from_its_first_event_on() -> N
     first = pa.table({"k": ["a"] * 4, "l": lanes, "v": [0] * 4, "time": range(4)})
     engine = ft.Engine(text, model=model)
     found = [n for row in range(4) for n in engine.push("s", first.slice(row, 1)) if n.kind == "forecast"]
-    said = {n.key["l"]: n.probability for n in found if n.key}
-    assert list(said) == ["l3", "l0", "new"]
-    assert said["l0"] == pytest.approx(0.95, abs=0.03)
-    assert said["l3"] == pytest.approx(0.5, abs=0.03)
-    assert said["new"] == pytest.approx(0.59, abs=0.03)  # as all of them together
-    assert [n.probability for n in ft.run(text, {"s": first}, model=model, engine="embedded")] == list(said.values())
+    forecasts = {n.key["l"]: n.probability for n in found if n.key}
+    assert list(forecasts) == ["l3", "l0", "new"]
+    assert forecasts["l0"] == pytest.approx(0.95, abs=0.03)
+    assert forecasts["l3"] == pytest.approx(0.5, abs=0.03)
+    assert forecasts["new"] == pytest.approx(0.59, abs=0.03)  # as all of them together
+    assert [n.probability for n in ft.run(text, {"s": first}, model=model, engine="embedded")] == list(
+        forecasts.values()
+    )
     # A lane that comes after a snapshot is known too, and what none has counts for is as before.
     later = ft.Engine(text, model=model)
     later.push("s", first.slice(0, 1))
-    (one,) = ft.Engine.restore(text, later.snapshot()).push("s", first.slice(1, 1))
-    assert one.probability == said["l0"]
+    (embedded_engine,) = ft.Engine.restore(text, later.snapshot()).push("s", first.slice(1, 1))
+    assert embedded_engine.probability == forecasts["l0"]
     together = ft.run(text, {"s": first}, model=model, learning=ft.Learning(lanes=0), engine="embedded")
-    assert {n.probability for n in together} == {said["new"]}
+    assert {n.probability for n in together} == {forecasts["new"]}
 
 
 # ── notifications ──
@@ -242,23 +244,23 @@ def test_one_notification_until_it_has_fallen() -> None:
     text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.15")
     model = ft.train(text, {"s": events(20_000, 1)})
     found = ft.run(text, {"s": events(3_000, 2)}, model=model, engine="embedded")
-    told = [n for n in found if n.kind == "forecast"]
-    assert told
+    notified = [n for n in found if n.kind == "forecast"]
+    assert notified
     kinds = events(3_000, 2).to_pydict()
     by_lane: dict[str, list[str]] = {}
     for k, lane in zip(kinds["k"], kinds["l"], strict=True):
         by_lane.setdefault(lane, []).append(k)
-    for one in told:
-        assert one.key is not None
-        lane = by_lane[str(one.key["l"])]
-        at = one.events["b"]
+    for item in notified:
+        assert item.key is not None
+        lane = by_lane[str(item.key["l"])]
+        at = item.events["b"]
         assert isinstance(at, int)
         assert lane[at - 1 : at + 1] == ["a", "b"]
-        assert one.events == {"a": at - 1, "b": at, "c": None}
-        assert one.probability == pytest.approx(0.2, abs=0.03)
-        assert one.horizon == "1 EVENTS"
+        assert item.events == {"a": at - 1, "b": at, "c": None}
+        assert item.probability == pytest.approx(0.2, abs=0.03)
+        assert item.horizon == "1 EVENTS"
     pairs = sum("".join(lane).count("ab") for lane in by_lane.values())
-    assert len(told) == pairs
+    assert len(notified) == pairs
 
 
 def test_it_is_silent_until_it_has_seen_enough() -> None:
@@ -304,11 +306,11 @@ def test_batches_and_snapshots_change_nothing(form: str) -> None:
         at += size
         engine = ft.Engine.restore(text, engine.snapshot())
 
-    def told(some: Iterable[ft.Notification]) -> list[str]:
-        return sorted(map(repr, some))
+    def notified(streams_given: Iterable[ft.Notification]) -> list[str]:
+        return sorted(map(repr, streams_given))
 
     assert any(n.kind == "forecast" for n in whole)
-    assert told(whole) == told(cut)
+    assert notified(whole) == notified(cut)
 
 
 def test_a_snapshot_goes_on_with_other_statements_or_another_model() -> None:
@@ -326,7 +328,7 @@ def test_a_snapshot_goes_on_with_other_statements_or_another_model() -> None:
     for model in (None, surer):
         restored = ft.Engine.restore(text, engine.snapshot(), model=model)
         restored.push("s", pa.table(ends))
-        chances += [one.probability for one in restored.outlook("p") if one.key == {"l": "x"}]
+        chances += [item.probability for item in restored.outlook("p") if item.key == {"l": "x"}]
     assert chances == [pytest.approx(0.2, abs=0.05), pytest.approx(0.4, abs=0.05)]
 
 
@@ -372,8 +374,8 @@ def test_a_new_lane_borrows_from_all() -> None:
     text = subscription(f"PER l MATCH a , b , c {STEPS}", "1 EVENTS ABOVE 0.1")
     model = ft.train(text, {"s": events(10_000, 15)})
     fresh = [{"k": k, "l": "never seen", "v": 0, "time": t} for t, k in enumerate("ab")]
-    (one,) = ft.run(text, {"s": fresh}, model=model, engine="embedded")
-    assert (one.kind, one.key) == ("forecast", {"l": "never seen"})
+    (item,) = ft.run(text, {"s": fresh}, model=model, engine="embedded")
+    assert (item.kind, item.key) == ("forecast", {"l": "never seen"})
 
 
 def test_a_lane_of_its_own_kind_is_learned() -> None:
@@ -407,9 +409,9 @@ def test_contexts_see_what_states_do_not() -> None:
         assert report.scorecards[0].overall.reliability.error < 0.03
     assert areas[None] > areas[0] + 0.02
     found = ft.run(text, later, model=model, engine="embedded")
-    told = [n for n in found if n.kind == "forecast"]
+    notified = [n for n in found if n.kind == "forecast"]
     matches = [n for n in found if n.kind == "match"]
-    assert len(told) == pytest.approx(len(matches), abs=1)
+    assert len(notified) == pytest.approx(len(matches), abs=1)
 
 
 # ── models ──
@@ -420,10 +422,10 @@ def test_a_model_is_saved_and_loaded(tmp_path: Any) -> None:
     model = ft.train(text, {"s": events(5_000, 1)}, learning=ft.Learning(order=None, features=("v > 5",)))
     path = tmp_path / "model.json"
     model.save(path)
-    one = ft.run(text, {"s": events(2_000, 2)}, model=model, engine="embedded")
+    item = ft.run(text, {"s": events(2_000, 2)}, model=model, engine="embedded")
     other = ft.run(text, {"s": events(2_000, 2)}, model=path, engine="embedded")
-    assert one.rows == other.rows
-    assert any(n.kind == "forecast" for n in one)
+    assert item.rows == other.rows
+    assert any(n.kind == "forecast" for n in item)
 
 
 def test_a_model_of_other_statements_is_refused() -> None:
@@ -464,7 +466,7 @@ def test_recalibration_sets_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("learning", "said"),
+    ("learning", "message"),
     [
         ({"half_life": 0}, "half_life: expected a number above 0, found 0"),
         ({"enough": "many"}, "enough: expected a number above 0, found 'many'"),
@@ -481,8 +483,8 @@ def test_recalibration_sets_right() -> None:
         ({"enough": 10**400}, "enough: the number is too large"),
     ],
 )
-def test_what_cannot_be_learned_so(learning: dict[str, Any], said: str) -> None:
-    with pytest.raises(ft.InputError, match=said):
+def test_what_cannot_be_learned_so(learning: dict[str, Any], message: str) -> None:
+    with pytest.raises(ft.InputError, match=message):
         ft.train(subscription(f"MATCH a , b , c {STEPS}"), {"s": events(100, 1)}, learning=ft.Learning(**learning))
 
 
@@ -495,10 +497,10 @@ def test_training_and_backtests_say_what_was_set_aside() -> None:
     text = subscription(f"MATCH a , b , c {STEPS}")
     rows: list[dict[str, Any]] = events(500, 1).to_pylist()
     half = [{**row, "time": None} if number % 2 else row for number, row in enumerate(rows)]
-    said = "s: 250 of 500 events set aside: 250 × no time (the first at s:2)"
+    message = "s: 250 of 500 events set aside: 250 × no time (the first at s:2)"
     model = ft.train(text, {"s": half})
-    assert model.notes == (said,)
-    assert said in ft.backtest(text, {"s": half}, model=model).warnings
+    assert model.notes == (message,)
+    assert message in ft.backtest(text, {"s": half}, model=model).warnings
     with pytest.raises(ft.InputError, match="no events to learn from") as error:
         ft.train(text, {"s": [{**row, "time": None} for row in rows]})
     assert "500 of 500 events set aside" in error.value.hint
@@ -511,8 +513,8 @@ def test_contexts_stay_whatever_is_set_for_a_run() -> None:
     learning = ft.Learning(order=1, features=("v > 5",))
     model = ft.train(text, {"s": events(5_000, 1)}, learning=learning)
     own, other = (
-        ft.backtest(text, {"s": events(2_000, 2)}, model=model, learning=some).as_dict()
-        for some in (ft.Learning(order=1, features=("v > 5",), online=False), ft.Learning(online=False))
+        ft.backtest(text, {"s": events(2_000, 2)}, model=model, learning=group).as_dict()
+        for group in (ft.Learning(order=1, features=("v > 5",), online=False), ft.Learning(online=False))
     )
     assert own == other
     assert own["scorecards"][0]["auc"] > 0.5
@@ -527,7 +529,7 @@ def test_untrained_statements_are_a_warning_of_a_backtest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("wanted", "message"),
     [
         ({"horizons": [0]}, "horizons: expected numbers of events, from 1 on, found 0"),
         ({"horizons": [2.5]}, "horizons: expected numbers of events, from 1 on, found 2.5"),
@@ -536,8 +538,8 @@ def test_untrained_statements_are_a_warning_of_a_backtest() -> None:
         ({"thresholds": 0.5}, "thresholds: expected probabilities"),
     ],
 )
-def test_what_a_backtest_refuses(wanted: dict[str, Any], said: str) -> None:
-    with pytest.raises(ft.InputError, match=said):
+def test_what_a_backtest_refuses(wanted: dict[str, Any], message: str) -> None:
+    with pytest.raises(ft.InputError, match=message):
         ft.backtest(subscription(f"MATCH a , b , c {STEPS}"), {"s": events(50, 1)}, **wanted)
 
 

@@ -162,8 +162,8 @@ def test_a_state_seen_too_rarely_has_no_forecast() -> None:
 
 def test_what_is_learned_of_a_chain_is_the_chain() -> None:
     true = chain_of([[0.7, 0.3, 0.0], [0.5, 0.1, 0.3], [0.2, 0.0, 0.2]], [0.0, 0.1, 0.6])
-    some = Statistics.of(walk(true.moves, true.match, 4_000, processes=50))
-    learned = MarkovChain.of(some.counts, some.matched)
+    statistics = Statistics.of(walk(true.moves, true.match, 4_000, processes=50))
+    learned = MarkovChain.of(statistics.counts, statistics.matched)
     assert match_probability(learned, 8) == pytest.approx(match_probability(true, 8), abs=0.01)
 
 
@@ -175,12 +175,12 @@ def test_what_is_learned_of_a_chain_is_the_chain() -> None:
 def test_the_interval_is_the_shortest(chain: MarkovChain, events: int, confidence: float) -> None:
     cdf = waiting_time_cdf(chain, events)
     starts, ends = shortest_interval(cdf, confidence)
-    for one, start, end in zip(cdf, starts, ends):
+    for item, start, end in zip(cdf, starts, ends):
         enough = [
             (last - first + 1, first)
             for first in range(1, events + 1)
             for last in range(first, events + 1)
-            if one[last] - one[first - 1] >= confidence - 1e-12
+            if item[last] - item[first - 1] >= confidence - 1e-12
         ]
         if not enough:
             assert (start, end) == (0, 0)

@@ -14,29 +14,29 @@ from tests.learn.traces import quick
 
 def test_what_was_said_too_boldly_is_set_right() -> None:
     random = np.random.default_rng(0)
-    said = random.random(100_000)
-    came = random.random(100_000) < said**2
-    curve = fit_isotonic(said[:50_000], came[:50_000])
-    later, outcome = curve(said[50_000:]), came[50_000:]
+    forecasts = random.random(100_000)
+    came = random.random(100_000) < forecasts**2
+    curve = fit_isotonic(forecasts[:50_000], came[:50_000])
+    later, outcome = curve(forecasts[50_000:]), came[50_000:]
     bins = (later * 10).astype(int)
     for b in range(10):
         assert later[bins == b].mean() == pytest.approx(outcome[bins == b].mean(), abs=0.03)
-    assert np.mean((later - outcome) ** 2) < np.mean((said[50_000:] - outcome) ** 2) - 0.01
+    assert np.mean((later - outcome) ** 2) < np.mean((forecasts[50_000:] - outcome) ** 2) - 0.01
     assert len(curve.points) <= MAX_POINTS
 
 
 def test_what_was_right_stays_so() -> None:
     random = np.random.default_rng(1)
-    said = random.random(100_000)
-    curve = fit_isotonic(said, random.random(100_000) < said)
+    forecasts = random.random(100_000)
+    curve = fit_isotonic(forecasts, random.random(100_000) < forecasts)
     asked = np.linspace(0.05, 0.95, 19)
     assert curve(asked) == pytest.approx(asked, abs=0.04)
 
 
 @quick
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40))
-def test_it_rises_within_0_and_1(said: list[tuple[float, bool]]) -> None:
-    curve = fit_isotonic(np.array([p for p, _ in said]), np.array([c for _, c in said]))
+def test_it_rises_within_0_and_1(forecasts: list[tuple[float, bool]]) -> None:
+    curve = fit_isotonic(np.array([p for p, _ in forecasts]), np.array([c for _, c in forecasts]))
     found = curve(np.linspace(0, 1, 101))
     assert np.all((found >= 0) & (found <= 1))
     assert np.all(np.diff(found) >= -1e-12)

@@ -35,8 +35,8 @@ def test_predictions_by_counting(points: list[tuple[float, bool]]) -> None:
         assert found.true_negatives[k] == sum(not y and p < threshold for p, y in points)
         predicted = [y for p, y in points if p >= threshold]
         assert found.precision[k] == pytest.approx(np.mean(predicted) if predicted else np.nan, nan_ok=True)
-        said = [p >= threshold for p, y in points if y]
-        assert found.recall[k] == pytest.approx(np.mean(said) if said else np.nan, nan_ok=True)
+        forecasts = [p >= threshold for p, y in points if y]
+        assert found.recall[k] == pytest.approx(np.mean(forecasts) if forecasts else np.nan, nan_ok=True)
 
 
 @given(POINTS)
@@ -199,8 +199,8 @@ def test_alarms_by_looking(rows: list[tuple[int, int, float, bool, float]], even
 def test_one_notification_until_it_falls() -> None:
     process, matched = np.zeros(6, int), np.array([False, False, True, False, False, True])
     found_waits = times_to_match(process, np.arange(6), np.arange(6.0), matched)
-    said = np.array([0.6, 0.7, 0.6, 0.1, 0.6, np.nan])
-    found = notification_metrics(process, said, matched, found_waits, Horizon(events=2), np.array([0.5]))
+    forecasts = np.array([0.6, 0.7, 0.6, 0.1, 0.6, np.nan])
+    found = notification_metrics(process, forecasts, matched, found_waits, Horizon(events=2), np.array([0.5]))
     assert (found.made[0], found.true[0], found.false[0]) == (2, 1, 0)  # the second is censored
     assert (found.foreseen[0], found.matches, found.lead[0]) == (2, 2, 1.5)
     assert found.precision[0] == found.recall[0] == 1

@@ -31,17 +31,17 @@ def test_a_word_of_independent_events() -> None:
     engine = ft.Engine(text, model=model)
     assert engine.outlook("p") == []
     engine.push("s", [row(1, "d", "none"), row(2, "a", "one"), row(3, "a", "two"), row(4, "b", "two")])
-    by_lane = {str(one.key["l"]): one for one in engine.outlook("p", confidence=0.18) if one.key}
+    by_lane = {str(item.key["l"]): item for item in engine.outlook("p", confidence=0.18) if item.key}
     cdf = np.array([expected("abc", dict(zip("abcd", SHARES, strict=True)), n) for n in range(21)]).T
     for state, lane in enumerate(("none", "one", "two")):
         assert by_lane[lane].probability == pytest.approx(cdf[state][5], abs=0.02)
         assert by_lane[lane].interval == pytest.approx([int(end) for end in shortest_interval(cdf[state], 0.18)], abs=1)
     assert (by_lane["two"].horizon, by_lane["two"].bindings, by_lane["two"].id) == ("5 EVENTS", {}, None)
-    assert [one.key for one in engine.outlook("p")] == [{"l": "two"}, {"l": "one"}, {"l": "none"}]
+    assert [item.key for item in engine.outlook("p")] == [{"l": "two"}, {"l": "one"}, {"l": "none"}]
     sure = engine.outlook("p", confidence=0.99)
-    assert [one.interval for one in sure] == [None] * 3
+    assert [item.interval for item in sure] == [None] * 3
     further = engine.outlook("p", confidence=0.99, reach=100)
-    assert all(one.interval is not None and one.interval[1] > 20 for one in further)
+    assert all(item.interval is not None and item.interval[1] > 20 for item in further)
 
 
 VALUES = [
@@ -56,9 +56,9 @@ def test_values_that_tell_partial_matches_apart(form: str) -> None:
     engine = ft.Engine(text, model=ft.train(text, {"s": events(20_000, 2)}))
     engine.push("s", [row(1, "a", "one"), row(2, "d", "none"), row(3, "a", "two"), row(4, "b", "two")])
     found = engine.outlook("p", confidence=0.1)
-    assert [one.bindings for one in found] == [{"l": "two"}, {"l": "one"}]
-    assert [one.key for one in found] == [None, None]
-    assert all(one.probability and one.interval for one in found)
+    assert [entry.bindings for entry in found] == [{"l": "two"}, {"l": "one"}]
+    assert [entry.key for entry in found] == [None, None]
+    assert all(entry.probability and entry.interval for entry in found)
     assert ft.Engine.restore(text, engine.snapshot()).outlook("p", confidence=0.1) == found
 
 
@@ -75,13 +75,13 @@ def test_it_says_what_was_said_after_the_last_event(form: str) -> None:
     trace = observer.recorder.record().trace
     (log,) = observer.logs.values()
     last = {process: row for row, process in enumerate(trace.process.tolist())}
-    said = [np.concatenate(part)[list(last.values())] for part in zip(*log.intervals, strict=True)]
+    forecasts = [np.concatenate(part)[list(last.values())] for part in zip(*log.intervals, strict=True)]
     chances = np.concatenate(log.probabilities)[list(last.values())]
     spoken = (trace.state[list(last.values())] != 0) | trace.starts
-    wanted = [(p, None if np.isnan(end) else (start, end)) for p, start, end in zip(chances, *said, strict=True)]
-    wanted = [one for one, speaks in zip(wanted, spoken, strict=True) if speaks]
+    wanted = [(p, None if np.isnan(end) else (start, end)) for p, start, end in zip(chances, *forecasts, strict=True)]
+    wanted = [item for item, speaks in zip(wanted, spoken, strict=True) if speaks]
     assert wanted
-    assert sorted((one.probability, str(one.interval)) for one in found) == sorted((p, _text(i)) for p, i in wanted)
+    assert sorted((item.probability, str(item.interval)) for item in found) == sorted((p, _text(i)) for p, i in wanted)
     assert ft.Engine.restore(text, engine.snapshot()).outlook("p") == found
 
 
@@ -99,10 +99,10 @@ def test_in_time() -> None:
     text += "DEFINE a AS k = 'a', b AS k = 'b' FORECAST WITHIN 12 seconds ABOVE 0.9;"
     engine = ft.Engine(text, model=ft.train(text, {"s": table.slice(0, 3_000)}))
     engine.push("s", table.slice(3_000, 1))
-    (one,) = engine.outlook("p", confidence=0.9)
-    assert one.interval is not None
-    assert one.probability == pytest.approx(1.0, abs=0.01)
-    assert one.interval == pytest.approx((9.0, 11.0), abs=0.6)
+    (item,) = engine.outlook("p", confidence=0.9)
+    assert item.interval is not None
+    assert item.probability == pytest.approx(1.0, abs=0.01)
+    assert item.interval == pytest.approx((9.0, 11.0), abs=0.6)
     engine.advance(table["time"][3_000].as_py() + timedelta(seconds=5))
     (later,) = engine.outlook("p", confidence=0.9)
     assert later.interval == pytest.approx((4.0, 6.0), abs=0.6)
@@ -114,9 +114,9 @@ def test_each_row_of_a_template() -> None:
     engine = ft.Engine(text, tables={"row": [{"id": 1, "k": "a"}, {"id": 2, "k": "c"}]})
     engine.push("s", events(4_000, 9))
     engine.push("s", [row(100_000, "c")])
-    one, two = sorted(engine.outlook("p"), key=lambda o: str(o.id))
-    assert (one.id, two.id) == (1, 2)
-    assert one.probability == 0
+    item, two = sorted(engine.outlook("p"), key=lambda o: str(o.id))
+    assert (item.id, two.id) == (1, 2)
+    assert item.probability == 0
     assert two.probability == pytest.approx(0.3, abs=0.05)
 
 
@@ -141,12 +141,12 @@ def test_contexts_tell_when() -> None:
 def test_too_little_seen() -> None:
     engine = ft.Engine(subscription(WORD))
     engine.push("s", [row(1, "a")])
-    (one,) = engine.outlook("p")
-    assert (one.probability, one.interval) == (None, None)
+    (item,) = engine.outlook("p")
+    assert (item.probability, item.interval) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         ("q", {}, "there is no subscription 'q'"),
         ("s", {}, "there is no subscription 's'"),
@@ -155,10 +155,10 @@ def test_too_little_seen() -> None:
         ("p", {"reach": 0}, "reach: expected a number above 0, found 0"),
     ],
 )
-def test_what_cannot_be_asked(name: str, options: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_asked(name: str, options: dict[str, Any], message: str) -> None:
     engine = ft.Engine(subscription(WORD) + " SUBSCRIBE plain FROM s MATCH a;")
     engine.push("s", [row(1, "a")])
-    with pytest.raises(ft.InputError, match=said):
+    with pytest.raises(ft.InputError, match=message):
         engine.outlook(name, **options)
 
 
@@ -199,3 +199,17 @@ def test_they_are_learned_on_the_way_and_not_from_what_comes() -> None:
     short = ft.backtest(text, {"s": events(60, 7)}).scorecards[0].overall.intervals
     assert short is not None
     assert (short.made, short.censored) == (0, 0)
+
+
+def test_the_outlooks_of_many_lanes_are_a_table() -> None:
+    text = subscription(WORD, "5 EVENTS ABOVE 0.9")
+    engine = ft.Engine(text, model=ft.train(text, {"s": events(20_000, 1)}))
+    assert repr(engine.outlook("p")) == "no forecasts yet"
+    engine.push("s", [row(n, "a", f"lane {n}") for n in range(30)])
+    found = engine.outlook("p", confidence=0.1)
+    lines = repr(found).splitlines()
+    assert lines[0] == "p: 30 forecasts within 5 EVENTS"
+    assert lines[1].split() == ["lane", "probability", "next", "match"]
+    assert len(lines) == 8
+    assert lines[-1] == "  … 25 more"
+    assert found._repr_html_().count("<tr>") == 21

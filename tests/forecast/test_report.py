@@ -21,21 +21,21 @@ from tests.forecast.simulated_chain import heat, within
 def test_true_probabilities_are_calibrated() -> None:
     report = Report.of(heat())
     assert report.warnings == ()
-    for one in report.scorecards:
-        assert one.overall.reliability.error < 0.02
-        assert one.overall.brier.skill > 0
-        assert one.overall.auc > 0.6
-        assert one.overall.censored == 8 * one.horizon.amount
-        assert [key for key, _ in one.keys] == [f'{{"city": "C{lane}"}}' for lane in range(8)]
-        assert sum(figures.points for _, figures in one.keys) == one.overall.points
+    for card in report.scorecards:
+        assert card.overall.reliability.error < 0.02
+        assert card.overall.brier.skill > 0
+        assert card.overall.auc > 0.6
+        assert card.overall.censored == 8 * card.horizon.amount
+        assert [key for key, _ in card.keys] == [f'{{"city": "C{lane}"}}' for lane in range(8)]
+        assert sum(figures.points for _, figures in card.keys) == card.overall.points
 
 
 def test_precision_of_true_probabilities_is_what_they_say() -> None:
-    (one,) = heat(horizons=(1,), days=5000)
+    (scorecard,) = heat(horizons=(1,), days=5000)
     # Only the states with two hot days or more have a forecast, of 0.6, for one day.
-    place = one.overall.confusion.thresholds.tolist().index(0.5)
-    assert one.overall.confusion.precision[place] == pytest.approx(0.6, abs=0.02)
-    assert one.overall.confusion.recall[place] == 1
+    place = scorecard.overall.confusion.thresholds.tolist().index(0.5)
+    assert scorecard.overall.confusion.precision[place] == pytest.approx(0.6, abs=0.02)
+    assert scorecard.overall.confusion.recall[place] == 1
 
 
 def test_bad_calibration_is_said() -> None:
@@ -53,8 +53,8 @@ def test_bad_calibration_of_rare_forecasts_is_said() -> None:
     matched = random.random(count) < np.where(rare, 0.02, 0.002)
     process, ordinal = np.zeros(count, int), np.arange(count)
     times = times_to_match(process, ordinal, ordinal.astype(float), np.append(False, matched[:-1]))
-    for said, wanted in ((0.02, False), (0.2, True)):
-        points = ForecastPoints(process, matched, times, np.where(rare, said, 0.002))
+    for stated, wanted in ((0.02, False), (0.2, True)):
+        points = ForecastPoints(process, matched, times, np.where(rare, stated, 0.002))
         report = Report.of([scorecard("s", Horizon(events=1), points)])
         assert report.scorecards[0].overall.reliability.error < 0.01
         found = [w for w in report.warnings if "badly calibrated from 0.1 to 0.3: 0.2 forecast, 0.0" in w]
@@ -69,8 +69,8 @@ def test_a_threshold_that_no_forecast_reaches_is_said() -> None:
     times = times_to_match(process, ordinal, ordinal.astype(float), np.append(False, matched[:-1]))
     points = ForecastPoints(process, matched, times, np.where(random.random(count) < 0.5, 0.101, 0.1))
     card = scorecard("s", Horizon(events=1), points)
-    said = "'s': forecasts reach only 0.1: write a lower ABOVE than 0.2"
-    assert said in Report.of([replace(card, above=0.2)]).warnings
+    message = "'s': forecasts reach only 0.1: write a lower ABOVE than 0.2"
+    assert message in Report.of([replace(card, above=0.2)]).warnings
     assert not [w for w in Report.of([replace(card, above=0.1)]).warnings if "ABOVE" in w]
     assert not [w for w in Report.of([card]).warnings if "ABOVE" in w]
 
@@ -86,9 +86,9 @@ def test_silence_is_counted_not_judged() -> None:
     def unsure(chances: np.ndarray) -> np.ndarray:
         return np.where(np.arange(len(chances)) == 0, np.nan, chances)
 
-    (one,) = heat(horizons=(3,), distort=unsure)
-    assert one.overall.silent > 0
-    assert one.overall.points + one.overall.censored + one.overall.silent == 8 * 2000
+    (scorecard,) = heat(horizons=(3,), distort=unsure)
+    assert scorecard.overall.silent > 0
+    assert scorecard.overall.points + scorecard.overall.censored + scorecard.overall.silent == 8 * 2000
 
 
 def test_text_and_plain_values() -> None:
@@ -99,11 +99,11 @@ def test_text_and_plain_values() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert len(repr(report).splitlines()) <= 10
     found = json.loads(json.dumps(report.as_dict(), allow_nan=False))
-    one = found["scorecards"][1]
-    assert one["horizon"] == {"events": 3, "time": None, "text": "3 events"}
-    assert one["at"]["threshold"] == 0.7
-    assert 0.5 < one["auc"] < 1
-    assert len(one["confusion"]["precision"]) == len(one["confusion"]["thresholds"]) == 24
+    scorecard = found["scorecards"][1]
+    assert scorecard["horizon"] == {"events": 3, "time": None, "text": "3 events"}
+    assert scorecard["at"]["threshold"] == 0.7
+    assert 0.5 < scorecard["auc"] < 1
+    assert len(scorecard["confusion"]["precision"]) == len(scorecard["confusion"]["thresholds"]) == 24
     assert found["warnings"] == ["old", "'heat': forecasts reach only 0.6: write a lower ABOVE than 0.7"]
 
 
@@ -180,22 +180,22 @@ def test_the_keys_with_most_points_are_judged_by_themselves() -> None:
     random = np.random.default_rng(4)
     process = random.integers(0, 300, 5000)
     ordinal = np.zeros(5000, int)
-    for one in range(300):
-        ordinal[process == one] = np.arange((process == one).sum())
+    for item in range(300):
+        ordinal[process == item] = np.arange((process == item).sum())
     matched = random.random(5000) < 0.2
     outcome = times_to_match(process, ordinal, ordinal.astype(float), matched)
-    said = random.random(5000)
-    keys = [f"k{one // 2}" for one in range(300)]
+    forecasts = random.random(5000)
+    keys = [f"k{item // 2}" for item in range(300)]
     horizon = Horizon(events=2)
-    found = scorecard("s", horizon, ForecastPoints(process, matched, outcome, said), keys=keys)
+    found = scorecard("s", horizon, ForecastPoints(process, matched, outcome, forecasts), keys=keys)
     assert (len(found.keys), found.more_keys) == (100, 50)
     rows = [figures.points + figures.censored for _, figures in found.keys]
     assert rows == sorted(rows, reverse=True)
     used = outcome.known(horizon)
     for key, figures_of_key in found.keys[:5]:
-        mine = used & np.isin(process, [one for one in range(300) if keys[one] == key])
+        mine = used & np.isin(process, [item for item in range(300) if keys[item] == key])
         assert figures_of_key.points == mine.sum()
-        assert figures_of_key.auc == pytest.approx(auc(said[mine], outcome.happened(horizon)[mine]))
+        assert figures_of_key.auc == pytest.approx(auc(forecasts[mine], outcome.happened(horizon)[mine]))
     assert "… 140 more" in Report.of([found]).text()
 
 

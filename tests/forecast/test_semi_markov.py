@@ -86,8 +86,8 @@ def test_configurations_never_seen() -> None:
 
 def test_the_chance_of_another_way_sinks_with_age() -> None:
     """Quick ends are other ends; what lasts will match (the reason why an age is worth knowing)."""
-    some = sojourns({(0, 1): (0.5, stats.uniform(0, 1)), (0, MATCH): (0.5, stats.uniform(10, 2))}, 2)
-    found = SemiMarkovTable.of(some, 20.0)
+    learned = sojourns({(0, 1): (0.5, stats.uniform(0, 1)), (0, MATCH): (0.5, stats.uniform(10, 2))}, 2)
+    found = SemiMarkovTable.of(learned, 20.0)
     assert found.waiting_time_cdf(np.zeros(2, np.uint64), np.array([0.0, 2.0]))[:, -1] == pytest.approx(
         [0.5, 1.0], abs=1e-6
     )
@@ -202,11 +202,11 @@ def test_sojourns_without_any_length_come_to_an_end() -> None:
 
 
 def test_too_few_sojourns_give_no_forecast() -> None:
-    some = sojourns({(0, MATCH): (1.0, 1.0)}, 1, weight=20.0)
-    assert np.isnan(SemiMarkovTable.of(some, 2.0).table).all()
-    assert SemiMarkovTable.of(some, 2.0, enough=20.0).table[0, 0] == pytest.approx(1.0)
+    learned = sojourns({(0, MATCH): (1.0, 1.0)}, 1, weight=20.0)
+    assert np.isnan(SemiMarkovTable.of(learned, 2.0).table).all()
+    assert SemiMarkovTable.of(learned, 2.0, enough=20.0).table[0, 0] == pytest.approx(1.0)
     with pytest.raises(ValueError, match="finite duration above 0"):
-        SemiMarkovTable.of(some, 0.0)
+        SemiMarkovTable.of(learned, 0.0)
 
 
 def test_a_law_is_its_curve_and_its_area() -> None:

@@ -56,13 +56,13 @@ Observed = tuple[list[ResultBatch], dict[str, list[Trace]]]
 def observe(both: EnginePair, batches: Iterable[Mapping[str, EventBatch]]) -> Observed:
     everyone = Everyone()
     running = start_runtime(both.checked, both.given, observers=everyone)
-    told = [one for batch in batches for one in running.process(batch, both.until)]
-    return told, {name: [recorder.record().trace for recorder in some] for name, some in everyone.made.items()}
+    notified = [item for batch in batches for item in running.process(batch, both.until)]
+    return notified, {name: [recorder.record().trace for recorder in group] for name, group in everyone.made.items()}
 
 
-def both_of(one: Case) -> EnginePair:
+def both_of(trial: Case) -> EnginePair:
     try:
-        return EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
+        return EnginePair(trial.text, trial.streams, tables=trial.tables, until=trial.until)
     except ft.ForetellError:
         assume(False)
         raise
@@ -70,16 +70,16 @@ def both_of(one: Case) -> EnginePair:
 
 @quick
 @given(cases())
-def test_what_becomes_a_match_is_seen_before(one: Case) -> None:
+def test_what_becomes_a_match_is_seen_before(trial: Case) -> None:
     """From the first event of a match to the last but one there is a partial match in its process."""
-    both = both_of(one)
+    both = both_of(trial)
     try:
-        told, traces = observe(both, [both.loaded])
+        notified, traces = observe(both, [both.loaded])
     except UnsupportedError:
         assume(False)
         raise
     statements = {s.name: s for s in both.checked.statements if isinstance(s, CheckedSubscription)}
-    for found in told:
+    for found in notified:
         checked, matches = statements[found.schema.name], found.matches
         if matches is None or checked.tree.table is not None or len(traces[checked.name]) != 1:
             continue
@@ -94,18 +94,18 @@ def test_what_becomes_a_match_is_seen_before(one: Case) -> None:
 
 @quick
 @given(cases(), st.lists(st.integers(0, 100), max_size=4))
-def test_it_does_not_hang_on_batches(one: Case, cuts: list[int]) -> None:
-    both = both_of(one)
+def test_it_does_not_hang_on_batches(trial: Case, cuts: list[int]) -> None:
+    both = both_of(trial)
     try:
         _, whole = observe(both, [both.loaded])
         _, cut = observe(both, both.cut_at(cuts))
     except UnsupportedError:
         assume(False)
         raise
-    for name, some in whole.items():
+    for name, group in whole.items():
         if any(name in s.tree.streams or set(s.tree.streams) & set(whole) for s in both.checked.statements):
             continue  # derived events come in the order of the batches
-        for one_way, another in zip(some, cut[name], strict=True):
+        for one_way, another in zip(group, cut[name], strict=True):
             assert one_way.state.tolist() == another.state.tolist()
             assert one_way.ordinal.tolist() == another.ordinal.tolist()
 

@@ -53,7 +53,7 @@ def drawn(tree: WaitingTimeTree, random: np.random.Generator, size: int) -> Floa
     if isinstance(tree, PartWaitingTime):
         times = np.searchsorted(tree.cdf, random.random(size)).astype(float)
         return np.where(times < len(tree.cdf), times, np.inf)
-    times = np.array([drawn(one, random, size) for one in tree.parts])
+    times = np.array([drawn(part_chain, random, size) for part_chain in tree.parts])
     if isinstance(tree, AllParts):
         return times.max(axis=0)
     return times.min(axis=0) if isinstance(tree, AnyPart) else times.sum(axis=0)
@@ -87,7 +87,7 @@ def test_two_machines_side_by_side_are_one(a: MarkovChain, b: MarkovChain) -> No
     for combination, all_or_any in ((AllParts, all), (AnyPart, any)):
         done = np.array([all_or_any((i == done_left, j == done_right)) for i, j in pairs])
         chain = chain_of(joint[np.ix_(~done, ~done)], joint[~done][:, done].sum(axis=1))
-        parts = tuple(PartWaitingTime(waiting_time_cdf(one, EVENTS)[0]) for one in (a, b))
+        parts = tuple(PartWaitingTime(waiting_time_cdf(part_chain, EVENTS)[0]) for part_chain in (a, b))
         assert combined_cdf(combination(parts)) == pytest.approx(waiting_time_cdf(chain, EVENTS)[0])
 
 
@@ -95,12 +95,12 @@ def test_two_machines_side_by_side_are_one(a: MarkovChain, b: MarkovChain) -> No
 @given(CHAINS, CHAINS)
 def test_one_machine_after_another_is_one(a: MarkovChain, b: MarkovChain) -> None:
     """The master's sum over p + q = n is the machine that goes on with the second where the first ends."""
-    first, second = (len(one.match) for one in (a, b))
+    first, second = (len(part_chain.match) for part_chain in (a, b))
     moves = np.zeros((first + second, first + second))
     moves[:first, :first], moves[first:, first:] = a.moves, b.moves
     moves[:first, first] = a.match
     match = np.append(np.zeros(first), b.match)
-    parts = tuple(PartWaitingTime(waiting_time_cdf(one, EVENTS)[0]) for one in (a, b))
+    parts = tuple(PartWaitingTime(waiting_time_cdf(part_chain, EVENTS)[0]) for part_chain in (a, b))
     assert combined_cdf(PartsInSequence(parts)) == pytest.approx(waiting_time_cdf(chain_of(moves, match), EVENTS)[0])
 
 
@@ -114,10 +114,10 @@ def test_the_figure_5_of_the_paper() -> None:
 
 
 def test_what_has_matched_does_not_wait() -> None:
-    one = part(4)
-    assert combined_cdf(AllParts((MATCHED, one))) == pytest.approx(one.cdf)
-    assert combined_cdf(PartsInSequence((MATCHED, one))) == pytest.approx(one.cdf)
-    assert combined_cdf(AnyPart((MATCHED, one))).tolist() == [1.0] * (EVENTS + 1)
+    part_chain = part(4)
+    assert combined_cdf(AllParts((MATCHED, part_chain))) == pytest.approx(part_chain.cdf)
+    assert combined_cdf(PartsInSequence((MATCHED, part_chain))) == pytest.approx(part_chain.cdf)
+    assert combined_cdf(AnyPart((MATCHED, part_chain))).tolist() == [1.0] * (EVENTS + 1)
     with pytest.raises(ValueError, match="needs parts"):
         combined_cdf(AllParts(()))
 

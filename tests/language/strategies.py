@@ -184,12 +184,12 @@ def sequences(draw: st.DrawFn, inner: SearchStrategy[tree.Pattern]) -> tree.Patt
 
 
 def _patterns(inner: SearchStrategy[tree.Pattern]) -> SearchStrategy[tree.Pattern]:
-    some = st.lists(inner, min_size=2, max_size=3)
+    parts = st.lists(inner, min_size=2, max_size=3)
     return st.one_of(
         sequences(inner),
         _repeat(inner),
-        some.map(lambda sides: tree.conjunction(*sides)),
-        some.map(lambda branches: tree.alternation(*branches)),
+        parts.map(lambda sides: tree.conjunction(*sides)),
+        parts.map(lambda branches: tree.alternation(*branches)),
     )
 
 

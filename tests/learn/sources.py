@@ -31,10 +31,10 @@ def matching(word: Sequence[int], symbol: Ints, lanes: int = 1) -> Trace:
     process = np.arange(len(symbol)) % lanes
     states, matched = np.zeros(len(symbol), np.uint64), np.zeros(len(symbol), np.bool_)
     present = [0] * lanes
-    for row, one in enumerate(symbol.tolist()):
+    for row, item in enumerate(symbol.tolist()):
         before, now = present[row % lanes], 0
         for i, wanted in enumerate(word):
-            if one == wanted and (i == 0 or before >> (i - 1) & 1):
+            if item == wanted and (i == 0 or before >> (i - 1) & 1):
                 now |= 1 << i
         if now >> (len(word) - 1) & 1:
             matched[row], now = True, 0

@@ -42,10 +42,18 @@ def refused(document: object) -> str:
     return str(error.value)
 
 
-def arrays(some: Statistics) -> list[Any]:
-    lasting, lanes = some.sojourns, some.lanes
+def arrays(statistics: Statistics) -> list[Any]:
+    lasting, lanes = statistics.sojourns, statistics.lanes
     return [
-        *(some.states, some.contexts, some.counts, some.matched, lanes.events, lanes.counts, lanes.matched),
+        *(
+            statistics.states,
+            statistics.contexts,
+            statistics.counts,
+            statistics.matched,
+            lanes.events,
+            lanes.counts,
+            lanes.matched,
+        ),
         *(getattr(lasting, name) for name in lasting.__dataclass_fields__),
     ]
 
@@ -53,20 +61,20 @@ def arrays(some: Statistics) -> list[Any]:
 @quick
 @given(traces(), st.sampled_from([1.0 / 3.0, 1e300, 5.0]))
 def test_the_round_trip_is_exact(trace: Trace, half_life: float) -> None:
-    some = Statistics.of(trace, half_life=half_life)
+    counts = Statistics.of(trace, half_life=half_life)
     model = Model(
-        {"m": SubscriptionModel("f", some, CONTEXTS, CURVE, {"enough": 30.0})}, {"m": DELAYS, "other": DELAYS}
+        {"m": SubscriptionModel("f", counts, CONTEXTS, CURVE, {"enough": 30.0})}, {"m": DELAYS, "other": DELAYS}
     )
     text = json.dumps(model.document())
     again = Model.of(json.loads(text))
-    one = again.subscriptions["m"]
+    learned = again.subscriptions["m"]
     assert json.dumps(again.document()) == text
-    for left, right in zip(arrays(some), arrays(one.statistics), strict=True):
+    for left, right in zip(arrays(counts), arrays(learned.statistics), strict=True):
         assert left.dtype == right.dtype
         assert np.array_equal(left, right)
     rest = ("half_life", "until", "events", "matches", "since", "to")
-    assert [getattr(some, name) for name in rest] == [getattr(one.statistics, name) for name in rest]
-    assert (one.contexts, one.calibration, one.settings) == (CONTEXTS, CURVE, {"enough": 30.0})
+    assert [getattr(counts, name) for name in rest] == [getattr(learned.statistics, name) for name in rest]
+    assert (learned.contexts, learned.calibration, learned.settings) == (CONTEXTS, CURVE, {"enough": 30.0})
     assert again.delays == {"m": DELAYS, "other": DELAYS}
 
 
@@ -138,8 +146,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_other_versions_and_other_documents() -> None:
-    said = "the model has version 2, expected 1\n  hint: train it again"
-    assert refused({"foretell": "model", "version": 2, "subscriptions": {}}) == said
+    message = "the model has version 2, expected 1\n  hint: train it again"
+    assert refused({"foretell": "model", "version": 2, "subscriptions": {}}) == message
     assert refused({"foretell": "report", "subscriptions": {}}).startswith("the model is not a model but a 'report'")
 
 
@@ -153,7 +161,7 @@ def changed(path: list[Any], value: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (["fingerprint"], 5, "expected a string 'fingerprint' and an object 'settings'"),
         (["trained"], [], "Expected `object`, got `array` - at `$.trained`"),
@@ -176,10 +184,10 @@ def changed(path: list[Any], value: object) -> dict[str, Any]:
         (["calibration"], [[0.5, 1.2]], "a probability lies between 0 and 1"),
     ],
 )
-def test_what_does_not_fit_together(path: list[Any], value: object, said: str) -> None:
+def test_what_does_not_fit_together(path: list[Any], value: object, message: str) -> None:
     found = refused(changed(path, value))
     assert found.startswith("the model, subscription 'm', 'forecast': ")
-    assert said in found
+    assert message in found
 
 
 def places_in(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -219,8 +227,8 @@ def test_whatever_is_changed_it_is_read_or_refused(changes: list[tuple[tuple[Any
         model = Model.of(document)
     except InputError:
         return
-    for one in model.subscriptions.values():
-        assert not (ProbabilityTable.of(one.statistics, 5).probability > 1).any()
-        assert not (SemiMarkovTable.of(one.statistics.sojourns, 5.0).table > 1).any()
-        same = merge_statistics(one.statistics, one.statistics)
-        assert same.matched.sum() == pytest.approx(2 * one.statistics.matched.sum())
+    for learned in model.subscriptions.values():
+        assert not (ProbabilityTable.of(learned.statistics, 5).probability > 1).any()
+        assert not (SemiMarkovTable.of(learned.statistics.sojourns, 5.0).table > 1).any()
+        same = merge_statistics(learned.statistics, learned.statistics)
+        assert same.matched.sum() == pytest.approx(2 * learned.statistics.matched.sum())

@@ -64,18 +64,18 @@ def _positive(counter: Counter[Any]) -> Counter[Any]:
     return Counter({key: value for key, value in counter.items() if value > 0})
 
 
-def counted(some: Statistics) -> tuple[Counter[Any], Counter[Any], Counter[Any]]:
-    states = some.states.tolist()
+def counted(statistics: Statistics) -> tuple[Counter[Any], Counter[Any], Counter[Any]]:
+    states = statistics.states.tolist()
     transitions, lanes, sojourns = Counter[Any](), Counter[Any](), Counter[Any]()
     for i, state in enumerate(states):
-        transitions[state, "match"] = some.matched[i].item()
-        for lane, key in enumerate(some.lanes.keys):
-            lanes[key, state, "match"] = some.lanes.matched[lane, i].item()
+        transitions[state, "match"] = statistics.matched[i].item()
+        for lane, key in enumerate(statistics.lanes.keys):
+            lanes[key, state, "match"] = statistics.lanes.matched[lane, i].item()
         for j, other in enumerate(states):
-            transitions[state, other] = some.counts[i, j].item()
-            for lane, key in enumerate(some.lanes.keys):
-                lanes[key, state, other] = some.lanes.counts[lane, i, j].item()
-    lasting = some.sojourns
+            transitions[state, other] = statistics.counts[i, j].item()
+            for lane, key in enumerate(statistics.lanes.keys):
+                lanes[key, state, other] = statistics.lanes.counts[lane, i, j].item()
+    lasting = statistics.sojourns
     for e in range(len(lasting.source)):
         target = lasting.target[e]
         name = {MATCH: "match", CENSORED: "still"}.get(target) or lasting.states[target].item()
@@ -88,18 +88,18 @@ def counted(some: Statistics) -> tuple[Counter[Any], Counter[Any], Counter[Any]]
 @given(traces(), HALF_LIVES)
 def test_counts_as_one_would_by_hand(trace: Trace, half_life: float) -> None:
     found = Statistics.of(trace, half_life=half_life)
-    for some, other in zip(counted(found), plain(trace, half_life), strict=True):
-        assert dict(some) == pytest.approx(dict(other))
+    for group, other in zip(counted(found), plain(trace, half_life), strict=True):
+        assert dict(group) == pytest.approx(dict(other))
     assert (found.events, found.matches) == (len(trace), trace.matched.sum())
 
 
-def document(some: Statistics) -> Any:
-    return counted(some), some.until, some.events, some.matches, some.since, some.to
+def document(statistics: Statistics) -> Any:
+    return counted(statistics), statistics.until, statistics.events, statistics.matches, statistics.since, statistics.to
 
 
 def same(a: Statistics, b: Statistics) -> None:
-    for some, other in zip(counted(a), counted(b), strict=True):
-        assert dict(some) == pytest.approx(dict(other))
+    for group, other in zip(counted(a), counted(b), strict=True):
+        assert dict(group) == pytest.approx(dict(other))
     assert document(a)[1:] == document(b)[1:]
     order = [np.lexsort((s.sojourns.target, s.sojourns.source)) for s in (a, b)]
     for name in ("total", "least", "most"):
@@ -127,9 +127,9 @@ def test_the_statistics_of_shards_are_those_of_all(trace: Trace, half_life: floa
 @quick
 @given(traces(), traces(), traces(), HALF_LIVES)
 def test_merging_goes_in_any_order(a: Trace, b: Trace, c: Trace, half_life: float) -> None:
-    one, two, three = (Statistics.of(trace, half_life=half_life) for trace in (a, b, c))
-    same(merge_statistics(merge_statistics(one, two), three), merge_statistics(one, merge_statistics(two, three)))
-    same(merge_statistics(one, two), merge_statistics(two, one))
+    item, two, three = (Statistics.of(trace, half_life=half_life) for trace in (a, b, c))
+    same(merge_statistics(merge_statistics(item, two), three), merge_statistics(item, merge_statistics(two, three)))
+    same(merge_statistics(item, two), merge_statistics(two, item))
 
 
 def test_different_half_lives_cannot_be_merged() -> None:
@@ -236,13 +236,13 @@ def test_only_the_busiest_lanes_are_kept() -> None:
 def test_a_lane_with_few_events_borrows() -> None:
     trace = walk(np.array([[0.8]]), np.array([0.2]), 500, processes=20)
     few = made(process=[0] * 4, ordinal=range(4), time=range(4), state=[0] * 4, matched=[True] * 4, keys=('"new"',))
-    some = merge_statistics(Statistics.of(trace), Statistics.of(few))
-    counts, matched = shrunk_counts(some.lanes, some.counts, some.matched, 16.0)
+    statistics = merge_statistics(Statistics.of(trace), Statistics.of(few))
+    counts, matched = shrunk_counts(statistics.lanes, statistics.counts, statistics.matched, 16.0)
     share = matched[:, 0] / (counts[:, 0, 0] + matched[:, 0])
-    pool = some.matched[0] / some.leaving[0]
-    lane = some.lanes.keys.index('"new"')
+    pool = statistics.matched[0] / statistics.leaving[0]
+    lane = statistics.lanes.keys.index('"new"')
     assert share[lane] == pytest.approx((4 * 1.0 + 16 * pool) / 20)
-    other = some.lanes.matched[0, 0] / 500
+    other = statistics.lanes.matched[0, 0] / 500
     assert share[0] == pytest.approx((500 * other + 16 * pool) / 516)
 
 
@@ -282,7 +282,7 @@ def test_ten_million_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"time": [1.0]}, "the column time has the shape"),
         ({"time": [0.0, math.nan]}, "a time is not a finite number"),
@@ -291,9 +291,9 @@ def test_ten_million_rows() -> None:
         ({"last_time": [1.0, 2.0]}, "last_time has 2 values, but there are 1 processes"),
     ],
 )
-def test_columns_that_do_not_fit(columns: dict[str, Any], said: str) -> None:
+def test_columns_that_do_not_fit(columns: dict[str, Any], message: str) -> None:
     good: dict[str, Any] = {"process": [0, 0], "ordinal": [0, 1], "time": [0, 1], "state": [0, 0], "matched": [0, 0]}
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         Trace(**good | columns)
 
 

@@ -81,8 +81,8 @@ def test_every_access_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     backwards = [found[i] for i in reversed(range(len(plain)))]
     assert backwards == list(reversed(plain))
     assert [found[i] for i in range(len(plain))] == list(plain)
-    for some in (slice(None), slice(3, 20), slice(-5, None), slice(9, 2), slice(None, None, -3), slice(10**9)):
-        assert found[some] == plain[some]
+    for group in (slice(None), slice(3, 20), slice(-5, None), slice(9, 2), slice(None, None, -3), slice(10**9)):
+        assert found[group] == plain[group]
     for wrong in (len(plain), -len(plain) - 1):
         with pytest.raises(IndexError):
             found[wrong]
@@ -105,9 +105,9 @@ def test_notifications_of_an_engine_do_not_change_later() -> None:
 
 def test_infinite_numbers_are_kept_and_null_in_a_table() -> None:
     infinite = [float("inf"), float("-inf"), 1.5] * 40
-    some = [{"k": "Infinity", "v": v, "time": n} for n, v in enumerate(infinite)]
+    group = [{"k": "Infinity", "v": v, "time": n} for n, v in enumerate(infinite)]
     text = "SUBSCRIBE p FROM s PER k MATCH a RETURN a.v AS v;"
-    found = ft.run(text, {"s": some}, time={"s": "time"})
+    found = ft.run(text, {"s": group}, time={"s": "time"})
     assert isinstance(found.rows, LazyNotifications)
     assert [n.bindings["v"] for n in found] == infinite
     assert found.table().equals(to_table(tuple(found)))

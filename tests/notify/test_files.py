@@ -19,8 +19,8 @@ from foretell.events.notification import Notification
 from foretell.events.types import Type
 from foretell.notify import to_json, to_table, write, write_lines
 
-ONE = Notification("s", "match", None, 1, 2, 1.0, None, None, {}, {"a": 0}, Type.INT)
-TWO = replace(ONE, start=3, end=4)
+MATCH = Notification("s", "match", None, 1, 2, 1.0, None, None, {}, {"a": 0}, Type.INT)
+TWO = replace(MATCH, start=3, end=4)
 
 
 def files(folder: Path) -> list[str]:
@@ -29,8 +29,8 @@ def files(folder: Path) -> list[str]:
 
 def test_json_lines(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    write(iter([ONE, TWO]), path)
-    assert path.read_bytes() == to_json(ONE) + to_json(TWO)
+    write(iter([MATCH, TWO]), path)
+    assert path.read_bytes() == to_json(MATCH) + to_json(TWO)
     write([], str(path))
     assert path.read_bytes() == b""
     assert files(tmp_path) == ["out.jsonl"]
@@ -38,14 +38,14 @@ def test_json_lines(tmp_path: Path) -> None:
 
 def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "out.parquet"
-    write([ONE, TWO], path)
-    assert pq.read_table(path).equals(to_table([ONE, TWO]))
+    write([MATCH, TWO], path)
+    assert pq.read_table(path).equals(to_table([MATCH, TWO]))
     assert files(tmp_path) == ["out.parquet"]
 
 
 def test_the_file_gets_the_usual_mode(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
-    write([ONE], tmp_path / "out.jsonl")
+    write([MATCH], tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
@@ -53,14 +53,14 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "real.jsonl", tmp_path / "link.jsonl"
     real.touch()
     link.symlink_to(real)
-    write([ONE], link)
+    write([MATCH], link)
     assert link.is_symlink()
-    assert real.read_bytes() == to_json(ONE)
+    assert real.read_bytes() == to_json(MATCH)
 
 
 def test_an_unknown_ending(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        write([ONE], tmp_path / "out.xlsx")
+        write([MATCH], tmp_path / "out.xlsx")
     assert caught.value.code == "unknown-format"
     assert str(caught.value) == (
         f"{tmp_path / 'out.xlsx'}: cannot tell the format by the ending\n"
@@ -71,7 +71,7 @@ def test_an_unknown_ending(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "out.jsonl"
     with pytest.raises(InputError) as caught:
-        write([ONE], path)
+        write([MATCH], path)
     assert caught.value.code == "cannot-write"
     assert str(caught.value) == f"cannot write '{path}': No such file or directory"
 
@@ -80,7 +80,7 @@ def test_a_folder_in_the_way(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.mkdir()
     with pytest.raises(InputError) as caught:
-        write([ONE], path)
+        write([MATCH], path)
     assert str(caught.value) == f"cannot write '{path}': Is a directory"
     assert files(tmp_path) == ["out.jsonl"]
 
@@ -95,7 +95,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError) as caught:
-        write([ONE], path)
+        write([MATCH], path)
     assert (caught.value.code, str(caught.value)) == ("cannot-write", f"cannot write '{path}': No space left on device")
     assert path.read_text() == "old"
     assert files(tmp_path) == [name]
@@ -103,7 +103,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_failure_of_the_engine_passes_through_and_leaves_nothing(tmp_path: Path) -> None:
     def failing() -> Iterator[Notification]:
-        yield ONE
+        yield MATCH
         raise RuntimeError("engine")
 
     with pytest.raises(RuntimeError, match="engine"):
@@ -113,7 +113,7 @@ def test_a_failure_of_the_engine_passes_through_and_leaves_nothing(tmp_path: Pat
 
 def test_lines_onto_a_stream() -> None:
     stream = io.BytesIO()
-    write_lines([ONE, TWO], stream)
+    write_lines([MATCH, TWO], stream)
     assert [json.loads(line)["start"] for line in stream.getvalue().splitlines()] == [1, 3]
 
 
@@ -123,7 +123,7 @@ def test_a_stream_that_cannot_be_written() -> None:
             raise OSError(28, "No space left on device")
 
     with pytest.raises(InputError, match=r"^cannot write the output: No space left on device$") as caught:
-        write_lines([ONE], Full())
+        write_lines([MATCH], Full())
     assert caught.value.code == "cannot-write"
 
 
@@ -139,7 +139,7 @@ def test_a_reader_that_closes_early_is_no_error() -> None:
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stderr is not None
-    assert process.stdout.readline() == to_json(replace(ONE, events={}))
+    assert process.stdout.readline() == to_json(replace(MATCH, events={}))
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == 0

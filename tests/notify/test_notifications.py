@@ -175,11 +175,11 @@ def test_ids_and_forecasts() -> None:
     table = ft.run(text, {"s": rows}, tables={"limits": [{"id": 7, "least": 0}]}).to_arrow()
     assert table.schema.field("id").type == pa.int64()
     assert table.schema.field("bindings").type == pa.struct([("v", pa.int64()), ("next", pa.int64())])
-    told = {(row["subscription"], row["kind"]): row for row in table.to_pylist()}
-    assert told["t", "match"]["id"] == 7
-    assert told["f", "match"]["bindings"] == {"v": None, "next": 1}
-    assert told["f", "forecast"]["horizon"] == "2 EVENTS"
-    assert told["f", "forecast"]["bindings"]["next"] is None
+    notified = {(row["subscription"], row["kind"]): row for row in table.to_pylist()}
+    assert notified["t", "match"]["id"] == 7
+    assert notified["f", "match"]["bindings"] == {"v": None, "next": 1}
+    assert notified["f", "forecast"]["horizon"] == "2 EVENTS"
+    assert notified["f", "forecast"]["bindings"]["next"] is None
 
 
 def test_tokens_and_engine() -> None:
@@ -229,5 +229,5 @@ def test_polars(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_repr_shows_unreadable_values() -> None:
     text = "STREAM s (k INT, time INT) TIME time; SUBSCRIBE m FROM s MATCH a;"
-    told = ft.run(text, {"s": [{"time": 1, "k": 1}, {"time": 2, "k": "x"}]})
-    assert repr(told).splitlines()[-1] == "  1 unreadable value set to NULL: see .unreadable"
+    notified = ft.run(text, {"s": [{"time": 1, "k": 1}, {"time": 2, "k": "x"}]})
+    assert repr(notified).splitlines()[-1] == "  1 unreadable value set to NULL: see .unreadable"

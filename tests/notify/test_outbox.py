@@ -94,8 +94,8 @@ def test_dead_letters(tmp_path: Path) -> None:
 
 
 def test_only_one_process_sends(tmp_path: Path) -> None:
-    one, two = Outbox(tmp_path), Outbox(tmp_path)
-    with one.sender_lock() as first:
+    first_box, two = Outbox(tmp_path), Outbox(tmp_path)
+    with first_box.sender_lock() as first:
         assert first
         with two.sender_lock() as second:
             assert not second

@@ -69,3 +69,17 @@ def test_late_events_by_stream() -> None:
     engine = ft.Engine("STREAM s (v INT, time INT) TIME time LATE BY 1; SUBSCRIBE m FROM s MATCH a;")
     engine.push("s", [{"time": 10, "v": 1}])
     assert engine.push("s", [{"time": 1, "v": 1}, {"time": 2, "v": 1}]).summary.late == {"s": 2}
+
+
+def test_the_view_of_the_figures() -> None:
+    found = ft.run(TEXT, {"s": ROWS}).summary
+    assert repr(found) == (
+        "7 events read, 2 matches\n"
+        "  s     7 events read\n"
+        "  s     2 events set aside: time: expected INT\n"
+        "  s     1 event set aside: no time\n"
+        "  s     1 value of v set to NULL\n"
+        "  pair  1 match in 3 lanes\n"
+        "  … 2 more"
+    )
+    assert "no matches in 1 lane" in found._repr_html_()

@@ -168,11 +168,11 @@ def run_all(
     width = 1 + max(place.index for place in places.values())
     kinds: tuple[Literal["column", "slot", "parameter"], ...] = ("column", "slot", "parameter")
     matrices = {kind: OperandMatrices.filled(count, width) for kind in kinds}
-    for i, one in enumerate(inputs):
+    for i, row_inputs in enumerate(inputs):
         for leaf, place in places.items():
             # Each kind of operand has its own rows.
             row = (i + kinds.index(place.kind)) % count
-            matrices[place.kind].put(row, place.index, one.at(leaf), strings)
+            matrices[place.kind].put(row, place.index, row_inputs.at(leaf), strings)
     stack = Values(np.full(code.depth, np.nan), np.full(code.depth, -1, np.int64), np.zeros(code.depth, np.uint8))
     found = []
     for i in range(count):
@@ -193,13 +193,13 @@ def check(expression: Expression, inputs: Sequence[Inputs], before: Sequence[Exp
     """The code, linked after others, gives the result of the reference."""
     strings = StringDictionary()
     places, operand = operands()
-    codes = [compile_expression(one, operand, strings.code) for one in (*before, expression)]
+    codes = [compile_expression(values, operand, strings.code) for values in (*before, expression)]
     linked = link(codes)
     assert linked.code.depth <= max(len(code.ops) for code in codes)
     results = run_all(linked.code, int(linked.starts[-1]), int(linked.stops[-1]), places, inputs, strings)
-    for one, (as_float, as_int, null, holds) in zip(inputs, results):
+    for values, (as_float, as_int, null, holds) in zip(inputs, results):
         try:
-            wanted = expected(expression, one.frame(), SCOPE)
+            wanted = expected(expression, values.frame(), SCOPE)
         except BeyondReferenceError:
             continue
         assert null == (wanted is None)
@@ -268,16 +268,16 @@ def test_operands_are_resolved_from_the_outside_in() -> None:
 def test_an_empty_code_holds() -> None:
     nothing = link([]).code
     places: dict[Expression, Operand] = {Attribute(THIS, "n"): Operand("column", 0, Type.INT)}
-    one = Inputs({"n": 1}, 0, None, 0, {})
+    values = Inputs({"n": 1}, 0, None, 0, {})
     stacked = Code(nothing.ops, nothing.constants_f, nothing.constants_i, 1)
-    assert run_all(stacked, 0, 0, places, [one], StringDictionary())[0][3] is True
+    assert run_all(stacked, 0, 0, places, [values], StringDictionary())[0][3] is True
 
 
 @pytest.mark.parametrize(("expression", "wanted"), [case[1:] for case in BEYOND_THE_REFERENCE])
 def test_what_the_decisions_say_beyond_the_reference(expression: Expression, wanted: Scalar) -> None:
     code = compile_expression(expression, lambda _: None, len)
-    one = Inputs(dict.fromkeys(TYPES), 0, None, 0, dict.fromkeys(PARAMETERS))
-    ((as_float, as_int, null, _),) = run_all(code, 0, len(code.ops), PLACES, [one], StringDictionary())
+    values = Inputs(dict.fromkeys(TYPES), 0, None, 0, dict.fromkeys(PARAMETERS))
+    ((as_float, as_int, null, _),) = run_all(code, 0, len(code.ops), PLACES, [values], StringDictionary())
     assert null == (wanted is None)
     assert null or (as_float if isinstance(wanted, float) else as_int) == wanted
 

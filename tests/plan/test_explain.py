@@ -111,18 +111,18 @@ def test_the_reverse_scan_depends_on_the_batch() -> None:
 
 def test_others_in_the_same_nfa_change_the_kernel() -> None:
     text = "SUBSCRIBE w FROM ticks MATCH a , b; SUBSCRIBE x FROM ticks MATCH a , b , c WITHIN 9;"
-    alone = [explain(one) for one in subscriptions(text)]
+    alone = [explain(learned) for learned in subscriptions(text)]
     together = list(explain_all(subscriptions(text), {}))
-    assert [one.choices[1].value for one in alone] == ["lockstep", "strict"]
-    assert [one.choices[1].value for one in together] == ["strict", "strict"]
+    assert [learned.choices[1].value for learned in alone] == ["lockstep", "strict"]
+    assert [learned.choices[1].value for learned in together] == ["strict", "strict"]
     assert "  sharing: with `x` (every operator is `,`: equal prefixes of such patterns are one)\n" in as_text(
         together[0]
     )
 
 
 def test_templates() -> None:
-    one = explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a , b DEFINE a AS name = :n AND volume > :v;")
-    assert one.strategy == "NFA, one executor for all rows"
+    plan = explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a , b DEFINE a AS name = :n AND volume > :v;")
+    assert plan.strategy == "NFA, one executor for all rows"
     each = as_text(explained("SUBSCRIBE w FOR EACH t FROM ticks MATCH a , b DEFINE a AS name = :n, b AS volume > :v;"))
     assert (
         "  template: an executor for each row "

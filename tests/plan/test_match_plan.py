@@ -46,12 +46,12 @@ def test_statements_with_the_same_from_and_per_are_one_input_group() -> None:
 
 def test_a_plan_that_is_extended_stays_as_it_was() -> None:
     first, *others = subscriptions("FROM ticks MATCH a , b", "FROM ticks MATCH a , b , c", "FROM ticks MATCH a ; b")
-    one = compiled([first])
-    before = group_of(one, "s0")
-    two = PlanCompiler(Codes()).extend(one, others)
-    assert [s.name for s in one.statements] == ["s0"]
+    item = compiled([first])
+    before = group_of(item, "s0")
+    two = PlanCompiler(Codes()).extend(item, others)
+    assert [s.name for s in item.statements] == ["s0"]
     assert [s.name for s in two.statements] == ["s0", "s1", "s2"]
-    assert group_of(one, "s0") is before
+    assert group_of(item, "s0") is before
     assert (len(before.members), len(group_of(two, "s0").members)) == (1, 2)
     assert group_of(two, "s2") is not group_of(two, "s0")
     reduced = two.without("s0")

@@ -17,8 +17,8 @@ def shared(*patterns: str) -> SharingReport:
 
 
 def test_equal_beginnings_are_one() -> None:
-    one = "PER name MATCH a , b , {} DEFINE a AS price < 60, b AS price > a.price, {}"
-    found = shared(one.format("c", "c AS price > 9"), one.format("d", "d AS volume > 5"))
+    item = "PER name MATCH a , b , {} DEFINE a AS price < 60, b AS price > a.price, {}"
+    found = shared(item.format("c", "c AS price > 9"), item.format("d", "d AS volume > 5"))
     assert (found.states, found.states_together, found.serving) == (6, 4, 2)
     assert (found.predicates, found.predicates_together) == (6, 4)
 

@@ -45,7 +45,7 @@ class Case:
     time: str = "INT"
 
     def __repr__(self) -> str:
-        rows = "\n".join(f"  {name}: {row}" for name, some in self.streams.items() for row in some)
+        rows = "\n".join(f"  {name}: {row}" for name, streams_given in self.streams.items() for row in streams_given)
         tables = f"\n  tables={self.tables}" if self.tables else ""
         return f"\n{self.text}\n{rows}{tables}\n  until={self.until}\n"
 
@@ -80,8 +80,8 @@ class Chance:
     def maybe(self, percent: int) -> bool:
         return self.number(0, 99) >= 100 - percent
 
-    def shuffled(self, some: list[Drawn]) -> list[Drawn]:
-        rest, shuffled = list(some), []
+    def shuffled(self, group: list[Drawn]) -> list[Drawn]:
+        rest, shuffled = list(group), []
         while rest:
             shuffled.append(rest.pop(self.number(0, len(rest) - 1)))
         return shuffled
@@ -341,9 +341,9 @@ class Maker:
         x, y = self.event(own, positive), self.event(own, positive)
         if self.maybe(self.focus.plain):
             return self.pick(f"g = {x}.g", f"f = {x}.f", f"v {self.pick('=', '>=')} {x}.v", *self.agreeing(own))
-        some = self.pick(own, own, *positive) if own in self.steps else self.pick(*positive, "prev")
-        if self.steps.get(own, Step("")).negated and some == own:
-            some = self.pick(*positive, "prev")
+        group = self.pick(own, own, *positive) if own in self.steps else self.pick(*positive, "prev")
+        if self.steps.get(own, Step("")).negated and group == own:
+            group = self.pick(*positive, "prev")
         sign = self.pick(*SIGNS)
         options = [
             f"v {sign} {x}.v",
@@ -387,22 +387,22 @@ class Maker:
             f"minute(at + ({x}.at - {y}.at)) {sign} {self.number(0, 1)}",
             f"hour(at + ({x}.at - {y}.at), 'Asia/Kolkata') {sign} 5",
         ]
-        if some != "prev":
+        if group != "prev":
             options += [
-                f"count({some}) {sign} {self.number(0, 3)}",
-                f"count({some}.v) {sign} {self.number(0, 2)}",
-                f"v {sign} avg({some}.v)",
-                f"w {sign} avg({some}.w)",
-                f"sum({some}.v) {sign} {self.number(0, 8)}",
-                f"sum({some}.w) < {self.number(0, 8)}",
-                f"{self.pick('min', 'max')}({some}.{self.pick('v', 'w')}) {sign} v",
-                f"coalesce(max({some}.at), at) {sign} at",
-                f"v {sign} sum({some}.v) OR count({some}) = 0",
-                f"{self.pick('min', 'max')}({some}.n) {sign} n",
-                f"{self.pick('lower', 'upper')}(max({some}.n)) {self.pick('=', '<>')} lower(n)",
-                f"substr(max({some}.n), 1, 1) = substr(n, 1, 1)",
-                f"regexp_like(min({some}.n), '^[ab]')",
-                f"round(avg({some}.w), 1) {sign} w",
+                f"count({group}) {sign} {self.number(0, 3)}",
+                f"count({group}.v) {sign} {self.number(0, 2)}",
+                f"v {sign} avg({group}.v)",
+                f"w {sign} avg({group}.w)",
+                f"sum({group}.v) {sign} {self.number(0, 8)}",
+                f"sum({group}.w) < {self.number(0, 8)}",
+                f"{self.pick('min', 'max')}({group}.{self.pick('v', 'w')}) {sign} v",
+                f"coalesce(max({group}.at), at) {sign} at",
+                f"v {sign} sum({group}.v) OR count({group}) = 0",
+                f"{self.pick('min', 'max')}({group}.n) {sign} n",
+                f"{self.pick('lower', 'upper')}(max({group}.n)) {self.pick('=', '<>')} lower(n)",
+                f"substr(max({group}.n), 1, 1) = substr(n, 1, 1)",
+                f"regexp_like(min({group}.n), '^[ab]')",
+                f"round(avg({group}.w), 1) {sign} w",
             ]
         bound = [v for v, steps in self.variables.items() if own or set(steps) & set(self.before)]
         if bound:
@@ -436,25 +436,25 @@ class Maker:
 
     def definition(self, step: Step) -> str:
         always = 88 if step.repeated else 80
-        some = [self.kind()] if self.maybe(always // 2 if self.focus is not EVERYTHING else always) else []
+        parts = [self.kind()] if self.maybe(always // 2 if self.focus is not EVERYTHING else always) else []
         if self.table and self.maybe(40):
-            some.append(
+            parts.append(
                 self.pick("v >= :lo", "w < :hi", "g = :name", ":lo <= v", "v = :lo", "n >= :name", "w > :hi + 1")
             )
         if step.negated and self.maybe(self.focus.plain):
             return self.between(step.name)
         if self.light and self.maybe(75):
-            return " AND ".join(some)
+            return " AND ".join(parts)
         if self.maybe(10):
-            some.append(self.static())
+            parts.append(self.static())
         if self.maybe(20):
-            some.append(self.binder(step.name))
+            parts.append(self.binder(step.name))
         for _ in range(self.pick(0, 0, 0, 1, 1, 2) if len(self.steps) > 2 else self.pick(0, 1, 1, 2)):
             earlier = [n for n in list(self.steps)[: list(self.steps).index(step.name)] if not self.steps[n].negated]
             # Of a numbered step, what follows it is an error; a side of `&` or a branch after it is not.
-            one = self.between(step.name, others=earlier if step.numbered and self.maybe(70) else None)
-            some.append(f"({one})" if " OR " in one else one)
-        return " AND ".join(some)
+            condition = self.between(step.name, others=earlier if step.numbered and self.maybe(70) else None)
+            parts.append(f"({condition})" if " OR " in condition else condition)
+        return " AND ".join(parts)
 
     # ── the statement ──
 
@@ -508,16 +508,16 @@ class Maker:
         return self.pick("HOLD", "CONSUME", "LONGEST", "LONGEST", *skips)
 
     def finally_(self, positive: Sequence[str]) -> str:
-        x, y, some = self.event(None, positive), self.event(None, positive), self.pick(*positive)
+        x, y, step = self.event(None, positive), self.event(None, positive), self.pick(*positive)
         sign = self.pick(*SIGNS)
         options = [
             f"{x}.v {sign} {y}.v",
             f"coalesce({x}.w, 1) {sign} 1",
             f"duration {sign} {self.span()}",
-            f"count({some}) {sign} {self.number(0, 3)}",
-            f"avg({some}.v) {sign} {x}.v",
-            f"sum({some}.w) {sign} 3",
-            f"max({some}.n) <> 'ab'",
+            f"count({step}) {sign} {self.number(0, 3)}",
+            f"avg({step}.v) {sign} {x}.v",
+            f"sum({step}.w) {sign} 3",
+            f"max({step}.n) <> 'ab'",
             f"t({x}) - t({y}) {sign} {self.span()}",
             f"{x}.v IS NULL",
             f"CASE WHEN {x}.f THEN {y}.v > 1 ELSE duration > {self.span()} END",
@@ -528,14 +528,14 @@ class Maker:
         return self.pick(*options)
 
     def returned(self, positive: Sequence[str], *, used: bool) -> str:
-        x, some = self.event(None, positive), self.pick(*positive)
+        x, step = self.event(None, positive), self.pick(*positive)
         time = f"t({x})" if self.time == "TIMESTAMP" else f"{x}.at"
-        whole = self.pick(f"{x}.v", f"count({some})", f"sum({some}.v)", f"max({some}.v) + 1", f"count({some}.w)")
+        whole = self.pick(f"{x}.v", f"count({step})", f"sum({step}.v)", f"max({step}.v) + 1", f"count({step}.w)")
         broken = self.pick(
             f"{x}.w",
-            f"avg({some}.v)",
-            f"sum({some}.w)",
-            f"min({some}.w) / {x}.v",
+            f"avg({step}.v)",
+            f"sum({step}.w)",
+            f"min({step}.w) / {x}.v",
             f"{x}.v / 2",
             f"round(sqrt({x}.w), 2)",
             f"CASE WHEN {x}.f THEN 1 ELSE {x}.w END",
@@ -544,10 +544,10 @@ class Maker:
             "kind": self.pick(f"{x}.kind", f"coalesce({x}.kind, 'c')", "'b'"),
             "v": "$x" if "x" in self.variables and self.maybe(30) else whole,
             "w": broken,
-            "g": self.pick(f"{x}.g", f"{x}.n", f"max({some}.g)"),
+            "g": self.pick(f"{x}.g", f"{x}.n", f"max({step}.g)"),
             "f": self.pick(f"{x}.f", f"{x}.v > 1", f"{x}.n LIKE 'a%'"),
-            "n": self.pick(f"{x}.n", f"lower({x}.n)", f"upper({x}.n)", f"substr({x}.n, count({some}))"),
-            "at": self.pick(time, f"max({some}.at)"),
+            "n": self.pick(f"{x}.n", f"lower({x}.n)", f"upper({x}.n)", f"substr({x}.n, count({step}))"),
+            "at": self.pick(time, f"max({step}.at)"),
         }
         if not used:
             columns["t"] = f"t({x})"
@@ -608,7 +608,7 @@ def case(chance: Chance, most_events: int = MOST_EVENTS) -> Case:
             columns, lets = derived(chance, columns, streams[name])
             options += f" LET {', '.join(lets)}"
         declarations.append(f"STREAM {name} ({columns}) TIME time{options};")
-    events = sum(len(some) for some in streams.values())
+    events = sum(len(streams_given) for streams_given in streams.values())
     sources = [["s"], ["s"], ["u", "s"] if second else ["s"]]
     count = chance.pick(1, 1, 1, 2, 3)
     table = chance.maybe(16)

@@ -15,7 +15,7 @@ from foretell.engine import Engine
 from tests.engine_pair import comparable_rows
 from tests.properties.patterns import COLUMNS, Case, Chance, Maker, case, random_rows
 
-Told = list[tuple[Any, ...]]
+Rows = list[tuple[Any, ...]]
 
 
 def seeds(few: int, many: int) -> pytest.MarkDecorator:
@@ -41,18 +41,18 @@ def scripts(seeds: range) -> Iterator[tuple[int, Script]]:
     """Programs that run, each with its events in small batches. Some streams have a LATE BY."""
     for seed in seeds:
         chance = Chance(random.Random(seed).randint)
-        one = script(case(chance), chance)
+        trial = script(case(chance), chance)
         try:
-            whole = one.engine()
-            for stream, rows in one.pushes:
+            whole = trial.engine()
+            for stream, rows in trial.pushes:
                 whole.push(stream, rows)
         except ft.ForetellError:
             continue
-        yield seed, one
+        yield seed, trial
 
 
-def script(one: Case, chance: Chance) -> Script:
-    rows = [(row["time"], name, row) for name, some in one.streams.items() for row in some]
+def script(trial: Case, chance: Chance) -> Script:
+    rows = [(row["time"], name, row) for name, streams_given in trial.streams.items() for row in streams_given]
     rows.sort(key=lambda r: r[0])
     pushes: list[tuple[str, list[dict[str, Any]]]] = []
     for _, name, row in rows:
@@ -60,17 +60,17 @@ def script(one: Case, chance: Chance) -> Script:
             pushes[-1][1].append(row)
         else:
             pushes.append((name, [row]))
-    text = one.text
+    text = trial.text
     if chance.maybe(25):
-        late = "LATE BY 2 s;" if one.time == "TIMESTAMP" else "LATE BY 2;"
+        late = "LATE BY 2 s;" if trial.time == "TIMESTAMP" else "LATE BY 2;"
         text = re.sub(r"(STREAM [^;]*);", rf"\1 {late}", text)
-    until = None if one.time == "TIMESTAMP" else one.until
-    return Script(text, tuple(pushes), one.tables, until)
+    until = None if trial.time == "TIMESTAMP" else trial.until
+    return Script(text, tuple(pushes), trial.tables, until)
 
 
-def finished(engine: Engine, one: Script) -> Told:
+def finished(engine: Engine, scenario: Script) -> Rows:
     ended = comparable_rows(engine.end())
-    return ended if one.until is None else [*ended, *comparable_rows(engine.advance(one.until))]
+    return ended if scenario.until is None else [*ended, *comparable_rows(engine.advance(scenario.until))]
 
 
 def restored(engine: Engine, text: str | None = None) -> Engine:
@@ -86,14 +86,14 @@ def restored(engine: Engine, text: str | None = None) -> Engine:
 def test_an_engine_may_be_stopped_after_every_batch(numbers: range) -> None:
     """Stopped and restored each time, it tells what one tells that goes on."""
     told_some = 0
-    for seed, one in scripts(numbers):
-        whole, stopped = one.engine(), one.engine()
-        for number, (stream, rows) in enumerate(one.pushes):
-            stopped = restored(stopped, one.text if number % 2 else None)
-            there = comparable_rows(whole.push(stream, rows))
-            assert comparable_rows(stopped.push(stream, rows)) == there, (seed, number, one)
-            told_some += len(there)
-        assert finished(restored(stopped), one) == finished(whole, one), (seed, one)
+    for seed, scenario in scripts(numbers):
+        whole, stopped = scenario.engine(), scenario.engine()
+        for number, (stream, rows) in enumerate(scenario.pushes):
+            stopped = restored(stopped, scenario.text if number % 2 else None)
+            separate = comparable_rows(whole.push(stream, rows))
+            assert comparable_rows(stopped.push(stream, rows)) == separate, (seed, number, scenario)
+            told_some += len(separate)
+        assert finished(restored(stopped), scenario) == finished(whole, scenario), (seed, scenario)
         assert stopped.late == whole.late
     assert told_some > len(numbers)
 
@@ -101,17 +101,17 @@ def test_an_engine_may_be_stopped_after_every_batch(numbers: range) -> None:
 @seeds(8, 300)
 def test_an_engine_may_be_stopped_anywhere(numbers: range) -> None:
     """Each snapshot by itself, so that none can be put right by the next."""
-    for seed, one in scripts(numbers):
-        whole = one.engine()
-        blobs, there = [], []
-        for stream, rows in one.pushes:
+    for seed, scenario in scripts(numbers):
+        whole = scenario.engine()
+        blobs, separate = [], []
+        for stream, rows in scenario.pushes:
             blobs.append(whole.snapshot())
-            there.append(comparable_rows(whole.push(stream, rows)))
-        there.append(finished(whole, one))
+            separate.append(comparable_rows(whole.push(stream, rows)))
+        separate.append(finished(whole, scenario))
         for cut, blob in enumerate(blobs):
             engine = Engine.restore(None, blob)
-            found = [comparable_rows(engine.push(*push)) for push in one.pushes[cut:]]
-            assert [*found, finished(engine, one)] == there[cut:], (seed, cut, one)
+            found = [comparable_rows(engine.push(*push)) for push in scenario.pushes[cut:]]
+            assert [*found, finished(engine, scenario)] == separate[cut:], (seed, cut, scenario)
 
 
 # ── subscriptions that come and go ──
@@ -131,12 +131,15 @@ class Company:
 def companies(seeds: range) -> Iterator[tuple[int, Company, random.Random]]:
     for seed in seeds:
         generator = random.Random(seed)
-        one = company(Chance(generator.randint))
+        scenario = company(Chance(generator.randint))
         try:
-            tell(Engine("".join([one.streams, *one.others, one.late]), tables=one.tables), one.pushes)
+            tell(
+                Engine("".join([scenario.streams, *scenario.others, scenario.late]), tables=scenario.tables),
+                scenario.pushes,
+            )
         except ft.ForetellError:
             continue
-        yield seed, one, generator
+        yield seed, scenario, generator
 
 
 def company(chance: Chance) -> Company:
@@ -165,37 +168,47 @@ def company(chance: Chance) -> Company:
 PEOPLE: list[dict[str, Any]] = [{"id": 1, "lo": 1, "hi": 1.5, "name": "p"}, {"id": 2, "lo": 0, "hi": 2.5, "name": None}]
 
 
-def tell(engine: Engine, pushes: Iterable[tuple[str, list[dict[str, Any]]]]) -> list[Told]:
+def tell(engine: Engine, pushes: Iterable[tuple[str, list[dict[str, Any]]]]) -> list[Rows]:
     return [comparable_rows(engine.push(stream, rows)) for stream, rows in pushes]
 
 
-def of(name: str, found: list[Told]) -> list[Told]:
-    return [[row for row in some if row[0] == name] for some in found]
+def of(name: str, found: list[Rows]) -> list[Rows]:
+    return [[row for row in group if row[0] == name] for group in found]
 
 
 @seeds(50, 3_000)
 def test_a_subscription_may_come_and_go_anywhere(numbers: range) -> None:
     """It tells what one tells that has seen only the events in between; the others notice nothing."""
     told_some = 0
-    for seed, one, generator in companies(numbers):
-        come = generator.randrange(len(one.pushes))
-        go = generator.randrange(come, len(one.pushes))
-        undisturbed = tell(Engine(one.streams + "".join(one.others)), one.pushes)
-        engine = Engine(one.streams + "".join(one.others))
-        found = tell(engine, one.pushes[:come])
-        engine.subscribe(one.late, tables=one.tables)
+    for seed, scenario, generator in companies(numbers):
+        come = generator.randrange(len(scenario.pushes))
+        go = generator.randrange(come, len(scenario.pushes))
+        undisturbed = tell(Engine(scenario.streams + "".join(scenario.others)), scenario.pushes)
+        engine = Engine(scenario.streams + "".join(scenario.others))
+        found = tell(engine, scenario.pushes[:come])
+        engine.subscribe(scenario.late, tables=scenario.tables)
         if generator.random() < 0.3:
             engine = restored(engine)
-        found += tell(engine, one.pushes[come:go])
+        found += tell(engine, scenario.pushes[come:go])
         engine.unsubscribe("late")
         if generator.random() < 0.3:
             engine = restored(engine)
-        found += tell(engine, one.pushes[go:])
-        assert [[row for row in some if row[0] != "late"] for some in found] == undisturbed, (seed, come, go, one)
-        alone = Engine(one.streams + one.late, tables=one.tables)
-        there = tell(alone, one.pushes[come:go])
-        assert of("late", found) == [*[[]] * come, *there, *[[]] * (len(one.pushes) - go)], (seed, come, go, one)
-        told_some += sum(map(len, there))
+        found += tell(engine, scenario.pushes[go:])
+        assert [[row for row in group if row[0] != "late"] for group in found] == undisturbed, (
+            seed,
+            come,
+            go,
+            scenario,
+        )
+        alone = Engine(scenario.streams + scenario.late, tables=scenario.tables)
+        separate = tell(alone, scenario.pushes[come:go])
+        assert of("late", found) == [*[[]] * come, *separate, *[[]] * (len(scenario.pushes) - go)], (
+            seed,
+            come,
+            go,
+            scenario,
+        )
+        told_some += sum(map(len, separate))
     assert told_some > len(numbers) // 3
 
 
@@ -240,7 +253,7 @@ def test_rows_may_come_and_go_anywhere(template: str, seed: int) -> None:
         come = generator.randrange(len(pushes))
         lives[number] = row, come, generator.randrange(come, len(pushes) + 1)
     engine = Engine(text, tables={"people": [first]})
-    found: list[Told] = []
+    found: list[Rows] = []
     for place, push in enumerate(pushes):
         gone = [n for n, (_, come, go) in lives.items() if go == place and come < place]
         if gone:
@@ -253,6 +266,6 @@ def test_rows_may_come_and_go_anywhere(template: str, seed: int) -> None:
         found += tell(engine, [push])
     for number, (row, come, go) in lives.items():
         alone = Engine(text, tables={"people": [first, row] if number >= 0 else [first]})
-        there = [[n for n in some if n[7][1] == str(number)] for some in tell(alone, pushes[come:go])]
-        mine = [[n for n in some if n[7][1] == str(number)] for some in found]
-        assert mine == [*[[]] * come, *there, *[[]] * (len(pushes) - go)], (number, row, come, go)
+        separate = [[n for n in group if n[7][1] == str(number)] for group in tell(alone, pushes[come:go])]
+        mine = [[n for n in group if n[7][1] == str(number)] for group in found]
+        assert mine == [*[[]] * come, *separate, *[[]] * (len(pushes) - go)], (number, row, come, go)

@@ -26,11 +26,11 @@ def frees_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StringDictionary, "crowded", True)
 
 
-def _named(one: Case) -> Case:
+def _named(trial: Case) -> Case:
     """With an ID for each event: without one, its number in the lane would name it."""
     number = iter(range(1_000_000))
-    streams = {n: [{**row, "id": next(number)} for row in rows] for n, rows in one.streams.items()}
-    return Case(_with_id(one.text), streams, one.tables, one.until, one.time)
+    streams = {n: [{**row, "id": next(number)} for row in rows] for n, rows in trial.streams.items()}
+    return Case(_with_id(trial.text), streams, trial.tables, trial.until, trial.time)
 
 
 def _with_id(text: str) -> str:
@@ -61,16 +61,16 @@ def _freed(runtime: MatchRuntime) -> tuple[int, int]:
     return lanes, len(runtime.strings) - runtime.strings.used
 
 
-def _agrees(one: Case, cuts: list[int]) -> tuple[int, int]:
+def _agrees(trial: Case, cuts: list[int]) -> tuple[int, int]:
     """The number of lanes and of texts that were freed."""
-    one = _named(one)
+    trial = _named(trial)
     try:
-        both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
+        both = EnginePair(trial.text, trial.streams, tables=trial.tables, until=trial.until)
         whole = both.embedded()
     except ft.ForetellError:
         return 0, 0
     pieces, runtime = _in_batches(both, cuts)
-    assert Counter(comparable_rows(pieces)) == Counter(comparable_rows(whole)), one
+    assert Counter(comparable_rows(pieces)) == Counter(comparable_rows(whole)), trial
     return _freed(runtime)
 
 
@@ -84,8 +84,8 @@ def test_random_programs() -> None:
 def test_many_lanes(part: int) -> None:
     freed = []
     for seed in range(30 * part, 30 * part + 30):
-        one = case_of_lanes(Chance(random.Random(seed).randint), 12, most_events=9)
-        freed.append(_agrees(one, random.Random(seed).sample(range(100), 30)))
+        trial = case_of_lanes(Chance(random.Random(seed).randint), 12, most_events=9)
+        freed.append(_agrees(trial, random.Random(seed).sample(range(100), 30)))
     assert sum(lanes > 0 for lanes, _ in freed) > 5
 
 
@@ -94,20 +94,20 @@ def test_engines_that_are_stopped_after_every_batch() -> None:
     found = 0
     for seed in range(25):
         chance = Chance(random.Random(seed).randint)
-        one = script(_named(case(chance)), chance)
+        trial = script(_named(case(chance)), chance)
         try:
-            whole, freeing = one.engine(), one.engine()
-            for stream, rows in one.pushes:
+            whole, freeing = trial.engine(), trial.engine()
+            for stream, rows in trial.pushes:
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setattr(LaneIndex, "crowded", False)
                     patch.setattr(StringDictionary, "crowded", False)
-                    there = comparable_rows(whole.push(stream, rows))
+                    separate = comparable_rows(whole.push(stream, rows))
                 freeing = restored(freeing)
-                assert comparable_rows(freeing.push(stream, rows)) == there, (seed, one)
-                found += len(there)
+                assert comparable_rows(freeing.push(stream, rows)) == separate, (seed, trial)
+                found += len(separate)
         except ft.ForetellError:
             continue
-        assert finished(restored(freeing), one) == finished(whole, one), (seed, one)
+        assert finished(restored(freeing), trial) == finished(whole, trial), (seed, trial)
     assert found > 25
 
 
@@ -116,6 +116,6 @@ def test_engines_that_are_stopped_after_every_batch() -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_many_lanes_for_long(part: int) -> None:
     for seed in range(2000 * part, 2000 * part + 2000):
-        one = case_of_lanes(Chance(random.Random(seed).randint), 16, most_events=9)
-        _agrees(one, random.Random(seed).sample(range(140), 40))
+        trial = case_of_lanes(Chance(random.Random(seed).randint), 16, most_events=9)
+        _agrees(trial, random.Random(seed).sample(range(140), 40))
         _agrees(case(Chance(random.Random(seed).randint)), list(range(31)))

@@ -21,10 +21,10 @@ quick = settings(max_examples=150, deadline=None, derandomize=True, suppress_hea
 long = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def _both(one: Case) -> EnginePair | None:
+def _both(trial: Case) -> EnginePair | None:
     """None for a text that is none, and for what the reference would take too long for."""
     try:
-        both = EnginePair(one.text, one.streams, tables=one.tables, until=one.until)
+        both = EnginePair(trial.text, trial.streams, tables=trial.tables, until=trial.until)
     except ft.ForetellError:
         return None
     return None if _is_costly(both) else both
@@ -37,8 +37,8 @@ def _is_costly(both: EnginePair) -> bool:
     return any(count > MOST_DERIVED for name, count in counts.items() if name in read)
 
 
-def _agrees(one: Case) -> None:
-    both = _both(one)
+def _agrees(trial: Case) -> None:
+    both = _both(trial)
     assume(both is not None)
     assert both is not None
     embedded = both.embedded()
@@ -46,8 +46,8 @@ def _agrees(one: Case) -> None:
     assert comparable_rows(embedded) == comparable_rows(both.reference())
 
 
-def _agrees_in_batches(one: Case, cuts: list[int]) -> None:
-    both = _both(one)
+def _agrees_in_batches(trial: Case, cuts: list[int]) -> None:
+    both = _both(trial)
     assume(both is not None)
     assert both is not None
     pieces = both.embedded_in_batches(both.cut_at(cuts))
@@ -61,31 +61,31 @@ def _count_everything(patch: pytest.MonkeyPatch) -> None:
 
 @quick
 @given(cases())
-def test_it_says_what_the_reference_says(one: Case) -> None:
-    _agrees(one)
+def test_it_says_what_the_reference_says(trial: Case) -> None:
+    _agrees(trial)
 
 
 @settings(quick, max_examples=80)
 @given(cases())
-def test_counters_say_what_states_say(one: Case) -> None:
+def test_counters_say_what_states_say(trial: Case) -> None:
     """Also where a pattern is so small that its states would do."""
     with pytest.MonkeyPatch.context() as patch:
         _count_everything(patch)
-        _agrees(one)
+        _agrees(trial)
 
 
 @quick
 @given(cases(), st.lists(st.integers(0, 30), min_size=1, max_size=5))
-def test_batches_may_be_cut_anywhere(one: Case, cuts: list[int]) -> None:
-    _agrees_in_batches(one, cuts)
+def test_batches_may_be_cut_anywhere(trial: Case, cuts: list[int]) -> None:
+    _agrees_in_batches(trial, cuts)
 
 
 def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """And all that can be forgotten is, after each."""
     monkeypatch.setattr(MergedStream, "crowded", True)
     for seed in range(300):
-        one = case(Chance(random.Random(seed).randint))
-        both = _both(one)
+        trial = case(Chance(random.Random(seed).randint))
+        both = _both(trial)
         if both is not None:
             alone = both.embedded_in_batches(both.cut_at(list(range(31))))
             assert Counter(comparable_rows(alone)) == Counter(comparable_rows(both.embedded()))
@@ -93,29 +93,29 @@ def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _agrees_in_lanes(seed: int, lanes: int) -> None:
     """A statement of a focus on many short lanes: against the reference, and each instant in a batch of its own."""
-    one = case_of_lanes(Chance(random.Random(seed).randint), lanes)
+    trial = case_of_lanes(Chance(random.Random(seed).randint), lanes)
     try:
-        both = EnginePair(one.text, one.streams, until=one.until)
+        both = EnginePair(trial.text, trial.streams, until=trial.until)
     except ft.ForetellError:
         return
     embedded = comparable_rows(both.embedded())
-    assert embedded == comparable_rows(both.reference()), one
-    times = [row["time"] for row in one.streams["s"]]
+    assert embedded == comparable_rows(both.reference()), trial
+    times = [row["time"] for row in trial.streams["s"]]
     by_instant = both.embedded_in_batches(both.cut_at(times.index(time) for time in set(times)))
-    assert Counter(comparable_rows(by_instant)) == Counter(embedded), one
+    assert Counter(comparable_rows(by_instant)) == Counter(embedded), trial
 
 
 def _takes_nothing_back(seed: int, lanes: int) -> None:
     """What the reference says of the beginning of an input it says of the whole. LONGEST takes its end for an end."""
-    one = case_of_lanes(Chance(random.Random(seed).randint), lanes)
-    rows, half = one.streams["s"], one.streams["s"][: len(one.streams["s"]) // 2]
-    if "LONGEST" in one.text:
+    trial = case_of_lanes(Chance(random.Random(seed).randint), lanes)
+    rows, half = trial.streams["s"], trial.streams["s"][: len(trial.streams["s"]) // 2]
+    if "LONGEST" in trial.text:
         return
     try:
-        whole, begun = (EnginePair(one.text, {"s": some}).reference() for some in (rows, half))
+        whole, begun = (EnginePair(trial.text, {"s": group}).reference() for group in (rows, half))
     except ft.ForetellError:
         return
-    assert not Counter(comparable_rows(begun)) - Counter(comparable_rows(whole)), one
+    assert not Counter(comparable_rows(begun)) - Counter(comparable_rows(whole)), trial
 
 
 def test_a_longer_run_takes_nothing_back() -> None:
@@ -154,27 +154,27 @@ def test_few_programs_are_refused() -> None:
 @pytest.mark.timeout(0)
 @long
 @given(cases())
-def test_it_says_what_the_reference_says_for_long(one: Case) -> None:
-    _agrees(one)
+def test_it_says_what_the_reference_says_for_long(trial: Case) -> None:
+    _agrees(trial)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 @long
 @given(cases(), st.lists(st.integers(0, 30), min_size=1, max_size=5))
-def test_counters_say_what_states_say_for_long(one: Case, cuts: list[int]) -> None:
+def test_counters_say_what_states_say_for_long(trial: Case, cuts: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         _count_everything(patch)
-        _agrees(one)
-        _agrees_in_batches(one, cuts)
+        _agrees(trial)
+        _agrees_in_batches(trial, cuts)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 @long
 @given(cases(), st.lists(st.integers(0, 30), min_size=1, max_size=5))
-def test_batches_may_be_cut_anywhere_for_long(one: Case, cuts: list[int]) -> None:
-    _agrees_in_batches(one, cuts)
+def test_batches_may_be_cut_anywhere_for_long(trial: Case, cuts: list[int]) -> None:
+    _agrees_in_batches(trial, cuts)
 
 
 ROWS = [{"time": i, "kind": "ab"[i % 2], "v": i, "n": "x"} for i in range(6)]

@@ -17,14 +17,14 @@ STEPS = st.sampled_from(["a", "b"]).map(tree.On)
 
 
 def _containers(inner: st.SearchStrategy[tree.Correlation]) -> st.SearchStrategy[tree.Correlation]:
-    some = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    parts = st.lists(inner, min_size=1, max_size=3).map(tuple)
     kinds = st.sampled_from(["repeat", "persist", "loop"])
     modes = st.lists(st.builds(tree.Mode, st.sampled_from(["a", "b"]), inner), min_size=2, max_size=3).map(tuple)
     return st.one_of(
-        st.builds(tree.Accumulate, some),
-        st.builds(tree.Select, some, st.booleans()),
-        st.builds(tree.Sequential, some),
-        st.builds(tree.Parallel, some),
+        st.builds(tree.Accumulate, parts),
+        st.builds(tree.Select, parts, st.booleans()),
+        st.builds(tree.Sequential, parts),
+        st.builds(tree.Parallel, parts),
         st.builds(tree.Unless, inner, inner),
         st.builds(tree.Fail, inner),
         st.builds(tree.Push, st.just("x"), inner),
@@ -46,7 +46,7 @@ def precedes(module: Module) -> Iterator[tuple[Transition, Transition]]:
     yield from ((inner, own) for rank in ranks for inner in rank for own in module.own)
     yield from combinations(module.own, 2)
     for first, second in combinations(ranks, 2):
-        yield from ((one, other) for one in first for other in second)
+        yield from ((earlier, other) for earlier in first for other in second)
     for rank in module.parts:
         for part in rank:
             yield from precedes(part)
@@ -59,7 +59,7 @@ def test_foremost_are_those_that_none_precedes(expression: tree.Correlation, dat
     active = frozenset(data.draw(st.sets(st.sampled_from(sorted(module.states)))))
     read: set[str | None] = data.draw(st.sampled_from([{"a"}, {"b"}, {"a", "b"}, {None}]))
     enabled = [t for t in transitions(module) if t.reads in read and t.enabled(active)]
-    before = {(one.number, other.number) for one, other in precedes(module)}
+    before = {(earlier.number, other.number) for earlier, other in precedes(module)}
     taken = {t.number for t in enabled if not any((o.number, t.number) in before for o in enabled)}
     assert {t.number for t in module.foremost(active, lambda step: step in read)} == taken
 

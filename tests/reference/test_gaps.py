@@ -31,9 +31,9 @@ def test_one_lost_step() -> None:
 
 def test_two_lost_steps_convolve() -> None:
     length, loss = 3.0, 0.1
-    one = 1 - math.exp(-length)
+    item = 1 - math.exp(-length)
     both = 1 - (0.5 * math.exp(-length) - math.exp(-length / 2)) / (0.5 - 1)
-    unseen = (1 - one) + loss * (one - both) + loss**2 * both
+    unseen = (1 - item) + loss * (item - both) + loss**2 * both
     gap = Gap(length, (Link(exponential(1.0)), Link(exponential(2.0))))
     assert gap.probability() == pytest.approx(loss**2 * both / unseen, rel=1e-6)
 
@@ -65,14 +65,14 @@ def simulate(gap: Gap, tries: int) -> tuple[int, int, int]:
     """How often all positives happened, none of the negated ones, and nothing was seen; how often nothing was seen."""
     rng = np.random.default_rng(7)
 
-    def delay(one: HiddenStep) -> np.ndarray:
-        mean = one.delay.parameters["mean"]
+    def delay(hidden: HiddenStep) -> np.ndarray:
+        mean = hidden.delay.parameters["mean"]
         assert isinstance(mean, float)
-        came = rng.random(tries) < one.delay.share
+        came = rng.random(tries) < hidden.delay.share
         return np.where(came, rng.exponential(mean, tries), np.inf)
 
-    def seen(one: HiddenStep, happened: np.ndarray) -> np.ndarray:
-        return happened & (rng.random(tries) >= one.loss)
+    def seen(hidden: HiddenStep, happened: np.ndarray) -> np.ndarray:
+        return happened & (rng.random(tries) >= hidden.loss)
 
     clock = np.zeros(tries)
     going = np.ones(tries, bool)

@@ -39,7 +39,7 @@ class LocalBatchJob(BatchJob):
         columns = notification_columns(list(map(result_schema, self.checked.statements)), json=json)
         rows = by_first_column(self.shuffle_rows(handle))
         ranges = by_first_column(batch for shard in rows for batch in run_by_range(handle, columns, 3, shard))
-        return pa.Table.from_batches([batch for one in ranges for batch in sort_range(one)], columns.schema)
+        return pa.Table.from_batches([batch for item in ranges for batch in sort_range(item)], columns.schema)
 
     def frame_matches(self, expected: Notifications) -> bool:
         """Return whether the frame has these notifications, as JSON text and as structs."""

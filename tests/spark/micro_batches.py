@@ -28,10 +28,14 @@ BEAT = "SUBSCRIBE unheard FROM beats MATCH b DEFINE b AS FALSE;"
 
 def schema(case: Case, name: str, declared: tree.Stream | None) -> dict[str, Type]:
     """Return the types of a stream: as declared, or as the engine infers them from the events."""
-    said = {str(one.name): one.type for one in declared.attributes} if declared is not None else {}
+    declaration = (
+        {str(attribute.name): attribute.type for attribute in declared.attributes} if declared is not None else {}
+    )
     rows = case.streams[name]
-    found = {column: said.get(column) or _guess([row.get(column) for row in rows]) for row in rows for column in row}
-    return said | {n: found[n] for n in found if not said or n in _parts(declared)}
+    found = {
+        column: declaration.get(column) or _guess([row.get(column) for row in rows]) for row in rows for column in row
+    }
+    return declaration | {n: found[n] for n in found if not declaration or n in _parts(declared)}
 
 
 def fits(case: Case) -> bool:
@@ -80,10 +84,10 @@ def live(case: Case, lateness: int) -> tuple[Subscriptions, dict[str, dict[str, 
     stamped["beats"] = stamped[first]
     streams = []
     for name, attributes in types.items():
-        said = program.declared.get(name) or tree.Stream(name, (), times[name])
+        declaration = program.declared.get(name) or tree.Stream(name, (), times[name])
         late: Any = tree.Span(lateness, "s") if stamped[name] else tree.Literal(lateness)
         declared = tuple(tree.Declared(n, kind) for n, kind in attributes.items())
-        streams.append(replace(said, attributes=declared, lateness=late))
+        streams.append(replace(declaration, attributes=declared, lateness=late))
     others = [s for s in program.program.statements if not isinstance(s, tree.Stream)]
     beat = ft.parse(BEAT).program.statements
     return of_program(tree.Program((*streams, *others, *beat))), types, times

@@ -39,7 +39,7 @@ _NUMBERS = ["0", "1", "-1", "7", "1.5", "0.0", "-1.5", "9007199254740992", "9007
 
 def table(dice: random.Random, count: int, like: dict[str, list[Any]] | None = None) -> pa.Table:
     columns: dict[str, list[Any]] = {
-        name: [dice.choice((like or {}).get(name, some)) for _ in range(count)] for name, some in _OF.items()
+        name: [dice.choice((like or {}).get(name, group)) for _ in range(count)] for name, group in _OF.items()
     }
     columns |= {"time": list(range(count)), "id": list(range(count))}
     return pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
@@ -47,8 +47,8 @@ def table(dice: random.Random, count: int, like: dict[str, list[Any]] | None = N
 
 def predicate(dice: random.Random, depth: int = 2) -> str:
     if depth and dice.random() < 0.6:
-        one, other = predicate(dice, depth - 1), predicate(dice, depth - 1)
-        return dice.choice([f"({one} AND {other})", f"({one} OR {other})", f"NOT ({one})"])
+        left, other = predicate(dice, depth - 1), predicate(dice, depth - 1)
+        return dice.choice([f"({left} AND {other})", f"({left} OR {other})", f"NOT ({left})"])
     sign = dice.choice(["=", "<>", "<", "<=", ">", ">="])
     number, value = dice.choice("infhg"), dice.choice(_NUMBERS)
     text = dice.choice(["'a'", "'A'", "'é'", "''", "'ab'"])
@@ -64,9 +64,9 @@ def predicate(dice: random.Random, depth: int = 2) -> str:
 
 def checked(condition: str) -> CheckedSubscription:
     text = f"{STREAM} SUBSCRIBE m FROM s MATCH a ; b DEFINE a AS {condition}, b AS {condition} WITHIN 5;"
-    [one] = ft.parse(text).checked().statements
-    assert isinstance(one, CheckedSubscription)
-    return one
+    [statement] = ft.parse(text).checked().statements
+    assert isinstance(statement, CheckedSubscription)
+    return statement
 
 
 def loaded(rows: pa.Table) -> EventBatch:

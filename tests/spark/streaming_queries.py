@@ -62,12 +62,12 @@ def frame(spark: SparkSession, folder: Path, types: str, files: int = 1) -> Data
     return spark.readStream.schema(types).option("maxFilesPerTrigger", files).json(str(folder))
 
 
-def finish(told: DataFrame, folder: Path) -> None:
+def finish(notified: DataFrame, folder: Path) -> None:
     """Run a query from its checkpoint until all files are read.
 
     Spark gives a Python process ten seconds to start, which is too few on a busy machine: then it is tried again.
     """
-    writer = told.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    writer = notified.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
     for tries_left in reversed(range(5)):
         try:
             writer.start(str(folder / "out"), format="parquet").awaitTermination()
@@ -77,16 +77,18 @@ def finish(told: DataFrame, folder: Path) -> None:
                 raise
 
 
-def rows_of(told: DataFrame) -> list[tuple[object, ...]]:
-    told = told.selectExpr("subscription", "kind", "key", "start", "end", "id", "bindings", "events")
-    return sorted((tuple(row) for row in told.collect()), key=repr)
+def rows_of(notified: DataFrame) -> list[tuple[object, ...]]:
+    notified = notified.selectExpr("subscription", "kind", "key", "start", "end", "id", "bindings", "events")
+    return sorted((tuple(row) for row in notified.collect()), key=repr)
 
 
 def read(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.read.parquet(str(folder / "out"))
 
 
-def expected(spark: SparkSession, told: Iterable[ft.Notifications], *, json: bool = False) -> list[tuple[object, ...]]:
+def expected(
+    spark: SparkSession, notified: Iterable[ft.Notifications], *, json: bool = False
+) -> list[tuple[object, ...]]:
     """Return the rows of the engine in process, in Spark's types."""
-    tables = [one.table() if json else one.to_arrow() for one in told if len(one)]
+    tables = [item.table() if json else item.to_arrow() for item in notified if len(item)]
     return sorted((row for table in tables for row in rows_of(spark.createDataFrame(table))), key=repr)

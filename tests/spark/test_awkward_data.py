@@ -31,11 +31,11 @@ def _large_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def same(text: str, source: Any, time: str, **options: Any) -> list[Any]:
     """The rows of a program, which are the same in one process and in tasks."""
     form = ft.ReadOptions(**options)
-    here = ft.run(text, {"s": source}, time={"s": time}, read=form, engine="embedded")
-    there = local_batch(text, {"s": source}, time={"s": time}, read=form).notifications()
-    assert [n.bindings for n in there] == [n.bindings for n in here]
-    assert [(bad.row, bad.reason) for bad in there.bad] == [(bad.row, bad.reason) for bad in here.bad]
-    return [n.bindings for n in here]
+    in_process = ft.run(text, {"s": source}, time={"s": time}, read=form, engine="embedded")
+    separate = local_batch(text, {"s": source}, time={"s": time}, read=form).notifications()
+    assert [n.bindings for n in separate] == [n.bindings for n in in_process]
+    assert [(bad.row, bad.reason) for bad in separate.bad] == [(bad.row, bad.reason) for bad in in_process.bad]
+    return [n.bindings for n in in_process]
 
 
 def csv(folder: Path, times: list[str]) -> Path:

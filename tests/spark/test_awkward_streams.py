@@ -54,7 +54,7 @@ class FollowedFiles:
     folder: Path
     cases: list[AwkwardFile]
     lines: list[dict[str, Any]] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    log_lines: list[str] = field(default_factory=list)
 
     def pipeline(self) -> Pipeline:
         sources: dict[str, str] = {}
@@ -74,7 +74,7 @@ class FollowedFiles:
 
     def run(self) -> None:
         one_shard = replace(self.pipeline(), shards=1)  # each shard costs time in each micro-batch
-        run(one_shard, once=True, write=lambda line: self.lines.append(json.loads(line)), log=self.said.append)
+        run(one_shard, once=True, write=lambda line: self.lines.append(json.loads(line)), log=self.log_lines.append)
 
     def outcome(self, number: int) -> list[object]:
         """The rows of a case, and the number of its events that were set aside."""
@@ -141,7 +141,7 @@ def _followed(cases: list[AwkwardFile], folder: Path) -> None:
     found = {str(case): followed.outcome(number) for number, case in enumerate(cases)}
     assert found == {str(case): _expected(case) for case in cases}
     unreadable = sum(sum(case.nulls.values()) for case in cases)
-    counted = [part for part in followed.said[-1].split(", ") if part.endswith("unreadable")]
+    counted = [part for part in followed.log_lines[-1].split(", ") if part.endswith("unreadable")]
     assert counted == ([f"{counted_values(unreadable)} unreadable"] if unreadable else [])
 
 

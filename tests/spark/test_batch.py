@@ -222,20 +222,22 @@ def test_a_path_runs_on_spark_and_what_is_in_memory_does_not(
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected_message"),
     [
         (ft.InputError("no-spark", "Spark does not start"), "Spark does not start"),
         (ft.InputError("no-java", "there is none", hint="get one"), "there is none"),
     ],
 )
-def test_spark_does_not_start(some_ticks: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+def test_spark_does_not_start(
+    some_ticks: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, expected_message: str
+) -> None:
     def failing() -> SparkSession:
         raise error
 
     monkeypatch.setattr("foretell.spark.batch.job.quiet_session", failing)
     with pytest.raises(ft.ForetellError) as caught:
         ft.run(W1, {"ticks": some_ticks}, time={"ticks": "ts"}, engine="spark")
-    assert caught.value.message == said
+    assert caught.value.message == expected_message
     assert "--engine embedded" in caught.value.hint
 
 
@@ -287,7 +289,7 @@ def test_spark_drops_what_cannot_matter(spark: SparkSession, tmp_path: Path) -> 
         found = rows.filter(pc.invert(is_bad)).drop_columns(["detail"])
         assert found.cast(expected.to_arrow().schema).equals(expected.to_arrow())
         reasons = {json.loads(str(text))["reason"] for text in rows.filter(is_bad)["detail"].to_pylist()}
-        assert reasons == {one.reason for one in expected.bad} == {"no time"}
+        assert reasons == {item.reason for item in expected.bad} == {"no time"}
     # The error of a malformed event tells its number, so then all come.
     assert "Aggregate" not in plan_of(frame_of(SIFTED, {"s": frame}, strict=True))
 

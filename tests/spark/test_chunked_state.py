@@ -90,8 +90,8 @@ def test_only_new_pages_are_written() -> None:
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 4_095, 4_096, 4_097, 65_536, 1_000_003])
 @pytest.mark.parametrize("content", ["random", "zeros", "ones"])
 def test_where_pages_end(length: int, content: str) -> None:
-    one = {"random": block(length), "zeros": bytes(length), "ones": b"\1" * length}[content]
-    ends = page_ends(one)
+    item = {"random": block(length), "zeros": bytes(length), "ones": b"\1" * length}[content]
+    ends = page_ends(item)
     lengths = np.diff(ends, prepend=0)
     assert ends[-1] == length
     assert (lengths[:-1] >= 4_096).all()
@@ -119,17 +119,17 @@ def test_a_checkpoint_from_before_there_were_pages(spark: SparkSession, tmp_path
     for batch in (events[:100], events[100:150]):
         engine.push("logins", batch)
     coming = [[*events[150:], *crowd(3_000, "2026-03-01T01:00:00Z")], [last]]
-    told = [engine.push("logins", batch) for batch in coming]
+    notified = [engine.push("logins", batch) for batch in coming]
     for number, batch in enumerate(coming, 2):
         put(tmp_path / "in", batch, number)
     writer = follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2).writeStream
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
     query = writer.start(str(tmp_path / "out"), format="parquet")
     query.awaitTermination()
-    assert told[0]
-    assert len(told[1]) == 3_000
+    assert notified[0]
+    assert len(notified[1]) == 3_000
     files = [str(path) for path in (tmp_path / "out").glob("*.parquet")]  # the sink knows of no batches before
-    assert rows_of(spark.read.parquet(*files)) == expected(spark, told)
-    before, after = (one["observedMetrics"]["foretell"] for one in query.recentProgress[:2])
+    assert rows_of(spark.read.parquet(*files)) == expected(spark, notified)
+    before, after = (item["observedMetrics"]["foretell"] for item in query.recentProgress[:2])
     assert (before["pages"], before["pages_written"], before["bytes_written"]) == (2, 2, before["state_bytes"])
     assert after["pages"] >= after["pages_written"] > 4

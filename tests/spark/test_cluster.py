@@ -111,7 +111,7 @@ def _end_with_us() -> None:
 
 def _environment(home: Path) -> dict[str, str]:
     """All that a master or a worker needs: see docs/cluster.md."""
-    told = {
+    notified = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(home),
         "JAVA_HOME": str(java_home()),
@@ -120,8 +120,8 @@ def _environment(home: Path) -> dict[str, str]:
         "NUMBA_CACHE_DIR": str(home / "kernels"),
     }
     if "PYTHONPATH" in os.environ:  # a checkout that is not installed
-        told["PYTHONPATH"] = os.environ["PYTHONPATH"]
-    return told
+        notified["PYTHONPATH"] = os.environ["PYTHONPATH"]
+    return notified
 
 
 @contextmanager
@@ -163,13 +163,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     port = str(free_port())
     url = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
-    here = ["--host", "127.0.0.1", "--webui-port", "0"]
+    in_process = ["--host", "127.0.0.1", "--webui-port", "0"]
     with ExitStack() as parts:
-        master = [f"{deploy}.master.Master", *here, "--port", port]
+        master = [f"{deploy}.master.Master", *in_process, "--port", port]
         parts.enter_context(_process(folder, "master", f"Starting Spark master at {url}", *master))
         for number in range(2):
             work = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}")]
-            worker = [f"{deploy}.worker.Worker", *here, *work, url]
+            worker = [f"{deploy}.worker.Worker", *in_process, *work, url]
             parts.enter_context(_process(folder, f"worker-{number}", "Successfully registered with master", *worker))
         yield Cluster(url, folder)
 

@@ -37,13 +37,13 @@ def test_batch(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(EVENTS), tmp_path / "s.parquet")
     rows = spark.read.parquet(str(tmp_path))
     for source in (rows, rows.repartition(2)):  # with and without a pushed-down predicate
-        told = cast(DataFrame, ft.run(TEXT, {"s": cast(Any, source)}))
-        assert [row["events"].asDict() for row in told.collect()] == expected()
+        notified = cast(DataFrame, ft.run(TEXT, {"s": cast(Any, source)}))
+        assert [row["events"].asDict() for row in notified.collect()] == expected()
 
 
 def test_stream(spark: SparkSession, tmp_path: Path) -> None:
     put(tmp_path / "in", EVENTS, 0)
     events = frame(spark, tmp_path / "in", "time BIGINT, id BIGINT, `a.``b` BIGINT")
     finish(follow(TEXT, {"s": events}, shards=2), tmp_path)
-    told = read(spark, tmp_path).where("kind = 'match'").orderBy("start", "end")
-    assert [row["events"].asDict() for row in told.collect()] == expected()
+    notified = read(spark, tmp_path).where("kind = 'match'").orderBy("start", "end")
+    assert [row["events"].asDict() for row in notified.collect()] == expected()

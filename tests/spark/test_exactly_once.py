@@ -91,9 +91,9 @@ def kill_workers(folder: Path, times: int, seed: int) -> int:
     for _ in range(times):
         wait_for(folder, running, commits(folder) + 1)
         time.sleep(random.uniform(0, 0.5))
-        some = python_workers(running.pid)
-        if some:
-            os.kill(random.choice(some), signal.SIGKILL)
+        group = python_workers(running.pid)
+        if group:
+            os.kill(random.choice(group), signal.SIGKILL)
             killed += 1
     assert running.wait() == 0, (folder / "log").read_text()[-2000:]
     return killed
@@ -134,10 +134,10 @@ def kill_worker(folder: Path, wanted: int) -> int:
     ends = time.monotonic() + 120
     while commits(folder) < wanted and time.monotonic() < ends:
         time.sleep(0.02)
-    some = python_workers(os.getpid())
-    for process in some[-1:]:
+    workers = python_workers(os.getpid())
+    for process in workers[-1:]:
         os.kill(process, signal.SIGKILL)
-    return len(some[-1:])
+    return len(workers[-1:])
 
 
 @pytest.mark.soak

@@ -23,10 +23,10 @@ SUBSCRIBE z FOR EACH limits FROM other MATCH a , b DEFINE a AS v > :x, b AS v > 
 
 def test_statements_on_spark(tmp_path: Path) -> None:
     (tmp_path / "some.ftl").write_text(TEXT)
-    told = CliRunner().invoke(app, ["explain", str(tmp_path / "some.ftl")])
-    assert "1,000,000 of a statement in a lane (Limits.lane), 10,000,000 in all (Limits.engine)" in told.stdout
-    assert told.exit_code == 0
-    assert told.stdout.partition("on Spark\n")[2] == (
+    notified = CliRunner().invoke(app, ["explain", str(tmp_path / "some.ftl")])
+    assert "1,000,000 of a statement in a lane (Limits.lane), 10,000,000 in all (Limits.engine)" in notified.stdout
+    assert notified.exit_code == 0
+    assert notified.stdout.partition("on Spark\n")[2] == (
         "  x: 4 shards per core, by name, with again\n"
         "  again: 4 shards per core, by name, with x\n"
         "  high: one task with all events; statements without PER are spread over the cores\n"
@@ -46,7 +46,7 @@ def test_of_a_template_the_table_tells_more(tmp_path: Path) -> None:
     *_, z, on_spark = lines("explain", file, "--json")
     assert (z["name"], z["states"]) == ("z", [])
     assert "give its table with --table" in z["why"]
-    assert [one["dropped"] for one in on_spark["on Spark"]["streams"]] == [True, False]
+    assert [item["dropped"] for item in on_spark["on Spark"]["streams"]] == [True, False]
     *_, z, _ = lines("explain", file, "--json", "--table", table)
     assert len(z["states"]) == 2
 
@@ -54,11 +54,13 @@ def test_of_a_template_the_table_tells_more(tmp_path: Path) -> None:
 def test_a_condition_that_is_not_translatable(tmp_path: Path) -> None:
     text = "STREAM s (time INT, name STRING, id INT) TIME time ID id; SUBSCRIBE m FROM s MATCH a ; b "
     (tmp_path / "some.ftl").write_text(text + "DEFINE a AS name LIKE 'a%', b AS name LIKE 'b%';")
-    told = CliRunner().invoke(app, ["explain", str(tmp_path / "some.ftl")])
-    assert told.stdout.endswith("    pushed down: nothing (not translatable)\n")
+    notified = CliRunner().invoke(app, ["explain", str(tmp_path / "some.ftl")])
+    assert notified.stdout.endswith("    pushed down: nothing (not translatable)\n")
 
 
 def lines(*given: str) -> list[dict[str, Any]]:
-    told = CliRunner().invoke(app, given)
-    assert told.exit_code == 0
-    return [one for one in map(json.loads, told.stdout.splitlines()) if "together" not in one]
+    notified = CliRunner().invoke(app, given)
+    assert notified.exit_code == 0
+    return [
+        explanation for explanation in map(json.loads, notified.stdout.splitlines()) if "together" not in explanation
+    ]

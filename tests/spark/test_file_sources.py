@@ -71,10 +71,10 @@ def test_patterns(tmp_path: Path, name: str) -> None:
 def test_hive_style_folders(tmp_path: Path, name: str) -> None:
     write(tmp_path / "year=2023" / "month=12" / name, ROWS[:20])
     write(tmp_path / "year=2024" / "month=01" / name, ROWS[20:])
-    told = same_as_in_process(tmp_path, other="b.month")
-    assert {row["other"] for row in told} == {"12", "01"}
-    told = same_as_in_process(tmp_path, other="b.year + 1")
-    assert {row["other"] for row in told} == {2024, 2025}
+    notified = same_as_in_process(tmp_path, other="b.month")
+    assert {row["other"] for row in notified} == {"12", "01"}
+    notified = same_as_in_process(tmp_path, other="b.year + 1")
+    assert {row["other"] for row in notified} == {2024, 2025}
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
@@ -82,8 +82,8 @@ def test_hive_style_folders(tmp_path: Path, name: str) -> None:
 def test_markers_in_the_names_of_folders(tmp_path: Path, name: str) -> None:
     write(tmp_path / "day=1" / name, ROWS[:3])
     write(tmp_path / "day=none" / name, ROWS[3:5])
-    told = same_as_in_process(tmp_path, other="b.day + 1", read=ReadOptions(nulls=("none",)))
-    assert [row["other"] for row in told] == [2, 2, None, None]
+    notified = same_as_in_process(tmp_path, other="b.day + 1", read=ReadOptions(nulls=("none",)))
+    assert [row["other"] for row in notified] == [2, 2, None, None]
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_read_options(tmp_path: Path, name: str, options: dict[str, Any]) -> Non
 @pytest.mark.usefixtures("in_parts")
 def test_files_without_a_header(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,x,1\n2,y,2\n3,z,3\n")
-    told = same_as_in_process(tmp_path / "a.csv", read=ReadOptions(columns=("time", "k", "v")))
-    assert told == [{"k": "x", "one": 1, "two": 2, "other": "y"}, {"k": "y", "one": 2, "two": 3, "other": "z"}]
+    notified = same_as_in_process(tmp_path / "a.csv", read=ReadOptions(columns=("time", "k", "v")))
+    assert notified == [{"k": "x", "one": 1, "two": 2, "other": "y"}, {"k": "y", "one": 2, "two": 3, "other": "z"}]
 
 
 # ── what Spark reads itself ──
@@ -121,8 +121,8 @@ def pairs(source: object, **options: Any) -> list[Any]:
 
 @pytest.fixture
 def expected() -> list[Any]:
-    told = ft.run(PAIRS.format("b.k"), {"s": ROWS}, time={"s": "time"})
-    return [notification.bindings for notification in told]
+    notified = ft.run(PAIRS.format("b.k"), {"s": ROWS}, time={"s": "time"})
+    return [notification.bindings for notification in notified]
 
 
 def test_orc_and_tables_of_the_catalog(tmp_path: Path, spark: SparkSession, expected: list[Any]) -> None:

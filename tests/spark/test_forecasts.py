@@ -60,27 +60,30 @@ def test_what_is_learned(spark: SparkSession, tmp_path: Path, learning: ft.Learn
     columns = events(4_000, 1).to_pydict()
     columns["time"][2_345] = None
     pq.write_table(pa.table(columns), tmp_path / "s.parquet", row_group_size=1_000)
-    here = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="embedded")
-    there = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="spark")
-    assert list(there.subscriptions) == list(here.subscriptions)
-    assert there.notes == here.notes
-    assert "1 of 4,000 events set aside: 1 × no time" in there.notes[0]
-    for name, one in here.subscriptions.items():
-        other = there.subscriptions[name]
-        assert (other.fingerprint, other.contexts) == (one.fingerprint, one.contexts)
-        assert other.statistics.states.tolist() == one.statistics.states.tolist()
-        assert other.statistics.counts == pytest.approx(one.statistics.counts)
-        assert other.statistics.matched == pytest.approx(one.statistics.matched)
-        assert other.statistics.sojourns.total == pytest.approx(one.statistics.sojourns.total)
-        for part, mine in zip(other.parts, one.parts, strict=True):
+    in_process = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="embedded")
+    separate = ft.train(TEXT, {"s": tmp_path}, learning=learning, engine="spark")
+    assert list(separate.subscriptions) == list(in_process.subscriptions)
+    assert separate.notes == in_process.notes
+    assert "1 of 4,000 events set aside: 1 × no time" in separate.notes[0]
+    for name, learned in in_process.subscriptions.items():
+        other = separate.subscriptions[name]
+        assert (other.fingerprint, other.contexts) == (learned.fingerprint, learned.contexts)
+        assert other.statistics.states.tolist() == learned.statistics.states.tolist()
+        assert other.statistics.counts == pytest.approx(learned.statistics.counts)
+        assert other.statistics.matched == pytest.approx(learned.statistics.matched)
+        assert other.statistics.sojourns.total == pytest.approx(learned.statistics.sojourns.total)
+        for part, mine in zip(other.parts, learned.parts, strict=True):
             assert part.states.tolist() == mine.states.tolist()
             assert part.counts == pytest.approx(mine.counts)
-        assert bool(one.parts) == (name == "r")
+        assert bool(learned.parts) == (name == "r")
         assert other.sample is not None
-        assert one.sample is not None
-        assert other.sample.hashes.tolist() == one.sample.hashes.tolist()
-        assert other.period == one.period
-        assert (other.statistics.events, other.statistics.matches) == (one.statistics.events, one.statistics.matches)
+        assert learned.sample is not None
+        assert other.sample.hashes.tolist() == learned.sample.hashes.tolist()
+        assert other.period == learned.period
+        assert (other.statistics.events, other.statistics.matches) == (
+            learned.statistics.events,
+            learned.statistics.matches,
+        )
 
 
 @pytest.mark.parametrize("form", ["parquet", "frame", "json"])
@@ -89,17 +92,17 @@ def test_a_period_of_the_history(spark: SparkSession, history: Path, tmp_path: P
     text = TEXT[: TEXT.index("SUBSCRIBE r")]
     (tmp_path / "s.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in events(4_000, 1).to_pylist()))
     sources: dict[str, Any] = {"parquet": history, "frame": spark.read.parquet(str(history)), "json": tmp_path}
-    here = ft.train(text, {"s": events(4_000, 1)}, since=900, until=2_950.0)
-    there = ft.train(text, {"s": sources[form]}, since=900, until=2_950.0, engine="spark")
-    for name, one in here.subscriptions.items():
-        other = there.subscriptions[name]
+    in_process = ft.train(text, {"s": events(4_000, 1)}, since=900, until=2_950.0)
+    separate = ft.train(text, {"s": sources[form]}, since=900, until=2_950.0, engine="spark")
+    for name, learned in in_process.subscriptions.items():
+        other = separate.subscriptions[name]
         assert (other.statistics.events, other.period) == (2_050, ("900", "2949"))
-        assert other.statistics.counts == pytest.approx(one.statistics.counts, rel=0.01)
-        assert other.statistics.sojourns.total == pytest.approx(one.statistics.sojourns.total, rel=0.01)
+        assert other.statistics.counts == pytest.approx(learned.statistics.counts, rel=0.01)
+        assert other.statistics.sojourns.total == pytest.approx(learned.statistics.sojourns.total, rel=0.01)
         assert other.sample is not None
-        assert one.sample is not None
-        assert other.sample.hashes.tolist() == one.sample.hashes.tolist()
-    report = ft.backtest(text, {"s": events(4_000, 1)}, model=there, since=900, until=2_950)
+        assert learned.sample is not None
+        assert other.sample.hashes.tolist() == learned.sample.hashes.tolist()
+    report = ft.backtest(text, {"s": events(4_000, 1)}, model=separate, since=900, until=2_950)
     assert "'p': 100% of these events were in the training data" in report.warnings[0]
 
 
@@ -113,13 +116,13 @@ def test_what_is_told(spark: SparkSession, history: Path) -> None:
     """Row for row, as long as nothing is learned on the way: each task would learn from its own lanes."""
     model = ft.train(TEXT, {"s": events(4_000, 1)})
     off = ft.Learning(online=False)
-    here = ft.run(TEXT, {"s": history}, model=model, learning=off, engine="embedded")
-    there = ft.run(TEXT, {"s": history}, model=model, learning=off, engine="spark")
-    assert {n.subscription for n in here if n.kind == "forecast"} == {"p", "q", "r"}
-    assert there.rows == here.rows
+    in_process = ft.run(TEXT, {"s": history}, model=model, learning=off, engine="embedded")
+    separate = ft.run(TEXT, {"s": history}, model=model, learning=off, engine="spark")
+    assert {n.subscription for n in in_process if n.kind == "forecast"} == {"p", "q", "r"}
+    assert separate.rows == in_process.rows
     frame = ft.run(TEXT, {"s": spark.read.parquet(str(history))}, model=model, learning=off)
     kinds = [row["kind"] for row in frame.select("kind").collect()]
-    assert kinds == [n.kind for n in here]
+    assert kinds == [n.kind for n in in_process]
 
 
 def test_a_model_of_other_statements_is_refused(spark: SparkSession, history: Path) -> None:

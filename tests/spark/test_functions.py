@@ -93,7 +93,7 @@ def test_as_in_spark(spark: SparkSession, engine: str) -> None:
     for row, (ours_row, their_row) in enumerate(zip(found, wanted, strict=True)):
         for i, expression in enumerate(EXPRESSIONS):
             given = {name: values[row] for name, values in columns.items()}
-            assert ours_row.bindings[f"c{i}"] == _here(their_row[f"c{i}"]), (expression, given)
+            assert ours_row.bindings[f"c{i}"] == _in_process(their_row[f"c{i}"]), (expression, given)
 
 
 def _of_step(expression: str) -> str:
@@ -103,7 +103,7 @@ def _of_step(expression: str) -> str:
     return "'".join(parts)
 
 
-def _here(value: Any) -> Any:
+def _in_process(value: Any) -> Any:
     if isinstance(value, float):
         return pytest.approx(value, rel=1e-15, abs=0) if math.isfinite(value) else None
     return value

@@ -27,13 +27,13 @@ def events(**columns: list[object]) -> EventBatch:
     ],
 )
 def test_the_partition_of_a_key_does_not_change(keys: list[str], shards: list[int]) -> None:
-    some = events(
+    group = events(
         i=[0, 1, 2, -7, 2**53, 2**53 + 1, None, 10],
         f=[0.0, 1.0, 2.0, -7.0, 0.5, -0.0, None, float("nan")],
         s=["", "a", "é", None, "S1", "S2", "S3", "a"],
         b=[True, False, None, True, False, None, True, True],
     )
-    assert hash_partition(some, keys, 16).tolist() == shards
+    assert hash_partition(group, keys, 16).tolist() == shards
 
 
 def test_small_whole_numbers_come_to_all_partitions() -> None:

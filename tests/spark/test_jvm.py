@@ -39,9 +39,9 @@ def interrupt(process: subprocess.Popen[str]) -> tuple[int, str]:
     java = java_children(process.pid)
     assert java
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     await_end(java)
-    return process.returncode, said
+    return process.returncode, errors
 
 
 def test_ctrl_c_while_spark_starts() -> None:

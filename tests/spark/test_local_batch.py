@@ -223,7 +223,7 @@ def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monke
     dice = random.Random(seed)
     events = [{"time": i // 3, "id": dice.randrange(1000), "k": "x", "v": dice.randrange(10)} for i in range(90)]
     ids = [*dice.sample(range(-20, 20), 6), 2.5, *dice.sample(["a", "", "10", "é", "b"], 4)]
-    limits = [{"id": one, "low": dice.randrange(6), "gap": dice.randrange(1, 5)} for one in ids]
+    limits = [{"id": item, "low": dice.randrange(6), "gap": dice.randrange(1, 5)} for item in ids]
     limits = [{**row, "id": str(row["id"])} for row in limits] if seed else [r for r in limits if type(r["id"]) is int]
     batch = local_batch(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
     expected = ft.run(TEMPLATE, {"s": events}, tables={"limits": limits}, until=50)
@@ -231,7 +231,7 @@ def test_the_rows_of_a_table_are_spread_over_tasks(seed: int, memory: int, monke
     assert comparable_rows(batch.notifications()) == comparable_rows(expected)
     assert batch.frame_matches(expected)
     slices = {name: group.table_slice for group in batch.plan.groups for name in group.statements}
-    assert {name for name, one in slices.items() if one == TableSlice(1, 2)} == {"above", "one_of", "quiet"}
+    assert {name for name, item in slices.items() if item == TableSlice(1, 2)} == {"above", "one_of", "quiet"}
 
 
 CHAIN = """
@@ -359,8 +359,8 @@ VALUES: Any = st.lists(st.sampled_from([None, 1, 2**70, 1.5, float("nan"), True,
 @settings(deadline=None)
 @given(st.lists(COLUMN))
 def test_few_texts_tell_the_type_of_all(parts: list[list[str]]) -> None:
-    def texts(some: Iterable[str]) -> TextColumn:
-        return TextColumn("c", arrow_of_values([one or None for one in some], Type.STRING))
+    def texts(group: Iterable[str]) -> TextColumn:
+        return TextColumn("c", arrow_of_values([item or None for item in group], Type.STRING))
 
     whole = texts(chain.from_iterable(parts))
     few = texts(chain.from_iterable(deciding_texts(texts(part).texts) for part in parts))

@@ -137,7 +137,7 @@ def test_columns_of_ones_own(spark: SparkSession, mosquitto: Mosquitto, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"topc": "x"}, "there is no option 'topc'"),
         ({"qos": "2"}, "a crash would lose it"),
@@ -148,10 +148,10 @@ def test_columns_of_ones_own(spark: SparkSession, mosquitto: Mosquitto, tmp_path
         ({"schema": "topic STRING"}, "a column occurs twice"),
     ],
 )
-def test_mistakes_are_told(source: Any, tmp_path: Path, options: dict[str, str], said: str) -> None:
+def test_mistakes_are_told(source: Any, tmp_path: Path, options: dict[str, str], message: str) -> None:
     with pytest.raises(PySparkException) as caught:
         into_files(source(**options), tmp_path, availableNow=True).awaitTermination()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_spool_that_was_replaced(source: Any, tmp_path: Path) -> None:

@@ -33,14 +33,14 @@ class Followed:
 
     def __init__(self, folder: Path, text: str, source: Path, **options: Any) -> None:
         self.lines: list[dict[str, Any]] = []
-        self.said: list[str] = []
+        self.log_lines: list[str] = []
         self.shown: list[StreamStatus] = []
         pipeline = pipeline_of(ft.parse(text), {"s": str(source)}, {}, {}, None, str(folder / "checkpoint"), **options)
         run(
             replace(pipeline, shards=1),  # each shard costs time in each micro-batch
             once=True,
             write=lambda line: self.lines.append(json.loads(line)),
-            log=self.said.append,
+            log=self.log_lines.append,
             status=self.shown.append,
         )
 
@@ -57,13 +57,13 @@ def test_a_statement_file_that_works_in_batch(spark: SparkSession, tmp_path: Pat
     assert first.lines == [json.loads(line) for line in b"".join(in_process.lines()).splitlines()]
     note = "note: stream 's': types inferred from the files that are there: k INT, v INT, t TIMESTAMP"
     time = "note: stream 's': the time is column 't'; change it with --time s=COLUMN"
-    assert first.said == [note, time, "4 events, 2 matches, 0 late, 0 set aside, 0 refused"]
+    assert first.log_lines == [note, time, "4 events, 2 matches, 0 late, 0 set aside, 0 refused"]
     later = [{"k": 0, "v": 9.0, "t": "2026-03-01T10:00:08Z"}, {"k": 0, "v": 10, "t": "2026-03-01T10:00:09Z", "time": 1}]
     (source / "later").mkdir()
     (source / "later" / "1.jsonl").write_text(lines_of(later))  # would make v a FLOAT
     second = Followed(tmp_path, RISE, source)
     assert [line["end"] for line in second.lines] == ["2026-03-01T10:00:08Z", "2026-03-01T10:00:09Z"]
-    assert second.said == ["2 events, 2 matches, 0 late, 0 set aside, 0 refused"]
+    assert second.log_lines == ["2 events, 2 matches, 0 late, 0 set aside, 0 refused"]
     kept = json.loads((tmp_path / "checkpoint" / "foretell.json").read_text())
     assert kept["types"] == {"s": {"k": "INT", "v": "INT", "t": "TIMESTAMP"}}
     assert kept["times"] == {"s": "t"}
@@ -107,7 +107,7 @@ def test_late_and_malformed_events_are_beside_the_matches(spark: SparkSession, t
     (source / "1.jsonl").write_text(lines_of([{"k": 0, "v": 9, "t": "2026-03-01T09:00:00Z"}]))
     second = Followed(tmp_path, DECLARED, source, **files)
     assert second.lines == []
-    assert second.said == ["1 event, 0 matches, 1 late, 0 set aside, 0 refused"]
+    assert second.log_lines == ["1 event, 0 matches, 1 late, 0 set aside, 0 refused"]
     (late,) = map(json.loads, files["late"].read_text().splitlines())
     assert late == {"stream": "s", "event": {"k": 0, "v": 9, "t": "2026-03-01T09:00:00Z"}}
 
@@ -134,7 +134,7 @@ def test_an_error_of_a_task_is_told_once(spark: SparkSession, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("text", "files", "said"),
+    ("text", "files", "message"),
     [
         (RISE, {}, r"stream 's' has no declaration with types, and there are no files in .* that show them"),
         (DECLARED, {"0.csv": "k,w,t\n1,1,2026-03-01T10:00:00Z\n"}, "0.csv: no column 'v'"),
@@ -143,7 +143,7 @@ def test_an_error_of_a_task_is_told_once(spark: SparkSession, tmp_path: Path, mo
     ],
 )
 def test_errors_before_spark_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, files: dict[str, str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, files: dict[str, str], message: str
 ) -> None:
     def start(*_: object, **__: object) -> SparkSession:
         raise AssertionError("Spark is started")
@@ -153,7 +153,7 @@ def test_errors_before_spark_starts(
     source.mkdir()
     for name, content in files.items():
         (source / name).write_text(content)
-    with pytest.raises(ft.ForetellError, match=said):
+    with pytest.raises(ft.ForetellError, match=message):
         Followed(tmp_path, text, source)
 
 
@@ -166,8 +166,8 @@ def test_a_pipeline_does_not_read_its_own_files(tmp_path: Path, option: str) -> 
     pipeline = pipeline_of(ft.parse(DECLARED), {"s": str(source)}, {}, {}, **{**options, option: place})
     with pytest.raises(InputError) as caught:
         run(pipeline, once=True, write=print, log=print)
-    what = {"quarantine": "bad"}.get(option, option)
-    message = f"stream 's' would read the files of '{place}' ({what}): it watches {source}"
+    kind = {"quarantine": "bad"}.get(option, option)
+    message = f"stream 's' would read the files of '{place}' ({kind}): it watches {source}"
     assert str(caught.value) == f"{message}\n  hint: use a folder outside of it"
 
 

@@ -54,9 +54,9 @@ def test_predicates_in_spark_keep_all_events_that_may_matter(spark: SparkSession
             conditions.append(condition)
             exact += whole
     assert exact > 12
-    told = frame.select("id", *columns).toArrow().sort_by("id")
+    notified = frame.select("id", *columns).toArrow().sort_by("id")
     for number, (mine, whole) in enumerate(expected):
-        theirs = told[str(number)].to_numpy()
+        theirs = notified[str(number)].to_numpy()
         assert not (mine & ~theirs).any(), conditions[number]
         assert not whole or (mine == theirs).all(), conditions[number]
     # Spark's reader may take -0.0 for another number than 0.0.

@@ -24,17 +24,17 @@ from foretell.spark.streaming.query import follow
 from tests.broker import Listener, Mosquitto, wait_until
 from tests.webhook_server import Answer, WebServer
 
-ONE = Notification(
+MATCH = Notification(
     "s", "match", {"ip": "x"}, 1704067200000000, 1704067201500000, 1.0, None, None, {}, {"a": 0}, Type.TIMESTAMP
 )
 
 
-def some(start: int, end: int) -> list[Notification]:
-    return [replace(ONE, start=ONE.start + i, end=ONE.end + i, events={"a": i}) for i in range(start, end)]
+def notifications_of(start: int, end: int) -> list[Notification]:
+    return [replace(MATCH, start=MATCH.start + i, end=MATCH.end + i, events={"a": i}) for i in range(start, end)]
 
 
 def names(start: int, end: int) -> list[str]:
-    return [message.id for message in messages_of(some(start, end))]
+    return [message.id for message in messages_of(notifications_of(start, end))]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def run(spark: SparkSession, folder: Path, sink: str, **options: Any) -> None:
 
 def put(folder: Path, name: str, start: int, end: int) -> None:
     (folder / "in").mkdir(exist_ok=True)
-    write(some(start, end), folder / "in" / f"{name}.parquet")
+    write(notifications_of(start, end), folder / "in" / f"{name}.parquet")
 
 
 def test_webhook(spark: SparkSession, server: WebServer, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_batch_that_is_committed_again(server: WebServer, tmp_path: Path) -> N
     """As Spark does after a crash between our commit and its own: other tasks, other files, the same batch."""
     writer = OutboxWriter(Receiver(server.url), str(tmp_path), 5.0)
     for _ in range(2):
-        staged = [writer.write(iter(to_table(some(i, i + 3)).to_batches())) for i in (0, 3)]
+        staged = [writer.write(iter(to_table(notifications_of(i, i + 3)).to_batches())) for i in (0, 3)]
         empty = writer.write(iter([]))
         writer.commit([*staged, empty], 7)
     assert [body["notification"] for body in server.taken] == names(0, 6)
@@ -108,7 +108,7 @@ def test_a_batch_that_is_committed_again(server: WebServer, tmp_path: Path) -> N
 
 def test_a_batch_that_is_given_up_leaves_nothing(server: WebServer, tmp_path: Path) -> None:
     writer = OutboxWriter(Receiver(server.url), str(tmp_path), 5.0)
-    staged = writer.write(iter(to_table(some(0, 3)).to_batches()))
+    staged = writer.write(iter(to_table(notifications_of(0, 3)).to_batches()))
     writer.abort([staged, None], 0)
     assert list((tmp_path / "staged").iterdir()) == []
     assert server.requests == []

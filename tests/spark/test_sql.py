@@ -151,8 +151,8 @@ def test_malformed_events_are_counted(spark: SparkSession, caplog: pytest.LogCap
     for _ in range(2):
         partition = made()
         assert [*partition.eval(pa.RecordBatch.from_pydict(rows))] == []
-        [told] = partition.terminate()
-        assert told["events"].to_pylist() == [{"a": 0, "b": 1}]
+        [notified] = partition.terminate()
+        assert notified["events"].to_pylist() == [{"a": 0, "b": 1}]
     partition.cleanup()
     assert caplog.messages == ["s: 4 malformed events are quarantined, one of them: no time"]
     partition = _handler(spark, BAD, strict=True)()
@@ -238,6 +238,6 @@ def test_the_page(spark: SparkSession) -> None:
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     found = [spark.sql(query).toArrow() for query in queries]
     shown = re.findall(r"^\| (.*) \|$", page, re.MULTILINE)
-    told = [found[0].column_names, *([str(v) for v in row.values()] for row in found[0].to_pylist())]
-    assert [line.split(" | ") for line in shown if "---" not in line] == told
+    notified = [found[0].column_names, *([str(v) for v in row.values()] for row in found[0].to_pylist())]
+    assert [line.split(" | ") for line in shown if "---" not in line] == notified
     assert [table.num_rows for table in found] == [1, 1]

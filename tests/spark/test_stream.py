@@ -43,15 +43,15 @@ def test_stopped_and_started_again(spark: SparkSession, tmp_path: Path) -> None:
     """With late events, which depend on what came before in all shards."""
     events = logins(300)
     strays = [{**events[3], "id": "stray"}, {**events[9], "id": "timeless", "at": None}]
-    engine, told = ft.Engine(WATCH), []
+    engine, notified = ft.Engine(WATCH), []
     for number, batch in enumerate((events[:150], events[150:], strays)):
         put(tmp_path / "in", batch, number)
         finish(follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=3), tmp_path)
-        told.append(engine.push("logins", batch))
+        notified.append(engine.push("logins", batch))
     rows = read(spark, tmp_path)
-    assert rows_of(matches(rows)) == expected(spark, told, json=True)
+    assert rows_of(matches(rows)) == expected(spark, notified)
     (stray,) = late(rows).collect()
-    assert (stray.subscription, json.loads(stray.bindings)["id"]) == ("logins", "stray")
+    assert (stray.subscription, json.loads(stray.detail)["id"]) == ("logins", "stray")
     assert stray.start == stray.end
     (timeless,) = bad(rows).collect()
     assert json.loads(timeless.bindings)["reason"] == "no time"
@@ -115,16 +115,16 @@ MORE = WATCH + "SUBSCRIBE failed FROM logins PER ip MATCH a DEFINE a AS NOT ok;"
 
 def test_what_may_be_changed(spark: SparkSession, tmp_path: Path) -> None:
     """Statements may come when a query is started again; how keys are dealt out must stay."""
-    events, told = logins(120), []
+    events, notified = logins(120), []
     engine = ft.Engine(WATCH)
     for number, text in enumerate((WATCH, MORE)):
         batch = events[60 * number : 60 * number + 60]
         put(tmp_path / "in", batch, number)
         finish(follow(text, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2), tmp_path)
         engine = ft.Engine.restore(text, engine.snapshot())
-        told.append(engine.push("logins", batch))
+        notified.append(engine.push("logins", batch))
     rows = rows_of(read(spark, tmp_path))
-    assert rows == expected(spark, told)
+    assert rows == expected(spark, notified)
     assert {row[0] for row in rows} == {"guess", "quiet", "failed"}
     put(tmp_path / "in", events[:1], 2)
     with pytest.raises(StreamingQueryException, match="holds 2 shards PER ip, and the query asks for 3 shards PER ip"):
@@ -148,10 +148,10 @@ def test_every_per_has_its_shards(spark: SparkSession, tmp_path: Path) -> None:
         {"k": random.randrange(9), "m": random.choice("xyz"), "v": random.randrange(10), "t": i} for i in range(300)
     ]
     in_files(tmp_path / "in", events, 100)
-    told = follow(
+    notified = follow(
         MANY, {"s": frame(spark, tmp_path / "in", "k INT, m STRING, v BIGINT, t INT")}, time={"s": "t"}, shards=3
     )
-    finish(told, tmp_path)
+    finish(notified, tmp_path)
     engine = ft.Engine(MANY, time={"s": "t"})
     wanted = expected(spark, [engine.push("s", events[i : i + 100]) for i in (0, 100, 200)])
     assert {row[0] for row in wanted} == {"rise", "pair", "all", "first", "second"}
@@ -186,7 +186,7 @@ def test_statements_change_while_it_runs(spark: SparkSession, tmp_path: Path) ->
     """By a control stream; the query is started again in between, and once with one statement more."""
     random = Random(8)
     tables = {"marks": [{"id": "high", "mark": 8}]}
-    engine, told = ft.Engine(BASE, tables=tables), []
+    engine, notified = ft.Engine(BASE, tables=tables), []
     more = BASE + "SUBSCRIBE same FROM s PER k MATCH a , b DEFINE b AS v = a.v;"
     for number, changes in enumerate(CHANGES):
         events = [{"k": random.randrange(5), "v": random.randrange(10), "t": 40 * number + i} for i in range(40)]
@@ -203,23 +203,25 @@ def test_statements_change_while_it_runs(spark: SparkSession, tmp_path: Path) ->
         if number == 2:
             engine.subscribe(more.rsplit(";", 2)[1] + ";")
             engine.remove_rows("marks", ["high"])
-        told.append(engine.push("s", events))
+        notified.append(engine.push("s", events))
     rows = read(spark, tmp_path)
-    assert rows_of(matches(rows)) == expected(spark, told, json=True)
+    assert rows_of(matches(rows)) == expected(spark, notified, json=True)
     assert {row[0] for row in rows_of(matches(rows))} == {"rise", "above", "fall", "same"}
-    said = {json.loads(row.bindings)["number"]: json.loads(row.bindings)["reason"] for row in refused(rows).collect()}
-    assert sorted(said) == [4, 5, 6, 7]
-    assert "no shard can serve 'other'" in said[4]
-    assert "did you mean 'rise'" not in said[6]  # it is gone
-    assert "unknown action 'drop'" in said[7]
+    message = {
+        json.loads(row.bindings)["number"]: json.loads(row.bindings)["reason"] for row in refused(rows).collect()
+    }
+    assert sorted(message) == [4, 5, 6, 7]
+    assert "no shard can serve 'other'" in message[4]
+    assert "did you mean 'rise'" not in message[6]  # it is gone
+    assert "unknown action 'drop'" in message[7]
     assert refused(rows).count() == 4
 
 
 def test_figures_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
     events = logins(60)
     in_files(tmp_path / "in", [*events, {**events[0], "at": None}], 61)
-    told = follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2)
-    query = told.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).format("noop")
+    notified = follow(WATCH, {"logins": frame(spark, tmp_path / "in", TYPES["logins"])}, shards=2)
+    query = notified.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).format("noop")
     started = query.trigger(availableNow=True).start()
     started.awaitTermination()
     figures = started.recentProgress[0]["observedMetrics"]["foretell"]
@@ -255,7 +257,7 @@ def test_values_that_hold_json(spark: SparkSession, tmp_path: Path) -> None:
     logins = spark.readStream.text(str(tmp_path / "in")).select(event.alias("event")).select("event.*")
     text = "STREAM logins TIME at ID id; SUBSCRIBE m FROM logins MATCH a RETURN a.ip AS ip, a.ok AS ok;"
     finish(follow(text, {"logins": logins}, shards=1), tmp_path)
-    told = read(spark, tmp_path).select("kind", "bindings").orderBy("start").collect()
-    assert sorted(row["kind"] for row in told) == ["bad", "bad", "match", "match"]
-    matches = [row["bindings"].asDict() for row in told if row["kind"] == "match"]
+    notified = read(spark, tmp_path).select("kind", "bindings").orderBy("start").collect()
+    assert sorted(row["kind"] for row in notified) == ["bad", "bad", "match", "match"]
+    matches = [row["bindings"].asDict() for row in notified if row["kind"] == "match"]
     assert matches == [{"ip": "a", "ok": False}, {"ip": "b", "ok": None}]

@@ -14,7 +14,7 @@ from pyspark.sql.types import TimestampType
 import foretell as ft
 from foretell.spark.sql import register
 from foretell.spark.streaming.line_output import LineOutput
-from foretell.spark.streaming.pipeline import _with_text_times
+from foretell.spark.streaming.pipeline import with_text_times
 
 STATEMENTS = """
 STREAM s (k INT, at TIMESTAMP, time TIMESTAMP) TIME time;
@@ -45,28 +45,28 @@ def frame(elsewhere: SparkSession, tmp_path: Path) -> DataFrame:
 
 
 def test_lines_of_a_stream_are_those_of_a_batch(frame: DataFrame) -> None:
-    here = ft.run(STATEMENTS, {"s": EVENTS})
+    in_process = ft.run(STATEMENTS, {"s": EVENTS})
     lines: list[bytes] = []
     LineOutput(lines.append).write_batch(ft.run(STATEMENTS, {"s": frame}, json=True), 0)
-    assert lines == list(here.lines())
+    assert lines == list(in_process.lines())
     assert [json.loads(line)["end"] for line in lines] == WANTED
     assert [json.loads(line)["bindings"]["at"] for line in lines] == [text.replace(":00:", ":30:") for text in WANTED]
 
 
 def test_text_files_of_a_stream_have_the_same_times(frame: DataFrame) -> None:
-    told = ft.run(STATEMENTS, {"s": frame})
-    assert isinstance(told.schema["end"].dataType, TimestampType)
-    rows: list[Any] = _with_text_times(told).select("end").collect()
+    notified = ft.run(STATEMENTS, {"s": frame})
+    assert isinstance(notified.schema["end"].dataType, TimestampType)
+    rows: list[Any] = with_text_times(notified).select("end").collect()
     assert [row["end"] for row in rows] == WANTED
 
 
 def test_typed_columns_are_those_of_sql(frame: DataFrame, elsewhere: SparkSession, tmp_path: Path) -> None:
-    here = ft.run(STATEMENTS, {"s": EVENTS}).to_arrow()
-    assert ft.run(STATEMENTS, {"s": tmp_path / "s.jsonl"}, engine="spark").to_arrow().equals(here)
+    in_process = ft.run(STATEMENTS, {"s": EVENTS}).to_arrow()
+    assert ft.run(STATEMENTS, {"s": tmp_path / "s.jsonl"}, engine="spark").to_arrow().equals(in_process)
     frame.createOrReplaceTempView("s")
     register(elsewhere, STATEMENTS)
     query = "SELECT * FROM pair(events => TABLE(s)) ORDER BY `end`"
     sql = elsewhere.sql(query).toArrow()
-    assert sql.schema.names == here.schema.names
-    for name in here.schema.names:
-        assert sql[name].to_pylist() == here[name].to_pylist()
+    assert sql.schema.names == in_process.schema.names
+    for name in in_process.schema.names:
+        assert sql[name].to_pylist() == in_process[name].to_pylist()

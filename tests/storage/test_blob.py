@@ -41,18 +41,18 @@ trees = st.recursive(
 )
 
 
-def same(one: Any, other: Any) -> bool:
+def same(left: Any, other: Any) -> bool:
     """Equal in value and type; NaN is equal to itself, an array's order of bytes does not count."""
-    if isinstance(one, np.ndarray):
-        kind = one.dtype.newbyteorder("<")
-        return other.dtype == kind and np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
-    if type(one) is not type(other):
+    if isinstance(left, np.ndarray):
+        kind = left.dtype.newbyteorder("<")
+        return other.dtype == kind and np.array_equal(left, other, equal_nan=left.dtype.kind in "fc")
+    if type(left) is not type(other):
         return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other) or (isinstance(one, float) and math.isnan(one) and math.isnan(other))
+    if isinstance(left, dict):
+        return list(left) == list(other) and all(same(left[name], other[name]) for name in left)
+    if isinstance(left, list):
+        return len(left) == len(other) and all(map(same, left, other))
+    return bool(left == other) or (isinstance(left, float) and math.isnan(left) and math.isnan(other))
 
 
 def refused(blob: Any, kind: str = "test") -> tuple[str, str]:

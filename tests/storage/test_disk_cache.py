@@ -91,7 +91,7 @@ def test_a_kernel_is_compiled_anew_where_a_callee_or_its_constant_changes(packag
 
 def test_several_start_at_once(package: Package) -> None:
     started = [package.start() for _ in range(4)]
-    assert [json.loads(one.communicate()[0])[0] for one in started] == [[30, 35.0]] * 4
+    assert [json.loads(item.communicate()[0])[0] for item in started] == [[30, 35.0]] * 4
     assert package.result() == ([30, 35.0], 2)
     assert not list((package.folder / "kept").glob("*/*.tmp"))
 

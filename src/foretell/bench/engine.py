@@ -105,15 +105,15 @@ def measure() -> Iterator[BenchResult]:
     loaded = replace(loaded, table=loaded.table.set_column(position, "name", named))
     for workload in WORKLOADS:
         both = [workload, workload.with_forecasts()] if workload.name in FORETOLD else [workload]
-        runs = [_Runs(one, loaded) for one in both]
+        runs = [_Runs(variant, loaded) for variant in both]
         for _ in range(RUNS):  # one after the other, so that both meet the machine as it is
-            for one in runs:
-                one.run(loaded)
-        for one in runs:
+            for measured in runs:
+                measured.run(loaded)
+        for measured in runs:
             limit = EVENTS / bare(table, workload.columns)
-            part = runs[0].busy / one.busy if one is not runs[0] else None
-            name, best = one.workload.name, one.seconds
-            yield BenchResult("engine", name, EVENTS, best, EVENTS / best, one.found, limit, of_plain=part)
+            part = runs[0].busy / measured.busy if measured is not runs[0] else None
+            name, best = measured.workload.name, measured.seconds
+            yield BenchResult("engine", name, EVENTS, best, EVENTS / best, measured.found, limit, of_plain=part)
         if workload.matches is not None:
             yield from _public(workload, table.set_column(position, "name", named))
 

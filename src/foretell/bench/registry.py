@@ -22,12 +22,12 @@ def bench(name: str | None, *, as_json: bool, quick: bool = False, output: Path 
         raise InputError("unknown-bench", f"there is no benchmark '{name}'", hint=suggestion(name, BENCHES))
     if (quick or output is not None) and name not in _DRAWING:
         raise InputError("unknown-option", "only the benchmarks 'growth' and 'forecast' take --quick and --output")
-    drawing = {one: partial(function, quick, output) for one, function in _DRAWING.items()}
+    drawing = {bench: partial(function, quick, output) for bench, function in _DRAWING.items()}
     benches: dict[str, Callable[[], Iterator[BenchResult]]] = {**BENCHES, **drawing}
     stream = standard_output()
     with writing_to(stream):
-        for one in benches if name is None else (name,):
-            for measured in benches[one]():
+        for bench in benches if name is None else (name,):
+            for measured in benches[bench]():
                 stream.write(f"{_json(measured) if as_json else measured.line()}\n".encode())
                 stream.flush()  # the next one may take a while
 

@@ -44,8 +44,8 @@ _VARYING_LANES = 0.1
 
 @dataclass(frozen=True)
 class Survey:
-    """What a file of events shows. `keys` are the candidates for PER, the best first; `categories` have few values,
-    those that tell what an event is first; `measures` are numbers; both vary within a lane of the first key. `gap` is
+    """The survey of a file. `keys` are the candidates for PER, the best first; `categories` have few values, those that
+    tell what an event is first; `measures` are numbers; both vary within a lane of the first key. `gap` is
     the usual time between two events of a lane, in the unit of time."""
 
     stream: str

@@ -19,7 +19,7 @@ from rich.text import Text
 from foretell.display import short_times, without_equal_dates
 from foretell.events.notification import Notification
 from foretell.notify.lazy_notifications import LazyNotifications
-from foretell.notify.run_summary import counts_by_kind
+from foretell.notify.run_summary import counted_kind, counts_by_kind
 
 if TYPE_CHECKING:
     from foretell.machine.matches.results import ResultBatch
@@ -29,17 +29,6 @@ MOST_ROWS = 20
 #: The width to which a column of text may shrink, and the widest that it becomes.
 _NARROWEST, _WIDEST = 8, 40
 _GAP = 2
-
-_PLURALS = {"match": "matches"}
-
-
-def counted_kind(count: int, kind: str) -> str:
-    """
-    >>> counted_kind(1, "match"), counted_kind(0, "match"), counted_kind(1200, "forecast")
-    ('1 match', 'no matches', '1,200 forecasts')
-    """
-    noun = kind if count == 1 else _PLURALS.get(kind, f"{kind}s")
-    return f"{count:,} {noun}" if count else f"no {noun}"
 
 
 @dataclass(frozen=True)

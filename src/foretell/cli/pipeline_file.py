@@ -201,11 +201,11 @@ def _limits(given: Mapping[str, Any]) -> Limits:
     return Limits(**given)
 
 
-def _check(given: Iterable[str], known: Iterable[str], where: str, what: str = "key") -> None:
+def _check(given: Iterable[str], known: Iterable[str], where: str, subject: str = "key") -> None:
     for name in given:
         if name not in known:
             hint = suggestion(name, known) or f"known: {', '.join(known)}"
-            raise InputError(f"unknown-{what}", f"{where}: unknown {what} '{name}'", hint=hint)
+            raise InputError(f"unknown-{subject}", f"{where}: unknown {subject} '{name}'", hint=hint)
 
 
 def _text(given: Mapping[str, Any], name: str, where: str = "") -> str | None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from foretell.api.engine_choice import EngineChoice
-from foretell.cli.notification_table import counted_kind
 from foretell.cli.output import say
 from foretell.display import counted, duration_text
 from foretell.errors import InputError
@@ -17,7 +16,7 @@ from foretell.events.atomic_files import atomic_write
 from foretell.events.ingest.nulled_values import unreadable_summary
 from foretell.events.ingest.quarantine import QuarantinedEvent, quarantine_summary
 from foretell.notify.notifications import Notifications
-from foretell.notify.run_summary import RunSummary
+from foretell.notify.run_summary import RunSummary, statement_figures
 
 #: Statements that are listed one by one; of more the rest is counted.
 MOST_STATEMENTS = 20
@@ -57,10 +56,7 @@ def summary_lines(notifications: Notifications, choice: EngineChoice, seconds: f
 def _statement_lines(summary: RunSummary) -> Iterator[str]:
     names = list(summary.notifications)
     for name in names[:MOST_STATEMENTS]:
-        lanes = summary.lanes.get(name)
-        place = f" in {counted(lanes, 'lane')}" if lanes is not None else ""
-        kinds = (counted_kind(count, kind) for kind, count in summary.notifications[name].items())
-        yield f"{name}: {', '.join(kinds) or 'no matches'}{place}"
+        yield f"{name}: {statement_figures(summary, name)}"
     if len(names) > MOST_STATEMENTS:
         yield f"and {counted(len(names) - MOST_STATEMENTS, 'more statement')}"
 

@@ -32,7 +32,7 @@ from foretell.events.reorder_buffer import LateEvents
 from foretell.events.types import Scalar, Type, format_time
 from foretell.forecast.chain.match_interval import IntervalRequest
 from foretell.forecast.online.factory import untrained_notes
-from foretell.forecast.online.outlook import Outlook, outlooks
+from foretell.forecast.online.outlook import Outlooks, outlooks
 from foretell.language import tree
 from foretell.language.printer import horizon_text
 from foretell.language.statement_registry import StatementRegistry
@@ -250,7 +250,7 @@ class Engine(Viewed):
         return Notifications(pipeline.process_until(pipeline.buffer.drain(), ends=True), statements=pipeline.statements)
 
     @exclusive
-    def outlook(self, name: str, *, confidence: float = 0.8, reach: float = 4.0) -> list[Outlook]:
+    def outlook(self, name: str, *, confidence: float = 0.8, reach: float = 4.0) -> Outlooks:
         """The present forecasts of a subscription with FORECAST, likeliest first: one for each lane that has had events
         or, where a value separates the partial matches of a lane, one for each value that has any.
 
@@ -260,9 +260,9 @@ class Engine(Viewed):
         horizon = horizon_text(self._forecast_clause(name))
         pipeline = self._deployment.pipeline
         if pipeline is None:
-            return []
+            return Outlooks()
         found = [o for observed in pipeline.runtime.observed(name) for o in outlooks(name, horizon, observed, asked)]
-        return sorted(found, key=lambda o: -1.0 if o.probability is None else o.probability, reverse=True)
+        return Outlooks(sorted(found, key=lambda o: -1.0 if o.probability is None else o.probability, reverse=True))
 
     def _forecast_clause(self, name: object) -> tree.Forecast:
         statement = self._deployment.registry.require(name)

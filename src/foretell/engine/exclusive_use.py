@@ -17,7 +17,7 @@ _Method = Callable[Concatenate[Any, _Arguments], _Result]
 
 
 class ExclusiveUse:
-    """Who uses an engine: `with` it a call begins and ends.
+    """A lock on an engine that refuses instead of waiting; `with` it a call begins and ends.
 
     A call is refused while another one runs, of another thread or of the same (a source of events may push itself), in
     a forked process, and where an earlier call broke off while it changed the engine.

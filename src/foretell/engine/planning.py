@@ -11,7 +11,8 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.checked import CheckedProgram, CheckedStatement, CheckedSubscription
 from foretell.machine.exec.limits import Limits
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
-from foretell.machine.runtime import MatchRuntime, records, strings_of
+from foretell.machine.recorded_groups import records, strings_of
+from foretell.machine.runtime import MatchRuntime
 from foretell.plan.compile import PlanCompiler
 
 Tables = Mapping[str, TemplateTable]

@@ -91,8 +91,8 @@ class Notification(Viewed):
         probability = "" if self.kind == "match" else f"probability={cells['probability']}"
         named = [f"{name}={cells[name]}" for name in ("horizon", "id") if cells[name]]
         details = [cells["key"], probability, *named, cells["bindings"], cells["events"]]
-        told = [f"{self.subscription} {self.kind}", f"{cells['start']} to {cells['end']}", *filter(None, details)]
-        return f"Notification({', '.join(told)})"
+        parts = [f"{self.subscription} {self.kind}", f"{cells['start']} to {cells['end']}", *filter(None, details)]
+        return f"Notification({', '.join(parts)})"
 
     def _view(self, rows: int) -> View:
         cells = {name: text for name, text in self.cells.items() if text}

@@ -247,7 +247,7 @@ def _encoded(text: str) -> bytes:
 
 @dataclass
 class _FunctionResults:
-    """What some functions give for the first `done` strings that were added: a row for each code."""
+    """The results of functions for the first `done` strings that were added: a row for each code."""
 
     table: Ints
     done: int = 0

@@ -9,7 +9,7 @@ from foretell.plan.lower.text_functions import TextFunction
 
 
 def apply(function: TextFunction, texts: Sequence[str]) -> Sequence[str | bool]:
-    """What a function gives for each of the texts.
+    """The results of a function for the texts.
 
     >>> apply(TextFunction("substr", (-2,)), ["abc", "d"])
     ['bc', 'd']

@@ -62,8 +62,8 @@ def _plain_type(call: tree.Call, kinds: Sequence[Type], where: str) -> Type:
 # ── constants ──
 
 
-def _refuse_argument(call: tree.Call, what: str, example: str) -> NoReturn:
-    message = f"{call.function}(...) takes {what} as its second argument"
+def _refuse_argument(call: tree.Call, subject: str, example: str) -> NoReturn:
+    message = f"{call.function}(...) takes {subject} as its second argument"
     refuse("not-constant", message, call.arguments[1].place, f"write {call.function}({example})")
 
 

@@ -45,7 +45,7 @@ def declared_schema(stream: tree.Stream) -> Schema:
 
 
 def null_markers(stream: tree.Stream) -> tuple[str | int | float, ...]:
-    """What stands for a missing value."""
+    """The values that stand for a missing one."""
     return tuple(marker.value for marker in stream.nulls if isinstance(marker.value, str | int | float))
 
 
@@ -148,14 +148,14 @@ def merged_schema(streams: Mapping[str, Schema], statement: tree.Subscription | 
     )
 
 
-def _agreed(attribute: str, before: Type, here: Type, stream: str) -> Type:
-    if before is here or here is Type.UNKNOWN:
+def _agreed(attribute: str, before: Type, later: Type, stream: str) -> Type:
+    if before is later or later is Type.UNKNOWN:
         return before
     if before is Type.UNKNOWN:
-        return here
-    if before.numeric and here.numeric:
+        return later
+    if before.numeric and later.numeric:
         return Type.FLOAT
-    message = f"'{attribute}' is {here.value} in '{stream}' and {before.value} in a stream before it"
+    message = f"'{attribute}' is {later.value} in '{stream}' and {before.value} in a stream before it"
     refuse(
         "mixed-types", message, place_of(stream), f"declare '{attribute}' with the same type in all streams of one FROM"
     )

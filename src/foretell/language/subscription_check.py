@@ -138,9 +138,9 @@ class _SubscriptionChecker:
             if not step.negated:
                 self.positive.append(step.name)
             if (step.chosen or step.numbered) and step.repeated:
-                what = f"{step.chosen} {step.name}" if step.chosen else f"{step.name}[i]"
+                subject = f"{step.chosen} {step.name}" if step.chosen else f"{step.name}[i]"
                 hint = f"leave out {step.chosen or '[i]'} or the repetition"
-                refuse("selected-repeated", f"'{what}' cannot be repeated", step.place, hint)
+                refuse("selected-repeated", f"'{subject}' cannot be repeated", step.place, hint)
         negated = {n: f"'{n}' is negated: it has no event" for n, s in self.shapes.items() if s.negated}
         self.scope = replace(self.scope, steps=frozenset(self.positive), hidden=negated)
 
@@ -278,9 +278,9 @@ class _SubscriptionChecker:
         repetition = next(pattern_shape.open_repetitions(pattern), None)
         if self.tree.within is None and repetition is not None:
             body = repetition.body
-            what = f"'{body.name}'" if isinstance(body, tree.Step) else "a group"
+            subject = f"'{body.name}'" if isinstance(body, tree.Step) else "a group"
             under = ";{θ}" if isinstance(repetition.under, tree.FirstWhere) else ";"
-            message = f"{what} repeats last under '{under}', so AFTER MATCH LONGEST needs WITHIN"
+            message = f"{subject} repeats last under '{under}', so AFTER MATCH LONGEST needs WITHIN"
             length = "10" if self.schema.time_type.numeric else "10 min"
             hint = f"add WITHIN {length}: otherwise one more event may come at any time, and no match is the longest"
             refuse("needs-within", message, repetition.place, hint)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from foretell.errors import NOWHERE, Place, closest, refuse, suggestion
+from foretell.errors import NOWHERE, Place, closest, column_suggestion, refuse, suggestion
 from foretell.events.types import Type
 from foretell.language import tree
 from foretell.language.function_types import function_type
@@ -207,10 +207,10 @@ def check_step(step: str, scope: Scope, place: Place) -> None:
     refuse("unknown-step", f"unknown step '{step}'", place, hint)
 
 
-def _needs_match(scope: Scope, what: str, place: Place) -> None:
+def _needs_match(scope: Scope, subject: str, place: Place) -> None:
     if not scope.has_match:
         hint = "name an attribute of the event itself"
-        refuse("one-event", f"{what} cannot be used here: there is only one event", place, hint)
+        refuse("one-event", f"{subject} cannot be used here: there is only one event", place, hint)
 
 
 def attribute_type(name: str, scope: Scope, place: Place) -> Type:
@@ -220,8 +220,8 @@ def attribute_type(name: str, scope: Scope, place: Place) -> Type:
         return Type.UNKNOWN
     parts = _parts(name, scope)
     if parts:
-        what = "an object" if parts[0][len(name)] == "." else "a list"
-        refuse("unknown-attribute", f"'{name}' is {what}", _at(name, place), f"use its parts: {_quoted(parts)}")
+        shape = "an object" if parts[0][len(name)] == "." else "a list"
+        refuse("unknown-attribute", f"'{name}' is {shape}", _at(name, place), f"use its parts: {_quoted(parts)}")
     where = f"stream '{scope.streams[0]}'" if len(scope.streams) == 1 else "any of the streams"
     hint = _attribute_hint(name, scope, place)
     refuse("unknown-attribute", f"unknown attribute '{name}' of {where}", _at(name, place), hint)
@@ -243,7 +243,7 @@ def _attribute_hint(name: str, scope: Scope, place: Place) -> str:
     if own.end_column - own.column > len(name):
         # It is wider in the text than its own length, so it stands in double quotes.
         return f"put a string in single quotes: '{name}'"
-    hint = suggestion(name, scope.attributes)
+    hint = column_suggestion(name, scope.attributes)
     if own == place and not closest(name, scope.attributes):
         # A bare word may have been meant as a string.
         return f"{hint}; put a string in single quotes".removeprefix("; ")

@@ -27,9 +27,7 @@ from foretell.machine.matches.derived_events import derived_events
 from foretell.machine.matches.results import ResultBatch, ResultPiece
 from foretell.machine.observe.forecast_emitter import ObservedStatement
 from foretell.machine.observe.observer import NO_OBSERVERS, ObserverFactory
-from foretell.plan.compile import GroupRecord, InputGroupRecord
 from foretell.plan.match_plan import InputGroupPlan, InputPlan, MatchPlan, StatementPlan
-from foretell.plan.strategy import GroupKind
 from foretell.progress import advance, begin_stage
 from foretell.storage.recorded_values import instant, require
 
@@ -445,22 +443,3 @@ class MatchRuntime:
 
 def _events_in(batches: Mapping[str, EventBatch]) -> int:
     return sum(batch.table.num_rows for batch in batches.values())
-
-
-def strings_of(state: Mapping[str, Any]) -> StringDictionary:
-    """The string dictionary of a snapshot."""
-    return StringDictionary.restore(state["strings"])
-
-
-def records(state: Mapping[str, Any]) -> tuple[InputGroupRecord, ...]:
-    """The groups of a snapshot, as the plan compiler restores them."""
-    return tuple(
-        InputGroupRecord(tuple(recorded["statements"]), tuple(map(_record, recorded["groups"])))
-        for recorded in state["fed"]
-    )
-
-
-def _record(group: Mapping[str, Any]) -> GroupRecord:
-    joined = tuple((name, text) for name, text in group["joined"])
-    observed = group.get("watcher") is not None
-    return GroupRecord(GroupKind(group["kind"]), joined, tuple(group["moves"]), group["rows"] is not None, observed)

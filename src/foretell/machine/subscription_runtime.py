@@ -180,11 +180,12 @@ class SubscriptionRuntime:
             self.pending = _compacted([*self.pending, waiting], self.stream.buffer)
             # An event may break a match that LAST would prefer at any time.
             self.due = -math.inf if self.plan.trailing else min(self.due, waiting.end.min().item())
-        told, at, late = together.filter(decided.told), decided.at[decided.told], decided.late[decided.told]
-        places = told.order.copy()
+        settled = decided.settled
+        matches, at, late = together.filter(settled), decided.at[settled], decided.late[settled]
+        places = matches.order.copy()
         places[late] = -1
         places[late, 0] = order.deadlines(at[late])
-        return replace(told, end=at, order=places)
+        return replace(matches, end=at, order=places)
 
     def _rank(self, results: ResultBatch) -> Rank:
         """The order of events: their positions, or their times where ties are simultaneous."""

@@ -19,15 +19,12 @@ from foretell.events.types import format_time
 from foretell.language.checked import CheckedStatement
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.row_encoder import to_json, to_table
-from foretell.notify.run_summary import RunSummary, counts_by_kind, summarize
+from foretell.notify.run_summary import RunSummary, counted_kind, counts_by_kind, summarize
 from foretell.notify.written_notifications import WrittenNotifications
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-#: Kinds of notifications with an irregular plural.
-_PLURALS = {"match": "matches", "confirmed": "confirmed", "withdrawn": "withdrawn"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +149,7 @@ class Notifications(Sequence[Notification], Viewed):
         shown, counts = () if written else self[:rows], counts_by_kind(self.rows)
         by_statement: dict[str, list[str]] = {}
         for (name, kind), count in counts.items():
-            by_statement.setdefault(name, []).append(counted(count, kind, _PLURALS.get(kind, "")))
+            by_statement.setdefault(name, []).append(counted_kind(count, kind))
         statements = [f"{name} {', '.join(kinds)}" for name, kinds in by_statement.items()]
         title = f"{counted(len(self), 'notification')}: {listed(statements, '; ')}" if counts else "no notifications"
         hidden = {

@@ -195,8 +195,8 @@ class Outbox:
             raise self._foreign("progress")
         return _Progress(*rows[0])
 
-    def _foreign(self, what: str) -> InputError:
-        return InputError("bad-outbox", f"{self.folder}: the outbox has {what} that Foretell did not write")
+    def _foreign(self, subject: str) -> InputError:
+        return InputError("bad-outbox", f"{self.folder}: the outbox has {subject} that Foretell did not write")
 
     def _begin(self, batch: int) -> None:
         last = self._progress().batch

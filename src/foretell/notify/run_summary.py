@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from foretell.display import counted
+from foretell.display import View, Viewed, counted
 from foretell.events.ingest.nulled_values import NulledValues, cause_of
 from foretell.events.ingest.quarantine import QuarantinedEvent
 from foretell.events.notification import Notification
@@ -14,9 +14,12 @@ from foretell.events.reorder_buffer import LateEvent
 from foretell.notify.lazy_notifications import LazyNotifications
 from foretell.notify.written_notifications import WrittenNotifications
 
+#: Kinds of notifications with an irregular plural.
+_PLURALS = {"match": "matches", "confirmed": "confirmed", "withdrawn": "withdrawn"}
 
-@dataclass(frozen=True)
-class RunSummary:
+
+@dataclass(frozen=True, repr=False)
+class RunSummary(Viewed):
     """The figures of a run, the same in every engine.
 
     By stream: `events` read, also those set aside; events `set_aside`, by cause; values that could not be read and are
@@ -30,6 +33,23 @@ class RunSummary:
     late: Mapping[str, int]
     lanes: Mapping[str, int | None]
     notifications: Mapping[str, Mapping[str, int]]
+
+    def _view(self, rows: int) -> View:
+        figures = [*self._stream_figures(), *((name, statement_figures(self, name)) for name in self.notifications)]
+        title = (
+            f"{counted(sum(self.events.values()), 'event')} read, {counted_kind(sum(self.matches.values()), 'match')}"
+        )
+        return View(title, ("", ""), figures[:rows], more=max(len(figures) - rows, 0))
+
+    def _stream_figures(self) -> Iterator[tuple[str, str]]:
+        for stream, count in self.events.items():
+            yield stream, f"{counted(count, 'event')} read" if count else "no events"
+            for cause, events in self.set_aside.get(stream, {}).items():
+                yield stream, f"{counted(events, 'event')} set aside: {cause}"
+            for column, values in self.unreadable.get(stream, {}).items():
+                yield stream, f"{counted(values, 'value')} of {column} set to NULL"
+            if late := self.late.get(stream):
+                yield stream, counted(late, "late event")
 
     @property
     def matches(self) -> dict[str, int]:
@@ -52,6 +72,23 @@ class RunSummary:
         """The sentence for a run whose events were all set aside; else an empty text."""
         events = counted(sum(self.events.values()), "event")
         return f"all {events} were set aside: there was nothing to match" if self.all_set_aside else ""
+
+
+def counted_kind(count: int, kind: str) -> str:
+    """
+    >>> counted_kind(1, "match"), counted_kind(0, "match"), counted_kind(1200, "forecast")
+    ('1 match', 'no matches', '1,200 forecasts')
+    """
+    noun = kind if count == 1 else _PLURALS.get(kind, f"{kind}s")
+    return f"{count:,} {noun}" if count else f"no {noun}"
+
+
+def statement_figures(summary: RunSummary, name: str) -> str:
+    """The notifications and lanes of one statement, as in '2 matches in 5 lanes'."""
+    lanes = summary.lanes.get(name)
+    place = f" in {counted(lanes, 'lane')}" if lanes is not None else ""
+    kinds = (counted_kind(count, kind) for kind, count in summary.notifications[name].items())
+    return f"{', '.join(kinds) or 'no matches'}{place}"
 
 
 def waiting_notes(counts: Mapping[str, int]) -> tuple[str, ...]:

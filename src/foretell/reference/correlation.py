@@ -43,7 +43,7 @@ class Transition:
     token: str | None = None
 
     def enabled(self, active: States) -> bool:
-        return all(some & active for some in self.enabling)
+        return all(states & active for states in self.enabling)
 
 
 @dataclass(frozen=True)

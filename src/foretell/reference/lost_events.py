@@ -44,9 +44,9 @@ def _lost_sets(subscription: CheckedSubscription) -> Iterator[frozenset[str]]:
     if subscription.within is None and positive[-1] in may:
         may.remove(positive[-1])
     for size in range(1, len(may) + 1):
-        for some in combinations(may, size):
-            if len(some) < len(positive):
-                yield frozenset(some)
+        for lost in combinations(may, size):
+            if len(lost) < len(positive):
+                yield frozenset(lost)
 
 
 def _parts(subscription: CheckedSubscription) -> tuple[tree.SequencePart, ...]:
@@ -116,10 +116,10 @@ def _step(step: CheckedStep, lost: frozenset[str], subscription: CheckedSubscrip
 def _step_before(step: str, subscription: CheckedSubscription) -> str | None:
     """The positive step just before a step, negated ones included."""
     before = None
-    for name, one in subscription.steps.items():
+    for name, checked in subscription.steps.items():
         if name == step:
             return before
-        if not one.shape.negated:
+        if not checked.shape.negated:
             before = name
     return before
 

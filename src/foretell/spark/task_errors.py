@@ -47,24 +47,24 @@ def _run_hidden(function: TaskFunction, batches: Iterable[pa.RecordBatch]) -> It
 
 
 @contextmanager
-def unwrapped_errors(what: str) -> Iterator[None]:
+def unwrapped_errors(subject: str) -> Iterator[None]:
     """Raise an error of Spark as ours (see `task_error`)."""
     try:
         yield
     except PySparkException as error:
-        raise task_error(error, what) from None
+        raise task_error(error, subject) from None
 
 
-def task_error(error: PySparkException, what: str) -> InputError:
+def task_error(error: PySparkException, subject: str) -> InputError:
     """Return the error to show for one of Spark: ours, with its hint, if a task raised one, else Spark's first line.
 
-    `what` failed, such as "the query".
+    `subject` is what failed, such as "the query".
     """
     own = _OWN.search(str(error))
     if own is not None:
         message, *hints = _HINT.split(own["message"], maxsplit=1)
         return InputError("task-failed", message.strip(), hint=hints[0].strip() if hints else "")
-    return InputError("task-failed", f"{what} failed: {first_line(error)}")
+    return InputError("task-failed", f"{subject} failed: {first_line(error)}")
 
 
 def first_line(error: Exception) -> str:

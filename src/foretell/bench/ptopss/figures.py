@@ -99,7 +99,7 @@ _FIGURES = (
     *(
         _PaperFigure(
             f"fig11-{model}{slug}",
-            f"Heat waves, the {model} model: {what} (Fig. 11{letter})",
+            f"Heat waves, the {model} model: {subject} (Fig. 11{letter})",
             caption,
             _THRESHOLD,
             axis,
@@ -108,7 +108,7 @@ _FIGURES = (
             ("generated", "abc", "Five states, those of the subscription alone."),
             ("full", "def", "1,365 contexts: the last five days in four classes."),
         )
-        for slug, what, axis, letter in (
+        for slug, subject, axis, letter in (
             ("-false", "false positives", _POINTS, letters[0]),
             ("-true", "true positives", _POINTS, letters[1]),
             ("", "precision", _PRECISION, letters[2]),

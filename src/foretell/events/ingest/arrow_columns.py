@@ -209,8 +209,8 @@ def _cast_chunk(chunk: ArrowArray, name: str, wanted: Type, reading: TimeReading
     if kind is Type.NULL:
         return TypedColumn(pa.nulls(len(chunk), ARROW_TYPES[wanted]), {})
     if pa.types.is_struct(chunk.type) or is_list(chunk.type):
-        what = "an object" if pa.types.is_struct(chunk.type) else "a list"
-        raise nested_value(name, wanted, what, fields_of(chunk.type, name))
+        shape = "an object" if pa.types.is_struct(chunk.type) else "a list"
+        raise nested_value(name, wanted, shape, fields_of(chunk.type, name))
     if kind not in _FITS[wanted]:
         raise InputError("wrong-type", f"{name}: expected {wanted.value}, but the column is {chunk.type}")
     plain = _decoded(chunk)

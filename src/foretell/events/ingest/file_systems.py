@@ -35,7 +35,7 @@ class NoFileSystemError(InputError):
 
 
 class FileSystem(Protocol):
-    """What the listing and the readers of files need. All names are whole paths or addresses."""
+    """The operations that the listing and the readers of files need. All names are whole paths or addresses."""
 
     def is_folder(self, name: str) -> bool: ...
 

@@ -255,13 +255,13 @@ def content_format(name: str, head: bytes, options: ReadOptions) -> tuple[str, l
 
 def _one_format(name: str, files: Sequence[InputFile], options: ReadOptions) -> InputFiles:
     """The files with their one format. The first of those whose endings do not tell shows the format of all."""
-    said = options.format is not None or options.pattern is not None
+    is_named = options.format is not None or options.pattern is not None
     kinds = {format_of(file.path) for file in files}
     notes: list[str] = []
-    if said or kinds & {None, TEXT}:
+    if is_named or kinds & {None, TEXT}:
         first = next((file for file in files if format_of(file.path) in (None, TEXT)), files[0])
-        kind, notes = content_format(first.path, b"" if said else _head(first.path), options)
-        kinds = {kind} if said else kinds - {None, TEXT} | {kind}
+        kind, notes = content_format(first.path, b"" if is_named else _head(first.path), options)
+        kinds = {kind} if is_named else kinds - {None, TEXT} | {kind}
     if len(kinds) > 1:
         raise InputError("mixed-folder", f"{name}: files of several formats: {', '.join(sorted(map(str, kinds)))}")
     return InputFiles(name, str(kinds.pop()), files, gathered_notes((name, note) for note in notes))

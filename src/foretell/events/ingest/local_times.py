@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import numpy as np
 
 from foretell.arrays import Ints
-from foretell.errors import InputError, suggestion
+from foretell.errors import InputError, closest
 
 _MICROSECOND = timedelta(microseconds=1)
 _START = datetime(1970, 1, 1)
@@ -82,5 +82,6 @@ def checked_zone(name: str) -> LocalTimes:
     try:
         return zone_of(name)
     except ValueError as error:
-        hint = suggestion(name, sorted(available_timezones()))
+        meant = closest(name, sorted(available_timezones()))
+        hint = f"did you mean '{meant}'?" if meant else "name a zone such as 'Europe/Berlin'"
         raise InputError("unknown-zone", str(error), hint=hint) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from foretell.errors import InputError, suggestion
+from foretell.errors import InputError, column_suggestion
 from foretell.events.ingest.raw_columns import RawTable
 
 _ALLOW = "allow it with --missing-columns, or ReadOptions(missing_columns=True)"
@@ -23,7 +23,8 @@ def check_columns(
     missing = [name for name in required if name not in names and not _is_element(name, raw.names)]
     for name in missing:
         if not allowed or name == time:
-            raise InputError("missing-column", _missing(raw, stream, name, time), hint=suggestion(name, raw.names))
+            hint = column_suggestion(name, raw.names)
+            raise InputError("missing-column", _missing(raw, stream, name, time), hint=hint)
     present = raw.names if is_open else [name for name in required if name in names]
     return (
         *(f"{_missing(raw, stream, name, time)}: it is NULL" for name in missing),

@@ -77,9 +77,9 @@ def roots_of(names: Iterable[str]) -> frozenset[str]:
     return frozenset(root for pair in roots for root in pair)
 
 
-def nested_value(name: str, kind: Type | None, what: str, fields: Iterable[str]) -> InputError:
+def nested_value(name: str, kind: Type | None, shape: str, fields: Iterable[str]) -> InputError:
     """The error for an attribute that is an object or a list."""
     listed = list(fields)
     shown = ", ".join(f'"{field}"' for field in listed[:5]) + (", …" if len(listed) > 5 else "")
     hint = f"use its parts: {shown}" if shown else ""
-    return InputError("wrong-type", f"{name} is {what}" + (f", not {kind.value}" if kind else ""), hint=hint)
+    return InputError("wrong-type", f"{name} is {shape}" + (f", not {kind.value}" if kind else ""), hint=hint)

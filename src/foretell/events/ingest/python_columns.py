@@ -69,8 +69,8 @@ class PythonColumn:
         """Raise for a column whose values are objects or lists, all of them."""
         value = next(_plain(self.values), None)
         if isinstance(value, Mapping | list) and all(isinstance(v, Mapping | list) for v in _plain(self.values)):
-            what = "an object" if isinstance(value, Mapping) else "a list"
-            raise nested_value(self.name, wanted, what, map(name_of, leaf_paths(value, (self.name,))))
+            shape = "an object" if isinstance(value, Mapping) else "a list"
+            raise nested_value(self.name, wanted, shape, map(name_of, leaf_paths(value, (self.name,))))
 
     def cast(self, wanted: Type) -> TypedColumn:
         if wanted is Type.TIMESTAMP:

@@ -61,7 +61,7 @@ NO_TIME = "no time"
 
 @dataclass(frozen=True)
 class StreamDeclaration:
-    """What a STREAM statement or the caller declares of a stream, before its data are seen.
+    """The declaration of a stream, by a STREAM statement or the caller, before its data are read.
 
     Time, id and order need not be among the attributes, nor need an attribute's type be known (UNKNOWN): these are
     inferred from the data. With `open`, so are attributes that are not listed. An empty `time` is one that the data
@@ -295,12 +295,12 @@ def infer_schema(raw: RawTable, declaration: StreamDeclaration) -> Schema:
 
 
 def reading_notes(batch: EventBatch) -> tuple[str, ...]:
-    """What was guessed when a batch was read, for the user."""
+    """Notes for the user on the guesses made when a batch was read."""
     return (*batch.notes, *marker_notes(batch.nulled))
 
 
 def misfit_summary(batches: Iterable[EventBatch]) -> tuple[str, ...]:
-    """What was set to NULL and set aside when batches were read, for the user."""
+    """Lines for the user on the values set to NULL and the events set aside when batches were read."""
     lines: list[str] = []
     for batch in batches:
         totals = [(batch.stream, batch.total)]

@@ -64,8 +64,8 @@ class StrayTexts(msgspec.Struct, frozen=True):
     def remark(self, column: str, stream: str, time: str) -> str:
         """Why the column is STRING, and how to declare it."""
         kind = Type.INT if self.whole and not self.none else Type.FLOAT
-        what = "" if self.others else "the leading zero of "
-        reason = f"of {what}{display_value(self.text)} at {self.source}:{self.row}"
+        prefix = "" if self.others else "the leading zero of "
+        reason = f"of {prefix}{display_value(self.text)} at {self.source}:{self.row}"
         return (
             f"{column} is STRING because {'no event has a value of it' if self.none else reason}; "
             f"to read numbers, declare STREAM {stream} ({column} {kind.value}, ...) TIME {time}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from foretell.errors import InputError
+from foretell.errors import InputError, header_hint
 from foretell.events.ingest.arrow_columns import ArrowColumn, attribute_type
 from foretell.events.ingest.json_columns import JsonColumn
 from foretell.events.ingest.null_markers import USUAL_MARKERS
@@ -34,9 +34,10 @@ def time_column_of(raw: RawTable, stream: str) -> str:
         return candidates[0]
     message = f"the time column of stream '{stream}' is not known"
     if not candidates:
-        columns = f"; its columns are {', '.join(raw.names)}" if raw.names else ""
+        columns = f"; its columns are {', '.join(raw.names)}{header_hint(raw.names)}" if raw.names else ""
         hint = f"add --time {stream}=COLUMN, or a statement STREAM {stream} (...) TIME column{columns}"
-        raise InputError("no-time-column", message, hint=hint)
+        reason = "" if raw.rows else ": it has no events" if raw.names else ": its input is empty"
+        raise InputError("no-time-column", f"{message}{reason}", hint=hint)
     listed = " or ".join(f"'{name}'" for name in candidates)
     raise InputError("no-time-column", f"{message}: it may be {listed}", hint=f"add --time {stream}={candidates[0]}")
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from foretell.errors import InputError, suggestion
+from foretell.errors import InputError, column_suggestion
 from foretell.events.ingest.arrow_columns import ArrowColumn
 from foretell.events.ingest.epoch_numbers import common_unit
 from foretell.events.ingest.null_markers import NullMarkers
@@ -81,7 +81,7 @@ def with_joined_time(raw: RawTable, options: ReadOptions, stream: str) -> RawTab
     for name in options.time_columns:
         if name not in raw.names:
             message = f"{source_name(raw, stream)}: no column '{name}' for the time"
-            raise InputError("missing-column", message, hint=suggestion(name, raw.names))
+            raise InputError("missing-column", message, hint=column_suggestion(name, raw.names))
     if JOINED in raw.names and JOINED not in options.time_columns:
         joined = "+".join(options.time_columns)
         raise InputError(

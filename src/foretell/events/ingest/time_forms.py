@@ -254,7 +254,8 @@ def _with_year(
     chosen = next((y for y in range(today.year, today.year - 12, -1) if _fits(ordered, y, turn, today)), today.year)
     settled = replace(reading, year=chosen, turn=turn)
     first, last = (f"{chosen + (d < turn)}-{d // 100:02}-{d % 100:02}" for d in (ordered[0], ordered[-1]))
-    note = f"{source}: {name} has no year and is read as {first} to {last}; say year to decide it"
+    span = first if first == last else f"{first} to {last}"
+    note = f"{source}: {name} has no year and is read as {span}; set it with --year, or ReadOptions(year={chosen})"
     return settled, (*notes, note)
 
 

@@ -1,4 +1,4 @@
-"""The outlook of a subscription: its present forecasts, for those who ask."""
+"""The outlook of a subscription: its present forecasts, one for each lane."""
 
 from __future__ import annotations
 
@@ -32,8 +32,12 @@ class Outlook(Viewed):
     ...     "SUBSCRIBE h FROM coins MATCH a , b DEFINE a, b AS side = 'h' FORECAST WITHIN 2 EVENTS ABOVE 0.9")
     >>> len(engine.push("coins", coins))
     227
+    >>> engine.outlook("h", confidence=0.6)[0]
+    Outlook(h: 24.4% within 2 EVENTS, next match after 2 to 6 events)
     >>> engine.outlook("h", confidence=0.6)
-    [Outlook(h: 24.4% within 2 EVENTS, next match after 2 to 6 events)]
+    h: 1 forecast within 2 EVENTS
+      probability  next match
+      24.4%        after 2 to 6 events
     """
 
     subscription: str
@@ -59,19 +63,39 @@ class Outlook(Viewed):
     @property
     def _forecast(self) -> dict[str, str]:
         probability = "too little seen" if self.probability is None else f"{self.probability:.1%}"
-        told = {"probability": f"{probability} within {self.horizon}"}
+        forecast = {"probability": f"{probability} within {self.horizon}"}
         if self.interval is not None:
-            start, end = self.interval
-            in_events = self.horizon.endswith("EVENTS")
-            span = (
-                f"{start} to {counted(int(end), 'event')}" if in_events else f"{self._time(start)} to {self._time(end)}"
-            )
-            told["next match"] = f"next match after {span}"
-        return told
+            forecast["next match"] = f"next match after {self._span}"
+        return forecast
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """The row of this outlook in a table of several."""
+        probability = "too little seen" if self.probability is None else f"{self.probability:.1%}"
+        return " ".join(self._values), probability, "" if self.interval is None else f"after {self._span}"
+
+    @property
+    def _span(self) -> str:
+        assert self.interval is not None
+        start, end = self.interval
+        if self.horizon.endswith("EVENTS"):
+            return f"{start} to {counted(int(end), 'event')}"
+        return f"{self._time(start)} to {self._time(end)}"
 
     def _time(self, amount: float) -> str:
         """An end of the interval in the unit of the horizon, which is a number where time is one."""
         return f"{amount:g}" if self.horizon.replace(".", "").isdecimal() else duration_text(amount)
+
+
+class Outlooks(Viewed, list[Outlook]):
+    """The present forecasts of a subscription, likeliest first: a list that prints as a table."""
+
+    def _view(self, rows: int) -> View:
+        if not self:
+            return View("no forecasts yet")
+        title = f"{self[0].subscription}: {counted(len(self), 'forecast')} within {self[0].horizon}"
+        table = [outlook.cells for outlook in self[:rows]]
+        return View(title, ("lane", "probability", "next match"), table, more=len(self) - len(table))
 
 
 def outlooks(name: str, horizon: str, statement: ObservedStatement, request: IntervalRequest) -> Iterator[Outlook]:

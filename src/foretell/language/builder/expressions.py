@@ -299,9 +299,9 @@ def parameter(name: str) -> Value:
     return Value(tree.Parameter(_word(name, "a parameter")))
 
 
-def _word(name: object, what: str) -> str:
+def _word(name: object, subject: str) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w*", name):
-        raise builder_error("not-a-name", f"the name of {what} takes letters, digits and _, not {name!r}")
+        raise builder_error("not-a-name", f"the name of {subject} takes letters, digits and _, not {name!r}")
     return name
 
 

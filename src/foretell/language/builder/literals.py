@@ -76,9 +76,9 @@ def span(amount: object, unit: str) -> tree.Span:
     return length
 
 
-def whole(value: object, what: str, least: int) -> int:
+def whole(value: object, subject: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise builder_error("not-whole", f"{what} must be a whole number of at least {least}, not {value!r}")
+        raise builder_error("not-whole", f"{subject} must be a whole number of at least {least}, not {value!r}")
     return int(value)
 
 
@@ -88,7 +88,7 @@ def probability(value: object) -> float:
     raise builder_error("not-probability", f"{value!r} is not a probability between 0 and 1")
 
 
-def name(text: object, what: str) -> str:
+def name(text: object, subject: str) -> str:
     if not isinstance(text, str) or not text:
-        raise builder_error("not-a-name", f"expected the name of {what}, found {text!r}")
+        raise builder_error("not-a-name", f"expected the name of {subject}, found {text!r}")
     return str.__str__(text)

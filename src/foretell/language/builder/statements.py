@@ -118,10 +118,10 @@ def _definition(steps_and_condition: tuple[object, ...]) -> tree.Definition:
     return tree.Definition(tuple(step_name(s, "define()") for s in steps), node)
 
 
-def _names(names: tuple[object, ...], where: str, what: str) -> tuple[str, ...]:
+def _names(names: tuple[object, ...], where: str, subject: str) -> tuple[str, ...]:
     if not names:
         raise builder_error("wrong-arguments", f"{where} takes at least one name")
-    return tuple(checked_name(n, what) for n in names)
+    return tuple(checked_name(n, subject) for n in names)
 
 
 # ── SUBSCRIBE ──

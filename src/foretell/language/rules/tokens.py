@@ -52,9 +52,9 @@ def text_of(token: Token) -> str:
     return str(token[1:-1]).replace("''", "'")
 
 
-def whole_number(number: tree.Literal, what: str, least: int) -> int:
+def whole_number(number: tree.Literal, subject: str, least: int) -> int:
     if not isinstance(number.value, int) or isinstance(number.value, bool) or number.value < least:
-        refuse("not-whole", f"{what} must be a whole number of at least {least}, not {number.value}", number.place)
+        refuse("not-whole", f"{subject} must be a whole number of at least {least}, not {number.value}", number.place)
     return number.value
 
 

@@ -25,10 +25,10 @@ def place_of(name: str) -> Place:
     return name.place if isinstance(name, Name) else NOWHERE
 
 
-def defined_twice(what: str, place: Place, first: Place) -> NoReturn:
+def defined_twice(subject: str, place: Place, first: Place) -> NoReturn:
     refuse(
         "defined-twice",
-        f"{what} is defined twice",
+        f"{subject} is defined twice",
         place,
         f"rename one of them; the first is at {first.line}:{first.column}",
     )

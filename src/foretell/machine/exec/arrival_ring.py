@@ -64,8 +64,8 @@ class ArrivalRing:
 
     @property
     def positions(self) -> Ints:
-        numbers, _, there = self._numbers()
-        return np.asarray(self.arrays.position[numbers[there] & (self.size - 1)], np.int64)
+        numbers, _, held = self._numbers()
+        return np.asarray(self.arrays.position[numbers[held] & (self.size - 1)], np.int64)
 
     def _new(self, size: int) -> RingArrays:
         values = np.zeros((self._width, size), np.int64)
@@ -117,8 +117,8 @@ class ArrivalRing:
 
     def drop(self, count: int) -> int:
         """Let go of the oldest of all; return how many."""
-        numbers, lane, there = self._numbers()
-        gone = np.flatnonzero(there)[:count]
+        numbers, lane, held = self._numbers()
+        gone = np.flatnonzero(held)[:count]
         np.subtract.at(self.held, lane[gone], 1)
         self.counters[HELD] -= len(gone)
         self.counters[FRONT] = numbers[gone[-1]] + 1 if len(gone) else self.counters[FRONT]
@@ -126,8 +126,8 @@ class ArrivalRing:
 
     def drop_of(self, lane: int, count: int) -> int:
         """Let go of the oldest of a lane; return how many."""
-        numbers, lanes, there = self._numbers()
-        gone = numbers[there & (lanes == lane)][:count]
+        numbers, lanes, held = self._numbers()
+        gone = numbers[held & (lanes == lane)][:count]
         self._forget(lane, len(gone), int(gone[-1]) + 1 if len(gone) else 0)
         return len(gone)
 
@@ -142,20 +142,20 @@ class ArrivalRing:
         self.fronts[lane] = max(self.fronts[lane], front)
         self.counters[HELD] -= count
         span = self.counters[FRONT], self.counters[END]
-        self.counters[FRONT] = _first_there(*span, self.arrays.owner, self.fronts, self._steps)
+        self.counters[FRONT] = _first_held(*span, self.arrays.owner, self.fronts, self._steps)
 
     # ── room ──
 
     def make_room(self, heads: Ints) -> bool:
         """Put the arrivals together, if they are half or less of the numbers in use; return whether they were."""
-        numbers, _, there = self._numbers()
+        numbers, _, held = self._numbers()
         if 2 * len(self) > len(numbers):
             return False
         front = int(self.counters[FRONT])
         kept = self._new(len(self))
         for column, old in zip(_columns(kept), _columns(self.arrays), strict=True):
-            column[...] = old[..., numbers[there] & (self.size - 1)]
-        moved = np.append(np.where(there, front + np.cumsum(there) - 1, -1), -1)
+            column[...] = old[..., numbers[held] & (self.size - 1)]
+        moved = np.append(np.where(held, front + np.cumsum(held) - 1, -1), -1)
 
         def link(old: Ints) -> Ints:
             return moved[np.where(old >= front, old - front, -1)]
@@ -193,8 +193,8 @@ class ArrivalRing:
 
     def move_rows(self, move: Callable[[Ints], Ints]) -> None:
         """The rows of the template are elsewhere now: move those of the first step's arrivals."""
-        numbers, _, there = self._numbers()
-        at = numbers[there] & (self.size - 1)
+        numbers, _, held = self._numbers()
+        at = numbers[held] & (self.size - 1)
         first = at[self.arrays.owner[at] % self._steps == 0]
         self.arrays.below[first] = move(self.arrays.below[first])
 
@@ -229,11 +229,11 @@ class ArrivalRing:
         require(((fronts == REFUSED) | ((fronts >= 0) & (fronts <= end))).all(), "the fronts of lanes")
         self.grow_lanes(max(recorded.bounds.lanes, len(fronts)))
         self.fronts[: len(fronts)] = fronts
-        _, lane, there = self._numbers()
-        self.held = np.bincount(lane[there], minlength=len(self.fronts))
-        self.counters[HELD] = int(there.sum())
+        _, lane, held = self._numbers()
+        self.held = np.bincount(lane[held], minlength=len(self.fronts))
+        self.counters[HELD] = int(held.sum())
         position = columns[RingArrays._fields.index("position")]
-        positions = position if there.all() else position[there]
+        positions = position if held.all() else position[held]
         require(all_held(positions, recorded.bounds.held) and not (position < 0).any(), "the events of arrivals")
 
     def _recorded_columns(self, state: Mapping[str, NDArray[Any]], count: int) -> list[NDArray[Any]]:
@@ -246,7 +246,7 @@ class ArrivalRing:
 
 @dataclass(frozen=True)
 class RecordedArrivals:
-    """What the arrivals of a snapshot are checked against: how far their numbers may reach, how many rows the template
+    """The limits that the arrivals of a snapshot must keep: how far their numbers may reach, how many rows the template
     has, and which of the values that each step stores are codes of texts."""
 
     bounds: StateBounds
@@ -301,7 +301,7 @@ def _columns(arrays: RingArrays) -> Arrays:
 
 
 @compiled
-def _first_there(front: int, end: int, owner: Ints, fronts: Ints, steps: int) -> int:
+def _first_held(front: int, end: int, owner: Ints, fronts: Ints, steps: int) -> int:
     """The first number from the front on that is not before the front of its lane."""
     while front < end and front < fronts[owner[front & (owner.size - 1)] // steps]:
         front += 1

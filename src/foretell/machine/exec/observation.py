@@ -1,4 +1,4 @@
-"""What an executor shows an observer of the runs after each event of a batch."""
+"""The observation of an executor: its runs after each event of a batch, as an observer sees them."""
 
 from __future__ import annotations
 

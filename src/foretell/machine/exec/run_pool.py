@@ -13,7 +13,7 @@ from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 from foretell.machine.exec.match_output import new_nodes
 from foretell.machine.input.state_bounds import StateBounds
-from foretell.machine.kernels import general, layout, run_checks
+from foretell.machine.kernels import general, layout, run_checks, run_lists
 from foretell.machine.kernels.structs import Lanes, Nodes, Output, Runs, Timers, Values
 from foretell.plan.lower.program import CompiledNfa
 from foretell.storage.recorded_values import array, indices, require, times
@@ -23,8 +23,8 @@ _Struct = TypeVar("_Struct", Lanes, Nodes, Timers)
 
 @dataclass(frozen=True)
 class RecordedRuns:
-    """What the runs of a snapshot are checked against: how far their numbers may reach, how many rows the template has,
-    of each state how many steps and gaps a match of it can have."""
+    """The limits that the runs of a snapshot must keep: how far their numbers may reach, how many rows the template
+    has, of each state how many steps and gaps a match of it can have."""
 
     bounds: StateBounds
     lists: int
@@ -218,7 +218,7 @@ class RunPool:
     def link_runs(self) -> None:
         """Make the lists of a strict NFA anew, as its kernel needs them: it may be another kernel now."""
         heads = self._new_lanes(len(self.lanes.heads)).heads
-        general.link_runs(self.in_use, self.cells, heads)
+        run_lists.link_runs(self.in_use, self.cells, heads)
         self.lanes = self.lanes._replace(heads=heads)
 
     def count_lanes(self) -> None:
@@ -255,7 +255,7 @@ class RunPool:
     def sweep(self, now: int | float) -> int:
         """Free the runs that can come to nothing; return how many."""
         dead = (~self.nfa.alive).astype(np.uint8)
-        return general.sweep(self.time(now), self.nfa.strict, self.nfa.tables, self.arrays, self.in_use, dead)
+        return run_lists.sweep(self.time(now), self.nfa.strict, self.nfa.tables, self.arrays, self.in_use, dead)
 
     def remove(self, runs: Ints, now: int | float) -> None:
         """Free some runs."""
@@ -273,7 +273,7 @@ class RunPool:
             return
         nodes = new_nodes(max(1024, used + used // 4))  # about as many will come again
         chains = self.cells[:, layout.RUN_CHAIN]
-        self.kept_nodes = general.keep_nodes(used, self.in_use, chains, self.nodes, nodes)
+        self.kept_nodes = run_lists.keep_nodes(used, self.in_use, chains, self.nodes, nodes)
         self.counters[layout.NODES] = self.kept_nodes
         self.nodes = nodes
 

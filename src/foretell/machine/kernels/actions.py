@@ -1,4 +1,4 @@
-"""What happens to a run when it binds an event: guards evaluated, registers updated, matches written.
+"""The actions of a run that binds an event: it evaluates guards, updates registers, writes matches.
 
 These kernels allocate nothing.
 """
@@ -328,7 +328,7 @@ def open_fan(row: Any, tables: NfaTables, predicates: Array) -> int:
 
 @inlined
 def lacking(most: int, nodes: int, runs: Runs, output: Output) -> int:
-    """What would not hold so many new runs, with so many nodes each; 0 where all would."""
+    """The structure that lacks room for so many new runs, with so many nodes each; 0 where none does."""
     counters = runs.counters
     if counters[FREE] < most:
         return FULL_POOL

@@ -99,7 +99,7 @@ class ArrivalOutput(NamedTuple):
 
 
 class Matcher(NamedTuple):
-    """What the walk evaluates with: `slots` are values of events bound so far, which conditions compare."""
+    """The inputs of the walk: `slots` are values of events bound so far, which conditions compare."""
 
     tables: ArrivalTables
     windowed: bool

@@ -11,7 +11,7 @@ from typing import Any
 
 from foretell.machine.kernels.actions import lacking, open_fan
 from foretell.machine.kernels.decorators import inlined, kernel
-from foretell.machine.kernels.general import advance_runs, new_runs, release, unlink
+from foretell.machine.kernels.general import advance_runs, new_runs
 from foretell.machine.kernels.layout import (
     COUNTED,
     CROWDED,
@@ -31,6 +31,7 @@ from foretell.machine.kernels.layout import (
     S,
     U,
 )
+from foretell.machine.kernels.run_lists import release, unlink
 from foretell.machine.kernels.strict import advance_lane
 from foretell.machine.kernels.structs import Batch, NfaTables, Output, Runs
 

@@ -47,7 +47,7 @@ DONE = -2
 
 
 class Paths(NamedTuple):
-    """What the plan tells: the place of each state among those that wait, where each edge leads (behind the waiting
+    """The paths of the plan: the place of each state among those that wait, where each edge leads (behind the waiting
     states come one place for runs that die and one for those that are complete), the step that each edge chains (-1:
     none). Of each final slot its kind, its column, the slot that is counted along with it (its own where there is
     none); [slot, edge] whether the edge changes it, and by which update."""

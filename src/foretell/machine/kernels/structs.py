@@ -152,11 +152,11 @@ class Lockstep(NamedTuple):
 
 
 class Exclusion(NamedTuple):
-    """What AFTER MATCH excludes of the runs that an observer sees.
+    """The exclusions of AFTER MATCH, applied to the runs that an observer sees.
 
-    `by` says what (see `probe`). By beginning: up to which first event the matches of each event exclude runs, and so
-    far those of each lane. By events: a hash table of those spent so far, and those spent in this batch, sorted, each
-    with the row from which on it is spent.
+    `by` is their kind (see `probe`). By beginning: up to which first event the matches of each event exclude runs, and
+    so far those of each lane. By events: a hash table of those spent so far, and those spent in this batch, sorted,
+    each with the row from which on it is spent.
     """
 
     by: int
@@ -168,7 +168,7 @@ class Exclusion(NamedTuple):
 
 
 class ProbeArrays(NamedTuple):
-    """What an observer sees of the runs after each event, and how to look; all empty where nobody observes.
+    """The arrays of a probe, by which an observer sees the runs after each event; all empty without an observer.
 
     `configurations` are written, with `bits` of the states in them; `key` is the column that tells processes apart.
     A run at the state `limits[i, 0]` is of no use once the time in its slot `limits[i, 1]` is more than `amounts[i]`

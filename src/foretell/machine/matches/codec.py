@@ -149,7 +149,7 @@ def restore_segment(state: Mapping[str, Any], plan: InputPlan, bounds: StateBoun
 
 @dataclass(frozen=True)
 class ResultLayout:
-    """What the results of a snapshot are checked against."""
+    """The layout that the results of a snapshot must have."""
 
     plan: SubscriptionPlan
     kinds: RegisterKinds

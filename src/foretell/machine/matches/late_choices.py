@@ -58,10 +58,9 @@ def settlement(late: Flags, starts: Ints, step: Ints, begins: Any, last: Ints, s
 
 @dataclass(frozen=True)
 class Decided:
-    """What is known of matches: those that are `told` now, and those that wait; `late` ones end `at` a time that has to
-    pass."""
+    """The state of each match: `settled` now, or it waits; `late` ones end `at` a time that has to pass."""
 
-    told: Flags
+    settled: Flags
     waits: Flags
     late: Flags
     at: NDArray[Any]
@@ -95,9 +94,9 @@ class LateChoices:
             waited = latest >= 0
             at[waited] = np.maximum(at[waited], matches.buffer.times(latest[waited]))
         ready = alive & ~blocked & (~late | (at < now))
-        told = ready.copy()
-        told[ready] = self.first_last.right(matches.bound.filter(ready))
-        return Decided(told, alive & ~ready, late, at)
+        settled = ready.copy()
+        settled[ready] = self.first_last.right(matches.bound.filter(ready))
+        return Decided(settled, alive & ~ready, late, at)
 
     def _settlement(self, matches: MatchBatch, trails: Flags) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         choices, bound = self.selection.late_choices, matches.bound

@@ -119,37 +119,37 @@ class _LiveRuns(NamedTuple):
 def _settle(
     found: _Candidates, runs: _LiveRuns, past: NDArray[Any], undecided: Any, in_order: bool
 ) -> NDArray[np.uint8]:
-    """What becomes of each match. `past` is the rank up to which taken matches exclude first events in each lane."""
+    """The fate of each match. `past` is the rank up to which taken matches exclude first events in each lane."""
     (lane, first, first_rank, last_rank, is_best) = found
     (run_lane, run_first, run_rank) = runs
     becomes = np.zeros(lane.size, np.uint8)
     run, at, stop = 0, 0, 0
     while at < lane.size:
-        here, waits, certain = lane[at], False, past[lane[at]]
-        undecided[here] = 0
-        while run < run_lane.size and run_lane[run] < here:
+        this_lane, waits, certain = lane[at], False, past[lane[at]]
+        undecided[this_lane] = 0
+        while run < run_lane.size and run_lane[run] < this_lane:
             run += 1
-        while stop < lane.size and lane[stop] == here:
+        while stop < lane.size and lane[stop] == this_lane:
             stop += 1
         before = np.int64(-1)
         for i in range(at, stop):
-            if first[i] == before or first_rank[i] <= past[here] or (waits and first_rank[i] <= certain):
+            if first[i] == before or first_rank[i] <= past[this_lane] or (waits and first_rank[i] <= certain):
                 continue
             before = first[i]
             if not waits:
-                while run < run_lane.size and run_lane[run] == here and run_rank[run] <= past[here]:
+                while run < run_lane.size and run_lane[run] == this_lane and run_rank[run] <= past[this_lane]:
                     run += 1
-                lives = run < run_lane.size and run_lane[run] == here and run_first[run] <= first[i]
+                lives = run < run_lane.size and run_lane[run] == this_lane and run_first[run] <= first[i]
                 if not lives or (run_first[run] == first[i] and is_best[i]):
                     becomes[i] = TAKEN
-                    past[here] = max(past[here], last_rank[i])
+                    past[this_lane] = max(past[this_lane], last_rank[i])
                     continue
                 waits = True
                 if in_order and run_first[run] == first[i]:
                     # A match with this first event will be taken, and it ends with this one or later.
                     becomes[i], certain = HELD, last_rank[i]
                     continue
-            becomes[i], undecided[here] = HELD, 1
+            becomes[i], undecided[this_lane] = HELD, 1
         at = stop
     return becomes
 

@@ -1,4 +1,4 @@
-"""What an observer tracks of a `;` sequence that runs on arrival lists, where partial matches are never built."""
+"""The tracking of a `;` sequence for an observer: it runs on arrival lists, so partial matches are never built."""
 
 from __future__ import annotations
 

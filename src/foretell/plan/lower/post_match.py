@@ -1,4 +1,4 @@
-"""What a subscription does with raw matches: late conditions, HAVING and RETURN."""
+"""The treatment of raw matches by a subscription: late conditions, HAVING and RETURN."""
 
 from __future__ import annotations
 

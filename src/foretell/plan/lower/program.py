@@ -1,4 +1,4 @@
-"""What runs: a machine as flat arrays for the kernel, and for each of its subscriptions what comes after the kernel."""
+"""The lowered program: an NFA as flat arrays for the kernel, and the steps after the kernel for each subscription."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RunExpiry:
 class SubscriptionPlan:
     """One subscription: what is asked of its finished matches.
 
-    `finals` says where a match has the registers that are asked for afterwards, in the machine's output; `deferred` are
+    `finals` says where a match has the registers that are asked for afterwards, in the kernel's output; `deferred` are
     negated steps that name what is bound after their gap, and a[i] that count by it; `leading` are the negated steps
     before the match's first event. `trailing` are those after its last event that LAST has to wait for, with the states
     of their matches (`match_selection.compares_windows`). With `remembers`, an a[i] counts in the whole lane by what

@@ -89,7 +89,7 @@ def _merged(batches: Batches) -> Iterator[list[pa.RecordBatch]]:
     merged: list[pa.RecordBatch] = []
     for batch in batches:
         merged.append(batch)
-        if sum(one.num_rows for one in merged) >= ROWS:
+        if sum(part.num_rows for part in merged) >= ROWS:
             yield merged
             merged = []
     if merged:

@@ -79,13 +79,13 @@ def collect_reading(
     all_bad = sorted([*bad, *(event for batch in loaded for event in batch.quarantined)], key=order.place)
     merged = merge_nulled([*nulled, *(values for batch in loaded for values in batch.nulled)], order.place)
     all_nulled = tuple(sorted(merged, key=order.column))
-    here = [note for source in sources.values() for note in source.notes]
+    source_notes = [note for source in sources.values() for note in source.notes]
     aside = {name: 0 if source.loaded is None else len(source.loaded.quarantined) for name, source in sources.items()}
     return ReadingResult(
         tuple(all_bad),
         all_nulled,
         totals=tuple((name, counts.get(name, 0) + aside[name]) for name in sources),
-        notes=tuple(dict.fromkeys([*here, *notes, *marker_notes(all_nulled)])),
+        notes=tuple(dict.fromkeys([*source_notes, *notes, *marker_notes(all_nulled)])),
         order=order,
     )
 

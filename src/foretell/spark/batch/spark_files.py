@@ -3,6 +3,7 @@ which no Python package is installed."""
 
 from __future__ import annotations
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +17,7 @@ from foretell.events.ingest.read_options import ReadOptions
 _JARS = {
     "Avro": "org.apache.spark:spark-avro_2.13",
     "Delta": "io.delta:delta-spark_2.13",
-    "Iceberg": "org.apache.iceberg:iceberg-spark-runtime",
+    "Iceberg": f"org.apache.iceberg:iceberg-spark-runtime-{'.'.join(pyspark.__version__.split('.')[:2])}_2.13",
 }
 #: The file systems of Hadoop that do not come with Spark.
 _FILE_SYSTEM_JARS = {

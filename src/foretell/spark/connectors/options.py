@@ -57,5 +57,5 @@ class SourceOptions:
         return {name.removeprefix(prefix): value for name, value in self._options.items() if name.startswith(prefix)}
 
 
-def _refuse(name: str, what: str) -> NoReturn:
-    raise InputError("bad-option", f"the option '{name}' {what}")
+def _refuse(name: str, problem: str) -> NoReturn:
+    raise InputError("bad-option", f"the option '{name}' {problem}")

@@ -58,7 +58,7 @@ class StreamProgress(msgspec.Struct, frozen=True):
 
 
 class ReadingReport(msgspec.Struct, frozen=True):
-    """What a map task reports of its reading: the values that were set to NULL, and notes for the user."""
+    """The report of a map task on its reading: the values that were set to NULL, and notes for the user."""
 
     nulled: tuple[NulledValues, ...]
     notes: tuple[str, ...]

@@ -52,7 +52,9 @@ def why_all_matter(statement: CheckedSubscription, identified: Collection[str]) 
     numbered = [str(stream) for stream in statement.tree.streams if str(stream) not in identified]
     if numbered:
         return f"{numbered[0]} has no ID that is never NULL, so numbers name its events"
-    return next((f"{what} accepts any event" for what, one in _conditions(statement).items() if not one), None)
+    return next(
+        (f"{name} accepts any event" for name, conditions in _conditions(statement).items() if not conditions), None
+    )
 
 
 def _conditions(statement: CheckedSubscription) -> dict[str, ConditionSet]:
@@ -62,7 +64,7 @@ def _conditions(statement: CheckedSubscription) -> dict[str, ConditionSet]:
     led = {name for node in nodes if isinstance(node, tree.SequencePart) for name in _led(node.pattern, node.operator)}
     steps = {f"step {s.name}": _static(s.conditions) for s in statement.steps.values() if s.name not in led}
     thetas = [node.condition for node in nodes if isinstance(node, tree.FirstWhere)]
-    return steps | {f"the condition {expression_text(one)}": _static([one]) for one in thetas}
+    return steps | {f"the condition {expression_text(theta)}": _static([theta]) for theta in thetas}
 
 
 def _led(pattern: tree.Pattern, operator: tree.Operator | None) -> Iterable[str]:

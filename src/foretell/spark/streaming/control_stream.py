@@ -153,11 +153,13 @@ class ChangeApplier:
         message = f"no shard can serve '{new[0].name}': the query has shards {existing}"
         raise InputError("no-shard", message, hint="start the query again with it among its statements")
 
-    def _groups_with(self, name: str | None, groups_of: Mapping[str, Sequence[str]], what: str) -> list[StatementGroup]:
+    def _groups_with(
+        self, name: str | None, groups_of: Mapping[str, Sequence[str]], subject: str
+    ) -> list[StatementGroup]:
         groups = [group for group in self.groups if group.name in groups_of.get(str(name), ())]
         if not groups:
             hint = suggestion(str(name), [n for n, present in groups_of.items() if present])
-            raise InputError(f"unknown-{what}", f"there is no {what} '{name}'", hint=hint)
+            raise InputError(f"unknown-{subject}", f"there is no {subject} '{name}'", hint=hint)
         return groups
 
     def _statements(self) -> dict[str, list[str]]:

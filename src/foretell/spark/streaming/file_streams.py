@@ -52,7 +52,7 @@ class FileSurvey:
 
     @property
     def mark(self) -> dict[str, object]:
-        """What the checkpoint is to keep."""
+        """The values that the checkpoint keeps."""
         return {"types": self.types, "times": self.times, "readings": self.readings}
 
     def complete(self, declaration: StreamDeclaration, path: str) -> StreamDeclaration:

@@ -214,9 +214,9 @@ def _check_places(pipeline: Pipeline) -> None:
     places = {"checkpoint": pipeline.checkpoint, "output": None if pipeline.output is None else pipeline.output.path}
     places |= {kind: str(path) for kind, path in pipeline.side_files.items()}
     for name, source in pipeline.streams.items():
-        for what, place in places.items():
+        for subject, place in places.items():
             if source.whole_files and place is not None and contains(str(source.path), place):
-                message = f"stream '{name}' would read the files of '{place}' ({what}): it watches {source.path}"
+                message = f"stream '{name}' would read the files of '{place}' ({subject}): it watches {source.path}"
                 raise InputError("watched-place", message, hint="use a folder outside of it")
 
 
@@ -244,7 +244,7 @@ def _frame(spark: SparkSession, name: str, source: Endpoint) -> DataFrame:
 def _start(notifications: DataFrame, pipeline: Pipeline, once: bool, lines: LineOutput) -> StreamingQuery:
     sink = pipeline.output
     if sink is not None and sink.format in _TEXT_FORMATS:
-        notifications = _with_text_times(notifications)
+        notifications = with_text_times(notifications)
     writer = notifications.writeStream.option("checkpointLocation", pipeline.checkpoint)
     if once:
         writer = writer.trigger(availableNow=True)
@@ -258,7 +258,7 @@ def _start(notifications: DataFrame, pipeline: Pipeline, once: bool, lines: Line
     return writer.start()
 
 
-def _with_text_times(notifications: DataFrame) -> DataFrame:
+def with_text_times(notifications: DataFrame) -> DataFrame:
     """Write timestamps as all notifications do in text: in UTC, with a fraction only where there is one."""
     for name in ("start", "end"):
         if isinstance(notifications.schema[name].dataType, TimestampType):
@@ -281,10 +281,10 @@ def _checkpoint_mark(pipeline: Pipeline) -> dict[str, object]:
     if not path.exists():
         return {}
     marked: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    for what, value in _own_mark(pipeline).items():
-        if marked.get(what) != value:
-            message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {what}"
-            message = f"{message}: {marked.get(what)}, not {value}"
+    for subject, value in _own_mark(pipeline).items():
+        if marked.get(subject) != value:
+            message = f"the checkpoint {pipeline.checkpoint} belongs to another pipeline: its {subject}"
+            message = f"{message}: {marked.get(subject)}, not {value}"
             raise InputError("other-checkpoint", message, hint="use another folder")
     return marked
 

@@ -193,10 +193,10 @@ def _frames(inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     return {name: _streaming(frame, f"inputs: '{name}'") for name, frame in frames.items()}
 
 
-def _streaming(frame: Any, what: str) -> DataFrame:
+def _streaming(frame: Any, subject: str) -> DataFrame:
     if not getattr(frame, "isStreaming", False):
         hint = "read it with spark.readStream, or use ft.run"
-        raise InputError("not-a-stream", f"{what} is not a streaming frame", hint=hint)
+        raise InputError("not-a-stream", f"{subject} is not a streaming frame", hint=hint)
     return frame  # type: ignore[no-any-return]
 
 
@@ -240,10 +240,10 @@ def _file_declaration(declaration: StreamDeclaration) -> StreamDeclaration:
     """Check that all types are declared: the files are not read yet."""
     unknown = [name for name in declaration.columns if declaration.declared_type(name) is None]
     if unknown or declaration.open:
-        what = f"the type of '{unknown[0]}'" if unknown else "its columns"
+        subject = f"the type of '{unknown[0]}'" if unknown else "its columns"
         hint = f"STREAM {declaration.stream} (attribute TYPE, ...) TIME column"
         raise InputError(
-            "no-schema", f"stream '{declaration.stream}' comes in files: {what} must be declared", hint=hint
+            "no-schema", f"stream '{declaration.stream}' comes in files: {subject} must be declared", hint=hint
         )
     return declaration
 

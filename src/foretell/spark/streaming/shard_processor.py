@@ -149,7 +149,11 @@ class ShardProcessor:
             _LOG.warning("%s", note)
         late = [event for events in result.late if self._reports(group, events.stream) for event in events.events()]
         bad = shard_input.quarantined
-        side_rows = [*map(self._late_row, late), *quarantine_rows(bad), *(_refused_row(*one) for one in refused)]
+        side_rows = [
+            *map(self._late_row, late),
+            *quarantine_rows(bad),
+            *(_refused_row(change, reason) for change, reason in refused),
+        ]
         counts = {
             "events": sum(len(t) for stream, t in batches.items() if self._reports(group, stream)) + len(bad),
             "matches": output.notifications,
