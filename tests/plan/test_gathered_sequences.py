@@ -115,7 +115,7 @@ def rows(chance: Random) -> list[dict[str, Any]]:
 
 def in_batches(statements: ft.Subscriptions, events: list[dict[str, Any]]) -> list[str]:
     """What an engine finds that is stored and restored after every event."""
-    engine, found = ft.Engine(statements), []
+    engine, found = ft.Engine(statements), list[str]()
     for event in events:
         found += map(str, engine.push("s", [event]))
         engine = ft.Engine.restore(statements, engine.snapshot())

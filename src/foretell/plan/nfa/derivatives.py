@@ -109,8 +109,8 @@ class Derivatives:
                     for continuation in self.continuations(following.term):
                         yield replace(continuation, thread=-1)
             case Gathering():
-                for step, before in term.free:
-                    yield self._continuation(self._gathered(term, step, before), -1)
+                for step, earlier in term.free:
+                    yield self._continuation(self._gathered(term, step, earlier), -1)
             case Interleaving(sides=sides):
                 before = 0
                 for i, side in enumerate(sides):
