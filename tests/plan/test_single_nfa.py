@@ -65,7 +65,7 @@ def found(statements: ft.Subscriptions, texts: int) -> list[tuple[str, object]]:
     engine = ft.Engine(statements)
     engine.push("s", [{"t": -100, "k": f"text {i}", "v": 1} for i in range(texts)])
     engine.subscribe(more)
-    after = [{"t": t, "k": k, "v": v} for t, (k, v) in enumerate(zip("zzxyxz", (1, 2, 3, 1, 0, 5), strict=True))]
+    after = [{"t": t, "k": text[0], "v": int(text[1])} for t, text in enumerate(("z1", "z2", "x3", "y1", "x0", "z5"))]
     return [(n.subscription, n.end) for n in engine.push("s", after)]
 
 

@@ -15,6 +15,7 @@ from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.nfa import automaton
 from foretell.plan.nfa.counters import PatternCounters
 from tests.engine_pair import EnginePair, comparable_rows
+from tests.plan.test_gathered_sequences import gather_sequences
 from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, case_of_lanes, cases
 
 quick = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -72,6 +73,16 @@ def test_counters_say_what_states_say(trial: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         _count_everything(patch)
         _agrees(trial)
+
+
+@settings(quick, max_examples=80)
+@given(cases())
+def test_gathered_sequences_say_what_states_say(one: Case) -> None:
+    """The same, and sides of `&` that are sequences have no states of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        _count_everything(patch)
+        gather_sequences(patch)
+        _agrees(one)
 
 
 @quick

@@ -17,7 +17,7 @@ from foretell.plan.lower.program import CompiledNfa, SubscriptionPlan
 from foretell.plan.match_plan import MatchPlan, NfaGroupPlan
 from foretell.plan.nfa.automaton import Automaton, Edge
 from foretell.plan.nfa.automaton_size import MOST_EDGES
-from foretell.plan.nfa.counters import CounterTest, PatternCounters, Test
+from foretell.plan.nfa.counters import CounterTest, StepBound, Test
 from foretell.plan.nfa.decomposition import decompose
 from foretell.plan.nfa.state_bits import BITS
 from foretell.plan.nfa.terms import Connector, Done, threads
@@ -255,7 +255,7 @@ def _structure(
         ExplainedState(i, tuple(map(_link, threads(s.term))), isinstance(s.term, Done), _key(nfa, i))
         for i, s in enumerate(plan.automaton.states)
     )
-    counters = [_counter(pattern) for pattern in PatternCounters(subscription.pattern).counted]
+    counters = [_counter(pattern) for pattern in plan.automaton.counted]
     edges = tuple(_edge(edge, counters) for edge in plan.automaton.edges)
     return states, edges, tuple(_final_conditions(subscription, plan))
 
@@ -323,7 +323,7 @@ def _test(test: Test, counters: Sequence[str]) -> str:
     """A test of a counter, which people count from one."""
     if isinstance(test, CounterTest):
         return f"{counters[test.counter]} {'>=' if test.at_least else '<'} {test.value + 1:,}"
-    return f"no {test.step} so far"
+    return f"after {test.step}" if isinstance(test, StepBound) else f"no {test.step} so far"
 
 
 def _forecast(subscription: CheckedSubscription, automaton: Automaton) -> str | None:

@@ -14,7 +14,7 @@ from foretell.plan.lower.deferral import Deferral
 from foretell.plan.lower.ir import NO_CODE, Guard
 from foretell.plan.lower.occurrences import count_condition
 from foretell.plan.nfa.automaton import Condition, Edge
-from foretell.plan.nfa.counters import CounterTest, Test
+from foretell.plan.nfa.counters import CounterTest, StepBound, Test
 from foretell.plan.nfa.lag_rewrite import lagged
 
 
@@ -104,4 +104,4 @@ def _test(test: Test) -> tree.Expression:
     """The condition that a counter passes a test."""
     if isinstance(test, CounterTest):
         return tree.Binary(">=" if test.at_least else "<", CounterValue(test.counter), tree.Literal(test.value))
-    return tree.IsNull(BoundPosition(test.step))
+    return tree.IsNull(BoundPosition(test.step), negated=isinstance(test, StepBound))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from foretell.plan.nfa.automaton_size import (
     MOST_EDGES,
     MOST_FINE_STATES,
     asked_steps,
-    check_size,
+    is_too_large,
     most_edges,
     refuse,
 )
@@ -91,7 +92,8 @@ class Edge:
 class Automaton:
     """The NFA of a subscription. `final` are the conditions left for the finished match.
 
-    A `compact` one counts rounds and the events of wide conjunctions in registers, and not by its states.
+    A `compact` one counts rounds and the events of wide conjunctions in registers, and not by its states; `counted` is
+    what each of its counters counts.
     """
 
     states: tuple[State, ...]
@@ -99,6 +101,7 @@ class Automaton:
     final: tuple[Condition, ...]
     graph: TermGraph = field(compare=False, repr=False)
     compact: bool = False
+    counted: tuple[tree.Pattern, ...] = ()
 
     def reachable_steps(self, state: State) -> StepSet:
         """The steps that may be bound after a state."""
@@ -123,17 +126,18 @@ def build(subscription: CheckedSubscription, edges: int = MOST_EDGES) -> Automat
     is refused.
     """
     counters = PatternCounters(subscription.pattern)
-    check_size(subscription, counters, edges)
     most = most_edges(subscription, edges)
-    if not counters.are_many(MOST_FINE_STATES):
-        try:
+    if not counters.are_many(MOST_FINE_STATES) and not is_too_large(subscription, counters, edges):
+        with suppress(TooLargeError):
             return _AutomatonBuilder(subscription, PatternCounters(), MOST_FINE_STATES, most, compact=False).build()
-        except TooLargeError:
-            pass
-    try:
-        return _AutomatonBuilder(subscription, counters, most, most, compact=True).build()
-    except TooLargeError:
-        refuse(subscription, counters, edges)
+    # The sides of `&` that are sequences have states of their own where that is possible: snapshots refer to these.
+    # Simultaneous events need a mark for each side that waits.
+    for sequences in (False,) if subscription.simultaneous else (False, True):
+        counters = PatternCounters(subscription.pattern, sequences=sequences)
+        if not is_too_large(subscription, counters, edges):
+            with suppress(TooLargeError):
+                return _AutomatonBuilder(subscription, counters, most, most, compact=True).build()
+    refuse(subscription, counters, edges)
 
 
 class _Key(NamedTuple):
@@ -158,6 +162,7 @@ class _AutomatonBuilder:
         self.edges: list[Edge] = []
         self.final: dict[Condition, None] = {}
         self.gathered = self.numbers.bits(counters.gathered_steps)
+        self.counted = counters.counted
         self.gathering = [
             self.numbers.bits(step for gathering in gatherings(term) for step in gathering.steps)
             for term in self.graph.terms
@@ -184,7 +189,8 @@ class _AutomatonBuilder:
                         target = self._add_edge(source, continuation, following, tests)
                         if target is not None:
                             todo.append(target)
-        return Automaton(tuple(self.found), tuple(self.edges), tuple(self.final), self.graph, compact=self.compact)
+        found = tuple(self.found), tuple(self.edges), tuple(self.final)
+        return Automaton(*found, self.graph, compact=self.compact, counted=self.counted)
 
     def _add_edge(
         self, source: int | None, continuation: Continuation, following: Following, tests: tuple[Test, ...]

@@ -11,7 +11,7 @@ from foretell.language import tree
 from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import can_be_empty
 from foretell.language.printer import pattern_text
-from foretell.plan.nfa.counters import PatternCounters
+from foretell.plan.nfa.counters import PatternCounters, sequence_steps
 
 #: A pattern whose automaton has more edges than these (unless `Limits.edges` says otherwise), and two for each of its
 #: steps, is refused: so the time that planning takes is bounded by the length of the text.
@@ -47,11 +47,10 @@ def most_edges(subscription: CheckedSubscription, edges: int = MOST_EDGES) -> in
     return edges + 2 * len(subscription.steps)
 
 
-def check_size(subscription: CheckedSubscription, counters: PatternCounters, edges: int) -> None:
-    """Refuses a pattern that certainly needs too many states or edges, before any is made."""
+def is_too_large(subscription: CheckedSubscription, counters: PatternCounters, edges: int) -> bool:
+    """Whether a pattern certainly needs too many states or edges, before any is made."""
     size = _LeastSize(counters, asked_steps(subscription)).of(subscription.pattern)
-    if max(size) > most_edges(subscription, edges):
-        refuse(subscription, counters, edges)
+    return max(size) > most_edges(subscription, edges)
 
 
 def refuse(subscription: CheckedSubscription, counters: PatternCounters, edges: int) -> NoReturn:
@@ -149,5 +148,6 @@ class _LeastSize:
         terms = prod(ways) * (2 if gathered else 1)
         # No edge goes on from a side that is done. Whole numbers: those of a thousand sides are beyond any float.
         moving = sum(terms // way * (way - 1) for way in ways)
-        # Where the gathered steps are not all there, each of them may be the last or not.
-        return _Size(terms - 2, moving + terms * len(gathered))
+        # Where the gathered steps are not all there, the last of each side may be the last of all or not.
+        gathering = sum(len(sequence_steps(sides[i])) + 1 for i in gathered)
+        return _Size(terms - 2, moving + prod(ways) * gathering)

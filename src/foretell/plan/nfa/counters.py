@@ -3,7 +3,9 @@ to two.
 
 A counted repetition keeps the number of its rounds in a register of the run. A conjunction of single steps
 (`a & b & c`) keeps the number of events that it has gathered, instead of a state for each set of steps that may be
-missing; whether a step is among the missing, its own register says. Both count from 0, with the first round or event.
+missing; whether a step is among the missing, its own register says. Where that is not enough, so do sides that are
+sequences of single steps (`(a ; b) & (c , d)`): how far a side is, the registers of its steps say. Both count from 0,
+with the first round or event.
 """
 
 from __future__ import annotations
@@ -33,8 +35,15 @@ class StepUnbound:
     step: str
 
 
+@dataclass(frozen=True)
+class StepBound:
+    """A step of a conjunction has its event: the next one of its side may come."""
+
+    step: str
+
+
 #: What must hold of a run's counters.
-Test = CounterTest | StepUnbound
+Test = CounterTest | StepUnbound | StepBound
 
 
 @dataclass(frozen=True)
@@ -67,9 +76,11 @@ def before_updates(tests: tuple[Test, ...], updates: tuple[CounterUpdate, ...]) 
 
 
 class PatternCounters:
-    """The counters of a pattern's repetitions and conjunctions. Without a pattern there are none."""
+    """The counters of a pattern's repetitions and conjunctions. Without a pattern there are none. With `sequences`, a
+    conjunction counts the events of sides that are sequences, too."""
 
-    def __init__(self, pattern: tree.Pattern | None = None) -> None:
+    def __init__(self, pattern: tree.Pattern | None = None, *, sequences: bool = False) -> None:
+        self.sequences = sequences
         self._numbers: dict[int, int] = {}
         self._gathered: dict[int, tuple[int, ...]] = {}
         self._steps: list[str] = []
@@ -90,7 +101,7 @@ class PatternCounters:
         return self._numbers[id(conjunction)]
 
     def gathered(self, conjunction: tree.Conjunction) -> tuple[int, ...]:
-        """The indexes of the sides of which a counter counts the events: single steps."""
+        """The indexes of the sides of which a counter counts the events: single steps, and sequences of them."""
         return self._gathered.get(id(conjunction), ())
 
     @property
@@ -117,20 +128,41 @@ class PatternCounters:
                         self._number(node, body, max(low, high or 0))
                     todo.append((body, in_loop or high != 1))
                 case tree.Conjunction(sides=sides):
-                    steps = {i: str(side.name) for i, side in enumerate(sides) if isinstance(side, tree.Step)}
+                    gathered = {i: steps for i, side in enumerate(sides) if (steps := self._steps_of(side))}
                     # In a loop the registers of steps hold the events of earlier rounds too.
-                    if len(steps) > 1 and not in_loop:
-                        self._number(node, node, 2 ** len(steps))
-                        self._gathered[id(node)] = tuple(steps)
-                        self._steps += steps.values()
+                    if len(gathered) > 1 and not in_loop:
+                        self._number(node, node, 2 ** len(gathered))
+                        self._gathered[id(node)] = tuple(gathered)
+                        self._steps += (step for steps in gathered.values() for step in steps)
                     todo += [(side, in_loop) for side in sides]
                 case _:
                     todo += [(child, in_loop) for child in _parts(node)]
+
+    def _steps_of(self, side: tree.Pattern) -> tuple[str, ...]:
+        """The steps of a side whose events can be counted; none of another side."""
+        if isinstance(side, tree.Step):
+            return (str(side.name),)
+        return tuple(step for step, _ in sequence_steps(side)) if self.sequences else ()
 
     def _number(self, node: tree.Pattern, counted: tree.Pattern, states: int) -> None:
         self._numbers[id(node)] = len(self._numbers)
         self._counted.append(counted)
         self._most = max(self._most, states)
+
+
+def sequence_steps(pattern: tree.Pattern) -> tuple[tuple[str, bool], ...]:
+    """The steps of a step or of a sequence of steps under `;` and `,` without negations, each with whether it must be
+    the very next event after the one before; none of another pattern."""
+    if isinstance(pattern, tree.Step):
+        return ((str(pattern.name), False),)
+    if not isinstance(pattern, tree.Sequence) or pattern.absent:
+        return ()
+    steps: list[tuple[str, bool]] = []
+    for part in pattern.parts:
+        if not isinstance(part.pattern, tree.Step) or part.absent or isinstance(part.operator, tree.FirstWhere):
+            return ()
+        steps.append((str(part.pattern.name), isinstance(part.operator, tree.Next)))
+    return tuple(steps)
 
 
 def _parts(pattern: tree.Pattern) -> Iterator[tree.Pattern]:

@@ -13,7 +13,15 @@ from itertools import chain, combinations
 
 from foretell.language import tree
 from foretell.language.pattern_shape import can_be_empty
-from foretell.plan.nfa.counters import CounterTest, CounterUpdate, PatternCounters, StepUnbound, Test
+from foretell.plan.nfa.counters import (
+    CounterTest,
+    CounterUpdate,
+    PatternCounters,
+    StepBound,
+    StepUnbound,
+    Test,
+    sequence_steps,
+)
 from foretell.plan.nfa.terms import (
     Alternative,
     ConjunctionEntry,
@@ -100,9 +108,9 @@ class Derivatives:
                 for following in self._terms(self._begin(pattern, _ANY if anchored else START, ())):
                     for continuation in self.continuations(following.term):
                         yield replace(continuation, thread=-1)
-            case Gathering(steps=steps):
-                for step in steps:
-                    yield self._continuation(self._gathered(term, step), -1)
+            case Gathering():
+                for step, earlier in term.free:
+                    yield self._continuation(self._gathered(term, step, earlier), -1)
             case Interleaving(sides=sides):
                 before = 0
                 for i, side in enumerate(sides):
@@ -121,16 +129,16 @@ class Derivatives:
             alternative.leaf, thread, following, leading, tests=alternative.tests, updates=alternative.updates
         )
 
-    def _gathered(self, gathering: Gathering, step: str) -> Alternative:
-        """One more step of a gathering."""
-        count = CounterUpdate(gathering.counter, None)
-        return Alternative(Leaf(step), (GatheringFrame(gathering),), (), (StepUnbound(step),), (count,))
+    def _gathered(self, gathering: Gathering, step: str, before: str | None) -> Alternative:
+        """One more step of a gathering, after the one before it in its side."""
+        tests: tuple[Test, ...] = (StepUnbound(step),) if before is None else (StepUnbound(step), StepBound(before))
+        return _counted(gathering, step, tests)
 
     def _after(self, frames: Frames) -> tuple[Following, ...]:
         known = self._after_known.get(frames)
         if known is None:
             if frames and isinstance(frames[0], GatheringFrame):
-                known = _rest_of(frames[0].gathering)
+                known = _rest_of(frames[0].gathering, frames[0].step)
             else:
                 known = tuple(self._terms(self._next(frames, (), (), ())))
             self._after_known[frames] = known
@@ -204,13 +212,13 @@ class Derivatives:
         ways: list[tuple[int, Iterable[tuple[Connector, Alternative]]]] = []
         if gathered:
             counter = self._counters.of_conjunction(conjunction)
-            sides = (conjunction.sides[i] for i in gathered)
-            steps = tuple(str(side.name) for side in sides if isinstance(side, tree.Step))
-            gathering = Gathering(counter, steps)
-            self._spend(len(steps))
+            sides = [sequence_steps(conjunction.sides[i]) for i in gathered]
+            strict = frozenset(step for side in sides for step, is_next in side if is_next)
+            gathering = Gathering(counter, tuple(tuple(step for step, _ in side) for side in sides), strict)
+            self._spend(len(gathering.steps))
             first = [
-                (connector, replace(self._gathered(gathering, step), tests=(), updates=(CounterUpdate(counter, 0),)))
-                for step in steps
+                (connector, replace(_counted(gathering, side[0], ()), updates=(CounterUpdate(counter, 0),)))
+                for side in gathering.sides
             ]
             ways.append((len(unstarted), first))
             unstarted = (*unstarted, gathering)
@@ -287,7 +295,20 @@ class Derivatives:
         yield from done
 
 
-def _rest_of(gathering: Gathering) -> tuple[Following, ...]:
+def _counted(gathering: Gathering, step: str, tests: tuple[Test, ...]) -> Alternative:
+    """A step of a gathering, which counts its event."""
+    count = CounterUpdate(gathering.counter, None)
+    return Alternative(Leaf(step), (GatheringFrame(gathering, step),), (), tests, (count,))
+
+
+def _rest_of(gathering: Gathering, step: str) -> tuple[Following, ...]:
+    """A gathering after one of its steps. With the last step of a side it may be complete; where the next one must come
+    at once, it waits for that alone."""
+    following = gathering.following(step)
+    if following in gathering.strict:
+        return (Following(Wait(Connector(tree.Next(), ()), (_counted(gathering, str(following), ()),))),)
+    if following is not None:
+        return (Following(gathering),)
     last = len(gathering.steps) - 1
     missing, complete = (CounterTest(gathering.counter, at_least, last) for at_least in (False, True))
     return Following(gathering, (missing,)), Following(Done(), (complete,))

@@ -3,7 +3,8 @@
 * A `Wait` waits, after the event bound last in its thread, for one of several steps under one operator. A pattern that
   can go on under different operators becomes several terms, so that each knows which events it may skip.
 * An `Interleaving` runs the sides of `&` as threads. Each side goes on by itself, and the whole when all are done. Its
-  sides that are single steps may be one `Gathering`, of which a counter of the run knows how many are there.
+  sides that are single steps, or sequences of them, may be one `Gathering`: a counter of the run knows how many of
+  their events are there.
 
 Nodes of the pattern are compared by identity (`id`): by value it would take the length of the pattern each time.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from foretell.language import tree
 from foretell.plan.nfa.counters import CounterUpdate, Test
@@ -66,9 +68,10 @@ class CountedFrame:
 
 @dataclass(frozen=True)
 class GatheringFrame:
-    """The rest of a gathering: it goes on until all its steps are there."""
+    """The rest of a gathering after one of its steps: it goes on until all of them are there."""
 
     gathering: Gathering
+    step: str
 
 
 Frames = tuple[SequenceFrame | RepeatFrame | CountedFrame | GatheringFrame, ...]
@@ -136,10 +139,28 @@ class UnstartedSide:
 
 @dataclass(frozen=True)
 class Gathering:
-    """The sides of `&` that are single steps, of which some are missing. A counter knows how many are there."""
+    """The sides of `&` that are single steps or sequences of them, of which some are missing. A counter knows how many
+    events are there. `strict` are the steps that must be the very next event after the one before in their side."""
 
     counter: int
-    steps: tuple[str, ...]
+    sides: tuple[tuple[str, ...], ...]
+    strict: frozenset[str] = frozenset()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple(step for side in self.sides for step in side)
+
+    @property
+    def free(self) -> Iterator[tuple[str, str | None]]:
+        """The steps that may come after any event, each with the one before it in its side."""
+        for side in self.sides:
+            for before, step in zip((None, *side), side, strict=False):
+                if step not in self.strict:
+                    yield step, before
+
+    def following(self, step: str) -> str | None:
+        """The step after one in its side."""
+        return next((after for side in self.sides for before, after in pairwise(side) if before == step), None)
 
 
 @dataclass(frozen=True)
@@ -171,10 +192,12 @@ def waits(term: SideTerm) -> Iterator[tuple[Wait, tuple[Interleaving, ...]]]:
 
 
 def gatherings(term: SideTerm) -> Iterator[Gathering]:
-    """The gatherings of a term."""
+    """The gatherings of a term that have begun and go on."""
     match term:
         case Gathering():
             yield term
+        case Wait(alternatives=(Alternative(frames=(GatheringFrame(gathering=gathering), *_), entering=()), *_)):
+            yield gathering
         case Interleaving(sides=sides):
             for side in sides:
                 yield from gatherings(side)
