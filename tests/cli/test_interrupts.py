@@ -57,6 +57,24 @@ interrupts.leave()
     assert (done.returncode, done.stderr) == (130, STOPPED)
 
 
+def test_no_warning_is_printed_after_an_interrupt() -> None:
+    """PySpark warns that it could not stop a Spark whose start was interrupted."""
+    code = """
+import os, signal, warnings
+from foretell.cli import interrupts
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+interrupts.handle_interrupts()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    warnings.warn("Unable to cleanly shutdown Spark JVM process.", RuntimeWarning)
+    interrupts.leave()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, STOPPED)
+
+
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """The command in a process group of its own, as a shell starts it: Ctrl-C interrupts the group."""
     command = [sys.executable, "-m", "foretell.cli", *arguments]

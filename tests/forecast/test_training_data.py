@@ -208,7 +208,10 @@ def test_a_time_horizon_refuses_features() -> None:
 def test_among_others_a_time_horizon_says_that_it_ignores_them() -> None:
     both = TEXT + TIMED[TIMED.index("SUBSCRIBE") :].replace("SUBSCRIBE p", "SUBSCRIBE q")
     model = ft.train(both, {"s": events(300)}, learning=ft.Learning(order=2, features=("k = 'c'",)))
-    assert model.notes == ("'q' forecasts within a duration, which does not use features and contexts",)
+    unused = "'q' forecasts within a duration, which does not use features and contexts"
+    assert model.notes == (unused,)
+    idle = ft.train(both, {"s": events(300)}, learning=ft.Learning(order=None, features=("k = 'none'",)))
+    assert idle.notes == (unused, "'p': the features do not improve its forecasts, so its model has no contexts")
     assert len(model.subscriptions["p"].contexts) > 1
     assert len(model.subscriptions["q"].contexts) == 1
     ft.run(both, {"s": events(100)}, model=model)
@@ -233,6 +236,15 @@ def test_a_model_with_features_is_refused_for_a_time_horizon() -> None:
     assert ft.backtest(TIMED, {"s": events(100)}, model=model, horizons=[3]).scorecards[0].horizon.events == 3
     plain = replace(model.subscriptions["p"], contexts=ft.train(TEXT, {"s": events(50)}).subscriptions["p"].contexts)
     assert len(plain.contexts) == 1
+
+
+def test_features_that_do_not_help_are_told() -> None:
+    model = ft.train(TEXT, {"s": events(300)}, learning=ft.Learning(order=None, features=("k = 'none'",)))
+    note = "'p': the features do not improve its forecasts, so its model has no contexts"
+    assert len(model.subscriptions["p"].contexts) == 1
+    assert model.notes == (note,)
+    assert note not in ft.train(TEXT, {"s": events(300)}, learning=ft.Learning(order=2, features=("k = 'c'",))).notes
+    assert note not in ft.train(TEXT, {"s": events(300)}).notes
 
 
 def test_views_of_a_model() -> None:

@@ -108,7 +108,22 @@ def _model(trained: Mapping[str, SubscriptionModel], notes: tuple[str, ...] = ()
     untrained = [name for name, model in trained.items() if not model.statistics.events]
     if len(untrained) == len(trained):
         raise InputError("no-events", "there are no events to learn from", hint="; ".join(notes))
-    return Model(trained, notes=(*notes, *(f"'{name}' has seen no events: it stays untrained" for name in untrained)))
+    idle = [name for name, model in trained.items() if model.statistics.events and _has_idle_features(model)]
+    return Model(
+        trained,
+        notes=(
+            *notes,
+            *(f"'{name}' has seen no events: it stays untrained" for name in untrained),
+            *(f"'{name}': the features do not improve its forecasts, so its model has no contexts" for name in idle),
+        ),
+    )
+
+
+def _has_idle_features(model: SubscriptionModel) -> bool:
+    """Whether training has chosen the order 0 for a model with features, which then change no forecast."""
+    settings = model.settings
+    recorded = bool(settings.get("features") and settings.get("symbols"))  # a duration records no symbols
+    return recorded and settings.get("order") is None and len(model.contexts) == 1
 
 
 def _train_on_spark(

@@ -53,7 +53,7 @@ def _one_of(engine: str | None) -> str | None:
 
 # Options that several commands share.
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A file of statements.", show_default=False)]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed event.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first value or event that cannot be read.")]
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", help="Leave the summary and the notes out: print only errors.", rich_help_panel=_OUTPUT),

@@ -32,8 +32,8 @@ class InputArguments:
         typer.Option(
             "--input",
             metavar="[STREAM=]PATH",
-            help="Read a stream's events from this file or folder (docs/cli.md lists the formats). Repeat it for "
-            "several streams; one stream needs no name.",
+            help="Read a stream's events from this file, folder, 'pattern*' or address; - is standard input. Repeat it "
+            "for several streams; one stream needs no name.",
             rich_help_panel=_INPUTS,
         ),
     ]
@@ -52,14 +52,23 @@ class InputArguments:
             "--table", metavar="NAME=PATH", help="Read the rows of a FOR EACH table.", rich_help_panel=_INPUTS
         ),
     ]
-    form: Annotated[list[str], _read_option("--format", "FORMAT", "csv, jsonl, parquet or text; default: the ending.")]
+    form: Annotated[
+        list[str],
+        _read_option(
+            "--format",
+            "FORMAT",
+            "csv, jsonl, parquet or text; on Spark also avro, orc, delta or iceberg. Default: the ending.",
+        ),
+    ]
     encoding: Annotated[list[str], _read_option("--encoding", "NAME", "Encoding of text files; default: utf-8.")]
     delimiter: Annotated[list[str], _read_option("--delimiter", "CHARACTER", "Separates the fields of CSV.")]
     columns: Annotated[list[str], _read_option("--columns", "A,B,C", "Names the fields of a CSV without a header.")]
     pattern: Annotated[
         list[str],
         _read_option(
-            "--pattern", "REGEX", "Read lines of text by named groups, (?P<user>\\w+), or by a built-in pattern."
+            "--pattern",
+            "REGEX",
+            "Read lines of text by named groups, (?P<user>\\w+), or by a built-in pattern: syslog, apache, nginx, ...",
         ),
     ]
     nulls: Annotated[list[str], _read_option("--null", "TEXT", "This text is a missing value. Repeatable.")]

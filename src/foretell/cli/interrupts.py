@@ -37,7 +37,7 @@ def leave() -> NoReturn:
     with suppress(OSError, ValueError):
         if sys.stderr is not None:
             print(_TEXT, file=sys.stderr, flush=True)
-    _disable_logging()
+    _silence_libraries()
     try:
         # Not imported here: a Spark that runs has loaded the module.
         end_spark = getattr(sys.modules.get("foretell.spark.session.jvm"), "end_spark", None)
@@ -49,12 +49,15 @@ def leave() -> NoReturn:
 
 def _interrupt(_: int, __: FrameType | None) -> None:
     _received.set()
-    _disable_logging()
+    _silence_libraries()
     raise KeyboardInterrupt
 
 
-def _disable_logging() -> None:
-    """Py4J logs an interrupt, and every connection that breaks when the JVM ends, with a traceback."""
+def _silence_libraries() -> None:
+    """Py4J logs an interrupt, and every connection that breaks when the JVM ends, with a traceback; PySpark warns that
+    it could not stop a Spark whose start was interrupted."""
+    if "warnings" in sys.modules:
+        sys.modules["warnings"].simplefilter("ignore")
     if "logging" in sys.modules:  # not imported here, for speed: who logs has loaded the module
         sys.modules["logging"].disable()
 
