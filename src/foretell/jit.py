@@ -5,12 +5,12 @@ from __future__ import annotations
 import dis
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import EnumType
 from functools import cached_property
 from io import BytesIO
-from types import CodeType, ModuleType
-from typing import Any
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, cast
 
 import llvmlite
 import numba
@@ -31,6 +31,7 @@ _environment: Any = environment
 _runtime: Any = runtime
 _serialize: Any = serialize
 _sigutils: Any = sigutils
+_jit: Any = numba.jit
 
 _WHY_COMPILING = "compiling the engine, which later runs need not do"
 _WHY_COMPILING_ALWAYS = (
@@ -58,6 +59,54 @@ def _cached(decorator: Decorator) -> Decorator:
         return dispatcher
 
     return decorate
+
+
+def with_callees(kernel: Function, others: Mapping[Any, Any], suffix: str) -> Function:
+    """The kernel with other callees in place of some, wherever it calls them, also through its callees.
+
+    It is compiled and cached on its own, by its name with the suffix: so a kernel need not be compiled with what its
+    arguments never reach.
+    """
+    return cast(Function, _replaced(kernel, dict(others), suffix)) if others else kernel
+
+
+def callees_of(kernel: Any) -> frozenset[Any]:
+    """The kernels that a kernel calls, also through others."""
+    found: set[Any] = set()
+    waiting = [kernel]
+    while waiting:
+        new = set(_callees(waiting.pop()).values()) - found
+        found |= new
+        waiting += new
+    return frozenset(found)
+
+
+def _callees(dispatcher: Any) -> dict[str, Any]:
+    """The kernels that the code of a kernel names."""
+    if not isinstance(dispatcher, Dispatcher):  # NUMBA_DISABLE_JIT is set
+        return {}
+    function: Any = dispatcher.py_func
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    return {name: v for name, v in function.__globals__.items() if name in names and isinstance(v, Dispatcher)}
+
+
+def _replaced(dispatcher: Any, known: dict[Any, Any], suffix: str) -> Any:
+    """A dispatcher with other callees, or itself where it has none of them; `known` has those that are done."""
+    if dispatcher in known:
+        return known[dispatcher]
+    function, callees = dispatcher.py_func, _callees(dispatcher)
+    replaced = {name: _replaced(callee, known, suffix) for name, callee in callees.items()}
+    if replaced == callees:
+        known[dispatcher] = dispatcher
+        return dispatcher
+    clone = FunctionType(
+        function.__code__, {**function.__globals__, **replaced}, function.__name__ + suffix, function.__defaults__
+    )
+    clone.__qualname__ = function.__qualname__ + suffix
+    clone.__module__ = function.__module__
+    known[dispatcher] = _jit(**dispatcher.targetoptions)(clone)
+    _attach_cache(known[dispatcher])
+    return known[dispatcher]
 
 
 class _DiskCache(_Cache):

@@ -17,6 +17,7 @@ from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.batch_columns import BatchColumns
+from foretell.machine.exec.kernel_variants import extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
@@ -68,6 +69,7 @@ class NfaExecutor:
         self.output = MatchOutput(self.nfa.finals)
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._reverse_scan = ReverseScan(self.nfa)
+        self._extent = extent_of(self.nfa, observed=self.probe is not None)
 
     @property
     def alive(self) -> int:
@@ -101,6 +103,7 @@ class NfaExecutor:
     def adopt(self, nfa: CompiledNfa) -> None:
         """Go on with an NFA that has states, slots and finals more, and perhaps some that are dead."""
         self.nfa, self._reverse_scan = nfa, ReverseScan(nfa)
+        self._extent = extent_of(nfa, observed=self.probe is not None)
         self.pool.adopt(nfa)
         self.output.carry(nfa.finals)
         self._furthest = new_output(0, nfa.finals)
@@ -150,18 +153,18 @@ class NfaExecutor:
     def _call_kernel(
         self, first: int, stop: int, batch: Batch, probe: ProbeArrays, ways: NDArray[np.uint8] | None
     ) -> int:
+        extent = self._extent
         unobserved = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays
         if self.nfa.kernel.kernel.value is Kernel.LONGEST:
-            return int(longest.run_longest(*unobserved, self.undecided))
+            return int(kernel_for(longest.run_longest, extent)(*unobserved, self.undecided))
         if self.nfa.kernel.kernel.value is Kernel.LONGEST_GENERAL:
-            return int(longest.run_longest_events(*unobserved, self.undecided))
+            return int(kernel_for(longest.run_longest_events, extent)(*unobserved, self.undecided))
         arguments = *unobserved, probe
         if ways is not None:
             slots = np.arange(layout.FIRST_SLOT, self.pool.cells.shape[1], dtype=np.uint64)
-            return int(
-                lockstep.run_lockstep(*arguments, Lockstep(self.nfa.waiting, ways, slots, self.pool.flat_registers))
-            )
-        return int(strict.run_strict(*arguments) if self.nfa.strict else general.run_events(*arguments))
+            state = Lockstep(self.nfa.waiting, ways, slots, self.pool.flat_registers)
+            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, state))
+        return int(kernel_for(strict.run_strict if self.nfa.strict else general.run_events, extent)(*arguments))
 
     def _ways(self, batch: Batch) -> NDArray[np.uint8]:
         """Of each waiting state and event the edge that its runs take."""

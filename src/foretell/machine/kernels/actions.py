@@ -77,13 +77,24 @@ _OVERFLOWN = 2
 
 
 @kernel
-def _evaluate(
+def evaluate(
     start: int, stop: int, code: Bytecode, columns: Values, row: int, registers: Values, run: int, parameters: Values,
     stack: Values,
 ) -> bool:  # fmt: skip
     """Any condition. The call costs more than most conditions do, so `code_holds` spares it for the commonest."""
     parameter_row = registers.integers[run, RUN_ROWS]
     return holds(start, stop, code, columns, row, registers, run, parameters, parameter_row, stack)
+
+
+@kernel
+def unneeded_condition(
+    start: int, stop: int, code: Bytecode, columns: Values, row: int, registers: Values, run: int, parameters: Values,
+    stack: Values,
+) -> bool:  # fmt: skip
+    """In place of `evaluate` for plans without a condition for it: compiling the interpreter takes half of the time."""
+    if start != stop:
+        raise ValueError("the kernel was compiled without the interpreter, which a condition needs")
+    return True
 
 
 @inlined
@@ -105,7 +116,7 @@ def code_holds(start: Any, stop: Any, run: Any, row: Any, batch: Batch, register
             number, bound_number = columns.integers[column, row], registers.integers[run, slot]
             outcome = 1 if number < bound_number else (4 if number > bound_number else 2)
         return bool((outcomes & outcome) != 0)
-    return _evaluate(
+    return evaluate(
         S(start), S(stop), batch.code, columns, S(row), registers, S(run), batch.parameters, batch.stack
     )  # fmt: skip
 
@@ -165,7 +176,7 @@ def aggregate(
 
 
 @kernel
-def _compute(
+def compute(
     slot: Any, start: Any, stop: Any, is_float: Any, run: Any, row: Any, code: Bytecode, columns: Values,
     registers: Values, parameters: Values, stack: Values,
 ) -> None:  # fmt: skip
@@ -177,6 +188,16 @@ def _compute(
         registers.floats[run, slot] = stack.floats[0]
     else:
         registers.integers[run, slot] = stack.integers[0]
+
+
+@kernel
+def unneeded_value(
+    slot: Any, start: Any, stop: Any, is_float: Any, run: Any, row: Any, code: Bytecode, columns: Values,
+    registers: Values, parameters: Values, stack: Values,
+) -> None:  # fmt: skip
+    """In place of `compute` for plans that store no expressions."""
+    if start != stop:
+        raise ValueError("the kernel was compiled without the interpreter, which an expression needs")
 
 
 @expanded
@@ -223,9 +244,7 @@ def apply_update(update: Any, run: Any, row: Any, updates: Array, batch: Batch, 
         registers.integers[run, RUN_CHAIN] = S(node) + 1
     elif kind == COMPUTE:
         stop, is_float = updates[update, UPDATE_CODE_STOP], updates[update, UPDATE_IS_FLOAT]
-        _compute(
-            slot, argument, stop, is_float, run, row, batch.code, columns, registers, batch.parameters, batch.stack
-        )
+        compute(slot, argument, stop, is_float, run, row, batch.code, columns, registers, batch.parameters, batch.stack)
     else:
         aggregate(kind, slot, argument, run, row, batch.code, columns, registers)
 

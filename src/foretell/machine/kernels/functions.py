@@ -1,4 +1,4 @@
-"""Operations that conditions rarely need: mathematical functions, calendars, parts of texts.
+"""Operations that conditions rarely need: mathematical functions, durations, calendars, texts.
 
 The interpreter calls them with the whole stack, so that its own loop, which is inlined in every kernel, stays short.
 """
@@ -9,12 +9,21 @@ import math
 
 import numpy as np
 
-from foretell.machine.kernels.arithmetic import LEAST
+from foretell.machine.kernels.arithmetic import LEAST, quotient, scaled, shrunk, shrunk_by_whole
 from foretell.machine.kernels.calendar_fields import calendar_field, local_time
 from foretell.machine.kernels.decorators import inlined, kernel
 from foretell.machine.kernels.opcodes import Op
 from foretell.machine.kernels.structs import Bytecode, Values
-from foretell.machine.kernels.texts import code_of_slice, ends_with, starts_with, substring
+from foretell.machine.kernels.texts import (
+    code_of_slice,
+    compare_texts,
+    contains,
+    ends_with,
+    is_like,
+    length,
+    starts_with,
+    substring,
+)
 
 LEAST_MICROS = -62_135_596_800_000_000  # year 1
 LAST_MICROS = 253_402_300_799_999_999  # year 9999
@@ -22,11 +31,18 @@ MOST_COUNT = 2.0**52  # up to here every float has a half between it and the nex
 
 
 @kernel
+def unneeded_function(op: int, argument: int, argument2: int, code: Bytecode, stack: Values, top: int) -> int:
+    """In place of `run_function` for plans without functions."""
+    if op >= 0:
+        raise ValueError("the kernel was compiled without functions, which a condition needs")
+    return top
+
+
+@kernel
 def run_function(op: int, argument: int, argument2: int, code: Bytecode, stack: Values, top: int) -> int:
     """Apply an operation to the values on top of the stack; returns the new top."""
     (stack_f, stack_i, stack_null) = stack
-    taken = 1 if op == Op.STARTS_WITH or op == Op.ENDS_WITH or op == Op.POWER_F else 2 if op == Op.SUBSTRING else 0
-    for _ in range(taken):
+    for _ in range(_taken(op)):
         top -= 1
         stack_null[top] |= stack_null[top + 1]
     if stack_null[top] != 0:
@@ -56,8 +72,25 @@ def run_function(op: int, argument: int, argument2: int, code: Bytecode, stack: 
     elif op == Op.ROUND_I:
         stack_i[top], fits = _rounded_integer(stack_i[top], code.integers[argument])
         stack_null[top] = not fits
+    elif op == Op.DIVIDE_I:
+        stack_null[top] = stack_i[top + 1] == 0
+        if stack_null[top] == 0:
+            stack_f[top] = quotient(stack_i[top], stack_i[top + 1])
 
     # ── times ──
+    elif op == Op.SCALE_F:
+        stack_i[top], fits = scaled(stack_i[top], stack_f[top + 1])
+        stack_null[top] = not fits
+    elif op == Op.SHRINK_F:
+        stack_null[top] = stack_f[top + 1] == 0.0
+        if stack_null[top] == 0:
+            stack_i[top], fits = shrunk(stack_i[top], stack_f[top + 1])
+            stack_null[top] = not fits
+    elif op == Op.SHRINK_I:
+        stack_null[top] = stack_i[top + 1] == 0
+        if stack_null[top] == 0:
+            stack_i[top], fits = shrunk_by_whole(stack_i[top], stack_i[top + 1])
+            stack_null[top] = not fits
     elif op == Op.LOCAL_TIME:
         local = local_time(stack_i[top], argument, argument2, code.integers)
         stack_i[top] = local
@@ -66,6 +99,15 @@ def run_function(op: int, argument: int, argument2: int, code: Bytecode, stack: 
         stack_i[top] = calendar_field(stack_i[top], argument)
 
     # ── texts ──
+    elif op == Op.COMPARE_STRING:
+        order = compare_texts(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
+        stack_i[top] = (argument & (1 if order < 0 else 4 if order > 0 else 2)) != 0
+    elif op == Op.LIKE:
+        stack_i[top] = is_like(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
+    elif op == Op.CONTAINS:
+        stack_i[top] = contains(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
+    elif op == Op.LENGTH:
+        stack_i[top] = length(stack_i[top], code.text_offsets, code.text_bytes)
     elif op == Op.STARTS_WITH:
         stack_i[top] = starts_with(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
     elif op == Op.ENDS_WITH:
@@ -79,6 +121,18 @@ def run_function(op: int, argument: int, argument2: int, code: Bytecode, stack: 
     elif op == Op.TEXT_FUNCTION:
         stack_i[top] = code.text_functions[stack_i[top], argument]
     return top
+
+
+@inlined
+def _taken(op: int) -> int:
+    """How many values an operation takes from the stack besides the one that it replaces."""
+    if op == Op.SUBSTRING:
+        return 2
+    if op == Op.DIVIDE_I or op == Op.SCALE_F or op == Op.SHRINK_F or op == Op.SHRINK_I or op == Op.POWER_F:
+        return 1
+    if op == Op.COMPARE_STRING or op == Op.LIKE or op == Op.CONTAINS or op == Op.STARTS_WITH or op == Op.ENDS_WITH:
+        return 1
+    return 0
 
 
 @inlined

@@ -16,26 +16,17 @@ import math
 
 import numpy as np
 
-from foretell.machine.kernels.arithmetic import (
-    LEAST,
-    product_wraps,
-    quotient,
-    remainder,
-    scaled,
-    shrunk,
-    shrunk_by_whole,
-)
-from foretell.machine.kernels.decorators import inlined
+from foretell.machine.kernels.arithmetic import LEAST, product_wraps, remainder
+from foretell.machine.kernels.decorators import expanded, inlined
 from foretell.machine.kernels.functions import run_function
 from foretell.machine.kernels.opcodes import Op
 from foretell.machine.kernels.structs import Bytecode, Values
-from foretell.machine.kernels.texts import compare_texts, contains, is_like, length
 
 LEAST_MICROS = -62_135_596_800_000_000  # year 1
 LAST_MICROS = 253_402_300_799_999_999  # year 9999
 
 
-@inlined
+@expanded
 def holds(
     start: int, stop: int, code: Bytecode, columns: Values, row: int, registers: Values, run: int, parameters: Values,
     parameter_row: int, stack: Values,
@@ -149,12 +140,6 @@ def run_code(
             top -= 1
             stack_i[top] = _among(stack_i[top], stack_i[top + 1], argument)
             stack_null[top] |= stack_null[top + 1]
-        elif op == Op.COMPARE_STRING:
-            top -= 1
-            stack_null[top] |= stack_null[top + 1]
-            if stack_null[top] == 0:
-                order = compare_texts(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
-                stack_i[top] = _among(order, 0, argument)
         elif op == Op.NOT:
             stack_i[top] = 1 if stack_i[top] == 0 else 0
         elif op == Op.AND:
@@ -236,11 +221,6 @@ def run_code(
             left, right = stack_i[top], stack_i[top + 1]
             stack_i[top] = left * right
             stack_null[top] |= stack_null[top + 1] | product_wraps(left, right)
-        elif op == Op.DIVIDE_I:
-            top -= 1
-            stack_null[top] |= stack_null[top + 1] | (stack_i[top + 1] == 0)
-            if stack_null[top] == 0:
-                stack_f[top] = quotient(stack_i[top], stack_i[top + 1])
         elif op == Op.REMAINDER_I:
             top -= 1
             stack_null[top] |= stack_null[top + 1] | (stack_i[top + 1] == 0)
@@ -256,39 +236,6 @@ def run_code(
         # ── times ──
         elif op == Op.IN_CALENDAR:
             stack_null[top] |= (stack_i[top] < LEAST_MICROS) | (stack_i[top] > LAST_MICROS)
-        elif op == Op.SCALE_F:
-            top -= 1
-            stack_null[top] |= stack_null[top + 1]
-            if stack_null[top] == 0:
-                stack_i[top], fits = scaled(stack_i[top], stack_f[top + 1])
-                stack_null[top] = not fits
-        elif op == Op.SHRINK_F:
-            top -= 1
-            stack_null[top] |= stack_null[top + 1] | (stack_f[top + 1] == 0.0)
-            if stack_null[top] == 0:
-                stack_i[top], fits = shrunk(stack_i[top], stack_f[top + 1])
-                stack_null[top] = not fits
-        elif op == Op.SHRINK_I:
-            top -= 1
-            stack_null[top] |= stack_null[top + 1] | (stack_i[top + 1] == 0)
-            if stack_null[top] == 0:
-                stack_i[top], fits = shrunk_by_whole(stack_i[top], stack_i[top + 1])
-                stack_null[top] = not fits
-
-        # ── texts ──
-        elif op == Op.LIKE:
-            top -= 1
-            stack_null[top] |= stack_null[top + 1]
-            if stack_null[top] == 0:
-                stack_i[top] = is_like(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
-        elif op == Op.CONTAINS:
-            top -= 1
-            stack_null[top] |= stack_null[top + 1]
-            if stack_null[top] == 0:
-                stack_i[top] = contains(stack_i[top], stack_i[top + 1], code.text_offsets, code.text_bytes)
-        elif op == Op.LENGTH:
-            if stack_null[top] == 0:
-                stack_i[top] = length(stack_i[top], code.text_offsets, code.text_bytes)
 
         # ── choices ──
         elif op == Op.SKIP:

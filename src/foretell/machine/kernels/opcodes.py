@@ -94,3 +94,10 @@ class Op(IntEnum):
     SUBSTRING = 62  # a text, a start, a count → a slice; with `argument` to the end, whatever the count
     INTERN = 63  # a slice → its code
     TEXT_FUNCTION = 64  # a code → what function number `argument` gives for it
+
+
+#: The operations of foretell.machine.kernels.functions.
+FUNCTIONS = frozenset(
+    {Op.COMPARE_STRING, Op.DIVIDE_I, Op.SCALE_F, Op.SHRINK_F, Op.SHRINK_I, Op.LIKE, Op.CONTAINS, Op.LENGTH}
+    | {op for op in Op if op >= Op.SQUARE_ROOT_F}
+)

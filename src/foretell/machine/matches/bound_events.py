@@ -99,6 +99,8 @@ def _as_ints(column: NDArray[Any]) -> Ints:
 
 def merge_sort(before: Ints, events: EventRanges, after: Ints) -> Ints:
     """The stable order by the columns `before`, the positions of events, their steps, and the columns `after`."""
+    if len(before) < 2:  # a first match need not wait for the kernel to be compiled
+        return np.arange(len(before))
     return _merge_sort(before, (events.begin, events.end, events.position, events.step), after)
 
 
@@ -179,7 +181,8 @@ def _merge_sort(before: Ints, events: Any, after: Ints) -> Ints:
             middle, high = min(low + width, count), min(low + 2 * width, count)
             left, right = low, middle
             if middle == high or not _follows(by[middle - 1], by[middle], before, events, after):
-                other[low:high] = by[low:high]
+                for to in range(low, high):  # a slice would compile Numba's error for slices of other sizes: 2 s of 4
+                    other[to] = by[to]
                 continue
             for to in range(low, high):
                 if right == high or (left < middle and not _follows(by[left], by[right], before, events, after)):

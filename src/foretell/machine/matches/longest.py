@@ -159,8 +159,8 @@ def _settle(
 
 def longest_by_start(matches: MatchBatch) -> Flags:
     """Marks the matches of which no other with the same first event binds more events."""
-    count = len(matches)
-    lengths = matches.known_events + _chain_lengths(matches.raw.chain.astype(np.int64), matches.raw.nodes)
+    count, chain = len(matches), matches.raw.chain.astype(np.int64)
+    lengths = matches.known_events + _chain_lengths(chain, matches.raw.nodes, int(chain.max(initial=-1)) + 1)
     by = np.argsort(matches.first, kind="stable")
     first = matches.first[by]
     begins = np.flatnonzero(np.diff(first, prepend=-1))
@@ -171,10 +171,10 @@ def longest_by_start(matches: MatchBatch) -> Flags:
 
 
 @compiled
-def _chain_lengths(chain: Ints, nodes: Nodes) -> Ints:
-    """The number of events in each chain."""
+def _chain_lengths(chain: Ints, nodes: Nodes, count: int) -> Ints:
+    """The number of events in each chain, of which the first `count` nodes are part."""
     (parent, _, step) = nodes
-    events = np.zeros(chain.max() + 1, np.int64)
+    events = np.zeros(count, np.int64)
     for node in range(events.size):  # a node comes after its parent
         events[node] = (events[parent[node]] if parent[node] >= 0 else 0) + (1 if step[node] >= 0 else 0)
     lengths = np.zeros(chain.size, np.int64)

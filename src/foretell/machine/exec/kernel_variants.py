@@ -1,0 +1,87 @@
+"""Kernel variants: a kernel without the parts that a plan never reaches.
+
+Compiling a kernel takes seconds, and more than half of them go into the interpreter of conditions, its functions, and
+the probes of forecasts. Most plans reach none of these: columns and predicates answer their conditions for whole
+batches. A variant has stubs in their place, which raise if they are called after all. The rest of it is the same code,
+so it runs the same way.
+
+There are three variants of a kernel and not one for each combination, lest several statements compile more together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from foretell.arrays import Ints
+from foretell.jit import callees_of, with_callees
+from foretell.machine.kernels import actions, functions, layout, probe
+from foretell.machine.kernels.decorators import Function
+from foretell.machine.kernels.opcodes import FUNCTIONS, Op
+from foretell.machine.kernels.structs import NfaTables
+from foretell.plan.lower.program import CompiledNfa
+
+#: Conditions of one such operation need no interpreter (see actions.code_holds).
+_ON_THE_SPOT = (Op.COMPARE_COLUMN_SLOT_F, Op.COMPARE_COLUMN_SLOT_I)
+
+
+class Extent(IntEnum):
+    """How much of a kernel a plan reaches."""
+
+    PREDICATES = 0  # no interpreter
+    CONDITIONS = 1  # the interpreter of conditions, without functions
+    ALL = 2
+
+
+def extent_of(nfa: CompiledNfa, *, observed: bool) -> Extent:
+    ops, spans = nfa.code.code.ops[:, 0], _guard_spans(nfa.tables)
+    computes = (nfa.tables.updates[:, layout.UPDATE_KIND] == layout.COMPUTE).any()
+    if observed or computes or np.isin(ops, list(FUNCTIONS)).any():
+        return Extent.ALL
+    sizes = spans[:, 1] - spans[:, 0]
+    on_the_spot = np.isin(ops[spans[sizes == 1, 0]], _ON_THE_SPOT).all() and (sizes <= 1).all()
+    return Extent.PREDICATES if on_the_spot else Extent.CONDITIONS
+
+
+def _guard_spans(tables: NfaTables) -> Ints:
+    """The first operation and the one after the last of every guard in the tables."""
+    code, stop = layout.GUARD_CODE, layout.GUARD_CODE_STOP
+    spans = [
+        tables.edges[:, [layout.EDGE_CODE, layout.EDGE_CODE_STOP]],
+        tables.ticks[:, [layout.TICK_GUARD + code, layout.TICK_GUARD + stop]],
+        tables.threads[:, [layout.THREAD_GUARD + code, layout.THREAD_GUARD + stop]],
+        tables.negations[:, [layout.NEGATION_GUARD + code, layout.NEGATION_GUARD + stop]],
+    ]
+    return np.concatenate(spans).astype(np.int64)
+
+
+@cache
+def kernel_for(kernel: Function, extent: Extent) -> Function:
+    """The variant of a kernel that has all that a plan reaches."""
+    reachable = callees_of(kernel)
+    parts = tuple(part for part in _UNREACHED[extent] if reachable & _STUBS[part].keys())
+    variant: Function = _without(kernel, parts)
+    return variant
+
+
+@cache
+def _without(kernel: Function, parts: tuple[str, ...]) -> Function:
+    others = {callee: stub for part in parts for callee, stub in _STUBS[part].items()}
+    return with_callees(kernel, others, "".join(f"_no_{part}" for part in parts))
+
+
+_STUBS: Mapping[str, Mapping[Any, Any]] = {
+    "conditions": {actions.evaluate: actions.unneeded_condition},
+    "values": {actions.compute: actions.unneeded_value},
+    "functions": {functions.run_function: functions.unneeded_function},
+    "probes": {probe.probe_lane: probe.unneeded_lane_probe, probe.probe_states: probe.unneeded_state_probe},
+}
+_UNREACHED: Mapping[Extent, tuple[str, ...]] = {
+    Extent.PREDICATES: ("conditions", "values", "functions", "probes"),
+    Extent.CONDITIONS: ("values", "functions", "probes"),
+    Extent.ALL: (),
+}
