@@ -58,11 +58,13 @@ class DirectReader:
 
     def read(self, source: pa.Table | pa.RecordBatch) -> EventBatch | None:
         """The events; None where something is wrong with them."""
-        columns = [source.column(index) for index, _ in self.columns]
-        checks = (check is None or check(column) for column, (_, check) in zip(columns, self.columns, strict=True))
-        if not all(checks) or not _are_times(columns[self.time]):
+        table = source.select([index for index, _ in self.columns])
+        for at, (_, check) in enumerate(self.columns):
+            if check is not None and not check(table.column(at)):
+                return None
+        if not _are_times(table.column(self.time)):
             return None
-        table = pa.table(columns, names=list(self.schema.attributes))
+        table = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
         return EventBatch(self.declaration.stream, self.schema, table, (), table.num_rows)
 
 
