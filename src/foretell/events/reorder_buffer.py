@@ -163,8 +163,13 @@ class ReorderBuffer:
             return
         # Events that are held back are copied, as the caller may use its memory again, and have the types of their
         # attributes, so that those of several batches are one table.
-        run = _sorted(_plain(table, batch.schema), times) if self.max_lateness else _SortedRun(table, times)
-        self._buffers.setdefault(batch.stream, _StreamBuffer(batch.schema)).add(run)
+        if self.max_lateness:
+            run = _sorted(_plain(table, batch.schema), times)
+        else:
+            run = _SortedRun(table, times, batch=batch if table is batch.table else None)
+        if batch.stream not in self._buffers:
+            self._buffers[batch.stream] = _StreamBuffer(batch.schema)
+        self._buffers[batch.stream].add(run)
         self.observe_latest({batch.stream: np.maximum.reduce(times).item()})
 
     def _out_of_order(self, batch: EventBatch, times: Times, row: int) -> InputError:
@@ -201,8 +206,8 @@ class ReorderBuffer:
         for name, buffer in self._buffers.items():
             runs = buffer.release(bound)
             if runs:
-                table = _merged(runs).table
-                released[name] = EventBatch(name, buffer.schema, table, (), table.num_rows)
+                run = _merged(runs)
+                released[name] = run.batch or EventBatch(name, buffer.schema, run.table, (), run.table.num_rows)
         return released
 
     # ── snapshots ──
@@ -276,7 +281,8 @@ def _plain(table: pa.Table, schema: Schema) -> pa.Table:
 
 def event_times(batch: EventBatch) -> Times:
     """The time of each event, as a number."""
-    return _times(batch.table, batch.schema)
+    known = batch.numbers.get(str(batch.schema.time))
+    return _times(batch.table, batch.schema) if known is None else known
 
 
 def _times(table: pa.Table, schema: Schema) -> Times:
@@ -288,11 +294,12 @@ def _times(table: pa.Table, schema: Schema) -> Times:
 @dataclass(frozen=True)
 class _SortedRun:
     """Events in the order of time, those of one instant in the order of arrival. They may be a slice of a table of
-    `size` rows."""
+    `size` rows, or all of a `batch`."""
 
     table: pa.Table
     times: Times
     size: int = 0
+    batch: EventBatch | None = None
 
     def __len__(self) -> int:
         return len(self.times)

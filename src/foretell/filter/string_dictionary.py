@@ -293,7 +293,7 @@ class _KnownDictionary:
     nbytes: int = 0
 
 
-def _is_sparse(array: pa.DictionaryArray) -> bool:
+def _is_sparse(array: ArrowArray) -> bool:
     return len(array.dictionary) > max(_LONG_DICTIONARY, _SPARSE * len(array))
 
 

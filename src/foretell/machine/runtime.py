@@ -150,13 +150,17 @@ class MatchRuntime:
 
     # ── memory ──
 
+    def has_room(self, more: int) -> bool:
+        """Whether the budget has room for so many bytes."""
+        self.ledger.bytes[id(self.strings)] = self.strings.nbytes
+        return more <= self.ledger.remaining_bytes
+
     def require_room(self, more: int) -> None:
         """Makes room in the budget for so many bytes: frees what nothing needs, then stops or drops partial matches
         of the groups with the most events. Raises InputError where that is not enough; nothing else has changed then.
         """
         ledger = self.ledger
-        ledger.bytes[id(self.strings)] = self.strings.nbytes
-        if more <= ledger.remaining_bytes:
+        if self.has_room(more):
             return
         for group in self.groups.values():
             group.compact()

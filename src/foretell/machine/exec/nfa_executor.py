@@ -315,7 +315,7 @@ class NfaExecutor:
     @property
     def has_many_lists(self) -> bool:
         """Whether it is worth looking for lists of values in which there are no runs."""
-        return any([lists.crowded for lists in self.columns.value_lists.values()])
+        return any(lists.crowded for lists in self.columns.value_lists.values())
 
     def free_lists(self) -> None:
         """Go on without the lists of values in which there are no runs."""

@@ -63,7 +63,7 @@ class EventOrder:
         self._forget_times()
         if not events:
             return {}
-        floats = any([batch.schema.time_type is Type.FLOAT for batch in loaded.values()])
+        floats = Type.FLOAT in [batch.schema.time_type for batch in loaded.values()]
         ends = [e.time.values.astype(np.float64 if floats else np.int64, copy=False) for e in events.values()]
         by = self._in_order(loaded, ends)
         place = 2 * self.count
@@ -135,8 +135,12 @@ def _events(name: str, loaded: EventBatch, strings: StringDictionary, needed: se
     schema, table = loaded.schema, loaded.table
     assert schema.time is not None
     wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
-    columns = {n: column_from_arrow(table.column(n), kind, strings) for n, kind in wanted.items()}
-    count = table.num_rows
+    count, known, columns = table.num_rows, loaded.numbers, dict[str, Column]()
+    for attribute, kind in wanted.items():
+        if attribute in known:
+            columns[attribute] = Column(kind, known[attribute], no_nulls(count))
+        else:
+            columns[attribute] = column_from_arrow(table.column(attribute), kind, strings)
     stream = Column(Type.STRING, repeated(strings.code(name), count), no_nulls(count))
     return EventColumns(columns, wanted, columns[schema.time], columns[schema.time], stream)
 
