@@ -61,9 +61,10 @@ class EventPipeline:
 
     def require_room(self, batches: Sequence[EventBatch]) -> None:
         """Make room in the budget for batches; raises InputError where there is none, and changes nothing then."""
-        ledger = self.runtime.ledger
-        ledger.bytes[id(self.buffer)] = self.buffer.nbytes
-        self.runtime.require_room(sum(batch.table.nbytes for batch in batches))
+        self.runtime.ledger.bytes[id(self.buffer)] = self.buffer.nbytes
+        # All memory that a table refers to is quickly known, but where it is a slice of another that is too much.
+        if not self.runtime.has_room(sum([batch.table.get_total_buffer_size() for batch in batches])):
+            self.runtime.require_room(sum([batch.table.nbytes for batch in batches]))
 
     def notifications(self) -> Sequence[Notification]:
         """The notifications of `process`, of which there may be very many."""

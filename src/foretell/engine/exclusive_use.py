@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -43,16 +42,25 @@ class ExclusiveUse:
     def __exit__(self, *error: object) -> None:
         self._lock.release()
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
+    def changing(self) -> _Change:
         """While the engine changes. An error of ours refuses a change and leaves the engine as it was."""
-        try:
-            yield
-        except ForetellError:
-            raise
-        except BaseException as error:
-            self._broken_by = type(error).__name__
-            raise
+        return _Change(self)
+
+    def break_off(self, error: type[BaseException]) -> None:
+        """Refuses all calls from now on, because of an error in the midst of a change."""
+        self._broken_by = error.__name__
+
+
+class _Change:
+    def __init__(self, use: ExclusiveUse) -> None:
+        self._use = use
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is not None and not issubclass(error, ForetellError):
+            self._use.break_off(error)
 
 
 def exclusive(method: _Method[_Arguments, _Result]) -> _Method[_Arguments, _Result]:

@@ -12,7 +12,8 @@ import pyarrow as pa
 from foretell.arguments.input_settings import InputSettings
 from foretell.arguments.streams import observed_schema, stream_declaration
 from foretell.errors import InputError, LanguageError, suggestion
-from foretell.events.ingest.direct_arrow import DirectReader
+from foretell.events.ingest.direct_arrow import DirectReader, kept_schema
+from foretell.events.ingest.direct_rows import DirectRowReader
 from foretell.events.ingest.read_options import ReadOptions
 from foretell.events.ingest.reader import EventBatch, StreamDeclaration, read
 from foretell.events.types import ATTRIBUTE_TYPES, Schema, Type
@@ -41,6 +42,7 @@ class InputRegistry:
         self.schemas: dict[str, Schema] = {}
         self._declarations: dict[str, _KnownDeclaration] = {}
         self._direct: dict[str, tuple[StreamDeclaration, pa.Schema, DirectReader | None]] = {}
+        self._direct_rows: dict[str, tuple[StreamDeclaration, DirectRowReader | None]] = {}
 
     @property
     def time(self) -> Mapping[str, str]:
@@ -62,12 +64,19 @@ class InputRegistry:
     def read(self, name: str, batch: object, *, strict: bool = False) -> EventBatch:
         """Read a batch of a stream."""
         declaration = self.declaration(self.require(name))
+        events = None
         if isinstance(batch, pa.Table | pa.RecordBatch):
             direct = self._direct_reader(declaration, batch.schema)
             events = None if direct is None else direct.read(batch)
-            if events is not None:
-                return events
-        return read(batch, declaration, strict=strict, whole=False)
+        elif type(batch) is list:
+            rows = self._direct_row_reader(declaration)
+            events = None if rows is None else rows.read(batch)
+        if events is not None:
+            return events
+        events, known = read(batch, declaration, strict=strict, whole=False), self.schemas.get(name)
+        if known is None or known.remarks != events.schema.remarks:
+            return events
+        return replace(events, schema=kept_schema(events.schema, known))
 
     def _direct_reader(self, declaration: StreamDeclaration, arrow: pa.Schema) -> DirectReader | None:
         known = self._direct.get(declaration.stream)
@@ -75,6 +84,13 @@ class InputRegistry:
             schema = self.schemas.get(declaration.stream)
             known = self._direct[declaration.stream] = declaration, arrow, DirectReader.of(declaration, arrow, schema)
         return known[2]
+
+    def _direct_row_reader(self, declaration: StreamDeclaration) -> DirectRowReader | None:
+        known = self._direct_rows.get(declaration.stream)
+        if known is None or known[0] is not declaration:
+            reader = DirectRowReader.of(declaration, self.schemas.get(declaration.stream))
+            known = self._direct_rows[declaration.stream] = declaration, reader
+        return known[1]
 
     def declaration(self, name: str) -> StreamDeclaration:
         """How to read a stream's batches: after the first, with the types of the first."""

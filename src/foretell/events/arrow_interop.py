@@ -25,19 +25,32 @@ _MOST_BYTES = 2**31 - 1
 
 def numpy_of(array: ArrowArray) -> NDArray[Any]:
     """Numbers or booleans, read-only, without a copy if they are one chunk. The value at a NULL is arbitrary."""
-    dtype = np.dtype(array.type.to_pandas_dtype())
     if isinstance(array, pa.ChunkedArray):
-        chunks = [numpy_of(chunk) for chunk in array.chunks]
-        return chunks[0] if len(chunks) == 1 else np.concatenate([np.empty(0, dtype), *chunks])
-    count, first, data = len(array), array.offset, array.buffers()[1]
+        if array.num_chunks == 1:
+            return numpy_of(array.chunk(0))
+        return np.concatenate([np.empty(0, _dtype_of(array.type)), *map(numpy_of, array.chunks)])
+    dtype, count = _dtype_of(array.type), len(array)
     if not count:
         return np.empty(0, dtype)
+    first, data = array.offset, array.buffers()[1]
     if dtype == np.bool_:
         bits = np.frombuffer(data, np.uint8, (first % 8 + count + 7) // 8, first // 8)
         return np.unpackbits(bits, bitorder="little")[first % 8 : first % 8 + count].view(np.bool_)
     values = np.frombuffer(data, dtype, count, first * dtype.itemsize)
     values.flags.writeable = False  # always: kernels are compiled for read-only arrays
     return values
+
+
+def _dtype_of(kind: ArrowType) -> np.dtype[Any]:
+    dtype = _DTYPES.get(kind.id)
+    return np.dtype(kind.to_pandas_dtype()) if dtype is None else dtype
+
+
+#: By the numbers of Arrow's types, because an Arrow type has to be written as text to be hashed.
+_DTYPES = {
+    kind.id: np.dtype(kind.to_pandas_dtype())
+    for kind in (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32())
+} | {kind.id: np.dtype(kind.to_pandas_dtype()) for kind in (pa.uint64(), pa.float32(), pa.float64())}
 
 
 def take_rows(table: pa.Table, order: ArrowArray) -> pa.Table:

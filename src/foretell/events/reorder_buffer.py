@@ -65,6 +65,8 @@ class LateEvents:
         return len(self.rows)
 
     def events(self) -> tuple[LateEvent, ...]:
+        if not len(self.rows):
+            return ()
         numbered = zip(self.rows.tolist(), self.table.to_pylist(), strict=True)
         return tuple(LateEvent(self.stream, row, event) for row, event in numbered)
 
@@ -94,7 +96,7 @@ class ReorderBuffer:
     @property
     def nbytes(self) -> int:
         """The memory of the events that are held back."""
-        return sum(run.table.nbytes for buffer in self._buffers.values() for run in buffer.runs)
+        return sum([run.table.nbytes for buffer in self._buffers.values() for run in buffer.runs])
 
     def runs(self, stream: str) -> int:
         """How many sorted runs hold the events of a stream: about the logarithm of their number."""
@@ -130,9 +132,9 @@ class ReorderBuffer:
     def add_together(self, batches: Sequence[EventBatch]) -> list[LateEvents]:
         """Add batches of several streams as one: none makes events of another late."""
         times = [event_times(batch) for batch in batches]
-        is_late = [batch_times < self.watermark for batch_times in times]
-        for batch, batch_times, late in zip(batches, times, is_late):
-            if self.lateness[batch.stream] is None and late.any():
+        is_late = [_before(self.watermark, batch_times) for batch_times in times]
+        for batch, batch_times, late in zip(batches, times, is_late, strict=True):
+            if self.lateness[batch.stream] is None and late is not None:
                 raise self._out_of_order(batch, batch_times, int(late.argmax()))
         return list(map(self._split_late, batches, times, is_late))
 
@@ -146,9 +148,9 @@ class ReorderBuffer:
         """Raise the watermark to `now`, whatever the events show. It never goes back."""
         self.watermark = max(self.watermark, now)
 
-    def _split_late(self, batch: EventBatch, times: Times, is_late: NDArray[np.bool_]) -> LateEvents:
+    def _split_late(self, batch: EventBatch, times: Times, is_late: NDArray[np.bool_] | None) -> LateEvents:
         stream, table = batch.stream, batch.table
-        if not is_late.any():
+        if is_late is None:
             self._hold(batch, table, times)
             return LateEvents(stream, np.zeros(0, np.int64), table.slice(0, 0))
         self._hold(batch, table.filter(arrow_of(~is_late)), times[~is_late])
@@ -161,9 +163,14 @@ class ReorderBuffer:
             return
         # Events that are held back are copied, as the caller may use its memory again, and have the types of their
         # attributes, so that those of several batches are one table.
-        run = _sorted(_plain(table, batch.schema), times) if self.max_lateness else _SortedRun(table, times)
-        self._buffers.setdefault(batch.stream, _StreamBuffer(batch.schema)).add(run)
-        self.observe_latest({batch.stream: times.max().item()})
+        if self.max_lateness:
+            run = _sorted(_plain(table, batch.schema), times)
+        else:
+            run = _SortedRun(table, times, batch=batch if table is batch.table else None)
+        if batch.stream not in self._buffers:
+            self._buffers[batch.stream] = _StreamBuffer(batch.schema)
+        self._buffers[batch.stream].add(run)
+        self.observe_latest({batch.stream: np.maximum.reduce(times).item()})
 
     def _out_of_order(self, batch: EventBatch, times: Times, row: int) -> InputError:
         time, watermark = (format_time(t, batch.schema.time_type) for t in (times[row].item(), self.watermark))
@@ -199,8 +206,8 @@ class ReorderBuffer:
         for name, buffer in self._buffers.items():
             runs = buffer.release(bound)
             if runs:
-                table = _merged(runs).table
-                released[name] = EventBatch(name, buffer.schema, table, (), table.num_rows)
+                run = _merged(runs)
+                released[name] = run.batch or EventBatch(name, buffer.schema, run.table, (), run.table.num_rows)
         return released
 
     # ── snapshots ──
@@ -260,13 +267,22 @@ def _recorded_run(data: object, schema: Schema) -> _SortedRun:
     return _SortedRun(table, times)
 
 
+def _before(watermark: Time, times: Times) -> NDArray[np.bool_] | None:
+    """Marks the times before the watermark; None where there are none."""
+    if not len(times) or np.minimum.reduce(times) >= watermark:
+        return None
+    marked: NDArray[np.bool_] = times < watermark
+    return marked
+
+
 def _plain(table: pa.Table, schema: Schema) -> pa.Table:
     return table.cast(pa.schema([(name, ARROW_TYPES[kind]) for name, kind in schema.attributes.items()]))
 
 
 def event_times(batch: EventBatch) -> Times:
     """The time of each event, as a number."""
-    return _times(batch.table, batch.schema)
+    known = batch.numbers.get(str(batch.schema.time))
+    return _times(batch.table, batch.schema) if known is None else known
 
 
 def _times(table: pa.Table, schema: Schema) -> Times:
@@ -278,11 +294,12 @@ def _times(table: pa.Table, schema: Schema) -> Times:
 @dataclass(frozen=True)
 class _SortedRun:
     """Events in the order of time, those of one instant in the order of arrival. They may be a slice of a table of
-    `size` rows."""
+    `size` rows, or all of a `batch`."""
 
     table: pa.Table
     times: Times
     size: int = 0
+    batch: EventBatch | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -324,7 +341,9 @@ class _StreamBuffer:
         released, kept = [], []
         for run in self.runs:
             count = run.count_before(bound)
-            if count:
+            if count == len(run):
+                released.append(run)
+            elif count:
                 released.append(_SortedRun(run.table.slice(0, count), run.times[:count]))
             if count < len(run):
                 kept.append(run.without_first(count) if count else run)

@@ -19,9 +19,11 @@ def column_from_arrow(array: ArrowArray, kind: Type, strings: StringDictionary) 
         return null_column(kind, len(array))
     if kind is Type.STRING:
         return Column(kind, *strings.encode(array))
-    chunks = [_numbers(chunk, kind) for chunk in (array.chunks if isinstance(array, pa.ChunkedArray) else [array])]
-    if len(chunks) == 1:
-        return Column(kind, *chunks[0])
+    if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1:
+        array = array.chunk(0)
+    if not isinstance(array, pa.ChunkedArray):
+        return Column(kind, *_numbers(array, kind))
+    chunks = [_numbers(chunk, kind) for chunk in array.chunks]
     values = np.concatenate([np.empty(0, dtype_of(kind)), *(values for values, _ in chunks)])
     return Column(kind, values, np.concatenate([np.empty(0, np.bool_), *(nulls for _, nulls in chunks)]))
 
@@ -39,10 +41,15 @@ def arrow_from_column(column: Column, strings: StringDictionary) -> ArrowArray:
     return pa.DictionaryArray.from_arrays(indices, arrow_of_values(texts, Type.STRING)).cast(pa.string())
 
 
+#: The Arrow types of a column's values: of all but FLOAT, and of FLOAT.
+_WORDS = pa.int64(), pa.float64()
+
+
 def _numbers(chunk: ArrowArray, kind: Type) -> tuple[Values, Flags]:
     plain = chunk
-    for target in (ARROW_TYPES[kind], pa.float64() if kind is Type.FLOAT else pa.int64()):
-        plain = plain if plain.type == target else plain.cast(target)
+    if kind is Type.BOOL or plain.type.id != _WORDS[kind is Type.FLOAT].id:
+        for target in (ARROW_TYPES[kind], _WORDS[kind is Type.FLOAT]):
+            plain = plain if plain.type == target else plain.cast(target)
     # Most columns have no NULL: their values are Arrow's own memory.
     has_nulls = plain.null_count != 0
     nulls = nulls_of(plain) if has_nulls else no_nulls(len(plain))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,6 +49,16 @@ def may_be_null(nulls: Flags) -> bool:
     return nulls.base is not _NO_NULLS[0] and bool(len(nulls) != 1 or nulls[0])
 
 
+def repeated(value: int, count: int) -> Ints:
+    """One value in all of `count` rows, without memory for each; callers must not write to it."""
+    return _endless(value)[:count]
+
+
+@lru_cache(maxsize=256)
+def _endless(value: int) -> Ints:
+    return np.broadcast_to(np.int64(value), 1 << 40)
+
+
 def dtype_of(kind: Type) -> DTypeLike:
     return np.float64 if kind is Type.FLOAT else np.int64
 
@@ -58,8 +69,15 @@ def null_column(kind: Type, count: int) -> Column:
 
 
 def constant(kind: Type, value: bool | int | float) -> Column:
-    """A column of one row. BOOL is NumPy's own during evaluation."""
+    """A column of one row, which callers must not write to. BOOL is NumPy's own during evaluation."""
+    return _known_constant(kind, value) if value else _new_constant(kind, value)  # 0.0 equals -0.0
+
+
+def _new_constant(kind: Type, value: bool | int | float) -> Column:
     return Column(kind, np.array([value], np.bool_ if kind is Type.BOOL else dtype_of(kind)), np.zeros(1, np.bool_))
+
+
+_known_constant = lru_cache(maxsize=1024)(_new_constant)
 
 
 def null_constant(kind: Type) -> Column:
@@ -67,6 +85,8 @@ def null_constant(kind: Type) -> Column:
 
 
 def as_float(column: Column) -> Column:
+    if column.kind is Type.FLOAT:
+        return column
     return Column(Type.FLOAT, column.values.astype(np.float64, copy=False), column.nulls)
 
 
@@ -83,7 +103,7 @@ def concatenate_columns(columns: Sequence[Column], kind: Type) -> Column:
     """Columns below one another; a single column is returned as it is."""
     if len(columns) == 1:
         return columns[0]
-    values = np.concatenate([np.zeros(0, dtype_of(kind)), *(column.values for column in columns)])
+    values = np.concatenate([np.zeros(0, dtype_of(kind)), *[column.values for column in columns]])
     if not any(may_be_null(column.nulls) for column in columns):
         return Column(kind, values, no_nulls(len(values)))
     return Column(kind, values, np.concatenate([column.nulls for column in columns]))

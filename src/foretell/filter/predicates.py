@@ -51,17 +51,17 @@ class EventColumns:
     def evaluate(self, expression: Expression, strings: StringDictionary) -> Column:
         """The value of an expression over one event, for each event."""
         key = "value", expression
-        if key not in self.cache:
-            self.cache[key] = evaluate(expression, self.leaf, strings, len(self))
-        column: Column = self.cache[key]
+        column: Column | None = self.cache.get(key)
+        if column is None:
+            column = self.cache[key] = evaluate(expression, self.leaf, strings, len(self))
         return column
 
     def truth(self, condition: Expression, strings: StringDictionary) -> Flags:
         """The events for which a condition is true."""
         key = "truth", condition
-        if key not in self.cache:
-            self.cache[key] = truth(condition, self.leaf, strings, len(self))
-        flags: Flags = self.cache[key]
+        flags: Flags | None = self.cache.get(key)
+        if flags is None:
+            flags = self.cache[key] = truth(condition, self.leaf, strings, len(self))
         return flags
 
     def leaf(self, expression: Expression) -> Column | None:
@@ -96,8 +96,8 @@ def evaluate_predicates(
     `precomputed` has the flags of conditions that depend on more than one event, such as `a[3]`.
     """
     result = np.empty((len(predicates), len(events)), np.bool_)
-    for row, conditions in zip(result, predicates, strict=True):
-        row[:] = _all_hold(conditions, events, strings, precomputed or {})
+    for number, conditions in enumerate(predicates):
+        result[number] = _all_hold(conditions, events, strings, precomputed or {})
     return result.view(np.uint8)
 
 
@@ -117,7 +117,7 @@ def _all_hold(
 def _holds(
     condition: Expression, events: EventColumns, strings: StringDictionary, precomputed: Mapping[Expression, Flags]
 ) -> Flags:
-    if condition in precomputed:
+    if precomputed and condition in precomputed:
         return precomputed[condition]
     if isinstance(condition, Disjunction):
         any_of = [_all_hold(conditions, events, strings, precomputed) for conditions in condition.predicates]

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from foretell.arrays import Flags, Ints
-from foretell.events.arrow_interop import nulls_of, numpy_of
+from foretell.events.arrow_interop import arrow_of_values, nulls_of, numpy_of
 from foretell.events.ingest.raw_columns import ArrowArray
+from foretell.events.types import Type
 from foretell.filter.column import no_nulls
 from foretell.filter.text_functions import apply
 from foretell.plan.lower.text_functions import TextFunction
@@ -27,6 +28,15 @@ _STRING_BYTES = 200
 
 #: With fewer strings it is not worth looking for those that nothing holds any more.
 LEAST_CROWDED = 16_384
+
+#: So many Arrow dictionaries of earlier batches are known: about one for each column of texts.
+_KNOWN_DICTIONARIES = 8
+#: Of a dictionary with more texts than this, and many times as many as there are rows, only those of the rows count.
+_LONG_DICTIONARY, _SPARSE = 1024, 16
+
+
+#: Spans, data, the results of functions for each string, and all codes in the order of their strings.
+Heap: TypeAlias = tuple[Ints, NDArray[np.uint8], Ints, Ints]
 
 
 class Texts:
@@ -66,6 +76,8 @@ class StringDictionary(Texts):
         self._results: dict[tuple[TextFunction, ...], _FunctionResults] = {}
         self._order = np.zeros(0, np.int64)
         self._ordered = 0  # how many of the added texts are in that order
+        self._dictionaries: list[_KnownDictionary] = []
+        self._heaps: dict[tuple[tuple[TextFunction, ...], bool], Heap] = {}  # until there is another string
         self.code("")
         for text in texts:
             self.code(text)
@@ -88,7 +100,8 @@ class StringDictionary(Texts):
     def nbytes(self) -> int:
         """About how much memory the strings take: as Python objects with their codes, and in the heap."""
         heap = self._data.nbytes + self._spans.nbytes + self._lengths.nbytes
-        tables = sum(results.table.nbytes for results in self._results.values())
+        tables = sum([results.table.nbytes for results in self._results.values()])
+        tables += sum([known.nbytes for known in self._dictionaries])
         return heap + tables + self._order.nbytes + self._end + _STRING_BYTES * self.used
 
     def code(self, text: str) -> int:
@@ -116,6 +129,7 @@ class StringDictionary(Texts):
         self._codes = {texts[code]: code for code in kept}
         self._free = np.flatnonzero(~needed)[::-1].tolist()  # low codes are taken first
         self._results, self._ordered, self._order = {}, 0, np.zeros(0, np.int64)
+        self._dictionaries, self._heaps = [], {}
         self._added = array("q", kept)
         self._remained = len(kept)
         encoded = [_encoded(texts[code]) for code in kept]
@@ -128,10 +142,11 @@ class StringDictionary(Texts):
 
     def encode(self, array: ArrowArray) -> tuple[Ints, Flags]:
         """The codes of an Arrow column of strings, and its NULLs. Only distinct values are looked up one by one."""
-        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        encoded = [self._encode_chunk(chunk) for chunk in chunks]
-        if len(encoded) == 1:
-            return encoded[0]
+        if not isinstance(array, pa.ChunkedArray):
+            return self._encode_chunk(array)
+        if array.num_chunks == 1:
+            return self._encode_chunk(array.chunk(0))
+        encoded = [self._encode_chunk(chunk) for chunk in array.chunks]
         codes = np.concatenate([np.empty(0, np.int64), *(codes for codes, _ in encoded)])
         return codes, np.concatenate([np.empty(0, np.bool_), *(nulls for _, nulls in encoded)])
 
@@ -149,15 +164,16 @@ class StringDictionary(Texts):
         """The length of each string in code points."""
         return self._lengths[: len(self)]
 
-    def heap(
-        self, functions: tuple[TextFunction, ...] = (), *, substrings: bool = False
-    ) -> tuple[Ints, NDArray[np.uint8], Ints, Ints]:
+    def heap(self, functions: tuple[TextFunction, ...] = (), *, substrings: bool = False) -> Heap:
         """The arrays that kernels read: spans, data, the results of functions for each string, and all codes in the
         order of their strings.
 
         Kernels cannot create strings, so every string that a function may produce gets its code beforehand. With
         `substrings`, so do all parts of strings, of which there are many: a kernel then applies functions to them.
         """
+        known = self._heaps.get((functions, substrings))
+        if known is not None:
+            return known
         results = self._results.setdefault(functions, _FunctionResults(np.zeros((1, len(functions)), np.int64)))
         while results.done < len(self._added) and (functions or substrings):
             codes = np.array(self._added[results.done :])
@@ -171,7 +187,8 @@ class StringDictionary(Texts):
         if substrings and self._ordered < len(self._added):
             self._order = np.array(sorted(self._codes.values(), key=self._texts.__getitem__), np.int64)
             self._ordered = len(self._added)
-        return self.spans, self.data, results.table, self._order
+        heap = self._heaps[functions, substrings] = self.spans, self.data, results.table, self._order
+        return heap
 
     def _word(self, value: str | bool) -> int:
         return self.code(value) if isinstance(value, str) else int(value)
@@ -218,6 +235,7 @@ class StringDictionary(Texts):
         self._texts[code] = text
         self._codes[text] = code
         self._added.append(code)
+        self._heaps.clear()
         return code
 
     def _append(self) -> int:
@@ -229,20 +247,54 @@ class StringDictionary(Texts):
         return code
 
     def _encode_chunk(self, chunk: ArrowArray) -> tuple[Ints, Flags]:
-        encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        codes = [None if text is None else self.code(text) for text in encoded.dictionary.to_pylist()]
-        if encoded.null_count == 0 and None not in codes:
-            return np.array(codes or [0], np.int64)[numpy_of(encoded.indices)], no_nulls(len(encoded))
-        # One more entry stands for NULL, which Arrow writes as a missing index or as a missing dictionary value.
-        code_of = np.array([*(code or 0 for code in codes), 0], np.int64)
-        missing = np.array([*(code is None for code in codes), True], np.bool_)
-        indices = np.where(nulls_of(encoded.indices), len(codes), numpy_of(encoded.indices))
-        return code_of[indices], missing[indices]
+        encoded = chunk
+        if isinstance(chunk, pa.DictionaryArray) and not _is_sparse(chunk):
+            known = self._known(chunk.dictionary)
+        else:
+            plain = chunk.cast(chunk.type.value_type) if isinstance(chunk, pa.DictionaryArray) else chunk
+            encoded = plain.dictionary_encode()
+            known = self._codes_of(encoded.dictionary.to_pylist())
+        if encoded.null_count == 0 and known.missing is None:
+            return known.codes[numpy_of(encoded.indices)], no_nulls(len(encoded))
+        indices = np.where(nulls_of(encoded.indices), len(known.codes) - 1, numpy_of(encoded.indices))
+        missing = np.arange(len(known.codes)) == len(known.codes) - 1 if known.missing is None else known.missing
+        return known.codes[indices], missing[indices]
+
+    def _known(self, dictionary: ArrowArray) -> _KnownDictionary:
+        """The codes of an Arrow dictionary. Batch after batch has the same: it is compared, and looked up once."""
+        for known in self._dictionaries:
+            if len(known.codes) == len(dictionary) + 1 and dictionary.equals(known.texts):
+                return known
+        texts = dictionary.to_pylist()
+        # The caller may use the memory of the dictionary again: the texts are copied.
+        known = replace(self._codes_of(texts), texts=arrow_of_values(texts, Type.STRING), nbytes=dictionary.nbytes)
+        self._dictionaries = [known, *self._dictionaries[: _KNOWN_DICTIONARIES - 1]]
+        return known
+
+    def _codes_of(self, texts: list[str | None]) -> _KnownDictionary:
+        codes = np.array([*(0 if text is None else self.code(text) for text in texts), 0], np.int64)
+        missing = np.array([*(text is None for text in texts), True], np.bool_) if None in texts else None
+        return _KnownDictionary(codes, missing)
 
 
 def _encoded(text: str) -> bytes:
     # A literal may hold a lone surrogate, which no event has: it must get a code all the same.
     return text.encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True)
+class _KnownDictionary:
+    """The codes of an Arrow dictionary. One more entry stands for NULL, which Arrow writes as a missing
+    index or as a missing text; `missing` is None where no text is."""
+
+    codes: Ints
+    missing: Flags | None
+    texts: ArrowArray | None = None
+    nbytes: int = 0
+
+
+def _is_sparse(array: ArrowArray) -> bool:
+    return len(array.dictionary) > max(_LONG_DICTIONARY, _SPARSE * len(array))
 
 
 @dataclass

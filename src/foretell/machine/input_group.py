@@ -173,7 +173,7 @@ class InputGroup:
         if self.stream.crowded:
             self._forget()
         self._unaccounted += len(segment) + sum(map(len, results))
-        waiting = sum(len(part) for g in self.nfa_groups for m in g.members.values() for part in m.pending)
+        waiting = sum([len(part) for g in self.nfa_groups for m in g.members.values() for part in m.pending])
         if max(self._unaccounted, waiting - 2 * self._waiting) >= ACCOUNTED_EVENTS:
             self._waiting = waiting
             self.account()

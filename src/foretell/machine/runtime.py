@@ -9,6 +9,8 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 from foretell.arrays import Ints
 from foretell.errors import InputError
 from foretell.events.ingest.reader import EventBatch
@@ -146,13 +148,17 @@ class MatchRuntime:
 
     # ── memory ──
 
+    def has_room(self, more: int) -> bool:
+        """Whether the budget has room for so many bytes."""
+        self.ledger.bytes[id(self.strings)] = self.strings.nbytes
+        return more <= self.ledger.remaining_bytes
+
     def require_room(self, more: int) -> None:
         """Makes room in the budget for so many bytes: frees what nothing needs, then stops or drops partial matches
         of the groups with the most events. Raises InputError where that is not enough; nothing else has changed then.
         """
         ledger = self.ledger
-        ledger.bytes[id(self.strings)] = self.strings.nbytes
-        if more <= ledger.remaining_bytes:
+        if self.has_room(more):
             return
         for group in self.groups.values():
             group.compact()
@@ -163,9 +169,10 @@ class MatchRuntime:
 
     def _stay_within_budget(self) -> None:
         """Stops or drops partial matches where a slice of a batch has filled the budget."""
-        if self.ledger.remaining_bytes < 0:
-            for group in self.groups.values():
-                group.compact()
+        if self.ledger.remaining_bytes >= 0:
+            return
+        for group in self.groups.values():
+            group.compact()
         while self.ledger.remaining_bytes < 0:
             if not any(group.relieve() for group in self.groups.values()):
                 return
@@ -219,7 +226,7 @@ class MatchRuntime:
         pieces."""
         slices = TimeSlices(batches, self._needed)
         begin_stage("matching", slices.count, "events")
-        sliced = self._share_time(batches)
+        sliced = slices.count > self._slice_size.next and self._share_time(batches)
         while True:
             since = monotonic()
             part = slices.take(self._slice_size.next if sliced else slices.count)
@@ -227,7 +234,7 @@ class MatchRuntime:
             results = self._process(
                 part, until if is_last else None, clocks or {} if is_last else {}, ends=ends and is_last
             )
-            events, matches = _events_in(part), sum(len(result) for result in results if result.forecasts is None)
+            events, matches = _events_in(part), sum([len(result) for result in results if result.forecasts is None])
             advance(events, matches)
             self._slice_size.adapt(events, matches, monotonic() - since, sum(self.ledger.held.values()))
             self._stay_within_budget()
@@ -267,7 +274,7 @@ class MatchRuntime:
             if times:
                 results += self._process_group(group, inputs, max(times), frontiers, ends=ends)
         self._free_what_nothing_needs()
-        first = earliest(frontiers.values())
+        first = earliest(frontiers.values()) if frontiers else None
         self._order.oldest = None if first is None else first.place // 2
         return results
 
@@ -316,16 +323,19 @@ class MatchRuntime:
         """The results of a group, up to the frontier of the streams that it reads; adds those of its statements."""
         key = group.plan.input
         own = {name: inputs[name] for name in key.streams if name in inputs}
-        frontier = earliest(frontiers.get(name) for name in key.streams)
+        frontier = earliest(frontiers.get(name) for name in key.streams) if frontiers else None
         if frontier is not None:
             now = min(now, frontier.time)
-        if frontier is not None or key in self._delayed:
+        if frontier is not None or (self._delayed and key in self._delayed):
             own = self._delayed.setdefault(key, DelayedInputs()).release(own, frontier)
             if frontier is None:
                 del self._delayed[key]
         results = group.process(list(own.values()), now, self._order, ends=ends)
         held = self._derive_inputs(group, results, now, inputs)
-        frontiers.update((name, first) for name in held if (first := earliest((frontier, held[name]))) is not None)
+        for name, own_frontier in held.items():
+            first = earliest((frontier, own_frontier))
+            if first is not None:
+                frontiers[name] = first
         return results
 
     def _advance(
@@ -333,7 +343,8 @@ class MatchRuntime:
     ) -> None:
         for name, stream in inputs.items():
             if len(stream):
-                self._clocks[name] = max(self._clocks.get(name, -math.inf), stream.events.time.values.max().item())
+                latest = np.maximum.reduce(stream.events.time.values).item()
+                self._clocks[name] = max(self._clocks.get(name, -math.inf), latest)
         for name, time in clocks.items():
             self._clocks[name] = max(self._clocks.get(name, -math.inf), time)
         if until is not None:
@@ -442,4 +453,4 @@ class MatchRuntime:
 
 
 def _events_in(batches: Mapping[str, EventBatch]) -> int:
-    return sum(batch.table.num_rows for batch in batches.values())
+    return sum([batch.table.num_rows for batch in batches.values()])

@@ -66,14 +66,13 @@ class _Collector:
         self._ledger.bytes[id(self)] = self._bytes - self._files
 
     def notifications(self) -> Sequence[Notification]:
+        if not self._encoded:
+            return ()
         if len(self._encoded) == 1:
             return self._encoded[0]
         if not all(isinstance(part, LazyNotifications) for part in self._encoded):
             return tuple(chain.from_iterable(self._encoded))
-        parts = [part for part in self._encoded if isinstance(part, LazyNotifications)]
-        if not parts:
-            return ()
-        return joined(parts)
+        return joined([part for part in self._encoded if isinstance(part, LazyNotifications)])
 
     def _check(self, more: int) -> None:
         most = results_budget(self._ledger.limits)

@@ -7,12 +7,13 @@ general reader (`reader.read`) takes the batch, and says what is wrong with whic
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from foretell.events.arrow_interop import numpy_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray, ArrowType
@@ -21,20 +22,20 @@ from foretell.events.ingest.reader import EventBatch, StreamDeclaration
 from foretell.events.ingest.scalar_parsing import LAST_MICROS, LEAST_MICROS
 from foretell.events.types import LAST_TIME, Schema, Type
 
-#: Says whether a column needs no reading.
-Check = Callable[[ArrowArray], bool]
+#: The types of columns that are taken as they are.
+_DTYPES = {Type.INT: np.dtype(np.int64), Type.FLOAT: np.dtype(np.float64)}
 
 
 @dataclass(frozen=True)
 class DirectReader:
-    """Reads the Arrow data of one schema as events of one declaration; `columns` are those to take, with their
-    checks."""
+    """Reads the Arrow data of one schema as events of one declaration; `types` are those of the columns to take,
+    `places` the numbers of these."""
 
     declaration: StreamDeclaration
     arrow: pa.Schema
     schema: Schema
-    columns: tuple[tuple[int, Check | None], ...]
-    time: int
+    types: Mapping[str, Type]
+    places: list[int]
 
     @classmethod
     def of(cls, declaration: StreamDeclaration, arrow: pa.Schema, known: Schema | None) -> DirectReader | None:
@@ -42,28 +43,60 @@ class DirectReader:
 
         `known` is the stream's schema so far. Where it stays equal it stays the same object, by which others know.
         """
-        kinds = {name: declaration.declared_type(name) for name in declaration.columns}
-        names, types = arrow.names, dict[str, Type]()
-        for name, kind in kinds.items():
-            if kind is None or names.count(name) != 1 or not _holds(arrow.field(name).type, kind):
-                return None
-            types[name] = kind
-        plain = declaration.read == DEFAULT_OPTIONS and not declaration.derived.names
-        if declaration.open or not plain or not declaration.time:
+        types, names = plain_types(declaration), arrow.names
+        if types is None:
             return None
-        columns = tuple((names.index(name), _CHECKS.get(kind)) for name, kind in types.items())
-        schema = declaration.schema(types)
-        schema = known if known is not None and schema == known else schema
-        return cls(declaration, arrow, schema, columns, list(types).index(declaration.time))
+        for name, kind in types.items():
+            if names.count(name) != 1 or not _holds(arrow.field(name).type, kind):
+                return None
+        schema = kept_schema(declaration.schema(types), known)
+        return cls(declaration, arrow, schema, types, [names.index(name) for name in types])
 
     def read(self, source: pa.Table | pa.RecordBatch) -> EventBatch | None:
         """The events; None where something is wrong with them."""
-        columns = [source.column(index) for index, _ in self.columns]
-        checks = (check is None or check(column) for column, (_, check) in zip(columns, self.columns, strict=True))
-        if not all(checks) or not _are_times(columns[self.time]):
-            return None
-        table = pa.table(columns, names=list(self.schema.attributes))
-        return EventBatch(self.declaration.stream, self.schema, table, (), table.num_rows)
+        table = source.select(self.places)
+        table = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+        batch = EventBatch(self.declaration.stream, self.schema, table, (), table.num_rows)
+        for at, (name, kind) in enumerate(self.types.items()):
+            if kind is Type.BOOL or (kind is Type.INT and name != self.schema.time):
+                continue
+            column = table.column(at)
+            column = column.chunk(0) if column.num_chunks == 1 else column
+            if kind is Type.STRING or kind is Type.TIMESTAMP:
+                fits = _are_texts(column) if kind is Type.STRING else _are_in_range(column)
+            else:
+                fits = self._are_numbers(column, name, kind, batch)
+            if not fits or (name == self.schema.time and column.null_count):
+                return None
+        return batch
+
+    def _are_numbers(self, column: ArrowArray, name: str, kind: Type, batch: EventBatch) -> bool:
+        """Whether all numbers are in their range, and no FLOAT is NaN, which would be NULL. (The value at a NULL is
+        arbitrary.)"""
+        values = numpy_of(column)
+        if name == self.schema.time:
+            if not are_times(values):
+                return False
+        elif kind is Type.FLOAT and np.isnan(values).any():
+            return False
+        if values.dtype == _DTYPES[kind] and not column.null_count:
+            batch.numbers[name] = values
+        return True
+
+
+def plain_types(declaration: StreamDeclaration) -> dict[str, Type] | None:
+    """The types of all columns; None where one is not known, or more is asked for than to read them."""
+    kinds = {name: declaration.declared_type(name) for name in declaration.columns}
+    types = {name: kind for name, kind in kinds.items() if kind is not None}
+    plain = declaration.read == DEFAULT_OPTIONS and not declaration.derived.names
+    if declaration.open or not plain or not declaration.time or len(types) < len(kinds):
+        return None
+    return types
+
+
+def kept_schema(schema: Schema, known: Schema | None) -> Schema:
+    """A schema; the one that is known where they are equal."""
+    return known if known is not None and schema == known else schema
 
 
 def _holds(arrow: ArrowType, kind: Type) -> bool:
@@ -75,11 +108,6 @@ def _holds(arrow: ArrowType, kind: Type) -> bool:
     if kind is Type.FLOAT and pa.types.is_float32(arrow):
         return True
     return kind in ARROW_TYPES and arrow == ARROW_TYPES[kind]
-
-
-def _are_numbers(column: ArrowArray) -> bool:
-    """Whether no FLOAT is NaN, which would be NULL. The value at a NULL is arbitrary."""
-    return not np.isnan(numpy_of(column)).any()
 
 
 def _are_texts(column: ArrowArray) -> bool:
@@ -97,15 +125,10 @@ def _are_in_range(column: ArrowArray) -> bool:
     return not len(micros) or bool(micros.min() >= LEAST_MICROS and micros.max() <= LAST_MICROS)
 
 
-def _are_times(column: ArrowArray) -> bool:
-    if column.null_count:
-        return False
-    if pa.types.is_timestamp(column.type) or not len(column):
+def are_times(times: NDArray[Any]) -> bool:
+    """Whether numbers are times in their range."""
+    if not len(times):
         return True
-    times = numpy_of(column)
-    if pa.types.is_floating(column.type):
+    if times.dtype.kind == "f":
         return bool(np.isfinite(times).all())
-    return bool(times.min() >= -LAST_TIME and times.max() <= LAST_TIME)
-
-
-_CHECKS: dict[Type, Check] = {Type.FLOAT: _are_numbers, Type.STRING: _are_texts, Type.TIMESTAMP: _are_in_range}
+    return bool(np.minimum.reduce(times) >= -LAST_TIME and np.maximum.reduce(times) <= LAST_TIME)

@@ -16,11 +16,12 @@ reason, and so is a record that cannot be parsed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from foretell.arrays import Flags
 from foretell.errors import InputError
@@ -138,7 +139,8 @@ class EventBatch:
 
     `time_known` is False where the type of the time was neither declared nor inferred, but only assumed. `nulled` has
     the values that are NULL because they could not be read, or are a usual marker of missing values. `notes` tell the
-    user what was guessed. `times` is the reading of times that the options and the data have settled.
+    user what was guessed. `times` is the reading of times that the options and the data have settled. `numbers` are
+    INT and FLOAT columns without NULL and NaN, where the reader has looked at them; other tables have other ones.
     """
 
     stream: str
@@ -151,6 +153,7 @@ class EventBatch:
     nulled: tuple[NulledValues, ...] = ()
     notes: tuple[str, ...] = ()
     times: TimeReading | None = None
+    numbers: dict[str, NDArray[Any]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
 
 # ── reading ──

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -32,8 +32,7 @@ LeafResolver: TypeAlias = Callable[[Expression], Column | None]
 
 def evaluate(expression: Expression, resolve: LeafResolver, strings: StringDictionary, count: int) -> Column:
     """The value of an expression in each of `count` rows."""
-    with np.errstate(all="ignore"):  # operators look for results that do not exist themselves
-        column = _Evaluator(resolve, strings).value(expression)
+    column = _value(expression, resolve, strings)
     values = column.values.astype(dtype_of(column.kind), copy=False)
     if len(values) == count:
         return Column(column.kind, values, column.nulls)
@@ -42,12 +41,47 @@ def evaluate(expression: Expression, resolve: LeafResolver, strings: StringDicti
 
 def truth(condition: Expression, resolve: LeafResolver, strings: StringDictionary, count: int) -> Flags:
     """The rows, out of `count`, in which a condition is true: neither false nor NULL."""
-    with np.errstate(all="ignore"):
-        column = _Evaluator(resolve, strings).value(condition)
+    column = _value(condition, resolve, strings)
     true = column.values if column.values.dtype == np.bool_ else column.values != 0
     if may_be_null(column.nulls):
         true = true & ~column.nulls
     return true if len(true) == count else np.full(count, true)
+
+
+def _value(expression: Expression, resolve: LeafResolver, strings: StringDictionary) -> Column:
+    if _only_compares(expression):
+        return _Evaluator(resolve, strings).value(expression)
+    with np.errstate(all="ignore"):  # operators look for results that do not exist themselves
+        return _Evaluator(resolve, strings).value(expression)
+
+
+#: Everything else is a leaf.
+_OPERATORS = frozenset(
+    {
+        tree.Literal,
+        tree.Span,
+        tree.Moment,
+        tree.Unary,
+        tree.Binary,
+        tree.In,
+        tree.Between,
+        tree.Like,
+        tree.IsNull,
+        tree.Case,
+        tree.Call,
+    }
+)
+
+
+@lru_cache(maxsize=4096)
+def _only_compares(expression: Expression) -> bool:
+    """Whether nothing is computed of which NumPy would warn."""
+    for node in expression.walk():
+        if isinstance(node, tree.Unary | tree.Call | tree.Case):
+            return False
+        if isinstance(node, tree.Binary) and node.operator not in (*COMPARISONS, "AND", "OR"):
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -58,7 +92,11 @@ class _Evaluator:
     strings: StringDictionary
 
     def value(self, expression: Expression) -> Column:
+        if type(expression) not in _OPERATORS:
+            return self._leaf(expression)
         match expression:
+            case tree.Binary(operator=operator, left=left, right=right):
+                return self._binary(operator, self.value(left), self.value(right))
             case tree.Literal(value=literal):
                 return self._literal(literal)
             case tree.Span(micros=micros):
@@ -69,8 +107,6 @@ class _Evaluator:
                 return negation(self.value(operand))
             case tree.Unary(operand=operand):
                 return numbers.negative(self.value(operand))
-            case tree.Binary(operator=operator, left=left, right=right):
-                return self._binary(operator, self.value(left), self.value(right))
             case tree.In(value=inner, options=options, negated=negated):
                 value = self.value(inner)
                 equal = (compare("=", value, self.value(option), self.strings) for option in options)
@@ -89,7 +125,7 @@ class _Evaluator:
                 return self._case(expression)
             case tree.Call(function=function, arguments=arguments):
                 return self._call(function, arguments)
-        return self._leaf(expression)
+        raise AssertionError(expression)
 
     def _leaf(self, leaf: Expression) -> Column:
         column = self.resolve(leaf)

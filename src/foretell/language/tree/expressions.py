@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 from foretell.language.tree.nodes import Node
 
 
 class Expression(Node):
-    """A value or a condition."""
+    """A value or a condition. It computes its hash once: engines find what they know of it by it, batch by batch."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        if cls.__dict__.get("__hash__") is None:
+            cls.__hash__ = Expression.__hash__  # type: ignore[method-assign]
+
+    def __hash__(self) -> int:
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            own = (getattr(self, field.name) for field in fields(self) if field.compare)
+            known = self.__dict__["_hash"] = hash((type(self), *own))
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the hash: those of texts differ from process to process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @cached_property
     def named_steps(self) -> frozenset[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from foretell.machine.input.lane_index import LaneIndex
 from foretell.machine.input.occurrence_counters import OccurrenceCounters
 from foretell.machine.input.state_bounds import StateBounds
 from foretell.machine.kernels.structs import Batch, Bytecode, Events, Values
-from foretell.plan.expressions import Disjunction, EventStart, EveryNth, IndexKey, PresenceFlag, RowSelected
+from foretell.plan.expressions import EventStart, EveryNth, IndexKey, PresenceFlag, RowSelected
 from foretell.plan.lower.bytecode import Code
 from foretell.plan.lower.program import CompiledNfa, EventExpression
 from foretell.storage.recorded_values import require_range
@@ -38,15 +39,18 @@ class BatchColumns:
     occurrences: OccurrenceCounters = field(default_factory=OccurrenceCounters)
     value_lists: dict[Type, LaneIndex] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._stack = Values(np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.uint8))  # kernels write to it
+
     @property
     def lists(self) -> int:
         """The most lists that a value finds, of one type."""
-        return max((len(numbers) for numbers in self.value_lists.values()), default=0)
+        return max(map(len, self.value_lists.values())) if self.value_lists else 0
 
     def batch(self, segment: EventSegment, nfa: CompiledNfa) -> Batch:
         events, count = segment.events, len(segment)
         columns = self._columns(nfa.columns, segment)
-        flags = self._occurrence_flags(nfa.predicates, events, segment.lane)
+        flags = self._occurrence_flags(nfa.counted, events, segment.lane)
         rows = _zeros(count)
         if self.selection is not None:
             rows = self.selection.rows(events, self.strings)
@@ -54,22 +58,26 @@ class BatchColumns:
         predicates = evaluate_predicates(nfa.predicates, events, self.strings, flags)
         if not len(predicates):
             predicates = no_nulls(count).view(np.uint8).reshape(1, -1)
+        time, code = read_only(events.time.values), nfa.code.code
+        if len(self._stack.integers) < code.depth:
+            self._stack = new_stack(code)
         return Batch(
             base=segment.base,
             events=Events(
                 lane=segment.lane.view(np.uint64),
-                time=read_only(events.time.values),
-                start=read_only(events.start.values),
+                time=time,
+                start=time if events.start is events.time else read_only(events.start.values),
                 predicates=predicates,
                 rows=rows,
             ),
             columns=columns,
-            parameters=self._parameters(),
-            code=bytecode(nfa.code.code, self.strings),
-            stack=new_stack(nfa.code.code),
+            parameters=self._row,
+            code=bytecode(code, self.strings),
+            stack=self._stack,
         )
 
-    def _parameters(self) -> Values:
+    @cached_property
+    def _row(self) -> Values:
         """The row of the FOR EACH table."""
         columns = list(self.parameters.values()) or [Column(Type.INT, np.zeros(1, np.int64), np.ones(1, np.bool_))]
         words = np.stack([np.ascontiguousarray(c.values).view(np.int64) for c in columns])
@@ -81,7 +89,9 @@ class BatchColumns:
         if not columns:
             words, nulls = np.zeros((1, count), np.int64), no_nulls(count).view(np.uint8).reshape(1, -1)
         else:
-            words = np.stack([np.ascontiguousarray(c.values).view(np.int64) for c in columns])
+            words = np.empty((len(columns), count), np.int64)
+            for number, column in enumerate(columns):
+                words[number] = column.values.view(np.int64)
             if any(may_be_null(c.nulls) for c in columns):
                 nulls = np.stack([c.nulls for c in columns]).view(np.uint8)
             else:
@@ -100,11 +110,10 @@ class BatchColumns:
     # ── a[i] where nothing precedes it ──
 
     def _occurrence_flags(
-        self, predicates: tuple[tuple[EventExpression, ...], ...], events: EventColumns, lane: Ints
+        self, counted: tuple[EveryNth, ...], events: EventColumns, lane: Ints
     ) -> dict[EventExpression, Flags]:
         """Which events are the i-th of their lane that satisfies a step."""
-        every_step = dict.fromkeys(_every_conditions(predicates))
-        return {every: self._is_every(number, every, events, lane) for number, every in enumerate(every_step)}
+        return {every: self._is_every(number, every, events, lane) for number, every in enumerate(counted)}
 
     def _is_every(self, number: int, every: EveryNth, events: EventColumns, lane: Ints) -> Flags:
         values = [events.evaluate(self._with_row(expression), self.strings) for expression in every.binders]
@@ -155,15 +164,6 @@ def bytecode(code: Code, strings: StringDictionary) -> Bytecode:
 def new_stack(code: Code) -> Values:
     depth = max(1, code.depth)
     return Values(np.zeros(depth), np.zeros(depth, np.int64), np.zeros(depth, np.uint8))
-
-
-def _every_conditions(predicates: tuple[tuple[EventExpression, ...], ...]) -> Iterator[EveryNth]:
-    for predicate in predicates:
-        for condition in predicate:
-            if isinstance(condition, EveryNth):
-                yield condition
-            elif isinstance(condition, Disjunction):
-                yield from _every_conditions(condition.predicates)
 
 
 _ZERO: list[Ints] = [np.zeros(0, np.int64)]

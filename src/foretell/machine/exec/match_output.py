@@ -19,10 +19,14 @@ class MatchOutput:
     """A buffer of `arrays`; `parts` are the matches of the present batch that were put aside."""
 
     def __init__(self, finals: int) -> None:
-        self._finals = finals
         self._expected = USUAL
-        self.arrays = new_output(USUAL, finals)
         self.parts: list[Output] = []
+        self._use(new_output(USUAL, finals), finals)
+
+    def _use(self, arrays: Output, finals: int) -> None:
+        self.arrays, self._finals = arrays, finals
+        self._bytes = sum([column.nbytes for column in arrays])
+        self._nothing = new_output(0, finals)
 
     def __len__(self) -> int:
         return len(self.arrays.first)
@@ -30,7 +34,7 @@ class MatchOutput:
     @property
     def nbytes(self) -> int:
         """The memory of the buffer and of what was put aside."""
-        return sum(column.nbytes for part in (self.arrays, *self.parts) for column in part)
+        return self._bytes + sum([column.nbytes for part in self.parts for column in part])
 
     def written(self, counters: np.ndarray) -> int:
         """The memory of the matches of the present batch so far."""
@@ -39,36 +43,39 @@ class MatchOutput:
 
     def size_of(self, matches: int) -> int:
         """The memory that so many matches take."""
-        return matches * sum(column.nbytes for column in self.arrays) // len(self)
+        return matches * self._bytes // len(self)
 
     def carry(self, finals: int) -> None:
         """From now on matches carry so many slots."""
-        self._finals = finals
-        self.arrays = new_output(len(self), finals)
+        self._use(new_output(len(self), finals), finals)
 
     def prepare(self) -> None:
         """Make room for as many matches as the batch before had."""
-        self.reserve(self._expected + self._expected // 4 if self._expected > len(self) else 0)
+        if self._expected > len(self):
+            self.reserve(self._expected + self._expected // 4)
 
     def reserve(self, matches: int) -> None:
         if matches > len(self):
-            self.arrays = new_output(matches, self._finals)
+            self._use(new_output(matches, self._finals), self._finals)
 
     def put_aside(self, counters: np.ndarray) -> None:
         """Make room: copy the matches written so far; where there are none, one event brings more than fit."""
         if not counters[layout.MATCHES]:
-            self.arrays = new_output(2 * len(self), self._finals)
+            self._use(new_output(2 * len(self), self._finals), self._finals)
         self.parts.append(self._taken(counters))
 
     def take(self, counters: np.ndarray) -> Output:
         """The matches of the batch. They are not copied where they fill the buffer; then the next batch has another."""
         count = int(counters[layout.MATCHES])
+        if not count and not self.parts:
+            self._expected = USUAL
+            return self._nothing
         if self.parts or 2 * count < len(self):
             self.parts.append(self._taken(counters))
         else:
             counters[layout.MATCHES] = 0
             self.parts.append(_first(self.arrays, count))
-            self.arrays = new_output(len(self), self._finals)
+            self._use(new_output(len(self), self._finals), self._finals)
         parts, self.parts = self.parts, []
         self._expected = max(USUAL, sum(len(part.first) for part in parts))
         if len(parts) == 1:

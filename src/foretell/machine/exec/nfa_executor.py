@@ -21,7 +21,7 @@ from foretell.machine.exec.kernel_variants import extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
-from foretell.machine.exec.raw_matches import WORK_ON_MATCHES, RawMatches
+from foretell.machine.exec.raw_matches import NO_NODES, WORK_ON_MATCHES, RawMatches
 from foretell.machine.exec.reverse_scan import ReverseScan
 from foretell.machine.exec.run_pool import RecordedRuns, RunPool
 from foretell.machine.input.event_buffer import EventSegment
@@ -67,9 +67,15 @@ class NfaExecutor:
         self.exclusion = NO_EXCLUSION
         self.undecided = np.zeros(0, np.uint8)  # with LONGEST: the lanes in which it is not known what is taken
         self.output = MatchOutput(self.nfa.finals)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Makes what depends on the NFA alone."""
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._reverse_scan = ReverseScan(self.nfa)
         self._extent = extent_of(self.nfa, observed=self.probe is not None)
+        self._unobserved = self._new_probe_arrays(Probe.none(self.pool.time), 0)
+        self._no_matches = _raw_matches(new_output(0, self.nfa.finals), 0, self.nfa, NO_NODES)
 
     @property
     def alive(self) -> int:
@@ -102,11 +108,10 @@ class NfaExecutor:
 
     def adopt(self, nfa: CompiledNfa) -> None:
         """Go on with an NFA that has states, slots and finals more, and perhaps some that are dead."""
-        self.nfa, self._reverse_scan = nfa, ReverseScan(nfa)
-        self._extent = extent_of(nfa, observed=self.probe is not None)
+        self.nfa = nfa
         self.pool.adopt(nfa)
         self.output.carry(nfa.finals)
-        self._furthest = new_output(0, nfa.finals)
+        self._prepare()
         if not nfa.alive.all():
             self.sweep()
 
@@ -129,7 +134,8 @@ class NfaExecutor:
         self.now = now
         while self.nfa.waits and not self.pool.pass_time(now, self.output.arrays):
             self.make_room(segment.base + done)
-        matches = _raw_matches(self.output.take(self.pool.counters), segment.base, self.nfa, self.pool.nodes)
+        found = self.output.take(self.pool.counters)
+        matches = _raw_matches(found, segment.base, self.nfa, self.pool.nodes) if len(found.first) else self._no_matches
         self.account()
         if self.probe is not None:
             self.observation = self._observed(segment, batch.columns.integers, probe, self.probe)
@@ -161,9 +167,9 @@ class NfaExecutor:
             return int(kernel_for(longest.run_longest_events, extent)(*unobserved, self.undecided))
         arguments = *unobserved, probe
         if ways is not None:
-            slots = np.arange(layout.FIRST_SLOT, self.pool.cells.shape[1], dtype=np.uint64)
-            state = Lockstep(self.nfa.waiting, ways, slots, self.pool.flat_registers)
-            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, state))
+            pool = self.pool
+            steps = Lockstep(self.nfa.waiting, ways, pool.register_slots, pool.flat_registers)
+            return int(kernel_for(lockstep.run_lockstep, extent)(*arguments, steps))
         return int(kernel_for(strict.run_strict if self.nfa.strict else general.run_events, extent)(*arguments))
 
     def _ways(self, batch: Batch) -> NDArray[np.uint8]:
@@ -177,7 +183,11 @@ class NfaExecutor:
 
     def _probe_arrays(self, rows: int) -> ProbeArrays:
         """Where the kernel writes what it sees after each event; empty arrays where nobody observes."""
-        probe, rows = (Probe.none(self.pool.time), 0) if self.probe is None else (self.probe, rows)
+        if self.probe is None:
+            return self._unobserved
+        return self._new_probe_arrays(self.probe, rows)
+
+    def _new_probe_arrays(self, probe: Probe, rows: int) -> ProbeArrays:
         if rows > len(self._furthest.first):
             self._furthest = new_output(rows, self.nfa.finals)
         return ProbeArrays(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,6 +61,9 @@ class RecordedRuns:
         return lengths
 
 
+_ARRAYS = frozenset({"cells", "nulls", "free", "lanes", "nodes", "timers"})
+
+
 class RunPool:
     """A run is a row of `cells` (see layout); `nulls` says which of them are NULL."""
 
@@ -76,18 +80,30 @@ class RunPool:
         self.kept_nodes = 0
         self.grow(64)
 
-    @property
+    def __setattr__(self, name: str, value: object) -> None:
+        """Forgets what was made of the arrays when one of them is another."""
+        object.__setattr__(self, name, value)
+        if name in _ARRAYS:
+            for made in ("arrays", "flat_registers", "nbytes", "register_slots"):
+                self.__dict__.pop(made, None)
+
+    @cached_property
     def arrays(self) -> Runs:
         """As the kernels take them."""
         registers = Values(self.cells.view(np.float64), self.cells, self.nulls)
         times = self.cells.view(self.time)
         return Runs(registers, times, self.free, self.lanes, self.nodes, self.timers, self.counters)
 
-    @property
+    @cached_property
     def flat_registers(self) -> Values:
         """All cells in one dimension."""
         cells = self.cells.reshape(-1)
         return Values(cells.view(np.float64), cells, self.nulls.reshape(-1))
+
+    @cached_property
+    def register_slots(self) -> NDArray[np.uint64]:
+        """The cells of a run that are its registers."""
+        return np.arange(layout.FIRST_SLOT, self.cells.shape[1], dtype=np.uint64)
 
     @property
     def in_use(self) -> Ints:
@@ -115,7 +131,7 @@ class RunPool:
         same = self.cells[runs, layout.RUN_SERIAL] == self.timers.serial[:count]
         return np.asarray(runs[same & (self.cells[runs, layout.RUN_OVER] != layout.DEAD)])
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """The memory of all arrays."""
         columns = (self.cells, self.nulls, self.free, *self.lanes, *self.nodes, *self.timers)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from foretell.machine.kernels.run_checks import HeldEvents
 
 #: About what the ID of an event takes, as a Python object.
 _NAME_BYTES = 64
+
+#: So many segments of short batches wait until they are merged all at once; a batch of this length does not wait.
+_MOST_SEGMENTS, _LONG_SEGMENT = 24, 1024
 
 
 @dataclass(frozen=True)
@@ -111,10 +115,12 @@ class EventBuffer:
         return self.segments[0].base
 
     def extended(self, segment: EventSegment) -> EventBuffer:
-        """Adds a segment. Short ones before it are merged in pairs: many small batches become few segments."""
-        older = [segment for segment in self.segments if len(segment)]
-        while len(older) > 1 and len(older[-2]) < 2 * len(older[-1]):
-            older[-2:] = [_joined(*older[-2:])]
+        """Adds a segment. Short ones before it are merged now and then: many small batches become few segments."""
+        older = self.segments
+        if older and not len(older[-1]):  # no other is empty
+            older = older[:-1]
+        if older and (len(older) >= _MOST_SEGMENTS or len(older[-1]) >= _LONG_SEGMENT):
+            older = _merged(older)
         return EventBuffer((*older, segment))
 
     def since(self, position: int) -> EventBuffer:
@@ -134,7 +140,7 @@ class EventBuffer:
     @cached_property
     def whole(self) -> EventSegment:
         """All segments as one, to search between the events of a match."""
-        return reduce(_joined, self.segments)
+        return _joined(self.segments)
 
     @property
     def held(self) -> HeldEvents:
@@ -164,7 +170,11 @@ class EventBuffer:
         # Most positions are in the last segment: look all up there, then correct the earlier ones.
         values = of(last).take(last.rows(np.maximum(positions, last.base)), axis=0)
         earlier = np.flatnonzero(positions < last.base)
-        values[earlier] = EventBuffer(self.segments[:-1]).values(of, positions[earlier])
+        bases = [segment.base for segment in self.segments]
+        inside = np.searchsorted(bases, positions[earlier], side="right") - 1
+        for number in set(inside.tolist()) if len(bases) > 2 else (0,):
+            rows, segment = earlier[inside == number], self.segments[number]
+            values[rows] = of(segment).take(segment.rows(positions[rows]), axis=0)
         return values
 
     def times(self, positions: Ints) -> NDArray[Any]:
@@ -224,18 +234,30 @@ def _names(segment: EventSegment) -> NDArray[np.object_]:
     return segment.name if segment.name is not None else np.full(len(segment), None, object)
 
 
-def _joined(first: EventSegment, second: EventSegment) -> EventSegment:
-    depth = max(first.order.shape[1], second.order.shape[1])
-    consecutive = first.positions is None and second.positions is None and first.end == second.base
-    unnamed = first.name is None and second.name is None
+def _merged(segments: tuple[EventSegment, ...]) -> tuple[EventSegment, ...]:
+    """The segments with the last ones as one, so that each has at least twice the length of the next."""
+    first, length = len(segments) - 1, len(segments[-1])
+    while first and len(segments[first - 1]) < 2 * length:
+        first -= 1
+        length += len(segments[first])
+    return (*segments[:first], _joined(segments[first:]))
+
+
+def _joined(segments: Sequence[EventSegment]) -> EventSegment:
+    if len(segments) == 1:
+        return segments[0]
+    depth = max(segment.order.shape[1] for segment in segments)
+    consecutive = all(segment.positions is None for segment in segments)
+    consecutive = consecutive and all(first.end == second.base for first, second in pairwise(segments))
+    unnamed = all(segment.name is None for segment in segments)
     return EventSegment(
-        base=first.base,
-        events=_joined_events(first.events, second.events),
-        lane=np.concatenate([first.lane, second.lane]),
-        number=np.concatenate([first.number, second.number]),
-        name=None if unnamed else np.concatenate([_names(first), _names(second)]),
-        order=np.concatenate([deepened(first.order, depth), deepened(second.order, depth)]),
-        positions=None if consecutive else np.concatenate([_positions(first), _positions(second)]),
+        base=segments[0].base,
+        events=_joined_events([segment.events for segment in segments]),
+        lane=np.concatenate([segment.lane for segment in segments]),
+        number=np.concatenate([segment.number for segment in segments]),
+        name=None if unnamed else np.concatenate([_names(segment) for segment in segments]),
+        order=np.concatenate([deepened(segment.order, depth) for segment in segments]),
+        positions=None if consecutive else np.concatenate([_positions(segment) for segment in segments]),
     )
 
 
@@ -243,19 +265,22 @@ def _positions(segment: EventSegment) -> Ints:
     return np.arange(segment.base, segment.end) if segment.positions is None else segment.positions
 
 
-def _joined_events(first: EventColumns, second: EventColumns) -> EventColumns:
+def _joined_events(parts: Sequence[EventColumns]) -> EventColumns:
     def column(name: str) -> Column:
-        kind = first.types.get(name) or second.types[name]
-        columns = [e.attributes.get(name) or null_column(kind, len(e)) for e in (first, second)]
+        kind = next(events.types[name] for events in parts if name in events.types)
+        return joined([events.attributes.get(name) or null_column(kind, len(events)) for events in parts])
+
+    def joined(columns: list[Column]) -> Column:
         return concatenate_columns(columns, columns[-1].kind)
 
-    names = dict.fromkeys([*first.attributes, *second.attributes])
+    time = joined([events.time for events in parts])
+    plain = all(events.start is events.time for events in parts)
     return EventColumns(
-        {name: column(name) for name in names},
-        {**first.types, **second.types},
-        concatenate_columns([first.time, second.time], second.time.kind),
-        concatenate_columns([first.start, second.start], second.start.kind),
-        concatenate_columns([first.stream, second.stream], second.stream.kind),
+        {name: column(name) for name in dict.fromkeys(chain.from_iterable(events.attributes for events in parts))},
+        {name: kind for events in parts for name, kind in events.types.items()},
+        time,
+        time if plain else joined([events.start for events in parts]),
+        joined([events.stream for events in parts]),
     )
 
 

@@ -8,7 +8,7 @@ among that statement's events; if time completed it, its place begins with an od
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from foretell.arrays import Ints
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Scalar, Type, format_timestamp
 from foretell.filter.arrow_conversion import column_from_arrow
-from foretell.filter.column import Column, no_nulls
+from foretell.filter.column import Column, no_nulls, repeated
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.storage.recorded_values import require, times, whole
@@ -59,15 +59,15 @@ class EventOrder:
         self, loaded: Mapping[str, EventBatch], strings: StringDictionary, needed: Mapping[str, set[str]]
     ) -> dict[str, OrderedInput]:
         """The events of all streams, with their places; of their attributes only those that a statement needs."""
-        inputs = {name: _input(name, batch, strings, needed.get(name, set())) for name, batch in loaded.items()}
+        events = {name: _events(name, batch, strings, needed.get(name, set())) for name, batch in loaded.items()}
         self._forget_times()
-        if not inputs:
-            return inputs
-        floats = any(batch.schema.time_type is Type.FLOAT for batch in loaded.values())
-        ends = [i.events.time.values.astype(np.float64 if floats else np.int64, copy=False) for i in inputs.values()]
+        if not events:
+            return {}
+        floats = Type.FLOAT in [batch.schema.time_type for batch in loaded.values()]
+        ends = [e.time.values.astype(np.float64 if floats else np.int64, copy=False) for e in events.values()]
         by = self._in_order(loaded, ends)
         place = 2 * self.count
-        self.count += sum(len(end) for end in ends)
+        self.count += sum(map(len, ends))
         places = np.arange(place, 2 * self.count, 2, dtype=np.int64)
         if by is None:
             times = ends[0]
@@ -75,10 +75,10 @@ class EventOrder:
             times = np.concatenate(ends)[by]
             places[by] = places.copy()
         self._times = np.concatenate([self._times, times]) if len(self._times) else times
-        first = 0
-        for name, unplaced in list(inputs.items()):
-            stop = first + len(unplaced)
-            inputs[name] = replace(unplaced, order=places[first:stop].reshape(-1, 1))
+        inputs, first = dict[str, OrderedInput](), 0
+        for (name, batch), end in zip(loaded.items(), ends, strict=True):
+            stop = first + len(end)
+            inputs[name] = OrderedInput(events[name], _names(batch), places[first:stop].reshape(-1, 1))
             first = stop
         return inputs
 
@@ -90,7 +90,7 @@ class EventOrder:
     def _in_order(self, loaded: Mapping[str, EventBatch], ends: list[NDArray[Any]]) -> Ints | None:
         """The indices that sort all events; None if they are in order already, which is the common case."""
         alone = len(ends) == 1 and next(iter(loaded.values())).schema.order is None
-        if alone and (ends[0][1:] >= ends[0][:-1]).all():
+        if alone and (len(ends[0]) < 2 or (ends[0][1:] >= ends[0][:-1]).all()):
             return None
         end = np.concatenate(ends)
         return np.argsort(end, kind="stable") if alone else self._sorted(loaded, end, [len(e) for e in ends])
@@ -131,19 +131,18 @@ def deepened(order: Ints, depth: int) -> Ints:
     return np.concatenate([order, np.full((len(order), depth - order.shape[1]), -1, np.int64)], axis=1)
 
 
-def _input(name: str, loaded: EventBatch, strings: StringDictionary, needed: set[str]) -> OrderedInput:
+def _events(name: str, loaded: EventBatch, strings: StringDictionary, needed: set[str]) -> EventColumns:
     schema, table = loaded.schema, loaded.table
     assert schema.time is not None
     wanted = {n: kind for n, kind in schema.attributes.items() if n in needed or n == schema.time}
-    columns = {n: column_from_arrow(table[n], kind, strings) for n, kind in wanted.items()}
-    count = table.num_rows
-    stream = Column(Type.STRING, np.broadcast_to(np.int64(strings.code(name)), count), no_nulls(count))
-    events = EventColumns(columns, wanted, columns[schema.time], columns[schema.time], stream)
-    names = None
-    if schema.id is not None:
-        names = np.full(count, None, object)
-        names[:] = _names(table[schema.id], schema.attributes[schema.id])
-    return OrderedInput(events, names, np.zeros((count, 1), np.int64))
+    count, known, columns = table.num_rows, loaded.numbers, dict[str, Column]()
+    for attribute, kind in wanted.items():
+        if attribute in known:
+            columns[attribute] = Column(kind, known[attribute], no_nulls(count))
+        else:
+            columns[attribute] = column_from_arrow(table.column(attribute), kind, strings)
+    stream = Column(Type.STRING, repeated(strings.code(name), count), no_nulls(count))
+    return EventColumns(columns, wanted, columns[schema.time], columns[schema.time], stream)
 
 
 def tie_breaker(loaded: EventBatch, count: int) -> tuple[Ints, list[Any]]:
@@ -163,7 +162,16 @@ def _value_ranks(values: list[Any]) -> Ints:
     return np.array([texts[v] if isinstance(v, str) else numbers[v] for v in values], np.int64)
 
 
-def _names(column: Any, kind: Type) -> list[Scalar]:
+def _names(loaded: EventBatch) -> NDArray[np.object_] | None:
+    """The IDs of events; None if the stream has none."""
+    if loaded.schema.id is None:
+        return None
+    names = np.full(loaded.table.num_rows, None, object)
+    names[:] = _ids(loaded.table[loaded.schema.id], loaded.schema.attributes[loaded.schema.id])
+    return names
+
+
+def _ids(column: Any, kind: Type) -> list[Scalar]:
     if kind is Type.TIMESTAMP:
         return [None if v is None else format_timestamp(v) for v in column.cast(pa.int64()).to_pylist()]
     return list(column.to_pylist())

@@ -35,8 +35,10 @@ class LagColumns:
         """The lag columns of the events of a batch."""
         columns: dict[Lagged, Column] = {}
         for lag in self._latest:
-            nearer = Lagged(lag.distance - 1, lag.expression)
-            value = columns[nearer] if lag.distance > 1 else events.evaluate(lag.expression, strings)
+            if lag.distance > 1:
+                value = columns[Lagged(lag.distance - 1, lag.expression)]
+            else:
+                value = events.evaluate(lag.expression, strings)
             columns[lag] = self._shifted(lag, value, lane, lanes)
         return columns
 

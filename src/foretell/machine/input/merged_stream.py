@@ -43,7 +43,7 @@ class MergedStream:
         self.positions = 0
         self.needed: set[str] = set(self.per)
         self.named = True
-        self._remained = 0
+        self._remained = self._cleaned = 0  # the length of the buffer after the last clean-up, and `positions` then
 
     def _kind(self, name: str) -> Type:
         return self.plan.attributes.get(name, Type.STRING)
@@ -52,24 +52,30 @@ class MergedStream:
         """Merges the events of a batch and appends them to the event buffer as one segment."""
         merged = self._merged(inputs)
         self.named = self.named and (not len(merged) or (merged.name is not None and None not in merged.name.tolist()))
-        keys = [merged.events.attributes.get(n) or null_column(self._kind(n), len(merged)) for n in self.per]
-        lane, number = self.lanes.numbered(keys, len(merged))
-        earlier = self.lags.columns(merged.events, lane, len(self.lanes), self.strings)
-        events = replace(merged.events, earlier=earlier) if earlier else merged.events
+        events, count = merged.events, len(merged)
+        keys = [events.attributes.get(n) or null_column(self._kind(n), count) for n in self.per]
+        lane, number = self.lanes.numbered(keys, count)
+        earlier = self.lags.columns(events, lane, len(self.lanes), self.strings)
+        if earlier:
+            events = EventColumns(
+                events.attributes, events.types, events.time, events.start, events.stream, earlier, events.cache
+            )
         segment = EventSegment(self.positions, events, lane, number, merged.name, merged.order)
-        self.positions += len(merged)
+        self.positions += count
         self.buffer = self.buffer.extended(segment)
         return segment
 
     @property
     def crowded(self) -> bool:
         """Whether the buffer has grown so much since the last clean-up that another one is worth its cost."""
-        return len(self.buffer) > 2 * self._remained + 64
+        return self.positions - self._cleaned > self._remained + 64
 
     def forget(self, oldest: int) -> None:
         """Drops the events before a position."""
-        self.buffer = self.buffer.since(oldest)
-        self._remained = len(self.buffer)
+        self._keep(self.buffer.since(oldest))
+
+    def _keep(self, buffer: EventBuffer) -> None:
+        self.buffer, self._remained, self._cleaned = buffer, len(buffer), self.positions
 
     def free_lanes(self, needed: Flags) -> Ints:
         """Frees the lanes that nothing needs; returns their numbers."""
@@ -109,9 +115,9 @@ class MergedStream:
         self.positions = whole(state["positions"], "the number of events")
         self.named = state.get("named", False) is True  # early snapshots do not tell
         bounds = StateBounds(len(self.lanes), self.positions, places, texts, self.buffer.held)
+        self._cleaned = self.positions
         if state["history"] is not None:
-            self.buffer = EventBuffer((restore_segment(state["history"], self.plan, bounds),))
-            self._remained = len(self.buffer)
+            self._keep(EventBuffer((restore_segment(state["history"], self.plan, bounds),)))
         return replace(bounds, held=self.buffer.held)
 
     def no_events(self) -> EventColumns:
@@ -125,11 +131,12 @@ class MergedStream:
         positions = np.sort(np.concatenate([np.zeros(0, np.int64), *referenced]))
         positions = positions[np.diff(positions, prepend=-1) > 0]  # (np.unique hashes, in ten times the time)
         if 2 * len(positions) < len(self.buffer):
-            self.buffer = self.buffer.only(positions[positions >= self.buffer.base])
-            self._remained = len(self.buffer)
+            self._keep(self.buffer.only(positions[positions >= self.buffer.base]))
 
     def _merged(self, inputs: list[OrderedInput]) -> OrderedInput:
         """The streams of FROM as one, in order."""
+        if len(inputs) == 1:
+            return _in_order(self._typed(inputs[0]))
         plan = self.plan
         attributes = {
             name: concatenate_columns([_typed(i.events.attributes.get(name), kind, len(i)) for i in inputs], kind)
@@ -149,30 +156,51 @@ class MergedStream:
             parts = [i.name if i.name is not None else np.full(len(i), None, object) for i in inputs]
             names = np.concatenate(parts)
         events = EventColumns(attributes, plan.attributes, time, time if plain else start, stream)
-        if len(inputs) == 1 and depth == 1 and len(order) < 2:
-            return OrderedInput(events, names, order)
-        if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
-            return OrderedInput(events, names, order)
-        # Derived events that time completed between the same two events go by their end.
-        by = np.lexsort((*order.T[:0:-1], time.values, order[:, 0]))
+        return _in_order(OrderedInput(events, names, order))
 
-        def in_order(column: Column) -> Column:
-            return Column(column.kind, column.values[by], column.nulls[by])
-
-        time = in_order(time)
-        events = EventColumns(
-            {n: in_order(c) for n, c in attributes.items()},
-            plan.attributes,
-            time,
-            time if plain else in_order(start),
-            in_order(stream),
+    def _typed(self, only: OrderedInput) -> OrderedInput:
+        """The only stream that has events, with the types of FROM."""
+        events, count, needed = only.events, len(only), self.needed
+        attributes = {
+            name: _typed(events.attributes.get(name), kind, count)
+            for name, kind in self.plan.attributes.items()
+            if name in needed
+        }
+        if "stream" in self.per and "stream" not in events.attributes:
+            attributes["stream"] = events.stream
+        time = _typed(events.time, self.plan.time, count)
+        start = time if events.start is events.time else _typed(events.start, self.plan.time, count)
+        return OrderedInput(
+            EventColumns(attributes, self.plan.attributes, time, start, events.stream), only.name, only.order
         )
-        return OrderedInput(events, None if names is None else names[by], order[by])
+
+
+def _in_order(merged: OrderedInput) -> OrderedInput:
+    """The events in their order. Derived events that time completed between the same two events go by their end."""
+    events, order = merged.events, merged.order
+    if len(order) < 2 or (order[1:, 0] > order[:-1, 0]).all():
+        return merged
+    by = np.lexsort((*order.T[:0:-1], events.time.values, order[:, 0]))
+
+    def sorted_column(column: Column) -> Column:
+        return Column(column.kind, column.values[by], column.nulls[by])
+
+    time = sorted_column(events.time)
+    in_order = EventColumns(
+        {name: sorted_column(column) for name, column in events.attributes.items()},
+        events.types,
+        time,
+        time if events.start is events.time else sorted_column(events.start),
+        sorted_column(events.stream),
+    )
+    return OrderedInput(in_order, None if merged.name is None else merged.name[by], order[by])
 
 
 def _typed(column: Column | None, kind: Type, count: int) -> Column:
     if column is None:
         return null_column(kind, count)
+    if column.kind is kind:
+        return column
     return Column(kind, column.values.astype(dtype_of(kind), copy=False), column.nulls)
 
 

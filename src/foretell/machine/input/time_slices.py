@@ -58,6 +58,9 @@ class SliceSize:
         return matches * size * more > self._matches or seconds * size > SLICE_SECONDS
 
 
+_NO_TIMES = np.zeros(0)
+
+
 class TimeSlices:
     """Batches of all streams, which are taken in slices, each later than the one before.
 
@@ -66,14 +69,17 @@ class TimeSlices:
     """
 
     def __init__(self, batches: Batches, needed: Mapping[str, Set[str]]) -> None:
-        self.count = sum(batch.table.num_rows for batch in batches.values())
+        self.count = sum([batch.table.num_rows for batch in batches.values()])
         self.done = 0
         self._batches, self._needed = dict(batches), needed
-        kinds = {batch.schema.time_type for batch in batches.values()}
-        self._divisible = not (Type.TIMESTAMP in kinds and len(kinds) > 1)
         self._times: dict[str, NDArray[Any]] = {}  # of each stream, in order, and of all, as soon as they are needed
-        self._all: NDArray[Any] = np.zeros(0)
+        self._all: NDArray[Any] = _NO_TIMES
         self._first = dict.fromkeys(batches, 0)
+
+    @property
+    def _divisible(self) -> bool:
+        kinds = {batch.schema.time_type for batch in self._batches.values()}
+        return not (Type.TIMESTAMP in kinds and len(kinds) > 1)
 
     @property
     def remaining(self) -> int:

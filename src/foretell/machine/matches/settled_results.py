@@ -41,8 +41,10 @@ class SettledResults:
         try:
             for piece in pieces:
                 self._add(piece)
+                if not self._ready:
+                    continue
                 many = sum(map(len, self._ready)) >= self._at_once
-                if self._ready and (many or (not self._patient and monotonic() - since > PATIENCE)):
+                if many or (not self._patient and monotonic() - since > PATIENCE):
                     yield self._taken()
                     since = monotonic()
             if self._ready:
@@ -51,6 +53,8 @@ class SettledResults:
             self._ledger.forget(self)
 
     def _add(self, piece: ResultPiece) -> None:
+        if not piece.results and not self._waiting:
+            return
         waiting = [w for w in self._waiting if w.first >= piece.settled]
         known = [w.results for w in self._waiting if w.first < piece.settled]
         for result in filter(len, known + piece.results):

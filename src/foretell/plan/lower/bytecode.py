@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
@@ -41,7 +42,7 @@ class Code:
     depth: int
     text_functions: tuple[TextFunction, ...] = ()
 
-    @property
+    @cached_property
     def interns(self) -> bool:
         """Whether it looks for the codes of texts that it cuts out of others."""
         return bool((self.ops[:, 0] == Op.INTERN).any())

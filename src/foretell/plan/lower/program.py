@@ -16,7 +16,7 @@ from foretell.language.checked import CheckedSubscription
 from foretell.language.pattern_shape import has_trailing_negation
 from foretell.machine.kernels.layout import EDGE_FINAL, EDGE_TARGET, NONE, STATE_KEY
 from foretell.machine.kernels.structs import NfaTables
-from foretell.plan.expressions import Disjunction, Lagged
+from foretell.plan.expressions import Disjunction, EveryNth, Lagged
 from foretell.plan.lower.bytecode import LinkedCode
 from foretell.plan.lower.post_match import PostMatchPlan, post_match_plan
 from foretell.plan.lower.registers import Register
@@ -193,7 +193,21 @@ class CompiledNfa:
         nodes = (n for p in self.predicates for c in p for n in _walk(c))
         return {n for n in nodes if isinstance(n, Lagged)}
 
+    @cached_property
+    def counted(self) -> tuple[EveryNth, ...]:
+        """The conditions that count events of a lane, each once."""
+        return tuple(dict.fromkeys(_counted(self.predicates)))
+
     def key(self, state: int) -> tree.Expression | None:
         """The column by which an event finds the runs of a state."""
         column = int(self.tables.states[state, STATE_KEY])
         return None if column == NONE else self.columns[column]
+
+
+def _counted(predicates: Iterable[tuple[EventExpression, ...]]) -> Iterator[EveryNth]:
+    for predicate in predicates:
+        for condition in predicate:
+            if isinstance(condition, EveryNth):
+                yield condition
+            elif isinstance(condition, Disjunction):
+                yield from _counted(condition.predicates)

@@ -1,0 +1,74 @@
+"""Dicts that are events already: their values have the Python types of the stream's attributes.
+
+A live engine gets event after event of one stream. Lists of dicts whose values fit become columns at once; with any
+other value the general reader (`reader.read`) takes the list, and says what is wrong with which row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from foretell.events.arrow_interop import arrow_of_values, numpy_of
+from foretell.events.ingest.direct_arrow import are_times, kept_schema, plain_types
+from foretell.events.ingest.nested_paths import path_of
+from foretell.events.ingest.raw_columns import ARROW_TYPES
+from foretell.events.ingest.reader import EventBatch, StreamDeclaration
+from foretell.events.types import Schema, Type
+
+#: The Python types whose values need no reading. A time in a text or a `datetime` needs it.
+_FITTING: Mapping[Type, frozenset[type]] = {
+    Type.BOOL: frozenset({bool, type(None)}),
+    Type.INT: frozenset({int, type(None)}),
+    Type.FLOAT: frozenset({int, float, type(None)}),
+    Type.STRING: frozenset({str, type(None)}),
+}
+
+
+@dataclass(frozen=True)
+class DirectRowReader:
+    """Reads dicts as events of one declaration."""
+
+    declaration: StreamDeclaration
+    schema: Schema
+    arrow: pa.Schema
+
+    @classmethod
+    def of(cls, declaration: StreamDeclaration, known: Schema | None) -> DirectRowReader | None:
+        """The reader of such dicts; None where values must be parsed, or more is asked for than to read them.
+
+        `known` is the stream's schema so far. Where it stays equal it stays the same object, by which others know.
+        """
+        types = plain_types(declaration)
+        if types is None or any(kind not in _FITTING or path_of(name) is not None for name, kind in types.items()):
+            return None
+        arrow = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in types.items()])
+        return cls(declaration, kept_schema(declaration.schema(types), known), arrow)
+
+    def read(self, rows: list[Any]) -> EventBatch | None:
+        """The events; None where a value needs reading, or something is wrong with it."""
+        for row in rows:
+            if type(row) is not dict:
+                return None
+        columns, times = [], np.zeros(0)
+        for name, kind in self.schema.attributes.items():
+            values = [row.get(name) for row in rows]
+            if not _FITTING[kind].issuperset(map(type, values)):
+                return None
+            try:
+                column = arrow_of_values(values, kind)
+            except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
+                return None
+            if name == self.schema.time:
+                times = numpy_of(column)
+                if column.null_count or not are_times(times):
+                    return None
+            columns.append(column)
+        table = pa.Table.from_arrays(columns, schema=self.arrow)
+        batch = EventBatch(self.declaration.stream, self.schema, table, (), len(rows))
+        batch.numbers[str(self.schema.time)] = times
+        return batch
