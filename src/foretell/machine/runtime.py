@@ -419,7 +419,7 @@ class MatchRuntime:
         self._until = instant(state["until"], "the time", is_float=is_float)
 
     def _check_clocks(self) -> None:
-        """Refuse clocks that are ahead of a group that has been processed: time would pass that no group has processed."""
+        """Refuse clocks that are ahead of a group: time would pass that the group has not processed."""
         for key, group in self.groups.items():
             times = [self._clocks[name] for name in key.streams if name in self._clocks]
             if math.isfinite(group.now) and key not in self._delayed:
