@@ -27,7 +27,8 @@ def mixed(so_far: Any, word: Any) -> Any:
 
 
 #: Two random words of this process, the second odd: a sender that chooses the keys of events cannot choose slots. No
-#: snapshot has them, nor any table that was made with them. Kernels take them as an argument: the cache would keep a constant.
+#: snapshot has them, nor any table that was made with them. Kernels take them as an argument: the cache would keep a
+#: constant.
 SECRET = np.array([secrets.randbits(64), secrets.randbits(64) | 1], np.uint64)
 SECRET.setflags(write=False)
 
