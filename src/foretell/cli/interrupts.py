@@ -58,7 +58,7 @@ def _silence_libraries() -> None:
     it could not stop a Spark whose start was interrupted."""
     if "warnings" in sys.modules:
         sys.modules["warnings"].simplefilter("ignore")
-    if "logging" in sys.modules:  # not imported here, for speed: who logs has loaded the module
+    if "logging" in sys.modules:  # not imported here, for speed: a library that logs has loaded the module
         sys.modules["logging"].disable()
 
 

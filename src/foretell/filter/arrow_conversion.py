@@ -9,7 +9,7 @@ from foretell.arrays import Flags
 from foretell.events.arrow_interop import arrow_of, arrow_of_values, nulls_of, numpy_of
 from foretell.events.ingest.raw_columns import ARROW_TYPES, ArrowArray
 from foretell.events.types import Type
-from foretell.filter.column import Column, Values, dtype_of, may_be_null, no_nulls, null_column
+from foretell.filter.column import Column, ColumnValues, dtype_of, may_be_null, no_nulls, null_column
 from foretell.filter.string_dictionary import StringDictionary
 
 
@@ -45,7 +45,7 @@ def arrow_from_column(column: Column, strings: StringDictionary) -> ArrowArray:
 _WORDS = pa.int64(), pa.float64()
 
 
-def _numbers(chunk: ArrowArray, kind: Type) -> tuple[Values, Flags]:
+def _numbers(chunk: ArrowArray, kind: Type) -> tuple[ColumnValues, Flags]:
     plain = chunk
     if kind is Type.BOOL or plain.type.id != _WORDS[kind is Type.FLOAT].id:
         for target in (ARROW_TYPES[kind], _WORDS[kind is Type.FLOAT]):

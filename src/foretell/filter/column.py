@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
 
-Values: TypeAlias = NDArray[Any]
+ColumnValues: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Column:
     """
 
     kind: Type
-    values: Values
+    values: ColumnValues
     nulls: Flags
 
     def take(self, rows: Ints | Flags) -> Column:

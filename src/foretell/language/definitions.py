@@ -12,7 +12,7 @@ from foretell.language.tree import defined_twice, place_of
 def definitions_of(
     definitions: tuple[tree.Definition, ...], known: Iterable[str], where: str
 ) -> Iterator[tuple[str, tree.Expression]]:
-    """Steps with their conditions; refuses a step that is unknown or defined twice. `where` is said in the error."""
+    """Steps with their conditions; refuses a step that is unknown or defined twice. The error names `where`."""
     seen: dict[str, Place] = {}
     names = set(known)
     for definition in definitions:

@@ -375,7 +375,7 @@ class InputGroup:
     def unread_results(
         self, name: str, row_id: Scalar, recorded: Mapping[str, Any], bounds: StateBounds
     ) -> ResultBatch:
-        """Results of a statement, or of one row of a template, from a snapshot, for those who read them."""
+        """Results of a statement, or of one row of a template, from a snapshot, for the statements that read them."""
         group = self._executors[name][row_id]
         assert isinstance(group, NfaGroup)
         return group.unread_results(recorded, bounds)

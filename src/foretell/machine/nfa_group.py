@@ -293,7 +293,7 @@ class NfaGroup:
         return ResultLayout(plan, self._register_kinds(plan), states, bounds)
 
     def unread_results(self, recorded: Mapping[str, Any], bounds: StateBounds) -> ResultBatch:
-        """Results of its only subscription from a snapshot, for those who read them."""
+        """Results of its only subscription from a snapshot, for the statements that read them."""
         (member,) = self.members.values()
         return member.restored(recorded, self._result_layout(member.plan, bounds), refers=False).without_buffer()
 

@@ -305,7 +305,7 @@ class MatchRuntime:
             yield from delayed.texts()
 
     def _renew_unread(self, group: InputGroup) -> None:
-        """Results that nobody has read yet will show the keys and texts of now."""
+        """Give results that have not been read yet the present keys and texts."""
         keys, texts = group.stream.keys, self.strings.view
         for name in group.plan.statements:
             if name in self._unread:
@@ -430,7 +430,7 @@ class MatchRuntime:
         self._until = instant(state["until"], "the time", is_float=is_float)
 
     def _check_clocks(self) -> None:
-        """Refuse clocks that are ahead of a group that has been processed: time would pass that nobody has seen."""
+        """Refuse clocks that are ahead of a group: time would pass that the group has not processed."""
         for key, group in self.groups.items():
             times = [self._clocks[name] for name in key.streams if name in self._clocks]
             if math.isfinite(group.now) and key not in self._delayed:

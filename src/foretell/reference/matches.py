@@ -290,8 +290,8 @@ class ReferenceMatcher:
     # ── FIRST and LAST ──
 
     def _settled(self, match: Match, all_matches: Iterable[Match]) -> Match | None:
-        """The match as it is told; None where it is none, where another is the choice of FIRST or LAST, and where one
-        of these is not known yet."""
+        """The match as it is reported; None where it is none, where another is the choice of FIRST or LAST, and where
+        one of these is not known yet."""
         if match.broken is not None:
             return None
         for rival in self._rivals(match, all_matches):

@@ -8,9 +8,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 
+def quoted_name(name: str) -> str:
+    """Return the name of a column as SQL, which may contain dots and backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def column(name: str) -> Column:
-    """Return the column of a name, which may contain dots and backticks."""
-    return f.col("`" + name.replace("`", "``") + "`")
+    """Return the column of a name."""
+    return f.col(quoted_name(name))
 
 
 def numbered_columns(names: Iterable[str]) -> list[Column]:

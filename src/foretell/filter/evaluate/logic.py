@@ -8,7 +8,7 @@ import numpy as np
 
 from foretell.arrays import Flags
 from foretell.events.types import Type
-from foretell.filter.column import Column, Values, as_float, may_be_null, null_constant
+from foretell.filter.column import Column, ColumnValues, as_float, may_be_null, null_constant
 from foretell.filter.evaluate.texts import ranks
 from foretell.filter.string_dictionary import StringDictionary
 
@@ -38,7 +38,7 @@ def _is_false(truth: Column) -> Flags:
     return false
 
 
-COMPARISONS: Mapping[str, Callable[[Values, Values], Flags]] = {
+COMPARISONS: Mapping[str, Callable[[ColumnValues, ColumnValues], Flags]] = {
     "=": np.equal,
     "<>": np.not_equal,
     "<": np.less,

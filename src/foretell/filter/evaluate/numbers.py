@@ -10,7 +10,7 @@ import numpy as np
 from foretell.arrays import Flags, Floats, Ints
 from foretell.events.ingest.scalar_parsing import LEAST_INT
 from foretell.events.types import Type
-from foretell.filter.column import Column, Values
+from foretell.filter.column import Column, ColumnValues
 
 _EXACT = 2**53  #: every integer up to here is a float
 
@@ -85,7 +85,7 @@ def _is_inexact(values: Ints) -> Flags:
     return inexact
 
 
-def scalar(values: Values, row: Any) -> Any:
+def scalar(values: ColumnValues, row: Any) -> Any:
     """One value as a Python number; a constant has the same value in every row."""
     return values[row if len(values) > 1 else 0].item()
 
@@ -98,7 +98,7 @@ def absolute(column: Column) -> Column:
     return _with_sign(column, np.absolute)
 
 
-def _with_sign(column: Column, change: Callable[[Values], Values]) -> Column:
+def _with_sign(column: Column, change: Callable[[ColumnValues], ColumnValues]) -> Column:
     """The column with its sign changed. The least integer has no opposite, and results must be finite."""
     values = change(column.values)
     lost = ~np.isfinite(values) if column.kind is Type.FLOAT else column.values == LEAST_INT

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from foretell.arrays import Ints
 from foretell.events.regular_expressions import matching
 from foretell.events.types import Type
-from foretell.filter.column import Column, Values
+from foretell.filter.column import Column, ColumnValues
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.text_functions import substr
 
@@ -102,7 +102,9 @@ def _test_pairs(
     return Column(Type.BOOL, np.array(truths, np.bool_)[pair_of_row], nulls)
 
 
-def _on_distinct(function: Callable[[str], Any], codes: Ints, dtype: DTypeLike, strings: StringDictionary) -> Values:
+def _on_distinct(
+    function: Callable[[str], Any], codes: Ints, dtype: DTypeLike, strings: StringDictionary
+) -> ColumnValues:
     distinct = _distinct(codes, strings)
     results = np.empty(len(strings), dtype)
     results[distinct] = [function(strings.text(code)) for code in distinct.tolist()]

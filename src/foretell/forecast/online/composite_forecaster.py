@@ -68,14 +68,14 @@ class CompositeForecaster:
         self._words = np.pad(self._words, ((0, more), (0, 0)))
         self._above = np.pad(self._above, (0, more))
         configuration, matched = part_configurations(parts, runs.process, self._words)
-        nobody = np.zeros(0, np.int64)
+        none_completed = np.zeros(0, np.int64)
         for part, forecaster in enumerate(self._forecasters):
             forecaster.observe(
                 replace(
                     runs,
                     configuration=np.ascontiguousarray(configuration[:, part]),
                     matched=np.ascontiguousarray(matched[:, part]),
-                    completed=nobody,
+                    completed=none_completed,
                 )
             )
         cdf, which = self._waiting_times(parts.words)

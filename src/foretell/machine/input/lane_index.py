@@ -172,7 +172,7 @@ class LaneIndex:
                 yield self.keys[: self.count, 2 * i + 1]
 
     def frozen(self) -> LaneIndex:
-        """The keys as they are, for those who read them after lanes are freed here; nothing can be looked up."""
+        """The present keys, for results that are read after lanes are freed here; nothing can be looked up."""
         index = LaneIndex(self.kinds)
         index.count, index.keys = self.count, self.keys
         return index

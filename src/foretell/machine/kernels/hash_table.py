@@ -26,8 +26,9 @@ def mixed(so_far: Any, word: Any) -> Any:
     return more ^ (more >> np.uint64(32))
 
 
-#: Two random words of this process, the second odd: whoever chooses the keys of events cannot choose slots. No snapshot
-#: has them, nor any table that was made with them. Kernels take them as an argument: the cache would keep a constant.
+#: Two random words of this process, the second odd: a sender that chooses the keys of events cannot choose slots. No
+#: snapshot has them, nor any table that was made with them. Kernels take them as an argument: the cache would keep a
+#: constant.
 SECRET = np.array([secrets.randbits(64), secrets.randbits(64) | 1], np.uint64)
 SECRET.setflags(write=False)
 

@@ -47,6 +47,7 @@ from foretell.plan.lower.program import UnsupportedError
 from foretell.plan.match_plan import attributes_read_by
 from foretell.plan.result_schema import result_schema
 from foretell.spark.arrow_schemas import schema_from_arrow
+from foretell.spark.column_names import quoted_name
 from foretell.spark.partitioning.statement_chains import completed_by_time
 from foretell.spark.partitioning.statement_groups import batch_keys
 from foretell.spark.sql.input_schemas import stream_schemas
@@ -188,7 +189,9 @@ class TableFunction:
                 from_arrow_schema(self.columns.schema),
                 withSinglePartition=not keys,
                 partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {self.partitions})")] if keys else [],
-                select=[SelectedColumn(_quoted(name)) for name in columns.names if name in self._declaration.columns],
+                select=[
+                    SelectedColumn(quoted_name(name)) for name in columns.names if name in self._declaration.columns
+                ],
             )
 
     def arguments(self, *arguments: object, **named: object) -> tuple[object, object]:
@@ -223,7 +226,7 @@ class TableFunction:
             index, kind = columns.get_field_index(name), attributes.get(name, Type.UNKNOWN)
             if index >= 0 and any(fits(columns.field(index).type) for fits in _HASHABLE.get(kind, ())):
                 floating = pa.types.is_floating(columns.field(index).type)
-                keys.append(f"nanvl({_quoted(name)}, NULL)" if floating else _quoted(name))  # NaN is NULL
+                keys.append(f"nanvl({quoted_name(name)}, NULL)" if floating else quoted_name(name))  # NaN is NULL
         return keys
 
     # ── tasks ──
@@ -310,7 +313,3 @@ class TablePartition:
 def partition_class(function: TableFunction) -> type[TablePartition]:
     """Return the class that Spark sends to its tasks."""
     return type(function.name, (TablePartition,), {"function": function, "analyze": staticmethod(function.analyze)})
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
