@@ -73,6 +73,15 @@ def test_simultaneous_events_need_states() -> None:
         build(checked(text))
 
 
+def test_the_limit_changes_no_automaton() -> None:
+    """A snapshot that was made with one limit is restored with another."""
+    text = f"{STREAM}SUBSCRIBE p FROM s MATCH {sides(7, '(a{0} ; b{0})')} WITHIN 99;"
+    assert [build(checked(text), edges).edges for edges in (100, 10**6)] == [build(checked(text)).edges] * 2
+    assert len(automaton_of(sides(6, "(a{0} ; b{0})")).states) == 728
+    with pytest.raises(LanguageError, match="more than 124 edges"):
+        build(checked(f"{STREAM}SUBSCRIBE p FROM s MATCH {sides(6, '(a{0} ; b{0})')} WITHIN 99;"), 100)
+
+
 # ── what they find ──
 
 

@@ -28,7 +28,7 @@ from foretell.plan.nfa.counters import CounterUpdate, PatternCounters, Test, bef
 from foretell.plan.nfa.derivatives import START, Continuation, Derivatives, Following, TooLargeError
 from foretell.plan.nfa.step_sets import NO_STEPS, StepNumbers, StepSet
 from foretell.plan.nfa.term_graph import TermGraph
-from foretell.plan.nfa.terms import Done, Leaf, Term, Wait, gatherings
+from foretell.plan.nfa.terms import Done, Gathering, Leaf, Term, Wait, gatherings
 
 
 @dataclass(frozen=True)
@@ -123,21 +123,32 @@ def build(subscription: CheckedSubscription, edges: int = MOST_EDGES) -> Automat
     """The automaton of a subscription: its states are the partial derivatives of its pattern.
 
     Where they would be many, counters take the place of some. With more than so many `edges`, and two for each step, it
-    is refused.
+    is refused. Which counters there are does not depend on that limit: snapshots refer to the states.
     """
-    counters = PatternCounters(subscription.pattern)
+    # Sides of `&` that are sequences have states of their own where that is possible. Simultaneous events need a mark
+    # for each side that waits.
+    sequences = not subscription.simultaneous
+    found = _built(subscription, MOST_EDGES, fine=True, sequences=False)
+    if found is None and (sequences or edges > MOST_EDGES):
+        found = _built(subscription, max(edges, MOST_EDGES), fine=False, sequences=sequences)
+    if found is None or max(len(found.edges), len(found.states)) > most_edges(subscription, edges):
+        refuse(subscription, PatternCounters(subscription.pattern, sequences=sequences), edges)
+    return found
+
+
+def _built(subscription: CheckedSubscription, edges: int, *, fine: bool, sequences: bool) -> Automaton | None:
+    """The automaton, if it has no more edges. With `fine` it has no counters where its states are few; with `sequences`
+    counters stand for sides of `&` that are sequences, too."""
+    counters = PatternCounters(subscription.pattern, sequences=sequences)
+    if is_too_large(subscription, counters, edges):
+        return None
     most = most_edges(subscription, edges)
-    if not counters.are_many(MOST_FINE_STATES) and not is_too_large(subscription, counters, edges):
+    if fine and not counters.are_many(MOST_FINE_STATES):
         with suppress(TooLargeError):
             return _AutomatonBuilder(subscription, PatternCounters(), MOST_FINE_STATES, most, compact=False).build()
-    # The sides of `&` that are sequences have states of their own where that is possible: snapshots refer to these.
-    # Simultaneous events need a mark for each side that waits.
-    for sequences in (False,) if subscription.simultaneous else (False, True):
-        counters = PatternCounters(subscription.pattern, sequences=sequences)
-        if not is_too_large(subscription, counters, edges):
-            with suppress(TooLargeError):
-                return _AutomatonBuilder(subscription, counters, most, most, compact=True).build()
-    refuse(subscription, counters, edges)
+    with suppress(TooLargeError):
+        return _AutomatonBuilder(subscription, counters, most, most, compact=True).build()
+    return None
 
 
 class _Key(NamedTuple):
@@ -163,16 +174,24 @@ class _AutomatonBuilder:
         self.final: dict[Condition, None] = {}
         self.gathered = self.numbers.bits(counters.gathered_steps)
         self.counted = counters.counted
-        self.gathering = [
-            self.numbers.bits(step for gathering in gatherings(term) for step in gathering.steps)
-            for term in self.graph.terms
-        ]
+        self.gathering = self._gathering_bits()
         self.kept = self.numbers.bits(asked_steps(subscription)) if compact else -1
         self.conditions: dict[str, tuple[Condition, ...]] = {}
         number = 0
         for name, step in subscription.steps.items():
             self.conditions[name] = tuple(Condition(number + i, name, c) for i, c in enumerate(step.conditions))
             number += len(step.conditions)
+
+    def _gathering_bits(self) -> list[int]:
+        """Of each term, the bits of the steps that it gathers. Many terms may go on with the same gathering."""
+        known: dict[Gathering, int] = {}
+        bits = [0] * len(self.graph.terms)
+        for number, term in enumerate(self.graph.terms):
+            for gathering in gatherings(term):
+                if gathering not in known:
+                    known[gathering] = self.numbers.bits(gathering.steps)
+                bits[number] |= known[gathering]
+        return bits
 
     def build(self) -> Automaton:
         todo: list[int | None] = [None]

@@ -304,7 +304,7 @@ def _counted(gathering: Gathering, step: str, tests: tuple[Test, ...]) -> Altern
 def _rest_of(gathering: Gathering, step: str) -> tuple[Following, ...]:
     """A gathering after one of its steps. With the last step of a side it may be complete; where the next one must come
     at once, it waits for that alone."""
-    following = gathering.following(step)
+    following = gathering.following.get(step)
     if following in gathering.strict:
         return (Following(Wait(Connector(tree.Next(), ()), (_counted(gathering, str(following), ()),))),)
     if following is not None:

@@ -11,8 +11,9 @@ Nodes of the pattern are compared by identity (`id`): by value it would take the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 from foretell.language import tree
@@ -145,8 +146,15 @@ class Gathering:
     counter: int
     sides: tuple[tuple[str, ...], ...]
     strict: frozenset[str] = frozenset()
+    _hash: int = field(init=False, compare=False, repr=False)
 
-    @property
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.counter, self.sides)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
     def steps(self) -> tuple[str, ...]:
         return tuple(step for side in self.sides for step in side)
 
@@ -158,9 +166,10 @@ class Gathering:
                 if step not in self.strict:
                     yield step, before
 
-    def following(self, step: str) -> str | None:
-        """The step after one in its side."""
-        return next((after for side in self.sides for before, after in pairwise(side) if before == step), None)
+    @cached_property
+    def following(self) -> Mapping[str, str]:
+        """The step after each one in its side."""
+        return {before: after for side in self.sides for before, after in pairwise(side)}
 
 
 @dataclass(frozen=True)
