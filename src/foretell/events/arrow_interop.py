@@ -93,6 +93,15 @@ def arrow_of_values(values: Sequence[Scalar], kind: Type) -> ArrowArray:
     return arrow_of(numbers, ARROW_TYPES[kind], nulls)
 
 
+def repeated_text(text: str, count: int) -> ArrowArray:
+    """The same text in each row."""
+    data = text.encode()
+    if len(data) * count > _MOST_BYTES:
+        raise pa.ArrowCapacityError(f"{count} texts of {len(data)} bytes are more than a column can hold")
+    ends = np.arange(count + 1, dtype=np.int32) * np.int32(len(data))
+    return pa.Array.from_buffers(pa.string(), count, [None, _buffer(ends), pa.py_buffer(data * count)])
+
+
 def nan_to_null(array: ArrowArray) -> ArrowArray:
     """FLOATs, where NaN is NULL."""
     return pc.if_else(pc.is_nan(array), pa.nulls(1, array.type)[0], array)

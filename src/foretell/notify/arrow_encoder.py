@@ -19,7 +19,6 @@ from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
 from foretell.events.types import Type
 from foretell.filter.column import Column, may_be_null
 from foretell.filter.string_dictionary import Texts
-from foretell.jit import compiled
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.matches.match_batch import MatchBatch
 from foretell.machine.matches.results import ResultBatch
@@ -103,13 +102,10 @@ class _Encoder:
             return pa.nulls(len(self._match), pa.list_(names.type) if repeated else names.type)
         if not repeated:
             return names.at(self._of_each(matches.of_step(number, latest=True)))
-        bound = matches.bound
-        sizes = _count_events(bound.starts, bound.step, number, self._match)
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        ends, positions = matches.events_of_step(number, self._match)
         if ends[-1] > MOST_LISTED:
             raise pa.ArrowCapacityError("more events than a column can hold")
-        positions = _list_events(bound.starts, bound.step, bound.position, number, self._match, int(ends[-1]))
-        unbound = sizes == 0
+        unbound = ends[1:] == ends[:-1]
         mask = arrow_of(unbound) if unbound.any() else None
         return pa.ListArray.from_arrays(arrow_of(ends.astype(np.int32)), names.at(positions), mask=mask)
 
@@ -158,30 +154,6 @@ class _EventNames:
 
 #: The types of IDs that typed columns hold as they are.
 _PYTHON_TYPES = {Type.STRING: str, Type.INT: int, Type.FLOAT: float, Type.BOOL: bool}
-
-
-@compiled
-def _count_events(starts: Ints, step: Ints, number: int, match: Ints) -> Ints:
-    """The number of events that a step has in each of these matches."""
-    sizes = np.zeros(match.size, np.int64)
-    for i in range(match.size):
-        for k in range(starts[match[i]], starts[match[i] + 1]):
-            if step[k] == number:
-                sizes[i] += 1
-    return sizes
-
-
-@compiled
-def _list_events(starts: Ints, step: Ints, position: Ints, number: int, match: Ints, count: int) -> Ints:
-    """The positions of a step's events in these matches, one match after the other."""
-    positions = np.empty(count, np.int64)
-    at = 0
-    for i in range(match.size):
-        for k in range(starts[match[i]], starts[match[i] + 1]):
-            if step[k] == number:
-                positions[at] = position[k]
-                at += 1
-    return positions
 
 
 # ── arrays ──

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from foretell.events.arrow_interop import arrow_of, arrow_of_values
+from foretell.events.arrow_interop import arrow_of, repeated_text
 from foretell.events.ingest.raw_columns import ArrowArray
 from foretell.events.notification import COLUMNS
 from foretell.events.types import Type
@@ -69,9 +69,7 @@ def _id_texts(batch: NotificationBatch) -> ArrowArray:
 
 def constant_texts(text: str | None, count: int) -> ArrowArray:
     """The same text for each notification."""
-    if text is None:
-        return pa.nulls(count, pa.string())
-    return arrow_of_values([text], Type.STRING).take(arrow_of(np.zeros(count, np.int64)))
+    return pa.nulls(count, pa.string()) if text is None else repeated_text(text, count)
 
 
 def probabilities(batch: NotificationBatch) -> ArrowArray:

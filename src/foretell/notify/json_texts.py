@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from foretell.events.arrow_interop import arrow_of, arrow_of_values, nulls_of, numpy_of
+from foretell.events.arrow_interop import arrow_of, arrow_of_values, nulls_of, numpy_of, repeated_text
 from foretell.events.ingest.raw_columns import ArrowArray, ArrowType
 from foretell.events.types import Type, parse_timestamp
 
@@ -46,7 +46,7 @@ def json_objects(columns: Mapping[str, ArrowArray | str], count: int) -> ArrowAr
     """A JSON object of these columns in each row. A JSON text in place of a column is the same in all rows."""
     parts = _object_parts(columns)
     if len(parts) == 1:
-        return _repeated(parts[0], count)
+        return repeated_text(parts[0], count)
     scalars = [_scalar(part) if isinstance(part, str) else part for part in parts]
     return pc.binary_join_element_wise(*scalars, _scalar(""), null_handling="replace", null_replacement="null")
 
@@ -201,10 +201,6 @@ def _filled(texts: ArrowArray) -> ArrowArray:
 
 def _with_nulls_of(array: ArrowArray, texts: ArrowArray) -> ArrowArray:
     return pc.if_else(arrow_of(nulls_of(array)), pa.nulls(1, _TEXT)[0], texts) if array.null_count else texts
-
-
-def _repeated(text: str, count: int) -> ArrowArray:
-    return arrow_of_values([text], Type.STRING).take(arrow_of(np.zeros(count, np.int64)))
 
 
 def _scalar(text: str) -> Any:

@@ -54,6 +54,11 @@ class BoundEvents:
         positions[self.match[events]] = self.position[events]  # of several, the one written last stays
         return positions
 
+    def events_of_step(self, step: int, match: Ints) -> tuple[Ints, Ints]:
+        """The events of a step in these matches: where those of each end, from 0 on, and the positions."""
+        ends = _ends_of_step(self.starts, self.step, step, match)
+        return ends, _positions_of_step(self.starts, self.step, self.position, step, match, ends[-1])
+
     def distinct(self) -> Flags:
         """Marks the matches that do not repeat an earlier one: two ways to the same bindings are one match."""
         words = np.stack([self.position, self.step], axis=1).ravel()
@@ -66,6 +71,29 @@ class BoundEvents:
         count = len(self)
         events = EventRanges(self.starts[:-1], self.starts[1:], self.position, self.step)
         return merge_sort(sort_columns(before, count), events, np.zeros((count, 0), np.int64))
+
+
+@compiled
+def _ends_of_step(starts: Ints, steps: Ints, step: int, match: Ints) -> Ints:
+    ends = np.zeros(match.size + 1, np.int64)
+    for i in range(match.size):
+        ends[i + 1] = ends[i]
+        for k in range(starts[match[i]], starts[match[i] + 1]):
+            if steps[k] == step:
+                ends[i + 1] += 1
+    return ends
+
+
+@compiled
+def _positions_of_step(starts: Ints, steps: Ints, position: Ints, step: int, match: Ints, count: int) -> Ints:
+    positions = np.empty(count, np.int64)
+    at = 0
+    for i in range(match.size):
+        for k in range(starts[match[i]], starts[match[i] + 1]):
+            if steps[k] == step:
+                positions[at] = position[k]
+                at += 1
+    return positions
 
 
 @dataclass(frozen=True)

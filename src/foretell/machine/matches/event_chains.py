@@ -55,6 +55,44 @@ def gather_events(raw: RawMatches, positions: Sequence[Ints | None]) -> tuple[Bo
     return BoundEvents(raw.lane, starts, position, step), Gaps(*gaps)
 
 
+def chained_events(raw: RawMatches, step: int, match: Ints) -> tuple[Ints, Ints]:
+    """The events of a repeated step in these matches, from their chains alone: where those of each end, from 0 on, and
+    their positions."""
+    chain = raw.chain.astype(np.int64, copy=False)
+    ends = _chained_ends(chain, raw.nodes, step, match)
+    return ends, _chained_positions(chain, raw.nodes, step, match, ends)
+
+
+@compiled
+def _chained_ends(chain: Ints, nodes: Any, step: int, match: Ints) -> Ints:
+    (parent, _, node_step) = nodes
+    ends = np.zeros(match.size + 1, np.int64)
+    for i in range(match.size):
+        count = 0
+        node = chain[match[i]]
+        while node != -1:
+            if node_step[node] == step:
+                count += 1
+            node = parent[node]
+        ends[i + 1] = ends[i] + count
+    return ends
+
+
+@compiled
+def _chained_positions(chain: Ints, nodes: Any, step: int, match: Ints, ends: Ints) -> Ints:
+    (parent, node_position, node_step) = nodes
+    positions = np.empty(ends[-1], np.int64)
+    for i in range(match.size):
+        at = ends[i + 1]
+        node = chain[match[i]]
+        while node != -1:  # from the latest event to the earliest
+            if node_step[node] == step:
+                at -= 1
+                positions[at] = node_position[node]
+            node = parent[node]
+    return positions
+
+
 @compiled
 def _sizes(chain: Ints, nodes: Any, single: Ints) -> tuple[Ints, Ints]:
     """The starts of each match's events and gaps in the flat arrays, and the ends of the last."""

@@ -16,7 +16,7 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.raw_matches import RawMatches
 from foretell.machine.input.event_buffer import EventBuffer
 from foretell.machine.matches.bound_events import BoundEvents
-from foretell.machine.matches.event_chains import Gaps, gather_events
+from foretell.machine.matches.event_chains import Gaps, chained_events, gather_events
 from foretell.plan.lower.post_match import PositionSource, PostMatchPlan
 
 
@@ -149,6 +149,12 @@ class MatchBatch:
         """The position of each match's first or latest event of a step; -1 without one."""
         known = self._known_position(step)
         return self.bound.of_step(step, latest=latest) if known is None else known
+
+    def events_of_step(self, step: int, match: Ints) -> tuple[Ints, Ints]:
+        """The events of a repeated step in these matches: where those of each end, from 0 on, and the positions."""
+        if self.gathered is None and "_events" not in self.__dict__:
+            return chained_events(self.raw, step, match)
+        return self.bound.events_of_step(step, match)
 
     def _known_position(self, step: int) -> Ints | None:
         """The position of a step's event, -1 without one; None if the step may have several."""
