@@ -68,7 +68,8 @@ class InputArguments:
         _read_option(
             "--pattern",
             "REGEX",
-            "Read lines of text by named groups, (?P<user>\\w+), or by a built-in pattern: syslog, apache, nginx, ...",
+            "Read lines of text by named groups, (?P<user>\\w+), or by a built-in pattern, such as syslog, apache "
+            "or nginx.",
         ),
     ]
     nulls: Annotated[list[str], _read_option("--null", "TEXT", "This text is a missing value. Repeatable.")]
