@@ -142,7 +142,7 @@ def test_registers_are_values() -> None:
 #: Pronouns and participles that name nothing: a variable is named by what it holds.
 PRONOUNS = {"one", "ones", "said", "some", "here", "there", "told", "whatever", "standing", "what", "who"}
 #: `some` is a word of the builder: `step.some()`.
-ALLOWED_PRONOUNS = {("language/builder/patterns.py", "some"), ("notify/typed_columns.py", "some")}
+ALLOWED_PRONOUNS = {("language/builder/patterns.py", "some")}
 
 
 def names_given(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:

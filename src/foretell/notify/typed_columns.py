@@ -113,9 +113,9 @@ class TypedNotifications:
             return typed_values(names, self.shape.event_names)
         lists = [name if name is None or (isinstance(name, Sequence) and not isinstance(name, str)) else [name]
                  for name in names]  # fmt: skip
-        ends = np.cumsum([0, *(len(some or ()) for some in lists)])
-        unbound: Any = pa.array([some is None for some in lists], pa.bool_())
-        flat = typed_values([name for some in lists for name in some or ()], self.shape.event_names)
+        ends = np.cumsum([0, *(len(listed or ()) for listed in lists)])
+        unbound: Any = pa.array([listed is None for listed in lists], pa.bool_())
+        flat = typed_values([name for listed in lists for name in listed or ()], self.shape.event_names)
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat, mask=unbound)
 
 
