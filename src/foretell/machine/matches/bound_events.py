@@ -135,6 +135,11 @@ def _merge_sort(before: Ints, events: Any, after: Ints) -> Ints:
     """A merge sort that skips what is in order already, as matches mostly are."""
     count = before.shape[0]
     by, other = np.arange(count), np.empty(count, np.int64)
+    sorted_until = 1
+    while sorted_until < count and not _follows(sorted_until - 1, sorted_until, before, events, after):
+        sorted_until += 1
+    if sorted_until >= count:
+        return by
     width = 1
     while width < count:
         for low in range(0, count, 2 * width):
