@@ -306,3 +306,27 @@ def test_wrong_amounts_of_memory_are_told(wrong: object) -> None:
 def test_engines_on_one_computer_share_the_memory_that_nobody_set() -> None:
     assert Limits().shared_by(4).budget == Limits().budget // 4
     assert Limits(memory="1 GiB").shared_by(4).budget == 2**30
+
+
+def keyed_rows(first: int, count: int) -> list[dict[str, int]]:
+    return [{"t": i, "k": i, "id": i, "v": 1} for i in range(first, first + count)]
+
+
+def test_ever_new_lanes_are_stopped_with_a_message() -> None:
+    """Each has a partial match that waits for ever. The lanes that the limit stops take memory, too."""
+    text = (
+        "STREAM s (t INT, k INT, id INT, v INT) TIME t ID id; SUBSCRIBE p FROM s PER k MATCH a ; b DEFINE b AS v = 2;"
+    )
+    engine, notes = ft.Engine(text, limits=Limits(memory="8 MiB")), list[str]()
+    with pytest.raises(ft.InputError, match=r"Limits\.memory is 8 MiB .*stopped lanes"):
+        _push_new_keys(engine, notes)
+    assert len(engine.refused) > 1000
+    named = [note for note in notes if "stopped in lane {" in note]
+    counted = [note for note in notes if "more lanes: over 8 MiB of memory; add WITHIN or raise Limits.memory" in note]
+    assert 20 <= len(named) < 1000
+    assert counted
+
+
+def _push_new_keys(engine: ft.Engine, notes: list[str]) -> None:
+    for first in range(0, 100_000, 5000):
+        notes += engine.push("s", keyed_rows(first, 5000)).notes

@@ -60,7 +60,7 @@ class Schema:
 
     @property
     def content(self) -> tuple[object, ...]:
-        """What makes two schemas equal, as a value that has a hash."""
+        """All that two equal schemas have in common, as a value that has a hash."""
         columns = (self.time, self.id, self.order)
         return *columns, *self.attributes.items(), self.simultaneous, self.lateness, self.open, self.timing
 

@@ -178,7 +178,7 @@ class MatchRuntime:
                 return
 
     def _no_room(self) -> InputError:
-        limits, held = self.ledger.limits, {"strings": self.strings.nbytes}
+        limits, held = self.ledger.limits, {"strings": self.strings.nbytes, "stopped lanes": self.ledger.refused_bytes}
         for group in self.groups.values():
             for name, size in group.stores.items():
                 held[name] = held.get(name, 0) + size

@@ -6,6 +6,7 @@ in a lane where it has too many partial matches, with a warning, or drops the ol
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 
 Limit = Literal["lane", "engine", "memory"]
+
+#: The lanes of a subscription that are named in warnings; the others are counted.
+MOST_NAMED_LANES = 20
+
+#: What a stopped lane takes: its key, and that it is stopped. Limits may stop very many.
+STOPPED_LANE_BYTES = 600
 
 #: With less memory no engine starts.
 LEAST_MEMORY = 2**20
@@ -101,6 +108,7 @@ class RunLedger:
     warnings: list[str] = field(default_factory=list)
     held: dict[int, int] = field(default_factory=dict)
     bytes: dict[int, int] = field(default_factory=dict)
+    _stopped: Counter[tuple[str, Limit]] = field(default_factory=Counter)  # since warnings were taken
 
     @property
     def remaining(self) -> int:
@@ -119,9 +127,22 @@ class RunLedger:
 
     def refuse(self, subscription: str, key: dict[str, Any], limit: Limit) -> None:
         self.refused.append((subscription, key))
-        where = f" in lane {key}" if key else ""
+        self._count_refused()
+        self._stopped[subscription, limit] += 1
+        if self._stopped[subscription, limit] <= MOST_NAMED_LANES:
+            self._warn_stopped(subscription, f" in lane {key}" if key else "", limit)
+
+    def _warn_stopped(self, subscription: str, where: str, limit: Limit) -> None:
         exceeded = self.limits.exceeded(limit)
         self.warnings.append(f"'{subscription}' stopped{where}: {exceeded}; add WITHIN or raise Limits.{limit}")
+
+    def _count_refused(self) -> None:
+        self.bytes[id(self)] = self.refused_bytes
+
+    @property
+    def refused_bytes(self) -> int:
+        """The memory that the stopped lanes take."""
+        return STOPPED_LANE_BYTES * len(self.refused)
 
     def drop(self, subscription: str, count: int, limit: Limit) -> None:
         first = subscription not in self.dropped
@@ -134,6 +155,10 @@ class RunLedger:
 
     def take_warnings(self) -> tuple[str, ...]:
         """The warnings since the last call."""
+        for (subscription, limit), lanes in self._stopped.items():
+            if lanes > MOST_NAMED_LANES:
+                self._warn_stopped(subscription, f" in {lanes - MOST_NAMED_LANES:,} more lanes", limit)
+        self._stopped.clear()
         warnings, self.warnings = tuple(self.warnings), []
         return warnings
 
@@ -142,6 +167,7 @@ class RunLedger:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.refused = [(str(name), dict(key)) for name, key in state["refused"]]
+        self._count_refused()
         self.dropped = {str(name): whole(count, "the dropped matches") for name, count in state["dropped"].items()}
 
 
