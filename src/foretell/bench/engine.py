@@ -13,7 +13,7 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,6 +93,10 @@ _STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;\
 #: Those that are run with forecasts too, which learn as they go.
 FORETOLD = ("w1", "w2")
 
+#: Those that are pushed as a live system would: in batches of so many events, and so many events each alone.
+LIVE = ("w1", "w3")
+BATCH, SINGLE = 10_000, 2_000
+
 
 def measure() -> Iterator[BenchResult]:
     """A start, and each workload; the best of some runs, every one on an engine of its own."""
@@ -116,6 +120,8 @@ def measure() -> Iterator[BenchResult]:
             yield BenchResult("engine", name, EVENTS, best, EVENTS / best, measured.found, limit, of_plain=part)
         if workload.matches is not None:
             yield from _public(workload, table.set_column(position, "name", named))
+        if workload.name in LIVE:
+            yield from _live(workload, table.set_column(position, "name", named))
 
 
 def _public(workload: Workload, table: pa.Table) -> Iterator[BenchResult]:
@@ -132,6 +138,32 @@ def _public(workload: Workload, table: pa.Table) -> Iterator[BenchResult]:
         encoded = min(encoded, time.process_time() - started)
     for call, seconds in (("push", pushed), ("push, to_arrow", encoded)):
         yield BenchResult("engine", f"{workload.name}: {call}", EVENTS, seconds, EVENTS / seconds, workload.matches)
+
+
+def _live(workload: Workload, table: pa.Table) -> Iterator[BenchResult]:
+    """What a live system pushes: batches of 10,000 events, and single events, by processor time."""
+    batches = [table.slice(first, BATCH) for first in range(0, EVENTS, BATCH)]
+    whole = _push_time(workload, [table]) / EVENTS
+    each = _push_time(workload, batches) / EVENTS
+    note = f"{1e9 * each:,.1f} ns per event, {each / whole:.1f} times that of a million at once"
+    yield BenchResult("engine", f"{workload.name}: push, batches of {BATCH:,}", EVENTS, each, 1 / each, note=note)
+    rows = [table.slice(row, 1) for row in range(SINGLE)]
+    for form, events in (("Arrow", rows), ("dict", [row.to_pylist() for row in rows])):
+        alone = _push_time(workload, events) / SINGLE
+        note = f"{1e6 * alone:,.0f} µs"
+        yield BenchResult("engine", f"{workload.name}: push, one event ({form})", 1, alone, 1 / alone, note=note)
+
+
+def _push_time(workload: Workload, batches: Sequence[object]) -> float:
+    """The processor time of pushes to one engine; the least of some runs."""
+    best = math.inf
+    for _ in range(RUNS):
+        engine = Engine(_STREAM + workload.text)
+        started = time.process_time()
+        for batch in batches:
+            engine.push("ticks", batch)
+        best = min(best, time.process_time() - started)
+    return best
 
 
 class _Runs:
