@@ -18,7 +18,6 @@ from foretell.events.ingest.template_tables import TemplateTable
 from foretell.events.types import Scalar, Type
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.machine.exec.limits import Limits, RunLedger
-from foretell.machine.exec.memory_size import format_bytes
 from foretell.machine.input.delayed_inputs import DelayedInputs, Frontier, earliest
 from foretell.machine.input.event_order import EventOrder, OrderedInput
 from foretell.machine.input.state_bounds import StateBounds
@@ -178,18 +177,10 @@ class MatchRuntime:
                 return
 
     def _no_room(self) -> InputError:
-        limits, held = self.ledger.limits, {"strings": self.strings.nbytes, "stopped lanes": self.ledger.refused_bytes}
+        stores: Counter[str] = Counter(strings=self.strings.nbytes)
         for group in self.groups.values():
-            for name, size in group.stores.items():
-                held[name] = held.get(name, 0) + size
-        held["partial matches"] = sum(self.ledger.bytes.values()) - sum(held.values())
-        largest = sorted((size, name) for name, size in held.items() if size > 0)[::-1][:3]
-        parts = ", ".join(f"{name} {format_bytes(size)}" for size, name in largest)
-        return InputError(
-            "memory-limit",
-            f"the engine has no memory for these events: Limits.memory is {format_bytes(limits.budget)} ({parts})",
-            hint="push fewer events at once, add WITHIN, or restore a snapshot with a higher Limits.memory",
-        )
+            stores.update(group.stores)
+        return self.ledger.no_room(stores)
 
     # ── events ──
 

@@ -7,7 +7,7 @@ in a lane where it has too many partial matches, with a warning, or drops the ol
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -119,6 +119,18 @@ class RunLedger:
     def remaining_bytes(self) -> int:
         """How much more memory the engine may take."""
         return self.limits.budget - sum(self.bytes.values())
+
+    def no_room(self, stores: Mapping[str, int]) -> InputError:
+        """The error where events do not fit into the memory; `stores` has the bytes of what is held besides runs."""
+        held = {**stores, "stopped lanes": self.refused_bytes}
+        held["partial matches"] = sum(self.bytes.values()) - sum(held.values())
+        largest = sorted((size, name) for name, size in held.items() if size > 0)[::-1][:3]
+        parts = ", ".join(f"{name} {format_bytes(size)}" for size, name in largest)
+        return InputError(
+            "memory-limit",
+            f"the engine has no memory for these events: Limits.memory is {format_bytes(self.limits.budget)} ({parts})",
+            hint="push fewer events at once, add WITHIN, or restore a snapshot with a higher Limits.memory",
+        )
 
     def forget(self, owner: object) -> None:
         """An owner of runs is no more."""
