@@ -12,7 +12,10 @@ from foretell.bench.workloads.ticks import ticks
 from foretell.filter.string_dictionary import StringDictionary
 
 STREAM = "STREAM ticks (ts INT, name STRING, price FLOAT, volume INT) TIME ts;"
-RISE = "SUBSCRIBE rise FROM ticks PER name MATCH a , b , c DEFINE a AS price < 60, b AS price > a.price, c AS price > b.price"
+RISE = (
+    "SUBSCRIBE rise FROM ticks PER name MATCH a , b , c "
+    "DEFINE a AS price < 60, b AS price > a.price, c AS price > b.price;"
+)
 
 WARM, COUNTED = 300, 100
 
@@ -45,6 +48,11 @@ def test_a_batch_with_a_known_dictionary_looks_up_no_text(monkeypatch: pytest.Mo
     engine.push("ticks", table.slice(0, 100))
     looked_up = []
     code = StringDictionary.code
-    monkeypatch.setattr(StringDictionary, "code", lambda self, text: looked_up.append(text) or code(self, text))
+
+    def noted(strings: StringDictionary, text: str) -> int:
+        looked_up.append(text)
+        return code(strings, text)
+
+    monkeypatch.setattr(StringDictionary, "code", noted)
     engine.push("ticks", table.slice(100))
     assert set(looked_up) <= {"ticks"}  # the name of the stream

@@ -41,7 +41,9 @@ def events(chance: random.Random) -> list[Any]:
     wrong = chance.random() < 0.4
     rows: list[Any] = []
     for _ in range(chance.randrange(6)):
-        row = {name: chance.choice(values) for name, values in USUAL.items() if name == "t" or chance.random() < 0.9}
+        row: dict[Any, Any] = {
+            name: chance.choice(values) for name, values in USUAL.items() if name == "t" or chance.random() < 0.9
+        }
         if wrong and chance.random() < 0.5:
             name = chance.choice(list(RARE))
             row[name] = chance.choice(RARE[name])

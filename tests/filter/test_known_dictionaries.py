@@ -1,5 +1,7 @@
 """Arrow dictionaries that come again and again: their codes are kept, as long as the texts are the same."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from foretell.filter.string_dictionary import StringDictionary
 
 
-def texts(strings: StringDictionary, column: pa.Array) -> list[str | None]:
+def texts(strings: StringDictionary, column: Any) -> list[str | None]:
     codes, nulls = strings.encode(column)
     return [None if null else strings.text(code) for code, null in zip(codes.tolist(), nulls.tolist(), strict=True)]
 
@@ -19,18 +21,18 @@ def test_rows_have_their_texts_with_each_dictionary(size: int) -> None:
         for rows in ([0, 2, 1], [2], [None, 1], []):
             if not words and rows != []:
                 continue
-            column = pa.DictionaryArray.from_arrays(pa.array(rows, pa.int32()), pa.array(words, pa.string()))
+            column: Any = pa.DictionaryArray.from_arrays(pa.array(rows, pa.int32()), pa.array(words, pa.string()))
             assert texts(strings, column) == column.to_pylist()
             assert texts(strings, pa.chunked_array([column, column])) == 2 * column.to_pylist()
 
 
 def test_memory_that_the_caller_uses_again_is_read_again() -> None:
-    strings, data = StringDictionary(), np.frombuffer(b"ab", np.uint8).copy()
-    offsets = pa.py_buffer(np.array([0, 1, 2], np.int32))
+    strings, data = StringDictionary(), bytearray(b"ab")
+    offsets = pa.py_buffer(np.array([0, 1, 2], np.int32).tobytes())
     words = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(data)])
     column = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), words)
     assert texts(strings, column) == ["a", "b"]
-    data[:] = list(b"xy")
+    data[:] = b"xy"
     assert texts(strings, column) == ["x", "y"]
 
 

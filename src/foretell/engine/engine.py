@@ -158,7 +158,8 @@ class Engine(Viewed):
         cannot be read is NULL, and counted in `unreadable`. A refused batch leaves the engine as it was.
         """
         events = self._deployment.inputs.read(stream, batch, strict=strict)
-        totals, notes, unreadable = ((stream, events.total),), reading_notes(events), unreadable_values(events.nulled)
+        totals, notes = ((stream, events.total),), reading_notes(events)
+        unreadable = unreadable_values(events.nulled) if events.nulled else ()
         if not events.table.num_rows:
             return Notifications((), events.quarantined, totals, notes)
         with self._use.changing():

@@ -31,6 +31,8 @@ class Type(Enum):
     NULL = "NULL"
     UNKNOWN = "UNKNOWN"  # of a stream whose schema is inferred from its data
 
+    __hash__ = object.__hash__  # Enum's own is a Python function, and types are keys everywhere
+
     @property
     def numeric(self) -> bool:
         return self in (Type.INT, Type.FLOAT)

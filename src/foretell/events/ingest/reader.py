@@ -299,7 +299,7 @@ def infer_schema(raw: RawTable, declaration: StreamDeclaration) -> Schema:
 
 def reading_notes(batch: EventBatch) -> tuple[str, ...]:
     """Notes for the user on the guesses made when a batch was read."""
-    return (*batch.notes, *marker_notes(batch.nulled))
+    return (*batch.notes, *marker_notes(batch.nulled)) if batch.nulled else batch.notes
 
 
 def misfit_summary(batches: Iterable[EventBatch]) -> tuple[str, ...]:

@@ -51,8 +51,9 @@ class MergedStream:
     def append(self, inputs: list[OrderedInput]) -> EventSegment:
         """Merges the events of a batch and appends them to the event buffer as one segment."""
         merged = self._merged(inputs)
-        self.named = self.named and (not len(merged) or (merged.name is not None and None not in merged.name.tolist()))
-        events, count = merged.events, len(merged)
+        if self.named and len(merged.order):
+            self.named = merged.name is not None and None not in merged.name.tolist()
+        events, count = merged.events, len(merged.order)
         keys = [events.attributes.get(n) or null_column(self._kind(n), count) for n in self.per]
         lane, number = self.lanes.numbered(keys, count)
         earlier = self.lags.columns(events, lane, len(self.lanes), self.strings)
@@ -160,7 +161,7 @@ class MergedStream:
 
     def _typed(self, only: OrderedInput) -> OrderedInput:
         """The only stream that has events, with the types of FROM."""
-        events, count, needed = only.events, len(only), self.needed
+        events, count, needed = only.events, len(only.order), self.needed
         attributes = {
             name: _typed(events.attributes.get(name), kind, count)
             for name, kind in self.plan.attributes.items()
