@@ -141,7 +141,7 @@ def _public(workload: Workload, table: pa.Table) -> Iterator[BenchResult]:
 
 
 def _live(workload: Workload, table: pa.Table) -> Iterator[BenchResult]:
-    """What a live system pushes: batches of 10,000 events, and single events, by processor time."""
+    """Batches of a live system: 10,000 events, and single events, by processor time."""
     batches = [table.slice(first, BATCH) for first in range(0, EVENTS, BATCH)]
     whole = _push_time(workload, [table]) / EVENTS
     each = _push_time(workload, batches) / EVENTS
