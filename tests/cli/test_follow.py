@@ -114,9 +114,9 @@ path = "told"
         "61 events, 52 matches, 0 late, 1 set aside, 0 refused",
     ]
     found = pq.read_table(tmp_path / "told" / "kind=match").select(["key", "start", "end", "events"]).to_pylist()
-    wanted = ft.Engine(STATEMENTS).push("s", rows).table().select(["key", "start", "end", "events"]).to_pylist()
+    wanted = ft.Engine(STATEMENTS).push("s", rows).to_arrow().select(["key", "start", "end", "events"]).to_pylist()
     assert sorted(found, key=repr) == sorted(wanted, key=repr)
-    (bad,) = pq.read_table(tmp_path / "told" / "kind=bad")["bindings"].to_pylist()
+    (bad,) = pq.read_table(tmp_path / "told" / "kind=bad")["detail"].to_pylist()
     assert json.loads(str(bad))["reason"] == "no time"
     (tmp_path / "pipeline.toml").write_text(toml.replace("shards = 2", "shards = 3"))
     ended = subprocess.run(command(tmp_path / "pipeline.toml", "--follow", "--once"), capture_output=True, text=True)

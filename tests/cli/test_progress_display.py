@@ -62,7 +62,8 @@ class Listener:
 @pytest.mark.parametrize("name", ["s.csv", "s.jsonl", "s.log", "s.csv.gz"])
 def test_files_report_how_much_of_them_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr("foretell.events.ingest.csv_reader._MOST_BYTES", 100)
-    monkeypatch.setattr("foretell.events.ingest.json_lines._SLICE", 10)
+    monkeypatch.setattr("foretell.events.ingest.json_lines._LEAST_BYTES", 100)
+    monkeypatch.setattr("foretell.events.ingest.json_lines._MOST_BYTES", 100)
     monkeypatch.setattr("foretell.events.ingest.text_lines.PIECE_BYTES", 100)
     form = '{{"time": {}, "v": 1}}\n' if name == "s.jsonl" else "{},1\n"
     text = ("" if name in ("s.jsonl", "s.log") else "time,v\n") + "".join(form.format(n) for n in range(100))

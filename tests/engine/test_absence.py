@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
+import foretell as ft
 from foretell.machine.exec.absence_clocks import Silences
+
+#: More silences than these tests have.
+MOST = 10**9
 
 
 class Plain:
@@ -53,18 +57,18 @@ def _agrees(chance: random.Random) -> None:
             silences.restore(before, lanes)
         lane, at, breaks = (list(c) for c in zip(*events)) if events else ([], [], [])
         columns = np.array(lane, np.int64), np.array(at, kind), np.array(breaks, np.bool_)
-        found = [c.tolist() for c in silences.process(*columns, within, time)]
+        found = [c.tolist() for c in silences.process(*columns, within, time, MOST)[:2]]
         assert sorted(zip(*found)) == sorted(plain.process(events, within, time))
 
 
 def test_time_costs_nothing_for_those_it_does_not_complete() -> None:
     """Of a hundred lanes that are due at different times each is looked at once in a window."""
     silences, lanes = Silences(), np.arange(100)
-    silences.process(lanes, lanes, np.zeros(100, np.bool_), 1000, 99)
+    silences.process(lanes, lanes, np.zeros(100, np.bool_), 1000, 99, MOST)
     nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)
     for now in range(100, 1100):
         due = set(silences.lanes.timers.due[:100].tolist())
-        found, since = silences.process(*nothing, 1000, now)
+        found, since, _ = silences.process(*nothing, 1000, now, MOST)
         assert since.tolist() == ([now - 1001] if now > 1000 else [])
         assert len(due - set(silences.lanes.timers.due[:100].tolist())) == len(found)
 
@@ -72,4 +76,20 @@ def test_time_costs_nothing_for_those_it_does_not_complete() -> None:
 def test_time_may_go_on_to_between_two_whole_times() -> None:
     nothing = np.zeros(1, np.bool_)
     for now, found in ((5, []), (5.5, [0]), (6, [0])):
-        assert Silences().process(np.zeros(1, np.int64), np.zeros(1, np.int64), nothing, 5, now)[1].tolist() == found
+        zero = np.zeros(1, np.int64)
+        assert Silences().process(zero, zero, nothing, 5, now, MOST)[1].tolist() == found
+
+
+def test_a_lane_that_floods_is_stopped() -> None:
+    """Time jumps by a million million windows. The other lanes go on, also after the state is restored."""
+    text = "STREAM s (k STRING, t INT) TIME t; SUBSCRIBE q FROM s PER k MATCH !b DEFINE b AS k = 'z' WITHIN 1;"
+    limits = ft.Limits(memory="64 MiB")
+    engine = ft.Engine(text, limits=limits)
+    found = engine.push("s", [{"k": "a", "t": 0}, {"k": "b", "t": 10**12}])
+    assert 1_000 < len(found) < 1_000_000
+    assert engine.refused == (("q", {"k": "a"}),)
+    assert found.notes == ("'q' stopped in lane {'k': 'a'}: over 64 MiB of memory; add WITHIN or raise Limits.memory",)
+    for running in (engine, ft.Engine.restore(None, engine.snapshot(), limits=limits)):
+        found = running.push("s", [{"k": "a", "t": 10**12 + 50}])
+        assert [n.key for n in found] == [{"k": "b"}] * 49
+        assert running.refused == (("q", {"k": "a"}),)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import time
+from random import Random
 from typing import Any
 
 import pytest
 
+import foretell as ft
 from foretell.build import event, steps, subscribe
 from foretell.engine import Engine
 from foretell.storage.blob import unpack
@@ -224,6 +226,23 @@ def test_rows_that_are_refused() -> None:
 
 
 # ── churn ──
+
+
+def test_a_search_between_events_beside_a_sparse_buffer() -> None:
+    """Of the events before, the buffer has only those that partial matches of another statement refer to."""
+    rare = "SUBSCRIBE r FROM s MATCH x ; y DEFINE x AS k = 'r', y AS k = 'never';"
+    between = """SUBSCRIBE b FROM s MATCH p ; !n ; q
+    DEFINE p AS k = 'p', q AS k = 'q', n AS k = 'n' AND v = q.v WITHIN 50;"""
+    stream, chance = "STREAM s (k STRING, v INT, t INT) TIME t;", Random(1)
+    rows = [{"k": chance.choice("pqnz") if t % 50 else "r", "v": chance.randrange(3), "t": t} for t in range(1_000)]
+    engine = Engine(stream + rare)
+    for first in range(0, 600, 20):
+        engine.push("s", rows[first : first + 20])
+    engine.subscribe(between)
+    pushed = [n for first in range(600, 1_000, 20) for n in engine.push("s", rows[first : first + 20])]
+    wanted = ft.run(stream + between, {"s": rows[600:]}, engine="reference")
+    assert [(n.start, n.end) for n in pushed] == [(n.start, n.end) for n in wanted]
+    assert len(pushed) > 200
 
 
 def churn(engine: Engine, first: int, rounds: int) -> None:

@@ -15,32 +15,47 @@ from foretell.machine.kernels.absence import SilenceEvents, SilenceOutput, Silen
 from foretell.machine.kernels.structs import Timers
 from foretell.storage.recorded_values import ascending, indices, require, times
 
+#: A lane that counts from this time on is stopped: no time is later.
+_NEVER = 2**62
+
+#: Room that lanes get beyond the limit when one of them is stopped.
+_ROOM = 1024
+
 
 class Silences:
-    """From when each lane counts, and `count` lanes that have begun in a heap by when they may be due."""
+    """From when each lane counts, and `count` lanes that have begun in a heap by when they may be due.
+
+    A lane that brings more silences than there is room for is stopped: it counts no more.
+    """
 
     def __init__(self) -> None:
         self.lanes = _new_lanes(np.dtype(np.int64))
         self._count = 0
 
     def process(
-        self, lane: Ints, time: Times, breaks: Flags, within: int | float, now: int | float
-    ) -> tuple[Ints, Times]:
-        """Lane and start of each silence that the events of a batch complete, and time until `now`."""
+        self, lane: Ints, time: Times, breaks: Flags, within: int | float, now: int | float, most: int
+    ) -> tuple[Ints, Times, list[int]]:
+        """Lane and start of each silence that the events of a batch complete, and time until `now`; at most about
+        `most` of them, and the lanes that were stopped for that."""
         self._grow(int(lane.max(initial=-1)) + 1, time.dtype)
         # An integer is before 5.5 if and only if it is before 6.
         until = time.dtype.type(now if time.dtype == np.float64 else math.ceil(now))
         window, lanes = time.dtype.type(within), self.lanes
         output = SilenceOutput(np.empty(1024, np.int64), np.empty(1024, time.dtype))
         events = SilenceEvents(lane, read_only(time), breaks)
+        stopped: list[int] = []
         done = matches = 0
         while True:
             done, self._count, matches = run_absence(done, events, window, lanes, self._count, output, matches)
             if done == len(lane):
                 matches = pass_time(until, window, lanes, self._count, output, matches)
             if matches < len(output.lane):
-                return output.lane[:matches], output.start[:matches]
-            output = SilenceOutput(with_room(output.lane, 2 * matches), with_room(output.start, 2 * matches))
+                return output.lane[:matches], output.start[:matches], stopped
+            if matches >= most:
+                stopped.append(int(output.lane[matches - 1]))  # a lane writes all of its silences before the next
+                lanes.since[stopped[-1]] = _NEVER
+            room = 2 * matches if matches < most else matches + _ROOM
+            output = SilenceOutput(with_room(output.lane, room), with_room(output.start, room))
 
     def _grow(self, count: int, kind: np.dtype[Any]) -> None:
         """Make room for so many lanes, and take times of this type."""
@@ -57,7 +72,9 @@ class Silences:
 
     def state(self) -> dict[str, Any]:
         lanes = np.sort(self.lanes.timers.owner[: self._count])
-        return {"lane": lanes, "since": self.lanes.since[lanes]}
+        is_stopped = self.lanes.since[lanes] >= _NEVER
+        counting = lanes[~is_stopped]
+        return {"lane": counting, "since": self.lanes.since[counting], "stopped": lanes[is_stopped]}
 
     def restore(
         self, state: Mapping[str, Any], lane_count: int, due: int | float = -math.inf, now: int | float = math.inf
@@ -69,6 +86,12 @@ class Silences:
         require(isinstance(since, np.ndarray), "the silences")
         since = times(since, np.float64 if since.dtype.kind == "f" else np.int64, lanes.shape, "the silences")
         require(((since >= due) & (since <= now)).all(), "the silences")
+        # Early snapshots have no stopped lanes.
+        stopped = indices(state.get("stopped", lanes[:0]), lane_count, "the stopped lanes", (None,))
+        ascending(stopped, "the stopped lanes")
+        require(not np.isin(stopped, lanes).any(), "the stopped lanes")
+        lanes = np.concatenate([lanes, stopped])
+        since = np.concatenate([since, np.full(len(stopped), _NEVER, since.dtype)])
         by = np.argsort(since, kind="stable")
         self._count = len(lanes)
         timers = Timers(since[by], lanes[by], np.zeros(len(lanes), np.int64))

@@ -22,6 +22,9 @@ from foretell.machine.matches.results import ResultBatch
 from foretell.machine.observe.observer import Observer
 from foretell.plan.match_plan import AbsencePlan
 
+#: About what an absence takes as a result, with all the work on it, up to its notification.
+RESULT_BYTES = 2048
+
 
 @dataclass(eq=False)
 class AbsenceExecutor:
@@ -43,7 +46,11 @@ class AbsenceExecutor:
         within, times = self.plan.within, segment.events.time.values
         # On INT time a window may be 2.5 long, and so are the absences.
         times = times if within == int(within) else times.astype(np.float64)
-        lane, start = self.silences.process(segment.lane, times, self._ends(segment), within, now)
+        ledger = self.stream.ledger
+        most = max(0, ledger.remaining_bytes) // RESULT_BYTES
+        lane, start, stopped = self.silences.process(segment.lane, times, self._ends(segment), within, now, most)
+        for flooded in stopped:
+            ledger.refuse(self.schema.name, dict(self.stream.keys[flooded]), "memory")
         return self._results(lane, start, start + start.dtype.type(within), order)
 
     def _ends(self, segment: EventSegment) -> Flags:

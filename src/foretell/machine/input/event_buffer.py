@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,10 @@ class EventSegment:
     def rows(self, positions: Ints) -> Ints:
         """The rows of the events at these positions."""
         return positions - self.base if self.positions is None else np.searchsorted(self.positions, positions)
+
+    def positions_of(self, rows: Ints) -> Ints:
+        """The positions of the events in these rows; behind the last row that after the last event."""
+        return rows + self.base if self.positions is None else np.append(self.positions, self.end)[rows]
 
     def only(self, positions: Ints) -> EventSegment:
         """The events at these positions, which must be in the segment and ascend."""
@@ -219,15 +223,17 @@ class EventBuffer:
         """The position at which the instant of each event begins: earlier events lie before it."""
         if not simultaneous:
             return positions
-        times = self.whole.events.time.values
-        return self.base + np.searchsorted(times, times[positions - self.base], side="left")
+        return self._instant(positions, "left")
 
     def instant_after(self, positions: Ints, simultaneous: bool) -> Ints:
         """The position from which on events follow each event."""
         if not simultaneous:
             return positions + 1
+        return self._instant(positions, "right")
+
+    def _instant(self, positions: Ints, side: Literal["left", "right"]) -> Ints:
         times = self.whole.events.time.values
-        return self.base + np.searchsorted(times, times[positions - self.base], side="right")
+        return self.whole.positions_of(np.searchsorted(times, times[self.whole.rows(positions)], side=side))
 
 
 def _names(segment: EventSegment) -> NDArray[np.object_]:

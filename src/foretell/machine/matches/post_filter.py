@@ -56,7 +56,7 @@ def _came_before(matches: MatchBatch, absence: LeadingAbsence) -> Flags:
     assert plan.within is not None
     # Time grows with the position, so the window is a range of positions.
     times = buffer.whole.events.time.values
-    low = buffer.base + np.searchsorted(times + plan.within, buffer.times(matches.last), side="left")
+    low = buffer.whole.positions_of(np.searchsorted(times + plan.within, buffer.times(matches.last), side="left"))
     low = np.maximum(low, matches.since)
     high = buffer.instant_of(matches.first, plan.simultaneous)
     nothing = np.full(len(matches), -1, np.int64)
@@ -71,7 +71,7 @@ def breaking_events(matches: MatchBatch) -> tuple[Flags, Ints]:
     assert plan.within is not None
     times = buffer.whole.events.time.values
     low = buffer.instant_after(matches.last, plan.simultaneous)
-    high = buffer.base + np.searchsorted(times, matches.start + plan.within, side="right")
+    high = buffer.whole.positions_of(np.searchsorted(times, matches.start + plan.within, side="right"))
     ranges = _SearchRanges(np.arange(len(matches)), low, high, matches.last, matches.last)
     trails, first = np.zeros(len(matches), np.bool_), np.full(len(matches), NOT_BROKEN)
     for absence in plan.trailing:
@@ -130,7 +130,7 @@ def _statically_satisfying(
     segment = matches.buffer.whole
     satisfying = np.flatnonzero(evaluate_predicates([search.static], segment.events, matches.strings)[0])
     order = np.lexsort((satisfying, segment.lane[satisfying]))
-    lanes, positions = segment.lane[satisfying][order], satisfying[order] + segment.base
+    lanes, positions = segment.lane[satisfying][order], segment.positions_of(satisfying[order])
     width = int(positions.max(initial=0)) + 2
     keys = lanes * width + np.clip(positions, 0, width - 1)
     lane = matches.lane[match] * width
