@@ -64,8 +64,15 @@ def declaration_of(program: Subscriptions, name: str, settings: InputSettings) -
         declaration = stream_declaration(program.declared.get(name), name, settings, (program.text, program.file))
     except LanguageError as error:
         raise error.within(program.text, program.file) from None
+    declaration = replace(declaration, keys=keys_of(program.program.statements, name))
     plain = declaration.guesses_epochs and program.plain_durations
     return declaration.with_plain_times() if plain else declaration
+
+
+def keys_of(statements: Iterable[tree.Statement], stream: str) -> frozenset[str]:
+    """The PER attributes of the statements that read a stream."""
+    readers = (s for s in statements if isinstance(s, tree.Subscription | tree.Correlator) and stream in s.streams)
+    return frozenset(str(name) for reader in readers for name in reader.per)
 
 
 def stream_declaration(

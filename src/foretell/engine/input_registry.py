@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from foretell.arguments.input_settings import InputSettings
-from foretell.arguments.streams import observed_schema, stream_declaration
+from foretell.arguments.streams import keys_of, observed_schema, stream_declaration
 from foretell.errors import InputError, LanguageError, suggestion
 from foretell.events.ingest.direct_arrow import DirectReader, kept_schema
 from foretell.events.ingest.direct_rows import DirectRowReader
@@ -128,9 +128,11 @@ class InputRegistry:
         stream = self.registry.declared(name)
         source = ("", "") if stream is None else self.registry.text_of(name)
         try:
-            return stream_declaration(stream, name, self.settings, source)
+            declaration = stream_declaration(stream, name, self.settings, source)
         except LanguageError as error:
             raise error.within(*source) from None
+        readers = [self.registry.by_name[reader].tree for reader in self.registry.readers.get(name, ())]
+        return replace(declaration, keys=keys_of(readers, name))
 
     def _schema(self, name: str, observed: Schema) -> Schema:
         """The schema of a stream that has had no events: where its time has no type, that of an observed stream."""

@@ -66,7 +66,8 @@ class StreamDeclaration:
 
     Time, id and order need not be among the attributes, nor need an attribute's type be known (UNKNOWN): these are
     inferred from the data. With `open`, so are attributes that are not listed. An empty `time` is one that the data
-    must show. `times` is the reading of times, where the data that are read do not decide it.
+    must show. `times` is the reading of times, where the data that are read do not decide it. `keys` are the attributes
+    by which statements divide the stream into lanes.
     """
 
     stream: str
@@ -80,6 +81,12 @@ class StreamDeclaration:
     read: ReadOptions = DEFAULT_OPTIONS
     derived: DerivedAttributes = NOTHING_DERIVED
     times: TimeReading | None = None
+    keys: frozenset[str] = frozenset()
+
+    @property
+    def identifiers(self) -> frozenset[str]:
+        """The columns of which two texts must not become one number: keys, and the ID."""
+        return self.keys if self.id is None else self.keys | {self.id}
 
     @property
     def columns(self) -> list[str]:
@@ -362,7 +369,9 @@ def _unusable_type(column: RawColumn, name: str, *, is_time: bool) -> InputError
 
 def _infer_column_type(raw: RawTable, name: str, declaration: StreamDeclaration) -> Type | None:
     is_time = name == declaration.time
-    kind = _infer_time_type(raw, name) if is_time else infer_event_type(raw, name, is_id=name == declaration.id)
+    kind = (
+        _infer_time_type(raw, name) if is_time else infer_event_type(raw, name, is_id=name in declaration.identifiers)
+    )
     if kind is None and name in declaration.columns:
         if raw.absent_is_null:
             return Type.STRING  # none of its values can then be read

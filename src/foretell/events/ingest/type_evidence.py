@@ -6,7 +6,7 @@ read the files of a source separately.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -55,11 +55,11 @@ class TypeEvidence(msgspec.Struct, frozen=True):
         )
 
 
-def evidence_of(source: str, raw: RawTable, *, texts: bool, id_column: str | None = None) -> TypeEvidence:
-    """The evidence of a file; `id_column` has identifiers."""
+def evidence_of(source: str, raw: RawTable, *, texts: bool, identifiers: Collection[str] = ()) -> TypeEvidence:
+    """The evidence of a file; columns of `identifiers` are numbers only where no two texts become one."""
     # A name that comes from a statement carries its place there; `str` drops it.
     raw = replace(raw, columns={str(n): c for n, c in raw.columns.items()}, names=list(map(str, raw.names)))
-    values = {name: _deciding(column, is_id=name == id_column) for name, column in raw.columns.items()}
+    values = {name: _deciding(column, is_id=name in identifiers) for name, column in raw.columns.items()}
     strays = {n: stray_texts(c.texts, raw.place) for n, c in raw.columns.items() if isinstance(c, TextColumn)}
     return TypeEvidence(source, list(raw.names), values, raw.rows, len(raw.rejected), texts, strays, raw.notes)
 

@@ -262,7 +262,7 @@ def _encoded_evidence(split: InputSplit, declaration: StreamDeclaration) -> str:
         evidence = TypeEvidence(split.path, [], {}, 0, 0, texts=texts)
         for _, chunk in text_chunks(replace(split, keys=()), wanted, options):
             marked = with_joined_time(apply_null_markers(chunk, options.nulls), options, declaration.stream)
-            evidence += evidence_of(split.path, marked, texts=texts, id_column=declaration.id)
+            evidence += evidence_of(split.path, marked, texts=texts, identifiers=declaration.identifiers)
     except InputError as error:
         return json.dumps({"code": error.code, "message": error.message, "hint": error.hint})
     return json.dumps(msgspec.to_builtins(evidence))
