@@ -368,10 +368,8 @@ def _unusable_type(column: RawColumn, name: str, *, is_time: bool) -> InputError
 
 
 def _infer_column_type(raw: RawTable, name: str, declaration: StreamDeclaration) -> Type | None:
-    is_time = name == declaration.time
-    kind = (
-        _infer_time_type(raw, name) if is_time else infer_event_type(raw, name, is_id=name in declaration.identifiers)
-    )
+    is_time, is_id = name == declaration.time, name in declaration.identifiers
+    kind = _infer_time_type(raw, name) if is_time else infer_event_type(raw, name, is_id=is_id)
     if kind is None and name in declaration.columns:
         if raw.absent_is_null:
             return Type.STRING  # none of its values can then be read
