@@ -54,7 +54,7 @@ def test_stopped_and_started_again(spark: SparkSession, tmp_path: Path) -> None:
     assert (stray.subscription, json.loads(stray.detail)["id"]) == ("logins", "stray")
     assert stray.start == stray.end
     (timeless,) = bad(rows).collect()
-    assert json.loads(timeless.bindings)["reason"] == "no time"
+    assert json.loads(timeless.detail)["reason"] == "no time"
 
 
 TWO = """
