@@ -119,7 +119,7 @@ def test_after_match() -> None:
             after = f" AFTER MATCH {policy.format(step=step)}"
             flat = number % 2 == 0 and policy != "LONGEST"
             texts.append(statement(pattern, f"p{len(texts)}", flat=flat, after=after))
-    pair = _pair(texts, streams()[::97])
+    pair = _pair(texts, streams()[::151])
     assert comparable_rows(pair.embedded()) == comparable_rows(pair.reference())
 
 

@@ -94,7 +94,7 @@ def test_batches_may_be_cut_anywhere(trial: Case, cuts: list[int]) -> None:
 def test_every_event_may_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """And all that can be forgotten is, after each."""
     monkeypatch.setattr(MergedStream, "crowded", True)
-    for seed in range(300):
+    for seed in range(200):
         trial = case(Chance(random.Random(seed).randint))
         both = _both(trial)
         if both is not None:

@@ -239,10 +239,10 @@ def test_untouched_shards_write_their_clocks_only(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(stream, "process", process)
     found = 0
-    for t in range(150):
+    for t in range(90):
         batch = {"s": [{"k": random.randrange(12), "v": random.randrange(5), "t": t - random.randrange(3)}]}
         wanted = engine.push_together(batch).table().to_pylist()
         found += len(wanted)
         assert stream.push(batch, random) == sorted(map(shown, wanted))
-    assert found > 20
-    assert written.count(0) > 150  # of the four shards, most write nothing
+    assert found > 10
+    assert written.count(0) > 90  # of the four shards, most write nothing
