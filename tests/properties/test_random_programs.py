@@ -18,7 +18,7 @@ from tests.engine_pair import EnginePair, comparable_rows
 from tests.plan.test_gathered_sequences import gather_sequences
 from tests.properties.patterns import MOST_DERIVED, Case, Chance, case, case_of_lanes, cases
 
-quick = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 long = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
