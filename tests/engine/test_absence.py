@@ -93,3 +93,11 @@ def test_a_lane_that_floods_is_stopped() -> None:
         found = running.push("s", [{"k": "a", "t": 10**12 + 50}])
         assert [n.key for n in found] == [{"k": "b"}] * 49
         assert running.refused == (("q", {"k": "a"}),)
+
+
+def test_many_lanes_that_flood_have_room_for_little_more() -> None:
+    """Each lane that floods after the first is stopped at once: together they stay near the limit."""
+    lanes = np.arange(1000)
+    found, _, stopped = Silences().process(lanes, lanes, np.zeros(1000, np.bool_), 1, 10**12, 10_000)
+    assert sorted(stopped) == lanes.tolist()
+    assert 10_000 <= len(found) <= 10_000 + 16 * 1000

@@ -57,6 +57,9 @@ TEXTS = (*(RUN + text if "FROM run" in text else text for text in FIXTURES), *ST
 #: So many cases in a row have the same original, and so a few cases need only few of them.
 IN_A_ROW = 10
 
+#: With these limits no crafted state gives more than the memory and time of a case.
+BUDGET = ft.Limits(memory="128 MiB")
+
 #: Of so many notifications of a batch somebody looks at each. (There may be very many: one for every window without an
 #: event, and a snapshot says when the last window was.)
 LOOKED_AT = 1000
@@ -139,13 +142,13 @@ def run(number: int, prepared: dict[int, Original]) -> str:
     # Most of the time the statements are at hand and need not be parsed again.
     statements = None if chance.random() < 0.1 else original.statements
     try:
-        engine = ft.Engine.restore(statements, crafted)
+        engine = ft.Engine.restore(statements, crafted, limits=BUDGET)
     except ForetellError:
         return "refused"
     try:
         _run(engine, original.after)
         engine.end()
-        ft.Engine.restore(statements, engine.snapshot())
+        ft.Engine.restore(statements, engine.snapshot(), limits=BUDGET)
     except ForetellError:
         return "ran, then refused"
     return "ran"

@@ -18,8 +18,9 @@ from foretell.storage.recorded_values import ascending, indices, require, times
 #: A lane that counts from this time on is stopped: no time is later.
 _NEVER = 2**62
 
-#: Room that lanes get beyond the limit when one of them is stopped.
-_ROOM = 1024
+#: Room for silences at first, and for those of the next lanes once the limit is reached.
+_FIRST_ROOM = 1024
+_ROOM_BEYOND = 16
 
 
 class Silences:
@@ -41,21 +42,23 @@ class Silences:
         # An integer is before 5.5 if and only if it is before 6.
         until = time.dtype.type(now if time.dtype == np.float64 else math.ceil(now))
         window, lanes = time.dtype.type(within), self.lanes
-        output = SilenceOutput(np.empty(1024, np.int64), np.empty(1024, time.dtype))
         events = SilenceEvents(lane, read_only(time), breaks)
+        found: list[SilenceOutput] = []
         stopped: list[int] = []
-        done = matches = 0
+        done = total = 0
         while True:
-            done, self._count, matches = run_absence(done, events, window, lanes, self._count, output, matches)
+            room = _ROOM_BEYOND if total >= most else min(max(_FIRST_ROOM, 2 * total), most - total)
+            output = SilenceOutput(np.empty(room, np.int64), np.empty(room, time.dtype))
+            done, self._count, written = run_absence(done, events, window, lanes, self._count, output)
             if done == len(lane):
-                matches = pass_time(until, window, lanes, self._count, output, matches)
-            if matches < len(output.lane):
-                return output.lane[:matches], output.start[:matches], stopped
-            if matches >= most:
-                stopped.append(int(output.lane[matches - 1]))  # a lane writes all of its silences before the next
+                written = pass_time(until, window, lanes, self._count, output, written)
+            found.append(SilenceOutput(output.lane[:written], output.start[:written]))
+            total += written
+            if written < room:
+                return np.concatenate([o.lane for o in found]), np.concatenate([o.start for o in found]), stopped
+            if total >= most:
+                stopped.append(int(output.lane[-1]))  # a lane writes all of its silences before the next
                 lanes.since[stopped[-1]] = _NEVER
-            room = 2 * matches if matches < most else matches + _ROOM
-            output = SilenceOutput(with_room(output.lane, room), with_room(output.start, room))
 
     def _grow(self, count: int, kind: np.dtype[Any]) -> None:
         """Make room for so many lanes, and take times of this type."""

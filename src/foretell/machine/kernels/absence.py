@@ -40,10 +40,11 @@ class SilenceOutput(NamedTuple):
 
 @kernel
 def run_absence(
-    done: int, events: SilenceEvents, within: Any, lanes: SilentLanes, count: int, output: SilenceOutput, matches: int
+    done: int, events: SilenceEvents, within: Any, lanes: SilentLanes, count: int, output: SilenceOutput
 ) -> tuple[int, int, int]:
-    """Process events from `done` on: return where it stopped, how many lanes and how many silences there are now."""
+    """Process events from `done` on: return where it stopped, how many lanes there are now and how many silences."""
     since = lanes.since
+    matches = 0
     for row in range(done, events.lane.size):
         lane, time = events.lane[row], events.time[row]
         if not lanes.begun[lane]:
