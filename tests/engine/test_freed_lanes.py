@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import foretell as ft
 from foretell.arrays import Ints
 from foretell.engine import Engine
+from foretell.machine.input import time_slices
 from foretell.machine.input_group import InputGroup
 from foretell.machine.runtime import MatchRuntime
 
@@ -158,7 +160,8 @@ def texts(first: int, stop: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("statement", HOLDING.values(), ids=HOLDING)
-def test_texts_that_nothing_holds_are_freed(statement: str) -> None:
+def test_texts_that_nothing_holds_are_freed(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_slices, "SLICE_SECONDS", math.inf)  # on a slow machine slices are small
     engine, sizes = Engine(f"{TEXTS} SUBSCRIBE m FROM s {statement};"), []
     for first, stop in pairwise(range(0, 180_001, 10_000)):
         engine.push("s", texts(first, stop))

@@ -70,7 +70,7 @@ class BoundEvents:
         """The matches sorted by the given columns, most significant first, then by positions, then by steps."""
         count = len(self)
         events = EventRanges(self.starts[:-1], self.starts[1:], self.position, self.step)
-        return merge_sort(sort_columns(before, count), events, np.zeros((count, 0), np.int64))
+        return merge_sort(sort_columns(before, count), events, sort_columns([], count))
 
 
 @compiled
@@ -113,8 +113,8 @@ class EventRanges:
 
 
 def sort_columns(columns: Sequence[NDArray[Any]], count: int) -> Ints:
-    """Columns side by side, as integers of the same order."""
-    return np.stack([np.zeros(count, np.int64), *(_as_ints(column) for column in columns)], axis=1)
+    """Columns as integers of the same order."""
+    return np.stack([_as_ints(column) for column in columns]) if columns else np.zeros((0, count), np.int64)
 
 
 def _as_ints(column: NDArray[Any]) -> Ints:
@@ -127,31 +127,31 @@ def _as_ints(column: NDArray[Any]) -> Ints:
 
 def merge_sort(before: Ints, events: EventRanges, after: Ints) -> Ints:
     """The stable order by the columns `before`, the positions of events, their steps, and the columns `after`."""
-    if len(before) < 2:  # a first match need not wait for the kernel to be compiled
-        return np.arange(len(before))
+    if before.shape[1] < 2:  # a first match need not wait for the kernel to be compiled
+        return np.arange(before.shape[1])
     return _merge_sort(before, (events.begin, events.end, events.position, events.step), after)
 
 
-def has_ties(columns: Ints, by: Ints) -> bool:
-    """Whether two items that follow one another in this order have the same values."""
-    return bool(_has_ties(columns, by))
+def ties(columns: Ints, by: Ints) -> Flags:
+    """Marks the items that have the same values as the one before them in this order."""
+    return _ties(columns, by)
 
 
 @kernel
 def _compare_columns(i: int, j: int, columns: Ints) -> int:
     """Negative where i comes before j, positive where after."""
-    for k in range(columns.shape[1]):
-        if columns[i, k] != columns[j, k]:
-            return -1 if columns[i, k] < columns[j, k] else 1
+    for k in range(columns.shape[0]):
+        if columns[k, i] != columns[k, j]:
+            return -1 if columns[k, i] < columns[k, j] else 1
     return 0
 
 
 @compiled
-def _has_ties(columns: Ints, by: Ints) -> bool:
-    ties = False
+def _ties(columns: Ints, by: Ints) -> Flags:
+    tied = np.zeros(by.size, np.bool_)
     for i in range(1, by.size):
-        ties = ties or _compare_columns(by[i - 1], by[i], columns) == 0
-    return ties
+        tied[i] = _compare_columns(by[i - 1], by[i], columns) == 0
+    return tied
 
 
 @kernel
@@ -198,7 +198,7 @@ def _insertion_sort(by: Ints, before: Ints, events: Any, after: Ints) -> bool:
 @compiled
 def _merge_sort(before: Ints, events: Any, after: Ints) -> Ints:
     """A merge sort, after an attempt to insert: matches mostly are in order, but for those that end together."""
-    count = before.shape[0]
+    count = before.shape[1]
     by, other = np.arange(count), np.empty(count, np.int64)
     if _insertion_sort(by, before, events, after):
         return by

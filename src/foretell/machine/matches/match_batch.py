@@ -72,7 +72,7 @@ class MatchBatch:
         """The rows of a template that each match belongs to (see `filter.template_index`)."""
         return self.raw.rows
 
-    @property
+    @cached_property
     def completed_by_time(self) -> Flags:
         """The matches that the end of their window completed, not an event."""
         return self.raw.position < 0
@@ -162,7 +162,7 @@ class MatchBatch:
         match position.source:
             case PositionSource.REGISTER:
                 words, nulls = self.register(position.output)
-                return np.where(nulls != 0, -1, words)
+                return np.where(nulls != 0, -1, words) if nulls.any() else words
             case PositionSource.FIRST_EVENT:
                 return self.first
             case PositionSource.LAST_EVENT:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foretell.arrays import Ints, distinct
 from foretell.events.notification import Notification
 from foretell.events.types import Scalar
-from foretell.machine.matches.bound_events import EventRanges, has_ties, merge_sort, sort_columns
+from foretell.machine.matches.bound_events import EventRanges, merge_sort, sort_columns, ties
 from foretell.machine.matches.results import ResultBatch
 
 
@@ -30,7 +30,8 @@ def notification_order(batches: Sequence[ResultBatch]) -> NotificationIndex:
         nothing = np.zeros(0, np.int64)  # the common case where events come one at a time
         return NotificationIndex(batches, nothing, nothing, nothing)
     every = NotificationIndex.of(batches)
-    by = every.order([every.ends(), every.subscription_ranks()])
+    several = len({batch.schema.name for batch in batches}) > 1
+    by = every.order([every.ends(), every.subscription_ranks()] if several else [every.ends()])
     return every if (by[1:] > by[:-1]).all() else every.only(by)
 
 
@@ -88,11 +89,16 @@ class NotificationIndex:
         The first events tell most notifications apart. Then the others are not looked at, and need not be gathered.
         """
         columns = sort_columns([*before, self._first_events()], len(self))
-        nothing = np.zeros((len(self), 0), np.int64)
-        by = merge_sort(columns, EventRanges.none(len(self)), nothing)
-        if not has_ties(columns, by):
+        by = merge_sort(columns, EventRanges.none(len(self)), sort_columns([], len(self)))
+        tied = ties(columns, by)
+        if not tied.any():
             return by
-        return merge_sort(columns, self._event_ranges(), sort_columns([self._id_ranks(), self._key_ranks()], len(self)))
+        # Those that are equal so far lie side by side. The numbers of such groups keep them apart.
+        among = np.flatnonzero(tied | np.append(tied[1:], False))
+        group, some = np.cumsum(~tied)[among], self.only(by[among])
+        after = sort_columns([some._id_ranks(), some._key_ranks()], len(some))
+        by[among] = by[among][merge_sort(sort_columns([group], len(some)), some._event_ranges(), after)]
+        return by
 
     def _first_events(self) -> Ints:
         """The position of each match's first event; -1 for results without events."""
