@@ -102,6 +102,9 @@ FORETOLD = ("w1", "w2")
 LIVE = ("w1", "w3")
 BATCH, SINGLE = 10_000, 2_000
 
+#: The least notifications whose JSON lines are measured.
+MANY = 10_000
+
 
 def measure() -> Iterator[BenchResult]:
     """A start, and each workload; the best of some runs, every one on an engine of its own."""
@@ -144,14 +147,18 @@ def _public(variants: Sequence[Workload], table: pa.Table) -> Iterator[BenchResu
         ):
             part = None if call is calls[0] else plain / seconds
             yield BenchResult("engine", f"{name}: {label}", EVENTS, seconds, EVENTS / seconds, matches, of_plain=part)
+    name, rows, written = calls[0].workload.name, calls[0].notifications, calls[0].written
+    if rows >= MANY:
+        yield BenchResult("engine", f"{name}: JSON lines out", rows, written, rows / written, rows)
 
 
 class _PublicCall:
-    """The calls of one workload: the least processor time of `push`, and with `to_arrow`."""
+    """The calls of one workload: the least processor time of `push`, with `to_arrow`, and of `lines` alone."""
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self.pushed = self.encoded = math.inf
+        self.pushed = self.encoded = self.written = math.inf
+        self.notifications = 0
         self._tables = {"row": _rows(workload.rows)} if workload.rows else None
 
     def run(self, table: pa.Table) -> None:
@@ -161,8 +168,11 @@ class _PublicCall:
         self.pushed = min(self.pushed, time.process_time() - started)
         encoded = found.to_arrow()
         self.encoded = min(self.encoded, time.process_time() - started)
+        started = time.process_time()
+        self.notifications = sum(text.count(b"\n") for text in found.lines())
+        self.written = min(self.written, time.process_time() - started)
         matches = found.summary.notifications[self.workload.statement].get("match", 0)
-        if encoded.num_rows != len(found) or matches != self.workload.matches:
+        if not encoded.num_rows == len(found) == self.notifications or matches != self.workload.matches:
             raise AssertionError(f"{self.workload.name}: {matches:,} matches, {self.workload.matches:,} are right")
 
 
