@@ -170,6 +170,7 @@ def changed(path: list[Any], value: object) -> dict[str, Any]:
         (["transitions", 0, 1], 99, "impossible transition [0, 99, "),
         (["transitions", 0, 2], -1.0, "impossible transition"),
         (["matched", 0, 0], -1, "impossible match [-1, "),
+        (["trained", "events"], -(2**63), "Expected `int` >= 0 - at `$.trained.events`"),
         (["configurations", 1], [64], "a configuration lists states from 0 to 63"),
         (["configurations", 2], [], "a configuration is listed twice in the same context"),
         (["sojourns", "configurations", 1], [], "a configuration of the sojourns is listed twice"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ from foretell.learn.statistics import MAX_STATES, Statistics
 
 _MAX_WEIGHT = 1e18  # sums of it do not overflow
 _MAX_TABLE = 1 << 24  # numbers in the table of contexts
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _ENDS = {MATCH: "match", CENSORED: "still"}
 
 
@@ -48,17 +49,17 @@ class _Sojourns(_Strict):
 
 class _Lane(_Strict):
     key: str
-    events: int
+    events: _Count
     transitions: list[tuple[int, int, float]]
     matched: list[tuple[int, float]]
 
 
 class _Trained(_Strict):
-    events: int
-    matches: int
+    events: _Count
+    matches: _Count
     since: float | None
     to: float | None
-    until: int
+    until: _Count
     half_life: float | None
 
 
