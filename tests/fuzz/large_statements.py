@@ -3,6 +3,7 @@ the bounds."""
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -129,8 +130,22 @@ OF_EACH_KERNEL = (
 )
 
 
+#: Conditions for each variant of a kernel.
+OF_EACH_VARIANT = (
+    "DEFINE b AS v > 1",
+    "DEFINE b AS v > a.v",
+    "DEFINE a AS k = $x, b AS k = $x AND count(b) < 4",
+    "DEFINE b AS upper(k) >= a.k",
+)
+PATTERNS = ("a , b", "a , b , a2+", "a ; b , c", "a ; b+ ; c", "(a ;{v > 1} b){10,11}", "a & (b ; c)")
+ENDS = ("WITHIN 5", "WITHIN 5 AFTER MATCH LONGEST", "WITHIN 5 AFTER MATCH SKIP PAST LAST")
+
+
 def prepare(numbers: range) -> None:
-    """Warm the kernels: a case has no time to compile one. Among 200 statements each kernel occurs."""
+    """Warm the kernels: a case has no time to compile one. In a long run every variant may occur."""
+    if len(numbers) > 200:
+        for pattern, conditions, end in product(PATTERNS, OF_EACH_VARIANT, ENDS):
+            _through(f"{STREAM}SUBSCRIBE p FROM s MATCH {pattern} {conditions} {end};", Random(0))
     for rest in OF_EACH_KERNEL:
         for per in ("", " PER k"):
             _through(f"{STREAM}SUBSCRIBE p FROM s{per} MATCH {rest};", Random(0))
