@@ -13,7 +13,7 @@ def test_some_large_statements() -> None:
     assert min(report.outcomes["with matches"], report.outcomes["without"]) > 2, report
 
 
-@pytest.mark.parametrize("number", [5871, 7880])
+@pytest.mark.parametrize("number", [5871, 7880, 25547])
 def test_slow_statements(number: int) -> None:
     """Hundreds of alternatives that match at every event; a thousand of which each may be what conditions wait for."""
     report = run_bounded("large_statements", 1, first=number)

@@ -210,16 +210,16 @@ class _CandidateValues(_MatchValues):
         """An aggregate over the events before the candidate, which are others for each row."""
         matches, candidates = self.matches, self.candidates
         events = np.flatnonzero(matches.step == leaf.step)
+        positions = matches.position[events]
+        width = int(max(positions.max(initial=0), candidates.until.max(initial=0))) + 2
+        keys, beginning = matches.match[events] * width + positions, candidates.match * width
         own = leaf.scope is AggregateScope.BEFORE_CANDIDATE
-        pairs = [
-            (row, event)
-            for row, (match, until) in enumerate(zip(candidates.match.tolist(), candidates.until.tolist(), strict=True))
-            for event in events[matches.match[events] == match].tolist()
-            if matches.position[event] < until or (matches.position[event] == until and not own)
-        ]
-        owner = np.array([row for row, _ in pairs], np.int64)
-        positions = matches.position[np.array([event for _, event in pairs], np.int64)]
-        return self.aggregate(leaf, owner, positions, len(self))
+        first = np.searchsorted(keys, beginning, side="left")
+        last = np.searchsorted(keys, beginning + candidates.until, side="left" if own else "right")
+        lengths = np.maximum(last - first, 0)
+        owner = np.repeat(np.arange(len(self)), lengths)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return self.aggregate(leaf, owner, positions[np.repeat(first, lengths) + within], len(self))
 
 
 def _declared(column: Column | None, kind: Type) -> Column:
