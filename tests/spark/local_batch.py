@@ -21,7 +21,7 @@ from foretell.spark.batch.job import BatchJob
 from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.reduce_side import run_and_report, run_by_range, sort_range
 from foretell.spark.notification_columns import notification_columns
-from foretell.spark.task_errors import TaskFunction
+from foretell.spark.worker_tasks import TaskFunction
 
 
 class LocalBatchJob(BatchJob):
@@ -38,8 +38,10 @@ class LocalBatchJob(BatchJob):
         handle = self.plan.handle()
         columns = notification_columns(list(map(result_schema, self.checked.statements)), json=json)
         rows = by_first_column(self.shuffle_rows(handle))
-        ranges = by_first_column(batch for shard in rows for batch in run_by_range(handle, columns, 3, shard))
-        return pa.Table.from_batches([batch for item in ranges for batch in sort_range(item)], columns.schema)
+        ranges = by_first_column(batch for shard in rows for batch in run_by_range(handle, 3, shard))
+        return pa.Table.from_batches(
+            [batch for item in ranges for batch in sort_range(handle, columns, item)], columns.schema
+        )
 
     def frame_matches(self, expected: Notifications) -> bool:
         """Return whether the frame has these notifications, as JSON text and as structs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, overload
 
@@ -182,7 +182,9 @@ class LazyNotifications(Sequence[Notification]):
 
     def tables(self, of: Callable[[NotificationBatch], pa.Table]) -> Iterator[pa.Table]:
         """The tables that a function makes of batches, in the order of the notifications."""
-        return (_interleaved(chunk, [of(batch) for batch in chunk.batches]) for chunk in self.chunks)
+        for chunk in self.chunks:
+            whole = _as_one(chunk)
+            yield of(whole) if whole is not None else _interleaved(chunk, [of(batch) for batch in chunk.batches])
 
     def lines(self) -> Iterator[bytes]:
         """The same as `to_json`, many lines at once."""
@@ -213,8 +215,19 @@ def _by_first(chunk: NotificationChunk) -> Iterator[tuple[int, NotificationBatch
         yield int(count[at]), chunk.batches[present[at]]
 
 
+def _as_one(chunk: NotificationChunk) -> NotificationBatch | None:
+    """One batch of all, where they are of one shape: its columns are fewer to put in order than those of a table."""
+    batch = chunk.batches[0]
+    if chunk.places is None:
+        return batch
+    if not all(batch.is_like(other) for other in chunk.batches[1:]):
+        return None
+    table = take_rows(pa.Table.from_batches([each.columns for each in chunk.batches]), chunk.rows)
+    return replace(batch, columns=table.combine_chunks().to_batches()[0])
+
+
 def _interleaved(chunk: NotificationChunk, tables: Sequence[pa.Table]) -> pa.Table:
-    return tables[0] if chunk.places is None else take_rows(pa.concat_tables(tables), chunk.rows)
+    return take_rows(pa.concat_tables(tables), chunk.rows)
 
 
 # ── JSON lines ──

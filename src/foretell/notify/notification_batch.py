@@ -43,6 +43,11 @@ class NotificationBatch:
     def slice(self, first: int, count: int) -> NotificationBatch:
         return self if (first, count) == (0, len(self)) else replace(self, columns=self.columns.slice(first, count))
 
+    def is_like(self, other: NotificationBatch) -> bool:
+        """Whether another batch is of the same statement and kind, and has the same columns."""
+        mine, theirs = (self.shape, self.kind, self.horizon), (other.shape, other.kind, other.horizon)
+        return mine == theirs and self.columns.schema.equals(other.columns.schema)
+
     def column(self, name: str) -> ArrowArray | None:
         """A column; None where notifications of this shape do not have it."""
         at = self.columns.schema.get_field_index(name)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import TypeAlias
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
 
-from foretell.errors import ForetellError, InputError
-
-#: Runs in a task: record batches in, record batches out.
-TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+from foretell.errors import InputError
 
 # Python's form of an error that left a task: "foretell.errors.InputError: a message", and lines that belong to it. Then
 # comes a blank line or the stack of the JVM.
@@ -24,26 +17,6 @@ _PREFIX = re.compile(
     r"^(\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: |An error occurred while calling .*\n)"
 )
 _HINT = re.compile(r"\n\s*hint: ")
-
-
-@contextmanager
-def hidden_traceback() -> Iterator[None]:
-    """Make Spark's worker, which an error ends, leave the traceback out of a user's mistake."""
-    try:
-        yield
-    except ForetellError:
-        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
-        raise
-
-
-def without_traceback(function: TaskFunction) -> TaskFunction:
-    """Return a function for `mapInArrow` whose errors, if they are a user's, come without a traceback."""
-    return partial(_run_hidden, function)
-
-
-def _run_hidden(function: TaskFunction, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    with hidden_traceback():
-        yield from function(batches)
 
 
 @contextmanager

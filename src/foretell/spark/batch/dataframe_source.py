@@ -21,7 +21,7 @@ from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.pushdown.catalyst import CatalystDialect, MisfitRows, misfit_rows
 from foretell.spark.pushdown.plan_inspection import is_cheap
 from foretell.spark.pushdown.predicate import pushed_down_predicate
-from foretell.spark.task_errors import without_traceback
+from foretell.spark.worker_tasks import as_worker_task
 
 
 def frame_shuffle_rows(frame: DataFrame, handle: PlanHandle, stream: str) -> DataFrame:
@@ -32,11 +32,11 @@ def frame_shuffle_rows(frame: DataFrame, handle: PlanHandle, stream: str) -> Dat
     filters = _filters(frame, plan, stream)
     numbered = numbered_columns(declaration.attributes)
     if filters is None:
-        encode = without_traceback(partial(map_frame, handle, stream))
+        encode = as_worker_task(partial(map_frame, handle, stream))
         return frame.select(*numbered).mapInArrow(encode, SHUFFLE_COLUMNS)
     wanted, misfits = filters
     kept = frame.filter(wanted | misfits.any).select(*numbered)
-    encode = without_traceback(partial(map_frame, handle, stream, report_progress=False))
+    encode = as_worker_task(partial(map_frame, handle, stream, report_progress=False))
     rows = kept.mapInArrow(encode, SHUFFLE_COLUMNS)
     progress = _progress(frame, declaration.time, misfits)
     return rows.union(progress.mapInArrow(partial(map_progress, handle, stream), SHUFFLE_COLUMNS))

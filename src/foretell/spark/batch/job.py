@@ -65,7 +65,8 @@ from foretell.spark.notification_columns import notification_columns
 from foretell.spark.partitioning.shuffle_rows import SHUFFLE_COLUMNS
 from foretell.spark.partitioning.statement_groups import batch_groups
 from foretell.spark.session.spark_session import quiet_session
-from foretell.spark.task_errors import TaskFunction, unwrapped_errors, without_traceback
+from foretell.spark.task_errors import unwrapped_errors
+from foretell.spark.worker_tasks import TaskFunction, as_worker_task
 
 _LOG = logging.getLogger(__name__)
 
@@ -174,15 +175,15 @@ class BatchJob:
         columns = notification_columns(list(map(result_schema, self.checked.statements)), json=json)
         handle = replace(self.plan, strict=self._strict).handle()
         ranges = RANGES_PER_CORE * self._cores
-        run = without_traceback(partial(run_by_range, handle, columns, ranges))
+        run = as_worker_task(partial(run_by_range, handle, ranges))
         by_range = self.shuffled(handle).mapInArrow(run, RANGE_COLUMNS)
-        sorted_ranges = by_range.repartitionById(ranges + 1, "range")
-        return sorted_ranges.mapInArrow(sort_range, from_arrow_schema(columns.schema))
+        sort = as_worker_task(partial(sort_range, handle, columns))
+        return by_range.repartitionById(ranges + 1, "range").mapInArrow(sort, from_arrow_schema(columns.schema))
 
     # ── tasks ──
 
     def _reports(self, handle: PlanHandle) -> pa.Table:
-        run = without_traceback(partial(run_and_report, handle))
+        run = as_worker_task(partial(run_and_report, handle))
         with unwrapped_errors("the job"):
             return self.shuffled(handle).mapInArrow(run, REPORT_COLUMNS).toArrow()
 
@@ -201,7 +202,7 @@ class BatchJob:
 
         Numbered rows are spread over two tasks per core: each task has its start to pay, and one may be slower.
         """
-        function = without_traceback(function)
+        function = as_worker_task(function)
         if rows.column_names == ["number"]:
             tasks = max(1, min(rows.num_rows, 2 * self._spark.sparkContext.defaultParallelism))
             return self._spark.range(0, rows.num_rows, 1, tasks).mapInArrow(function, schema)

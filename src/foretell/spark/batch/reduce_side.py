@@ -1,29 +1,29 @@
 """Reduce side of a batch: each task runs one shard (shard.py) and encodes its notifications, with sort keys.
 
-For the driver they leave as they are, in reports. For a DataFrame they go by ranges of time to the tasks that sort a
-range each, which is a second, small shuffle.
+They leave in reports: for the driver as they are, for a DataFrame by ranges of time to the tasks that sort a range
+each, which is a second shuffle.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from foretell.events.arrow_interop import numpy_of, take_rows
-from foretell.spark.batch.match_reports import encode_report
+from foretell.events.arrow_interop import numpy_of
+from foretell.events.ingest.quarantine import QuarantinedEvent
+from foretell.plan.result_schema import result_schema
+from foretell.spark.batch.match_reports import MatchReport, decode_report, encode_report, in_order
 from foretell.spark.batch.plan import BatchPlan, PlanHandle
 from foretell.spark.batch.shard import BatchShardInput, sorted_results
-from foretell.spark.batch.sort_keys import number_keys
 from foretell.spark.notification_columns import NotificationColumns
-from foretell.spark.partitioning.hash_partitioner import split_by_partition
 from foretell.spark.partitioning.shard_input import quarantine_rows, reading_lines
-from foretell.spark.partitioning.shuffle_rows import ShuffleRow, StreamProgress, binary_value, read_table, table_buffer
+from foretell.spark.partitioning.shuffle_rows import ShuffleRow, StreamProgress, binary_value
 from foretell.spark.partitioning.statement_groups import quarantine_shards
 
 #: Kinds of reports to the driver: notifications (an Arrow stream), notes (text), malformed events (JSON), values that
@@ -32,15 +32,13 @@ from foretell.spark.partitioning.statement_groups import quarantine_shards
 MATCH_REPORT, NOTE_REPORT, QUARANTINE_REPORT, NULLED_REPORT = "matches", "note", "quarantined", "nulled"
 COUNT_REPORT, LANE_REPORT, WAITING_REPORT = "count", "lanes", "waiting"
 REPORT_COLUMNS = "kind string, name string, data binary"
-#: The second shuffle: notifications of a range of time, as an Arrow stream.
-RANGE_COLUMNS = "range int, data binary"
+#: The second shuffle: reports of notifications of a range of time, and after the last range those of malformed events.
+RANGE_COLUMNS = f"range int, {REPORT_COLUMNS}"
 
 _LOG = logging.getLogger(__name__)
 
 #: Notifications in a batch of the result.
 ROWS = 65_536
-#: The order of notifications, which is that of the engine in process.
-_ORDER: Any = [("end", "ascending"), ("subscription", "ascending"), ("sort_key", "ascending")]
 
 
 def shard_inputs(plan: BatchPlan, batches: Iterable[pa.RecordBatch]) -> list[tuple[int, BatchShardInput]]:
@@ -63,7 +61,7 @@ def run_and_report(handle: PlanHandle, batches: Iterable[pa.RecordBatch]) -> Ite
         group = plan.group_of(shard)
         runtime = plan.runtime(group, plan.observers)
         for result in sorted_results(runtime, group, shard_input):
-            yield report(MATCH_REPORT, result.result.schema.name, encode_report(result))
+            yield report(MATCH_REPORT, result.result.schema.name, encode_report(result.report))
         for note in runtime.ledger.take_warnings():
             yield report(NOTE_REPORT, "", pa.py_buffer(note.encode()))
         for name, count in runtime.lane_counts.items():
@@ -94,42 +92,52 @@ def report(kind: str, name: str, data: pa.Buffer) -> pa.RecordBatch:
 # ── for a DataFrame ──
 
 
-def run_by_range(
-    handle: PlanHandle, columns: NotificationColumns, ranges: int, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Run shards and encode their notifications by ranges of time; malformed events follow the last range."""
+def run_by_range(handle: PlanHandle, ranges: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run shards and report their notifications by ranges of time; malformed events follow the last range."""
     plan = handle.plan
     for shard, shard_input in shard_inputs(plan, batches):
         for line in reading_lines(shard_input):
             _LOG.warning("%s", line)
-        quarantined = quarantine_rows(shard_input.quarantined)
-        if quarantined:
-            keys = number_keys(np.arange(len(quarantined)))
-            yield _range_row(ranges, columns.side_table(quarantined).append_column("sort_key", keys))
+        if quarantined := shard_input.quarantined:
+            yield _of_range(ranges, report(QUARANTINE_REPORT, "", pa.py_buffer(msgspec.json.encode(quarantined))))
         group, time_span = plan.group_of(shard), shard_input.time_span()
         for result in sorted_results(plan.runtime(group, plan.observers), group, shard_input):
-            notifications = columns.table(result.batch).append_column("sort_key", result.sort_key)
-            for number, table in _by_range(notifications, *time_span, ranges):
-                yield _range_row(number, table)
+            for number, part in _by_range(result.report, *time_span, ranges):
+                yield _of_range(number, report(MATCH_REPORT, result.result.schema.name, encode_report(part)))
 
 
-def _range_row(number: int, table: pa.Table) -> pa.RecordBatch:
-    columns: list[Any] = [pa.array([number], pa.int32()), binary_value(table_buffer(table))]
-    return pa.RecordBatch.from_arrays(columns, ["range", "data"])
+def _of_range(number: int, row: pa.RecordBatch) -> pa.RecordBatch:
+    columns: list[Any] = [pa.array([number], pa.int32()), *row.columns]
+    return pa.RecordBatch.from_arrays(columns, ["range", *row.schema.names])
 
 
-def _by_range(table: pa.Table, first: int | float, latest: int | float, ranges: int) -> Iterator[tuple[int, pa.Table]]:
-    """Split notifications by ranges of time. Those that end after all events belong to the last range."""
-    end: Any = table["end"]
+def _by_range(
+    matches: MatchReport, first: int | float, latest: int | float, ranges: int
+) -> Iterator[tuple[int, MatchReport]]:
+    """Cut notifications by ranges of time. Those that end after all events belong to the last range."""
+    end = matches.batch.columns.column("end")
     times = numpy_of(end.cast(pa.int64()) if pa.types.is_timestamp(end.type) else end)
     number = np.clip((times - first) * (ranges / max(latest - first, 1e-9)), 0, ranges - 1).astype(np.int64)
-    yield from split_by_partition(table, number, ranges)
+    for which, (begin, stop) in enumerate(pairwise(np.searchsorted(number, np.arange(ranges + 1)).tolist())):
+        if begin < stop:
+            yield which, matches.slice(begin, stop - begin)
 
 
-def sort_range(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sort the notifications of a range of time."""
-    tables = [read_table(data.as_buffer()) for batch in batches for data in batch.column("data")]
-    if tables:
-        table = pa.concat_tables(tables)
-        in_order = take_rows(table, pc.sort_indices(table, sort_keys=_ORDER)).drop_columns(["sort_key"])
-        yield from in_order.to_batches(ROWS)
+def sort_range(
+    handle: PlanHandle, columns: NotificationColumns, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Sort the notifications of a range of time, or malformed events by stream."""
+    shapes = {statement.name: result_schema(statement) for statement in handle.plan.statements}
+    reports: list[MatchReport] = []
+    quarantined: list[QuarantinedEvent] = []
+    for batch in batches:
+        for kind, name, data in zip(*(batch.column(name) for name in ("kind", "name", "data")), strict=True):
+            if kind.as_py() == MATCH_REPORT:
+                reports.append(decode_report(data.as_buffer(), shapes[name.as_py()]))
+            else:
+                quarantined += msgspec.json.decode(data.as_buffer(), type=list[QuarantinedEvent])
+    for table in in_order(reports).tables(columns.table):
+        yield from table.to_batches(ROWS)
+    if quarantined:
+        rows = quarantine_rows(sorted(quarantined, key=lambda event: event.stream))
+        yield from columns.side_table(rows).to_batches(ROWS)

@@ -22,8 +22,8 @@ from foretell.machine.matches.notification_order import by_batch
 from foretell.machine.matches.results import ResultBatch
 from foretell.machine.runtime import MatchRuntime
 from foretell.notify.arrow_encoder import encode_results
-from foretell.notify.notification_batch import NotificationBatch
 from foretell.spark.batch.external_sort import ExternalSort
+from foretell.spark.batch.match_reports import MatchReport
 from foretell.spark.batch.plan import BatchPlan
 from foretell.spark.batch.sort_keys import BoundEventSortKeys, FirstEventSortKeys, ShardOrderSortKeys, SortKeys
 from foretell.spark.partitioning.shard_input import ShardInput
@@ -168,5 +168,5 @@ class SortedResult:
     sort_key: Any
 
     @property
-    def batch(self) -> NotificationBatch:
-        return encode_results(self.result, self.match, self.row)
+    def report(self) -> MatchReport:
+        return MatchReport(encode_results(self.result, self.match, self.row), self.sort_key)

@@ -63,7 +63,7 @@ from foretell.spark.batch.spark_files import fetch, spark_frame
 from foretell.spark.column_names import column
 from foretell.spark.nested_frames import flattened
 from foretell.spark.pushdown.plan_inspection import never_null, null_count
-from foretell.spark.task_errors import TaskFunction
+from foretell.spark.worker_tasks import TaskFunction
 
 #: Text files up to this size together are read here: a first pass in Spark would take longer.
 SMALL_BYTES = 8 << 20

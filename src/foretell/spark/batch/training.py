@@ -37,7 +37,8 @@ from foretell.spark.batch.plan import PlanHandle
 from foretell.spark.batch.reduce_side import REPORT_COLUMNS, report, report_quarantine, shard_inputs
 from foretell.spark.batch.shard import BatchShardInput, process_shard
 from foretell.spark.partitioning.shuffle_rows import table_buffer
-from foretell.spark.task_errors import TaskFunction, unwrapped_errors, without_traceback
+from foretell.spark.task_errors import unwrapped_errors
+from foretell.spark.worker_tasks import TaskFunction, as_worker_task
 
 #: A report of a task on a statement: counts (JSON), or a trace (an Arrow stream).
 LEARNED_REPORT = "learned"
@@ -69,7 +70,7 @@ def train(
 
 def _run(job: BatchJob, handle: PlanHandle, function: TaskFunction) -> Reports:
     with unwrapped_errors("the training"):
-        return by_kind(job.shuffled(handle).mapInArrow(without_traceback(function), REPORT_COLUMNS).toArrow())
+        return by_kind(job.shuffled(handle).mapInArrow(as_worker_task(function), REPORT_COLUMNS).toArrow())
 
 
 def _by_statement(reports: Reports) -> dict[str, list[bytes]]:

@@ -147,10 +147,11 @@ def map_task() -> int:
 # ── tables as bytes, without a copy ──
 
 
-def table_buffer(table: pa.Table) -> pa.Buffer:
+def table_buffer(table: pa.Table, *, compress: bool = False) -> pa.Buffer:
     """Return a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression="lz4" if compress else None)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue()
 

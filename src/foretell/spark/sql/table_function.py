@@ -51,7 +51,7 @@ from foretell.spark.column_names import quoted_name
 from foretell.spark.partitioning.statement_chains import completed_by_time
 from foretell.spark.partitioning.statement_groups import batch_keys
 from foretell.spark.sql.input_schemas import stream_schemas
-from foretell.spark.task_errors import hidden_traceback
+from foretell.spark.worker_tasks import worker_task
 
 _LOG = logging.getLogger(__name__)
 _CALL = "{name}(TABLE(...)), and optionally until => a time"
@@ -171,7 +171,7 @@ class TableFunction:
 
     def analyze(self, *arguments: AnalyzeArgument, **named: AnalyzeArgument) -> AnalyzeResult:
         """Check a call before any task runs, and request columns and partitioning; Spark calls this."""
-        with hidden_traceback():
+        with worker_task():
             events, until = self.arguments(*arguments, **named)
             if not isinstance(events, AnalyzeArgument) or not events.isTable:
                 raise InputError("no-events", f"{self.name} needs a table of events", hint=self._call)
@@ -275,13 +275,13 @@ class TablePartition:
         self._until: int | float | None = None
 
     def eval(self, *arguments: object, **named: object) -> Iterator[pa.Table]:
-        with hidden_traceback():
+        with worker_task():
             self._add(*arguments, **named)
         yield from ()
 
     def terminate(self) -> Iterator[pa.Table]:
         if self._batches:
-            with hidden_traceback():
+            with worker_task():
                 batch = self.function.read(self._batches)
                 self._count_misfits(batch)
                 yield from self.function.process(batch, self._until)

@@ -15,7 +15,7 @@ from foretell.spark.partitioning.shuffle_rows import ShuffleWriter, StreamProgre
 from foretell.spark.partitioning.statement_groups import StatementGroup
 from foretell.spark.streaming.malformed_rows import separated_rows
 from foretell.spark.streaming.watched_files import WatchedFiles
-from foretell.spark.task_errors import hidden_traceback
+from foretell.spark.worker_tasks import worker_task
 
 #: Columns of Spark's format binaryFile that are read here.
 FILE = ("path", "content")
@@ -34,7 +34,7 @@ class StreamMapper:
     files: WatchedFiles | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with hidden_traceback():
+        with worker_task():
             yield from self._mapped(batches)
 
     def _mapped(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

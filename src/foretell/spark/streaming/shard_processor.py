@@ -41,7 +41,7 @@ from foretell.spark.streaming.control_stream import (
 )
 from foretell.spark.streaming.deferred_processor import StateVariables
 from foretell.spark.streaming.shard_output import ShardOutput
-from foretell.spark.task_errors import hidden_traceback
+from foretell.spark.worker_tasks import worker_task
 
 #: The output of a shard in a micro-batch: its rows as an Arrow stream, and metrics.
 METRICS = (
@@ -90,7 +90,7 @@ class ShardProcessor:
 
     def process(self, shard: int, rows: Iterator[Row], variables: StateVariables) -> Iterator[Row]:
         """Process the rows of a shard in a micro-batch: its output in one row or several, the last with metrics."""
-        with hidden_traceback():
+        with worker_task():
             outputs, metrics = self._run(shard, rows, ChunkedState(variables))
         for output in outputs[:-1]:
             yield Row(notifications=output, **dict.fromkeys(metrics))
