@@ -13,9 +13,10 @@ def test_some_large_statements() -> None:
     assert min(report.outcomes["with matches"], report.outcomes["without"]) > 2, report
 
 
-@pytest.mark.parametrize("number", [5871, 7880, 25547])
+@pytest.mark.parametrize("number", [5871, 7880, 25547, 42781])
 def test_slow_statements(number: int) -> None:
-    """Hundreds of alternatives that match at every event; a thousand of which each may be what conditions wait for."""
+    """Hundreds of alternatives that match at every event; a thousand of which each may be what conditions wait for;
+    aggregates and counts that are searched for in very many matches."""
     report = run_bounded("large_statements", 1, first=number)
     assert not report.violations, report
 

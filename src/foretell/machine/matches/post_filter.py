@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -115,18 +116,29 @@ def _came(matches: MatchBatch, search: EventSearch, ranges: _SearchRanges) -> Fl
 
 def _coming(matches: MatchBatch, search: EventSearch, ranges: _SearchRanges) -> tuple[Ints, Ints]:
     """The events of the matches' lanes within the ranges that satisfy the search: the match and position of each."""
-    place, position = _statically_satisfying(matches, search, ranges.match, ranges.low, ranges.high)
+    place, position = _statically_satisfying(matches, search, ranges.match, ranges.low, ranges.high).each()
     match = ranges.match[place]
     candidates = Candidates(match, position, ranges.previous[place], ranges.until[place])
     satisfying = _satisfying(matches, search, candidates)
     return match[satisfying], position[satisfying]
 
 
-def _statically_satisfying(
-    matches: MatchBatch, search: EventSearch, match: Ints, low: Ints, high: Ints
-) -> tuple[Ints, Ints]:
-    """The events of the matches' lanes, from `low` up to and without `high`, that satisfy the static conditions: for
-    each the number of its range, and its position."""
+class _LaneRanges(NamedTuple):
+    """Ranges of events that satisfy the static conditions of a search: `positions` from `first` on, so many each."""
+
+    positions: Ints
+    first: Ints
+    lengths: Ints
+
+    def each(self) -> tuple[Ints, Ints]:
+        """Of each event the number of its range, and its position."""
+        place = np.repeat(np.arange(len(self.first)), self.lengths)
+        within = np.arange(len(place)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
+        return place, self.positions[np.repeat(self.first, self.lengths) + within]
+
+
+def _statically_satisfying(matches: MatchBatch, search: EventSearch, match: Ints, low: Ints, high: Ints) -> _LaneRanges:
+    """The events of the matches' lanes, from `low` up to and without `high`, that satisfy the static conditions."""
     segment = matches.buffer.whole
     satisfying = np.flatnonzero(evaluate_predicates([search.static], segment.events, matches.strings)[0])
     order = np.lexsort((satisfying, segment.lane[satisfying]))
@@ -136,10 +148,7 @@ def _statically_satisfying(
     lane = matches.lane[match] * width
     first = np.searchsorted(keys, lane + np.clip(low, 0, width - 1), side="left")
     last = np.searchsorted(keys, lane + np.clip(high, 0, width - 1), side="left")
-    lengths = np.maximum(last - first, 0)
-    place = np.repeat(np.arange(len(match)), lengths)
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return place, positions[np.repeat(first, lengths) + within]
+    return _LaneRanges(positions, first, np.maximum(last - first, 0))
 
 
 def _satisfying(matches: MatchBatch, search: EventSearch, candidates: Candidates) -> Flags:
@@ -158,15 +167,24 @@ def _is_counted(matches: MatchBatch, gaps: Gaps, step: GapCount) -> Flags:
     everywhere = gaps.after < 0  # no event precedes it: it counts in the whole lane
     low = np.full(len(gaps.match), matches.since)
     low[~everywhere] = matches.buffer.instant_after(gaps.after[~everywhere], matches.plan.simultaneous)
-    place, position = _statically_satisfying(matches, step.search, gaps.match, low, gaps.before + 1)
-    match = gaps.match[place]
-    first, previous = _others(matches, step.step, match, position)
-    candidates = Candidates(match, position, previous, position, first)
-    counts = np.bincount(place[_satisfying(matches, step.search, candidates)], minlength=len(gaps.match))
-    right = np.where(everywhere, counts % step.index == 0, counts == step.index)
+    ranges = _statically_satisfying(matches, step.search, gaps.match, low, gaps.before + 1)
+    # Where too few events come into question, they need not be tried one by one.
+    hopeless = ranges.lengths < step.index
+    if (few := np.flatnonzero(hopeless & everywhere)).size:
+        hopeless[few] = _takes_step(matches, step, gaps.match[few], gaps.before[few])
+    place, position = ranges._replace(lengths=np.where(hopeless, 0, ranges.lengths)).each()
+    counted_events = place[_takes_step(matches, step, gaps.match[place], position)]
+    counts = np.bincount(counted_events, minlength=len(gaps.match))
+    right = ~hopeless & np.where(everywhere, counts % step.index == 0, counts == step.index)
     counted = np.ones(len(matches), np.bool_)
     counted[gaps.match[~right]] = False
     return counted
+
+
+def _takes_step(matches: MatchBatch, step: GapCount, match: Ints, position: Ints) -> Flags:
+    """Whether the events at these positions satisfy the step, with all else of their matches as it is."""
+    first, previous = _others(matches, step.step, match, position)
+    return _satisfying(matches, step.search, Candidates(match, position, previous, position, first))
 
 
 def _others(matches: MatchBatch, step: int, match: Ints, position: Ints) -> tuple[Ints, Ints]:
