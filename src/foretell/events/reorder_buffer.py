@@ -37,6 +37,7 @@ from foretell.events.arrow_interop import arrow_of, numpy_of, table_from_bytes, 
 from foretell.events.ingest.raw_columns import ARROW_TYPES
 from foretell.events.ingest.reader import EventBatch
 from foretell.events.types import Schema, Type, format_time
+from foretell.records import record
 from foretell.storage.recorded_values import UnfitValueError, instant, require, whole
 
 Time = int | float
@@ -53,7 +54,7 @@ class LateEvent:
     event: Mapping[str, object]
 
 
-@dataclass(frozen=True)
+@record
 class LateEvents:
     """The late events of a batch as columns; `rows` has their numbers in the batch."""
 
@@ -291,7 +292,7 @@ def _times(table: pa.Table, schema: Schema) -> Times:
     return numpy_of(column.cast(pa.int64()) if schema.time_type is Type.TIMESTAMP else column)
 
 
-@dataclass(frozen=True)
+@record
 class _SortedRun:
     """Events in the order of time, those of one instant in the order of arrival. They may be a slice of a table of
     `size` rows, or all of a `batch`."""

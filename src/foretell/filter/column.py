@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -12,11 +11,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from foretell.arrays import Flags, Ints
 from foretell.events.types import Type
+from foretell.records import record
 
 ColumnValues: TypeAlias = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@record
 class Column:
     """The values of one attribute or expression. Rows where `nulls` is set are NULL; their `values` mean nothing.
 

@@ -6,7 +6,7 @@ An index may take the place of this evaluation later; its interface (a row of fl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
@@ -20,9 +20,10 @@ from foretell.filter.evaluate.expression import evaluate, truth
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.language.tree import Attribute, Expression, StreamOf, This, TimeOf
 from foretell.plan.expressions import Disjunction, Lagged
+from foretell.records import record
 
 
-@dataclass(frozen=True)
+@record
 class EventColumns:
     """The events of a batch as columns; `start` differs from `time` only for events that are matches themselves.
 

@@ -56,6 +56,7 @@ from foretell.events.ingest.time_forms import TimeReading, reading_of
 from foretell.events.ingest.typed_table import arrow_table, cast_columns, first_reasons, infer_event_type, scalar_rows
 from foretell.events.types import LAST_TIME, Scalar, Schema, Type, format_timestamp
 from foretell.progress import begin_stage
+from foretell.records import record
 
 NO_TIME = "no time"
 
@@ -140,7 +141,7 @@ class StreamDeclaration:
         return replace(self, attributes=own, time=self.time or str(schema.time), open=False)
 
 
-@dataclass(frozen=True)
+@record
 class EventBatch:
     """A stream's well-formed events in order of arrival, and the quarantined ones; `total` counts both.
 

@@ -6,7 +6,6 @@ A constant is a column of one row, which NumPy broadcasts: a part that does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import TypeAlias, TypeVar
 
@@ -23,6 +22,7 @@ from foretell.filter.string_dictionary import StringDictionary
 from foretell.language import tree
 from foretell.language.functions import CALENDAR_FIELDS
 from foretell.language.tree import Expression
+from foretell.records import record
 
 T = TypeVar("T", int, str)
 
@@ -84,7 +84,7 @@ def _only_compares(expression: Expression) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@record
 class _Evaluator:
     """BOOL columns are NumPy's own while operators are applied, and 0 and 1 again at the end."""
 

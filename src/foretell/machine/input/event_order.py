@@ -8,7 +8,6 @@ among that statement's events; if time completed it, its place begins with an od
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,11 @@ from foretell.filter.arrow_conversion import column_from_arrow
 from foretell.filter.column import Column, no_nulls, repeated
 from foretell.filter.predicates import EventColumns
 from foretell.filter.string_dictionary import StringDictionary
+from foretell.records import record
 from foretell.storage.recorded_values import require, times, whole
 
 
-@dataclass(frozen=True)
+@record
 class OrderedInput:
     """Events of one stream, base or derived, with their places (`order`), for the statements that read the stream.
 
