@@ -17,7 +17,7 @@ from foretell.filter.column import Column
 from foretell.filter.string_dictionary import StringDictionary
 from foretell.filter.template_index import TemplateIndex
 from foretell.machine.exec.batch_columns import BatchColumns
-from foretell.machine.exec.kernel_variants import extent_of, kernel_for
+from foretell.machine.exec.kernel_variants import Extent, extent_of, kernel_for
 from foretell.machine.exec.limits import Limit, RunLedger, enforce_engine_limit, enforce_lane_limit
 from foretell.machine.exec.match_output import MatchOutput, new_output
 from foretell.machine.exec.observation import LazyFurthestRuns, Observation
@@ -73,8 +73,8 @@ class NfaExecutor:
         """Makes what depends on the NFA alone."""
         self._furthest = new_output(0, self.nfa.finals)  # what a batch shows to the observer, until the next
         self._reverse_scan = ReverseScan(self.nfa)
-        self._extent = extent_of(self.nfa, observed=self.probe is not None)
-        self._unobserved = self._new_probe_arrays(Probe.none(self.pool.time), 0)
+        self._extent = extent_of(self.nfa)
+        self._interprets = self._extent is not Extent.PREDICATES and not self.nfa.lockstep
         self._no_matches = _raw_matches(new_output(0, self.nfa.finals), 0, self.nfa, NO_NODES)
 
     @property
@@ -126,7 +126,7 @@ class NfaExecutor:
     def process(self, segment: EventSegment, lane_count: int, now: int | float) -> RawMatches:
         """The matches that the events of a batch complete, and those that time completes by `now`."""
         self.output.prepare()
-        batch = self.columns.batch(segment, self.nfa)
+        batch = self.columns.batch(segment, self.nfa, interprets=self._interprets)
         self.pool.grow_lanes(max(lane_count, self.columns.lists, 1))
         probe = self._probe_arrays(len(segment))
         self.pool.forget_nodes()
@@ -137,11 +137,11 @@ class NfaExecutor:
         found = self.output.take(self.pool.counters)
         matches = _raw_matches(found, segment.base, self.nfa, self.pool.nodes) if len(found.first) else self._no_matches
         self.account()
-        if self.probe is not None:
+        if self.probe is not None and probe is not None:
             self.observation = self._observed(segment, batch.columns.integers, probe, self.probe)
         return matches
 
-    def _run(self, segment: EventSegment, batch: Batch, probe: ProbeArrays) -> int:
+    def _run(self, segment: EventSegment, batch: Batch, probe: ProbeArrays | None) -> int:
         """Have the kernel process all events, and make room where it stops for it; return how many events."""
         count, times = len(segment), segment.events.time.values
         ways = self._ways(batch) if self.nfa.lockstep else None
@@ -157,7 +157,7 @@ class NfaExecutor:
         return done
 
     def _call_kernel(
-        self, first: int, stop: int, batch: Batch, probe: ProbeArrays, ways: NDArray[np.uint8] | None
+        self, first: int, stop: int, batch: Batch, probe: ProbeArrays | None, ways: NDArray[np.uint8] | None
     ) -> int:
         extent = self._extent
         unobserved = first, stop, self.nfa.tables, batch, self.pool.arrays, self.output.arrays
@@ -181,13 +181,11 @@ class NfaExecutor:
 
     # ── the probe ──
 
-    def _probe_arrays(self, rows: int) -> ProbeArrays:
-        """Where the kernel writes what it sees after each event; empty arrays where nobody observes."""
+    def _probe_arrays(self, rows: int) -> ProbeArrays | None:
+        """Where the kernel writes what it sees after each event; None where nobody observes."""
         if self.probe is None:
-            return self._unobserved
-        return self._new_probe_arrays(self.probe, rows)
-
-    def _new_probe_arrays(self, probe: Probe, rows: int) -> ProbeArrays:
+            return None
+        probe = self.probe
         if rows > len(self._furthest.first):
             self._furthest = new_output(rows, self.nfa.finals)
         return ProbeArrays(

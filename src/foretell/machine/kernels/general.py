@@ -354,14 +354,13 @@ def advance_runs(
 
 @kernel
 def run_events(
-    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays
+    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays | None
 ) -> Any:
     """Process the events `first` to `stop` of a batch, in order; return where it stopped.
 
     Where events are simultaneous, an instant ends with the first later event of the lane.
     """
     events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
-    observed = probe.configurations.size > 0
     for row in range(U(first), U(stop)):
         lane = events.lane[row]
         starting = tables.begins == NONE or events.predicates[tables.begins, row] != 0
@@ -381,7 +380,7 @@ def run_events(
             return S(row)
 
         fresh = advance_runs(starting, lane, row, tables, batch, runs, output)
-        if observed:
+        if probe is not None:
             place = lane if probe.key == NONE else U(batch.columns.integers[probe.key, row])
             probe_states(row, lane, place, time, probe, tables, runs)
         if fresh != NONE and lanes.lengths[lane] > lanes.limits[lane]:

@@ -232,13 +232,12 @@ def _begin(
 
 @kernel
 def run_lockstep(
-    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays,
+    first: int, stop: int, tables: NfaTables, batch: Batch, runs: Runs, output: Output, probe: ProbeArrays | None,
     lockstep: Lockstep,
 ) -> Any:  # fmt: skip
     """Process the events `first` to `stop` of a batch, in order; return where it stopped (see general.run_events)."""
     events, lanes, counters, fan = batch.events, runs.lanes, runs.counters, tables.fan
     waiting, flat = lockstep.waiting, lockstep.registers
-    observed = probe.configurations.size > 0
     most = counters[LONGEST] * fan.runs + fan.starts
     for row in range(U(first), U(stop)):
         lane = events.lane[row]
@@ -274,7 +273,7 @@ def run_lockstep(
             for start in range(U(tables.starts.size)):
                 count += _begin(tables.starts[start], lane, row, tables, batch, runs, output, lockstep)
         lanes.lengths[lane] = count
-        if observed:
+        if probe is not None:
             probe_states(row, lane, lane, events.time[row], probe, tables, runs)
         if count > counters[LONGEST]:
             counters[LONGEST] = count

@@ -79,14 +79,15 @@ class Events(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch of events, and what guards are evaluated with. `base` is the position of its first event."""
+    """A batch of events, and what guards are evaluated with. `base` is the position of its first event. Kernels without
+    the interpreter get no parameters and no stack: each array costs 0.4 µs when Python calls a kernel."""
 
     base: int
     events: Events
     columns: Values
-    parameters: Values
+    parameters: Values | None
     code: Bytecode
-    stack: Values
+    stack: Values | None
 
 
 class Lanes(NamedTuple):
@@ -168,7 +169,7 @@ class Exclusion(NamedTuple):
 
 
 class ProbeArrays(NamedTuple):
-    """The arrays of a probe, by which an observer sees the runs after each event; all empty without an observer.
+    """The arrays of a probe, by which an observer sees the runs after each event.
 
     `configurations` are written, with `bits` of the states in them; `key` is the column that tells processes apart.
     A run at the state `limits[i, 0]` is of no use once the time in its slot `limits[i, 1]` is more than `amounts[i]`
